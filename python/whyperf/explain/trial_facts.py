@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 
+from whyperf.explain.host_limits import HostLimits
 from whyperf.explain.model import Budget, Pattern, Phase, Spell
 from whyperf.explain.states import ReceiverState, SenderState
 
@@ -137,6 +138,7 @@ class HostFacts:
     calls: Calls = field(default_factory=Calls)
     sockets: Sockets = field(default_factory=Sockets)
     devices: Devices = field(default_factory=Devices)
+    limits: HostLimits = field(default_factory=HostLimits)
 
     def ratio(self, *states: State) -> float:
         """What these states have of the time together."""
@@ -191,6 +193,7 @@ class WindowFacts:
         application_limited_ratio: part of the samples in which nothing waited to be sent (tcpi_notsent_bytes), or the
             sender's kernel says that it had too little to send (tcpi_delivery_rate_app_limited).
         leaves_slow_start: whether the slow-start threshold was ever set.
+        window_scaling: whether both sides agreed on it; without it no window is above 65,535 bytes.
     """
 
     announced_bytes_max: int | None = None
@@ -205,6 +208,7 @@ class WindowFacts:
     delivered_bps_max: float | None = None
     application_limited_ratio: float | None = None
     leaves_slow_start: bool | None = None
+    window_scaling: bool | None = None
 
     @property
     def rtt_growth(self) -> float | None:

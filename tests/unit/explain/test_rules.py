@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
 from whyperf.explain.model import Losses, Pattern, Spell
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.rules.finding import MIN_CERTAINTY
@@ -121,6 +122,16 @@ AS_ASKED = DatagramFacts(
     sent_count=1_000, taken_count=1_000, dropped_count=0, taken_bytes=1_472_000, span_ns=1_000 * MS, asked_bps=11.8e6
 )
 FLOOD = DatagramFacts(sent_count=300, taken_count=100, dropped_count=200, taken_bytes=6400, span_ns=MS)
+
+QUOTA = Quota("/docker/4f", "cgroup v2", cpus=0.3, throttled_ratio=0.95, stopped_ratio=0.68)
+STOPPED = Interruption(
+    "paused", at_ns=1_900 * MS, longest_ns=700 * MS, length_ns=700 * MS, span_ratio=0.25, waited_ratio=0.0,
+    other_ratio=0.0, rate_ratio=0.1,
+)  # fmt: skip
+HOGGED = replace(STOPPED, kind="withheld", waited_ratio=0.5, other_ratio=0.48, span_ratio=0.3, rate_ratio=0.45)
+SOCKETS_FULL = MemoryLimit("/docker/4f", "cgroup v1", limit_bytes=1 << 20, hits=0, tcp_hits=300)
+SHAPER = Queue("eth0", "tbf", sent_packets=10_000, overlimits=9_000, rate_bps=200e6, limit_bytes=65_536)
+DROPPING = Queue("eth0", "pfifo_fast", sent_packets=10_000, dropped_packets=300)
 
 OPEN_LOOP = RequestedLoad(intended_count=152, ended_count=140, span_ns=2_000 * MS, slots=4)
 ANSWERED = ExchangeFacts(count=140, per_s=70.0, calls_each=2.0, latency_ns=10.2 * MS)
@@ -488,6 +499,58 @@ CASES = (
         Cause.ASKED_RATE,
         facts(windows=PATH, asked=OPEN_LOOP, exchanges=ANSWERED, level="counters"),
         lambda found: replace(found, asked=replace(OPEN_LOOP, ended_count=100)),
+    ),
+    Case(
+        Cause.CPU_QUOTA,
+        facts({"limits": HostLimits(quota=QUOTA), "shares": {"not_writing": 0.7}}, level="counters"),
+        at_sender({"limits.quota": replace(QUOTA, stopped_ratio=0.02)}),
+    ),
+    Case(
+        Cause.PAUSE,
+        facts(receiver={"limits": HostLimits(interruptions=(STOPPED,))}, level="counters"),
+        at_receiver({"limits.interruptions": (replace(STOPPED, rate_ratio=0.95),)}),
+    ),
+    Case(
+        Cause.OTHER_LOAD,
+        facts({"limits": HostLimits(interruptions=(HOGGED,))} | ON_CPU, level="counters"),
+        at_sender({"limits.interruptions": (replace(HOGGED, rate_ratio=0.95),)}),
+    ),
+    Case(
+        Cause.MEMORY_LIMIT,
+        facts(
+            {"shares": {"receive_window_buffer": 0.8}},
+            {"limits": HostLimits(memory=SOCKETS_FULL, counts={"TcpExtTCPRcvQDrop": 12}), "sockets.buffer_bytes": 4096},
+            windows=PATH,
+        ),
+        at_receiver({"limits.memory": replace(SOCKETS_FULL, hits=900, tcp_hits=0)}),
+    ),
+    Case(
+        Cause.LOCAL_QUEUE,
+        facts(
+            {"limits": HostLimits(queues=(SHAPER,)), "sockets.mss_bytes": 1448},
+            windows={**PATH, "rtt_ns_median": 19 * MS},
+            segments={"bottleneck.bps": 200e6, "bottleneck.steadiness": 0.9, "bottleneck.use_ratio": 0.96},
+            rate_bps=190e6,
+        ),
+        lambda found: replace(found, rate_bps=90e6),
+    ),
+    Case(
+        Cause.LOCAL_QUEUE,
+        facts(
+            {"limits": HostLimits(queues=(DROPPING,)), "shares": {"loss_recovery": 0.5}},
+            windows=PATH,
+            level="counters",
+        ),
+        at_sender({"limits.queues": (replace(DROPPING, dropped_packets=1),)}),
+    ),
+    Case(
+        Cause.WINDOW_SCALING,
+        facts(
+            {"shares": {"receive_window_buffer": 0.9}},
+            {"sockets.buffer_bytes": 6 << 20},
+            windows={**PATH, "announced_bytes_max": 65_535, "window_scaling": False},
+        ),
+        lambda found: replace(found, windows=replace(found.windows, window_scaling=True)),
     ),
 )
 
@@ -927,3 +990,9 @@ def test_datagrams_that_arrive_at_a_constant_rate_come_over_a_full_path() -> Non
     assert judge(facts(transport="udp", datagrams=replace(random, asked_bps=None)))[0].cause is Cause.NOT_KNOWN
     wild = replace(random, steps=(5.0, 55.0) * 10)
     assert judge(facts(transport="udp", datagrams=wild))[0].cause is Cause.NOT_KNOWN
+
+
+def test_acks_of_a_neighbor_wait_in_no_queue() -> None:
+    near = replace(ACKS_LATE, windows=WindowFacts(rtt_ns_min=40_000))
+    near = of_segments({"queue.back_delay_ns_median": 12_000.0})(near)
+    assert Cause.ACK_PATH not in {verdict.cause for verdict in judge(near)}

@@ -139,7 +139,7 @@ fn keyed(text: &str, key: &str) -> Option<u64> {
 
 /// A process's group of one hierarchy.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct OwnGroup {
     controller: Controller,
     /// Where the hierarchy is mounted.
     mount: PathBuf,
@@ -147,7 +147,7 @@ struct Place {
     folder: PathBuf,
 }
 
-impl Place {
+impl OwnGroup {
     /// The group's folder and those above it up to the mount.
     fn folders(&self) -> Vec<PathBuf> {
         self.folder.ancestors().take_while(|folder| folder.starts_with(&self.mount)).map(Path::to_path_buf).collect()
@@ -160,8 +160,8 @@ impl Place {
 }
 
 /// The groups of a process (`cgroups(7)`), by where their hierarchies are mounted (`proc_pid_mountinfo(5)`).
-fn places(mounts: &str, groups: &str) -> Vec<Place> {
-    let mut found: Vec<Place> = Vec::new();
+fn places(mounts: &str, groups: &str) -> Vec<OwnGroup> {
+    let mut found: Vec<OwnGroup> = Vec::new();
     for mount in mounts.lines().filter_map(mounted) {
         for (names, group) in groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
             for (controller, is_it) in [
@@ -171,7 +171,7 @@ fn places(mounts: &str, groups: &str) -> Vec<Place> {
                 (Controller::Memory, mount.kind == "cgroup" && has(names, "memory") && has(mount.options, "memory")),
             ] {
                 if is_it && !found.iter().any(|place| place.controller == controller) {
-                    found.push(Place { controller, mount: mount.point.into(), folder: folder_of(&mount, group) });
+                    found.push(OwnGroup { controller, mount: mount.point.into(), folder: folder_of(&mount, group) });
                 }
             }
         }
@@ -180,7 +180,7 @@ fn places(mounts: &str, groups: &str) -> Vec<Place> {
 }
 
 fn has(list: &str, word: &str) -> bool {
-    list.split(',').any(|one| one == word)
+    list.split(',').any(|listed| listed == word)
 }
 
 /// A hierarchy that is mounted.
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn groups_above_end_at_the_mount() {
-        let place = Place { controller: Controller::Unified, mount: "/sys/fs/cgroup".into(), folder: "/sys/fs/cgroup/a/b".into() };
+        let place = OwnGroup { controller: Controller::Unified, mount: "/sys/fs/cgroup".into(), folder: "/sys/fs/cgroup/a/b".into() };
         let names: Vec<String> = place.folders().iter().map(|folder| place.name_of(folder)).collect();
         assert_eq!(names, ["/a/b", "/a", "/"]);
     }

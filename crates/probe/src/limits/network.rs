@@ -51,8 +51,8 @@ fn softnet(text: &str) -> Vec<(HostCounter, u64)> {
 }
 
 fn tcp_memory_bytes(text: &str) -> Option<u64> {
-    let words: Vec<&str> = text.lines().find_map(|line| line.strip_prefix("TCP: "))?.split(' ').collect();
-    let pages: u64 = words.windows(2).find(|pair| pair[0] == "mem")?[1].parse().ok()?;
+    let fields: Vec<&str> = text.lines().find_map(|line| line.strip_prefix("TCP: "))?.split(' ').collect();
+    let pages: u64 = fields.windows(2).find(|pair| pair[0] == "mem")?[1].parse().ok()?;
     Some(pages * PAGE_BYTES)
 }
 

@@ -72,7 +72,7 @@ impl Queue {
         self.overlimits += other.overlimits;
         self.requeues += other.requeues;
         self.backlog_bytes += other.backlog_bytes;
-        let least = |one: Option<u64>, another: Option<u64>| one.into_iter().chain(another).min();
+        let least = |left: Option<u64>, right: Option<u64>| left.into_iter().chain(right).min();
         self.rate_bps = least(self.rate_bps, other.rate_bps);
         self.limit_bytes = least(self.limit_bytes, other.limit_bytes);
         self.limit_packets = least(self.limit_packets, other.limit_packets);
@@ -244,16 +244,16 @@ mod tests {
         bytes
     }
 
-    fn words(numbers: &[u32]) -> Vec<u8> {
+    fn as_bytes(numbers: &[u32]) -> Vec<u8> {
         numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
     }
 
     #[test]
     fn a_token_bucket_has_its_counts_its_rate_and_its_limit() {
-        let parameters = words(&[0, 0, 12_500_000, 0, 0, 0, 65_536, 0, 0]);
-        let queue_counts = words(&[3, 4_542, 17, 2, 900]);
-        let statistics = [attribute(TCA_STATS_BASIC, &words(&[1_000, 0, 77, 0])), attribute(TCA_STATS_QUEUE, &queue_counts)].concat();
-        let mut body = words(&[0, 5, 0, 0, 0]);
+        let parameters = as_bytes(&[0, 0, 12_500_000, 0, 0, 0, 65_536, 0, 0]);
+        let queue_counts = as_bytes(&[3, 4_542, 17, 2, 900]);
+        let statistics = [attribute(TCA_STATS_BASIC, &as_bytes(&[1_000, 0, 77, 0])), attribute(TCA_STATS_QUEUE, &queue_counts)].concat();
+        let mut body = as_bytes(&[0, 5, 0, 0, 0]);
         // Options come before the kind where a kernel sends them so.
         body.extend(attribute(TCA_OPTIONS, &attribute(TCA_TBF_PARMS, &parameters)));
         body.extend(attribute(TCA_KIND, b"tbf\0"));
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_rate_above_32_bits_is_read_from_its_own_attribute() {
-        let parameters = words(&[0, 0, RATE_IS_64, 0, 0, 0, 1, 0, 0]);
+        let parameters = as_bytes(&[0, 0, RATE_IS_64, 0, 0, 0, 1, 0, 0]);
         let options = [attribute(TCA_TBF_PARMS, &parameters), attribute(TCA_TBF_RATE64, &5_000_000_000_u64.to_ne_bytes())].concat();
         let mut queue = Queue { kind: "tbf".to_owned(), ..Queue::default() };
         queue.on_options(&options);

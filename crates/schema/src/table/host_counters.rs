@@ -26,7 +26,7 @@ word_enum! {
         /// How often the group met its limit.
         MemoryLimitHits = "memory_limit_hits",
         MemoryHighHits = "memory_high_hits",
-        /// Processes of the group that were ended for want of memory.
+        /// Processes of the group that were ended because memory was used up.
         MemoryKills = "memory_kills",
         /// Time in which a thread of the group waited for memory (PSI).
         MemoryStalled = "memory_stalled",

@@ -107,12 +107,20 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         delivered_bps_max=most,
         application_limited_ratio=first(info.filter(~pl.col("final").fill_null(value=False)), too_little.mean()),
         leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
+        window_scaling=_window_scaling(trial, sender),
     )
     last = info.group_by("connection").agg(pl.col(*_COUNTS).cast(pl.Int64).max())
     again, data, twice, reordered = (
         _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
     )
     return Sampled(windows, data, again, twice, reordered, pacing(info))
+
+
+def _window_scaling(trial: FlowTrial, sender: FlowEnd) -> bool | None:
+    """Whether every connection has window scaling; None where the record does not say."""
+    options = read_columns(trial, "tcp_options", sender.host, ("window_scaling",))
+    agreed = first(options, pl.col("window_scaling").cast(pl.Boolean).all(ignore_nulls=False).cast(pl.Int8))
+    return None if agreed is None else bool(agreed)
 
 
 def pacing(rows: pl.DataFrame) -> Pacing:

@@ -17,6 +17,7 @@ from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_step
 from whyperf.explain.gather.delivery_steps import delivery_steps
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
+from whyperf.explain.gather.host_limits import host_limits
 from whyperf.explain.gather.populations import populations
 from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, segment_facts
@@ -158,6 +159,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, ac
             dropped_packets=None if dropped is None else round(dropped),
             receive_offload=None if merges is None else bool(merges),
         ),
+        limits=host_limits(trial, end),
     )
 
 

@@ -4,6 +4,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.host_limits import is_unscaled
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -18,7 +19,7 @@ def receive_buffer(facts: Facts) -> Finding | None:
     """The advertised window is full although the receiver has read everything."""
     lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
     window = facts.windows.announced_bytes_max
-    if lost < 0.05 or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
+    if lost < 0.05 or is_unscaled(facts) or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
         return None
     # The largest may be one of the first, before the kernel held the window to what was asked for.
     usual = facts.windows.announced_bytes_median or window

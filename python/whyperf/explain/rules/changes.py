@@ -302,6 +302,56 @@ def _connections(_: Finding, __: Facts, setup: Setup) -> Change:
     return _change("many_connections", _less("connections", 4, setup))
 
 
+def _cpu_quota(finding: Finding, facts: Facts, _: Setup) -> Change:
+    end = _end_of(finding, facts)
+    quota = end.limits.quota
+    group = "" if quota is None else quota.group.rstrip("/")
+    is_new = quota is not None and quota.kind == "cgroup v2"
+    files = f"/sys/fs/cgroup{group}/cpu.max" if is_new else f"/sys/fs/cgroup/cpu{group}/cpu.cfs_quota_us"
+    stat = f"{files.rpartition('/')[0]}/cpu.stat"
+    return _change("cpu_quota", {}, f"cat {files} {stat}", end.host, **_named(finding, "group", "role"))
+
+
+def _named(finding: Finding, *names: str) -> dict[str, Value | None]:
+    """Values of the finding that its change names as well."""
+    return {name: finding.values.get(name) for name in names}
+
+
+def _end_of(finding: Finding, facts: Facts) -> HostFacts:
+    """The side that the finding is about."""
+    return facts.receiver if finding.values.get("role") == "receiver" else facts.sender
+
+
+def _pause(finding: Finding, facts: Facts, _: Setup) -> Change:
+    return _change("pause", {}, "cat /proc/PID/status /proc/PID/wchan", _end_of(finding, facts).host)
+
+
+def _memory_limit(finding: Finding, facts: Facts, _: Setup) -> Change:
+    end = _end_of(finding, facts)
+    memory = end.limits.memory
+    if memory is None:
+        return _change("memory_limit", {}, "nstat -az; sysctl net.ipv4.tcp_mem", end.host)
+    is_new = memory.kind == "cgroup v2"
+    folder = f"/sys/fs/cgroup{'' if is_new else '/memory'}{memory.group.rstrip('/')}"
+    command = f"cat {folder}/{'memory.max' if is_new else 'memory.limit_in_bytes'}"
+    return _change("memory_limit.group", {}, command, end.host, **_named(finding, "group", "role"))
+
+
+def _local_queue(finding: Finding, facts: Facts, _: Setup) -> Change:
+    command = f"tc -s qdisc show dev {finding.values.get('device', DEVICE)}"
+    return _change(finding.code, {}, command, facts.sender.host, **_named(finding, "device", "kind"))
+
+
+def _window_scaling(_: Finding, facts: Facts, setup: Setup) -> Change:
+    """The setting of the host that has it off; where both have it on, something between them removes the option."""
+    name = "net.ipv4.tcp_window_scaling"
+    off = [end.host for end in (facts.sender, facts.receiver) if largest(setup.hosts.get(end.host, {}), name) == 0]
+    if not off:
+        return _change("window_scaling", {}, f"sysctl {name}")
+    # Both hosts need it where both lack it; then the command is for any.
+    return _change("window_scaling.host", {}, f"sysctl -w {name}=1", off[0] if len(off) == 1 else "", hosts=off)
+
+
 def _small_mtu(_: Finding, facts: Facts, setup: Setup) -> Change:
     """A larger MTU; where the cell asks for small segments itself, larger segments."""
     if setup.level("mss_bytes") != DEFAULT:
@@ -352,6 +402,11 @@ def _at_hosts(commands: Mapping[str, str]) -> tuple[str, str]:
 
 _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
     Cause.RECEIVE_BUFFER: _receive_buffer,
+    Cause.CPU_QUOTA: _cpu_quota,
+    Cause.PAUSE: _pause,
+    Cause.MEMORY_LIMIT: _memory_limit,
+    Cause.LOCAL_QUEUE: _local_queue,
+    Cause.WINDOW_SCALING: _window_scaling,
     Cause.SEND_BUFFER: _send_buffer,
     Cause.WRITE_WINDOW_MISMATCH: _mismatch,
     Cause.SLOW_WRITER: _pauses,

@@ -417,6 +417,16 @@ def of_kept_connection(facts: Facts, exchange_ns: float, connect_ns: float, trip
     return least((found, of_ends(facts))) or found
 
 
+def of_shaper(use: float) -> Gain:
+    """Up to the rate that a shaper allows."""
+    return gain(1 / max(0.01, use), _SURE, "shaper")
+
+
+def of_interruption(facts: Facts, lost: float) -> Gain:
+    """Without spans in which the rate was lower: all of the time as the rest of it was, which was measured."""
+    return least((gain(1 / max(0.05, 1 - lost), _SURE, "other_spans"), of_line(facts))) or gain(1.0, _SURE, "")
+
+
 def of_several(facts: Facts, waits: float, number: int) -> Gain:
     """With so many exchanges under way at once instead of one: they share a wait, up to the next limit."""
     together = gain(min(number, 1 / max(1e-3, 1 - waits)), _SPREAD, "several_exchanges", exchanges_count=number)

@@ -14,6 +14,7 @@ from whyperf.explain.rules import (
     buffers,
     cpu,
     datagrams,
+    host_limits,
     losses,
     path,
     transfers,
@@ -93,6 +94,12 @@ RULES: tuple[Rule, ...] = (
     transports.own_small_queue,
     asked.asked_stream,
     asked.asked_transactions,
+    host_limits.cpu_quota,
+    host_limits.pause,
+    host_limits.short_load,
+    host_limits.memory_limit,
+    host_limits.local_queue,
+    host_limits.window_scaling,
 )
 """All rules. Their order says nothing: what they find is ranked by strength."""
 
@@ -124,6 +131,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     found = of_populations(facts, lambda part: _all_found(part, on_fault))
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
+    found = host_limits.without_stopped(found, facts)
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     found = sorted(found, key=lambda finding: _is_costless(finding, facts))
     if not found or _is_costless(found[0], facts):
@@ -183,7 +191,7 @@ def _rank(finding: Finding, facts: Facts) -> float:
     Without a log it is not known what would: a thread that is kept from its CPU leaves the same traces as a path or an
     application that is slow. Then who has most of the CPU comes first.
     """
-    if finding.cause is not Cause.OTHER_LOAD:
+    if finding.cause is not Cause.OTHER_LOAD or finding.variant.startswith("part."):
         # What becomes of datagrams stands before what may keep an end from doing more.
         return -finding.strength - any(row.table == "datagrams" for row in finding.evidence)
     taken = max(facts.sender.processors.other_ratio or 0.0, facts.receiver.processors.other_ratio or 0.0)

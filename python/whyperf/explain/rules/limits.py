@@ -34,6 +34,8 @@ PAUSES = frozenset(
         Cause.NAGLE_DELAYED_ACK,
         Cause.DELAYED_ACK,
         Cause.CONNECTION_SETUP,
+        Cause.CPU_QUOTA,
+        Cause.PAUSE,
     }
 )
 """Causes whose time alternates with that of all others."""
@@ -52,11 +54,22 @@ FLOW = frozenset(
         Cause.SLOW_START,
         Cause.PACING_RATE,
         Cause.RECEIVER_LOSS,
+        Cause.MEMORY_LIMIT,
+        Cause.LOCAL_QUEUE,
+        Cause.WINDOW_SCALING,
         *LOSSES,
     }
 )
 """Causes that hold data which waits to be sent."""
-WINDOWS = frozenset({Cause.RECEIVE_BUFFER, Cause.SEND_BUFFER, Cause.WRITE_WINDOW_MISMATCH})
+WINDOWS = frozenset(
+    {
+        Cause.RECEIVE_BUFFER,
+        Cause.SEND_BUFFER,
+        Cause.WRITE_WINDOW_MISMATCH,
+        Cause.MEMORY_LIMIT,
+        Cause.WINDOW_SCALING,
+    }
+)
 ON_PATH = FLOW - WINDOWS - {Cause.PACING_RATE}
 """Causes on the path: one of them may look like another, so that none of them bounds another's gain."""
 ON_CPU = frozenset(

@@ -1,6 +1,7 @@
 """Quantities, factors and levels as text: SI prefixes for rates, whole numbers for bytes."""
 
 import math
+from collections.abc import Callable
 
 from whyperf.profile.factors import BY_NAME
 
@@ -34,6 +35,21 @@ def significant(value: float, digits: int = 3) -> str:
 def bit_rate(bps: float) -> str:
     """A rate in bit/s."""
     return si(bps, "bit/s")
+
+
+def bit_rate_in(letter: str) -> Callable[[float], str]:
+    """How `-f` of iperf3 prints rates: k, m, g, t in bit/s, powers of 1000; K, M, G, T in bytes/s, powers of 1024.
+
+    >>> bit_rate_in("m")(9.1416e9), bit_rate_in("M")(8 * 2**21)
+    ('9,142 Mbit/s', '2.00 MiB/s')
+    """
+    power = "KMGT".index(letter.upper()) + 1
+    scale, unit = (8 * 1024**power, f"{letter}iB/s") if letter.isupper() else (1000**power, _unit_of_bits(letter))
+    return lambda bps: f"{significant(bps / scale)} {unit}"
+
+
+def _unit_of_bits(letter: str) -> str:
+    return f"{letter if letter == 'k' else letter.upper()}bit/s"
 
 
 def octets(count: float) -> str:

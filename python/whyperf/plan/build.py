@@ -12,7 +12,7 @@ from whyperf.plan.on_model import for_model
 from whyperf.plan.only import kept
 from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
-from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
+from whyperf.profile import FACTORS, Design, Overrides, Profile, ProfileError
 
 #: More planned trials than this is taken for a mistake.
 MAX_TRIALS = 2_000_000
@@ -34,7 +34,7 @@ def build(
     trials: int | None = None,
     target: str = "testbed",
     near: tuple[str, ...] = (LOCAL,),
-    overrides: Factors | None = None,
+    overrides: Overrides | None = None,
     evidence: Level | None = None,
 ) -> Plan:
     """The plan; the same arguments give the same plan, byte for byte.
@@ -46,7 +46,7 @@ def build(
         trials: of every cell, instead of the profile's number or stop rule.
         target: `testbed`, `loopback`, or the name of the far host.
         near: hosts of the near sides, each with an agent of its own.
-        overrides: factors set to one level in every sweep.
+        overrides: factors set to one level, or varied over several, in every sweep.
         evidence: of both sides at most; with `segments`, at least one log trial of every cell. As the profile says
             when absent.
 

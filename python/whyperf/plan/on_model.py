@@ -77,7 +77,9 @@ def for_model(profile: Profile) -> tuple[Profile, tuple[str, ...]]:
 def _given(profile: Profile) -> Iterator[tuple[str, str, Level]]:
     """Every level that somebody stated: where, of which factor."""
     for name, level in profile.overrides.items():
-        yield "", name, level
+        # Several levels are those of the sweeps.
+        if name in profile.fixed:
+            yield "", name, level
     for name, level in profile.fixed.items():
         yield profile.where, name, level
     for sweep in profile.sweeps:

@@ -38,21 +38,16 @@ def _parsed(text: str, cells: Sequence[Cell]) -> tuple[str, list[Level]]:
             raise error.at(OPTION) from None
     there = dict.fromkeys(value for cell in cells if (value := _value(cell, name)) is not None)
     levels: list[Level] = []
-    for word in _cpu_lists(entries) if name.endswith("_cpus") else entries:
-        try:
-            level = word if name == SWEEP else factor.parse(word)
-        except ProfileError as error:
-            raise error.at(OPTION) from None
+    try:
+        asked: Sequence[Level] = entries if name == SWEEP else factor.parse_all(",".join(entries))
+    except ProfileError as error:
+        raise error.at(OPTION) from None
+    for level in asked:
         if _key(level) not in {_key(value) for value in there}:
             listing = ", ".join(_shown(value) for value in there) or "none, the factor has no part in this plan"
-            raise ProfileError(OPTION, name, f"no cell has {word}; there are: {listing}")
+            raise ProfileError(OPTION, name, f"no cell has {_shown(level)}; there are: {listing}")
         levels.append(level)
     return name, levels
-
-
-def _cpu_lists(entries: list[str]) -> list[str]:
-    """A list of CPUs has commas of its own, so all of it is one level."""
-    return entries if set(entries) <= {"auto", "any"} else [",".join(entries)]
 
 
 def _value(cell: Cell, name: str) -> Level | None:

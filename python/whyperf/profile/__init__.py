@@ -4,9 +4,9 @@ from whyperf.profile.combination import is_plain, resolve, schedule_of, workload
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_named
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
-from whyperf.profile.levels import as_set
+from whyperf.profile.levels import as_set, levels_of_text
 from whyperf.profile.load import load, parse
-from whyperf.profile.model import Design, Factors, Profile, Sweep
+from whyperf.profile.model import Design, Factors, Overrides, Profile, Sweep
 from whyperf.profile.schedule import Schedule, checked_flows
 from whyperf.profile.workload import (
     Workload,
@@ -24,6 +24,7 @@ __all__ = [
     "Factor",
     "Factors",
     "Level",
+    "Overrides",
     "Profile",
     "ProfileError",
     "Schedule",
@@ -34,6 +35,7 @@ __all__ = [
     "factor_named",
     "find",
     "is_plain",
+    "levels_of_text",
     "load",
     "load_workload",
     "looks_like_path",

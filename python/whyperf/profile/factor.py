@@ -145,6 +145,19 @@ class Factor:
             return text
         return self.check(self._parsed(text.strip()))
 
+    def parse_all(self, text: str) -> list[Level]:
+        """The levels of a list with commas, `cubic,bbr`; one level where the commas belong to it, as in CPUs `0,2-3`.
+
+        Raises:
+            ProfileError: as `check`.
+        """
+        return [self.parse(level) for level in self._levels_in(text)]
+
+    def _levels_in(self, text: str) -> list[str]:
+        listed = [level.strip() for level in text.split(",")]
+        has_commas = self.kind == "hosts" or (self.kind == "cpus" and not set(listed) <= set(self.keywords))
+        return [text.strip()] if has_commas else listed
+
     def _parsed(self, text: str) -> object:
         if text in self.keywords:
             return text

@@ -1,7 +1,7 @@
 """From what a profile writes for a factor to its levels: single values, lists, ranges, references."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 
@@ -22,7 +22,22 @@ def is_reference(level: object) -> bool:
 
 def as_set(levels: Mapping[str, Level]) -> list[str]:
     """Levels as `--set` takes them: `no_delay=true`."""
-    return [f"{name}={str(level).lower() if isinstance(level, bool) else level}" for name, level in levels.items()]
+    return [f"{name}={as_list([level])}" for name, level in levels.items()]
+
+
+def as_list(levels: Iterable[Level]) -> str:
+    """Levels with commas between them: `true,false`."""
+    return ",".join(str(level).lower() if isinstance(level, bool) else str(level) for level in levels)
+
+
+def levels_of_text(factor: Factor, text: str) -> Level | tuple[Level, ...]:
+    """What an option gives: a level, or several with commas between them.
+
+    Raises:
+        ProfileError: as `all_levels`.
+    """
+    levels = factor.parse_all(text)
+    return levels[0] if len(levels) == 1 else all_levels(factor, levels)
 
 
 def one_level(factor: Factor, written: object) -> Level:

@@ -7,11 +7,14 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whyperf.profile.factors import BY_NAME, Level
+from whyperf.profile.levels import as_list
 from whyperf.profile.schedule import NO_SCHEDULE, Schedule
 from whyperf.profile.workload import Workload
 
 TestbedKind = Literal["auto", "veth", "loopback"]
 Factors = dict[str, Level]
+#: What a command line sets: one level for all cells, or several, which make cells.
+Overrides = Mapping[str, Level | tuple[Level, ...]]
 
 SWEEP_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 MAX_TRIALS = 100_000
@@ -125,7 +128,7 @@ class Profile:
     sweeps: tuple[Sweep, ...]
     #: Levels where nobody gave one, instead of the factors' defaults: those that the hosts do not allow.
     usual: Factors = field(default_factory=dict)
-    #: What the command line set, already worked into `fixed` and `sweeps`.
+    #: What the command line set, already worked into `fixed` and `sweeps`; several levels as `--set` takes them.
     overrides: Factors = field(default_factory=dict)
     #: Workloads in addition to the shipped ones, by the name that the factor `workload` takes.
     workloads: Mapping[str, Workload] = field(default_factory=dict)
@@ -154,8 +157,8 @@ class Profile:
             changed = changed._without({"transfer_bytes"} | {name for name, factor in BY_NAME.items() if factor.timed})
         return changed.with_overrides({"workload": workload.name})
 
-    def with_overrides(self, overrides: Factors) -> "Profile":
-        """The same question with some factors set to one level in every sweep.
+    def with_overrides(self, overrides: Overrides) -> "Profile":
+        """The same question with some factors set to one level, or varied over several, in every sweep.
 
         Setting `transfer_bytes` takes the place of `duration_s` and its phases, and the other way round; setting
         `schedule` takes the place of both.
@@ -169,7 +172,14 @@ class Profile:
         elif "duration_s" in overrides:
             dropped.add("transfer_bytes")
         kept = self._without(dropped)
-        return replace(kept, fixed=kept.fixed | overrides, overrides=self.overrides | overrides)
+        varied = {name: level for name, level in overrides.items() if isinstance(level, tuple)}
+        fixed = {name: level for name, level in overrides.items() if not isinstance(level, tuple)}
+        return replace(
+            kept,
+            fixed=kept.fixed | fixed,
+            sweeps=tuple(replace(sweep, levels=sweep.levels | varied) for sweep in kept.sweeps),
+            overrides=self.overrides | fixed | {name: as_list(levels) for name, levels in varied.items()},
+        )
 
     def _without(self, dropped: set[str]) -> "Profile":
         """The same question without some factors."""

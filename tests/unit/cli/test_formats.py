@@ -4,7 +4,7 @@ import pytest
 
 from whyperf.cli import main
 from whyperf.cli.exits import UsageError
-from whyperf.cli.output.formats import Format, OutputFormat, output_format
+from whyperf.cli.output.formats import Format, OutputFormat, RateUnit, output_format
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,22 @@ def test_formats(json: bool, format_: Format | None, interval_s: float | None, e
 def test_refusals(json: bool, format_: Format | None, interval_s: float | None, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         output_format(json=json, format_=format_, interval_s=interval_s)
+
+
+def test_a_measurement_has_lines_in_any_format() -> None:
+    found = output_format(json=False, format_=None, interval_s=0.0, rate_unit=RateUnit.MBIT, has_lines=True)
+    assert found.interval_s == 0
+    assert found.rate(9.1416e9) == "9,142 Mbit/s"
+    assert output_format(json=True, format_=None, interval_s=None).rate(9.1416e9) == "9.14 Gbit/s"
+    with pytest.raises(UsageError, match="--interval 0 is not from"):
+        output_format(json=False, format_=Format.UPERF, interval_s=0.0, has_lines=True)
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"), [("k", "1,000 kbit/s"), ("m", "1.00 Mbit/s"), ("K", "122 KiB/s"), ("M", "0.119 MiB/s")]
+)
+def test_units_of_rates_are_those_of_iperf3(unit: str, text: str) -> None:
+    assert OutputFormat(rate_unit=RateUnit(unit)).rate(1e6) == text
 
 
 def test_a_stream_has_no_transactions(capsys: pytest.CaptureFixture[str]) -> None:

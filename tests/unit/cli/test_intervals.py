@@ -3,6 +3,7 @@
 from typing import Any
 
 from whyperf.cli.live.intervals import IntervalLines
+from whyperf.cli.output.formats import OutputFormat, RateUnit
 
 MS = 1_000_000
 
@@ -40,6 +41,32 @@ def test_two_half_seconds_make_a_line() -> None:
     (line,) = lines_of(*both(sample(0), sample(1)))
     fields = line.split()
     assert fields == ["0.00-1.00", "s", "125", "MB", "1.00", "Gbit/s", "0", "10", "65,536", "50", "%", "50", "%"]
+
+
+def test_the_length_of_a_line_and_the_unit_of_its_rate_are_asked_for() -> None:
+    for interval_s, starts in (
+        (0.5, ["0.00-0.50", "0.50-1.00"]),
+        (2.0, ["0.00-1.00"]),
+        (0.1, ["0.00-0.50", "0.50-1.00"]),
+    ):
+        lines: list[str] = []
+        output = OutputFormat(interval_s=interval_s, rate_unit=RateUnit.MBIT)
+        shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append, output=output)
+        for host, progress in both(sample(0), sample(1)):
+            shown.on_progress(host, progress)
+        shown.on_end()
+        assert [line.split()[0] for line in lines[1:]] == starts
+        assert all("1,000 Mbit/s" in line for line in lines[1:])
+
+
+def test_no_lines_keep_the_provisional_rate() -> None:
+    lines: list[str] = []
+    shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append, output=OutputFormat(interval_s=0))
+    for host, progress in both(sample(0), sample(1)):
+        shown.on_progress(host, progress)
+    shown.on_end()
+    assert lines == []
+    assert shown.provisional.startswith("1.00 Gbit/s over 1.00 s")
 
 
 def test_an_end_that_is_late_changes_nothing() -> None:

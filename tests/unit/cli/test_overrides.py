@@ -13,6 +13,10 @@ def test_every_option_stands_for_a_factor() -> None:
 
 def test_levels_are_read_and_what_was_not_given_is_left_out() -> None:
     given = {"window_bytes": "64K", "duration_s": "5", "connections": None}
+    assert overrides({"congestion_control": "cubic, bbr"}, ["gro=on,off"]) == {
+        "congestion_control": ("cubic", "bbr"),
+        "gro": (True, False),
+    }
     assert overrides(given, ["gro = off", "read_size_bytes==write_size_bytes"]) == {
         "window_bytes": 65536,
         "duration_s": 5.0,

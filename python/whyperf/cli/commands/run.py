@@ -7,13 +7,17 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands import completion
+from whyperf.cli.exits import UsageError
+from whyperf.cli.inputs import iperf3
 from whyperf.cli.inputs.overrides import overrides
-from whyperf.cli.output.formats import Format, output_format
+from whyperf.cli.output.formats import Format, RateUnit, output_format
+from whyperf.profile import BY_NAME
 
 NAME = "run"
 EXAMPLE = (
-    "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run rr --host host7 · whyperf run window-sweep "
-    "--only window_bytes=4096,8192 --trials 3 · whyperf run my.toml --host host7 --set congestion_control=bbr"
+    "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run -u -b 500M host7 · whyperf run host7 "
+    "-C cubic,bbr --trials 5 · whyperf run rr --host host7 · whyperf run window-sweep --only window_bytes=4096,8192 "
+    "--trials 3 · whyperf run my.toml --host host7 --set path_rtt_ms=20ms"
 )
 
 
@@ -35,6 +39,7 @@ class Evidence(StrEnum):
 
 PART = "What to measure"
 PLAN = "Trials and evidence"
+IPERF3 = "As in iperf3"
 
 
 def command(  # noqa: PLR0917 - typer fills them by name
@@ -66,8 +71,21 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "-n", "--bytes", metavar="N", help="Bytes per connection, instead of a duration.", rich_help_panel=PART
         ),
     ] = None,
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            "-k",
+            "--blockcount",
+            metavar="N",
+            help="Writes per connection, instead of a duration.",
+            rich_help_panel=IPERF3,
+        ),
+    ] = None,
     connections: Annotated[
-        str | None, typer.Option("-P", "--connections", metavar="N", help="Parallel connections.", rich_help_panel=PART)
+        str | None,
+        typer.Option(
+            "-P", "--connections", "--parallel", metavar="N", help="Parallel connections.", rich_help_panel=PART
+        ),
     ] = None,
     window: Annotated[
         str | None,
@@ -76,21 +94,97 @@ def command(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     write_size: Annotated[
-        str | None, typer.Option("-l", "--write-size", metavar="N", help="Bytes per send call.", rich_help_panel=PART)
+        str | None,
+        typer.Option(
+            "-l",
+            "--write-size",
+            "--length",
+            metavar="N",
+            help="Bytes per send call; with --udp, payload of a datagram.",
+            rich_help_panel=PART,
+        ),
     ] = None,
+    bitrate: Annotated[
+        str | None,
+        typer.Option(
+            "-b",
+            "--bitrate",
+            "--bandwidth",
+            metavar="RATE",
+            help="Rate at which each connection writes, such as 500M; 0: unlimited.",
+            rich_help_panel=PART,
+        ),
+    ] = None,
+    udp: Annotated[
+        bool,
+        typer.Option("-u", "--udp", help="Datagrams, at 1 Mbit/s unless --bitrate is given.", rich_help_panel=PART),
+    ] = False,
     reverse: Annotated[bool, typer.Option("-R", "--reverse", help="The far host sends.", rich_help_panel=PART)] = False,
+    bidirectional: Annotated[
+        bool, typer.Option("--bidir", help="Both hosts send: workload bidirectional.", rich_help_panel=IPERF3)
+    ] = False,
     congestion: Annotated[
         str | None,
-        typer.Option("-C", "--congestion", metavar="NAME", help="Congestion control.", rich_help_panel=PART),
+        typer.Option(
+            "-C", "--congestion", metavar="NAME,…", help="Congestion control, or several.", rich_help_panel=PART
+        ),
     ] = None,
+    ipv4: Annotated[bool, typer.Option("-4", "--ipv4", help="IP version 4.", rich_help_panel=IPERF3)] = False,
     ipv6: Annotated[bool, typer.Option("-6", "--ipv6", help="IP version 6.", rich_help_panel=PART)] = False,
     no_delay: Annotated[bool, typer.Option("-N", "--no-delay", help="Nagle off.", rich_help_panel=PART)] = False,
+    omit: Annotated[
+        str | None,
+        typer.Option(
+            "-O", "--omit", metavar="S", help="Warm-up before the measurement, in seconds.", rich_help_panel=IPERF3
+        ),
+    ] = None,
+    zero_copy: Annotated[
+        bool,
+        typer.Option("-Z", "--zerocopy", help="Send by sendfile.", rich_help_panel=IPERF3),
+    ] = False,
+    skip_copy: Annotated[
+        bool,
+        typer.Option("--skip-rx-copy", help="Receive without copying (MSG_TRUNC).", rich_help_panel=IPERF3),
+    ] = False,
+    mss: Annotated[
+        str | None,
+        typer.Option("-M", "--set-mss", metavar="N", help="Largest segment, in bytes.", rich_help_panel=IPERF3),
+    ] = None,
+    dscp: Annotated[
+        str | None,
+        typer.Option("--dscp", metavar="N|NAME", help="DSCP of all packets, such as 46 or ef.", rich_help_panel=IPERF3),
+    ] = None,
+    tos: Annotated[
+        str | None,
+        typer.Option(
+            "-S", "--tos", metavar="N", help="The whole TOS byte, such as 0xb8 for DSCP 46.", rich_help_panel=IPERF3
+        ),
+    ] = None,
+    fq_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--fq-rate",
+            metavar="RATE",
+            help="Upper bound of each connection's rate (SO_MAX_PACING_RATE).",
+            rich_help_panel=IPERF3,
+        ),
+    ] = None,
+    mptcp: Annotated[
+        bool,
+        typer.Option("-m", "--mptcp", help="Multipath TCP.", rich_help_panel=IPERF3),
+    ] = False,
+    affinity: Annotated[
+        str | None,
+        typer.Option(
+            "-A", "--affinity", metavar="NEAR[,FAR]", help="CPU of the load on each side.", rich_help_panel=IPERF3
+        ),
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            metavar="FACTOR=LEVEL",
-            help="Set any factor (whyperf list --factors). Repeatable.",
+            metavar="FACTOR=LEVEL,…",
+            help="Set any factor (whyperf list --factors); several levels with commas make cells. Repeatable.",
             autocompletion=completion.assignments,
             rich_help_panel=PART,
         ),
@@ -126,6 +220,15 @@ def command(  # noqa: PLR0917 - typer fills them by name
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and measure nothing.", rich_help_panel=PLAN)
     ] = False,
+    save_profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-profile",
+            metavar="FILE",
+            help="Write this experiment as a profile (TOML) and measure nothing.",
+            rich_help_panel=PLAN,
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool,
         typer.Option(
@@ -134,12 +237,20 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = False,
     host: Annotated[
         str | None,
-        typer.Option(metavar="HOST", help="The far host, as for ssh, when the argument names a profile or workload."),
+        typer.Option(
+            "-c",
+            "--host",
+            "--client",
+            metavar="HOST",
+            help="The far host, as for ssh, when the argument names a profile or workload.",
+        ),
     ] = None,
     address: Annotated[
         str | None, typer.Option(help="Numeric address of the far host for data. Default: the address that ssh uses.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the far host for data; 0: any free port.")] = 0,
+    port: Annotated[
+        int, typer.Option("-p", "--port", min=0, max=65535, help="Port of the far host for data; 0: any free port.")
+    ] = 0,
     near: Annotated[
         str | None,
         typer.Option(
@@ -157,40 +268,73 @@ def command(  # noqa: PLR0917 - typer fills them by name
         bool,
         typer.Option("--report/--no-report", help="Write the HTML report. `whyperf report` writes it later."),
     ] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    json: Annotated[bool, typer.Option("-J", "--json", help="Print the result as JSON.")] = False,
     format_: Annotated[
         Format | None,
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
-        float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
+        float | None,
+        typer.Option(
+            "-i", "--interval", metavar="S", help="Seconds between printed lines of a single measurement; 0: no lines."
+        ),
+    ] = None,
+    rate_unit: Annotated[
+        RateUnit | None,
+        typer.Option(
+            "-f",
+            "--rate-unit",
+            help="Unit of the rates of a single measurement: kbit/s to Tbit/s, or KiB/s to TiB/s.",
+            rich_help_panel=IPERF3,
+        ),
     ] = None,
 ) -> int:
     """Measures, explains and reports. The same command resumes an interrupted run."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
 
+    size_factor = "datagram_size_bytes" if udp else "write_size_bytes"
+    near_cpus, far_cpus = iperf3.affinity(affinity)
     options = {
         "duration_s": time,
         "transfer_bytes": size,
         "connections": connections,
         "window_bytes": window,
-        "write_size_bytes": write_size,
+        size_factor: write_size,
+        "write_rate_bps": iperf3.bitrate(bitrate),
         "direction": "receive" if reverse else None,
         "congestion_control": congestion,
-        "ip_version": "6" if ipv6 else None,
+        "ip_version": _ip_version(four=ipv4, six=ipv6),
         "no_delay": "true" if no_delay else None,
+        "warmup_s": omit,
+        "send_call": "sendfile" if zero_copy else None,
+        "truncate": "true" if skip_copy else None,
+        "mss_bytes": mss,
+        "dscp": iperf3.code_point(dscp, tos),
+        "pacing_rate_bps": fq_rate,
+        "transport": "mptcp" if mptcp else None,
+        "near_cpus": near_cpus,
+        "far_cpus": far_cpus,
     }
+    given = overrides(options, assignments or ())
+    if blocks is not None:
+        given["transfer_bytes"] = iperf3.bytes_of_blocks(blocks, size_factor, given)
+    if interval and interval * 1000 < float(BY_NAME["interval_ms"].default) and format_ is not Format.UPERF:
+        # A line is made of samples.
+        given.setdefault("interval_ms", max(1, round(interval * 1000)))
+    if bidirectional and workload is not None:
+        raise UsageError(f"--bidir is the workload bidirectional; drop it or --workload {workload}")
     return measure(
         Order(
             question=question,
-            workload=workload,
+            workload="bidirectional" if bidirectional else workload,
+            is_over_udp=udp,
             host=host,
             address=address,
             port=port,
             near=near,
             testbed=testbed.value,
-            overrides=overrides(options, assignments or ()),
+            overrides=given,
             options=tuple(name for name, text in options.items() if text is not None),
             only=tuple(only or ()),
             leave_out_missing=leave_out_missing,
@@ -199,8 +343,17 @@ def command(  # noqa: PLR0917 - typer fills them by name
             seed=seed,
             out=out,
             dry_run=dry_run,
+            save_profile=save_profile,
             retry_failed=retry_failed,
-            output=output_format(json=json, format_=format_, interval_s=interval),
+            output=output_format(
+                json=json, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True
+            ),
             report=report,
         )
     )  # fmt: skip
+
+
+def _ip_version(*, four: bool, six: bool) -> str | None:
+    """Both make a cell of each."""
+    versions = [version for version, wanted in (("4", four), ("6", six)) if wanted]
+    return ",".join(versions) or None

@@ -6,7 +6,7 @@ from typing import Any
 
 from whyperf.cli.exits import say
 from whyperf.plan import Plan
-from whyperf.profile import Factors, Level, Profile, ProfileError, Sweep
+from whyperf.profile import Factors, Level, Overrides, Profile, ProfileError, Sweep
 from whyperf.profile.factors import BY_NAME
 from whyperf.profile.options import OPTIONS
 from whyperf.run import describe_host, list_offers
@@ -23,7 +23,7 @@ OWN = "net.ipv4.tcp_congestion_control"
 
 def with_allowed_controls(
     profile: Profile,
-    overrides: Factors,
+    overrides: Overrides,
     hosts: Sequence[str | None],
     planned: Callable[[Profile], Plan],
     *,

@@ -14,6 +14,7 @@ from rich.progress import Progress as RichProgress
 from whyperf.cli.exits import say
 from whyperf.cli.live.intervals import IntervalLines
 from whyperf.cli.live.progress import Progress, cell_words, duration, transaction_bytes
+from whyperf.cli.output.formats import OutputFormat
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.record import INTERRUPTED
 from whyperf.run import RunError
@@ -25,12 +26,14 @@ REDRAW_S = 0.5
 LINE_S = 5.0
 
 
-def watcher_for(plan: Plan, missing: Sequence[PlannedTrial], *, as_json: bool) -> "Watcher":
+def watcher_for(
+    plan: Plan, missing: Sequence[PlannedTrial], *, as_json: bool, output: OutputFormat | None = None
+) -> "Watcher":
     """The way to show this plan here: intervals for a single trial, with its log trial, otherwise the progress."""
     progress = Progress(plan, missing)
     logs = sum(trial.is_log for trial in missing)
     if logs <= 1 and len(missing) - logs <= 1 and "duration_s" in plan.cells[0].factors:
-        return Intervals(progress, sys.stderr if as_json else sys.stdout)
+        return Intervals(progress, sys.stderr if as_json else sys.stdout, output)
     if sys.stderr.isatty():
         return LiveLine(progress)
     return PlainLines(progress)
@@ -151,11 +154,12 @@ class LiveLine(Watcher):
 
 
 class Intervals(Watcher):
-    """A line a second of the only trial, and of its log trial, as in iperf3, with both sides."""
+    """A line a second, or as often as asked, of the only trial, and of its log trial, as in iperf3, with both sides."""
 
-    def __init__(self, progress: Progress, stream: TextIO) -> None:
+    def __init__(self, progress: Progress, stream: TextIO, output: OutputFormat | None = None) -> None:
         """Lines go to `stream`."""
         super().__init__(progress)
+        self._output = output
         self._stream = stream
         self._lines: IntervalLines | None = None
 
@@ -165,7 +169,7 @@ class Intervals(Watcher):
         if trial.startswith(LOG_PREFIX):
             self._print("\nAgain, with the segment log; this rate is not the result:")
         each = transaction_bytes(self.progress.plan, cell)
-        self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each)
+        self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each, self._output)
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """A line when both sides have reported a second."""

@@ -1,18 +1,18 @@
 """Interval lines of a single measurement, after iperf3's, with CPU and window of both sides.
 
-An agent reports every sampling interval; a line sums as many as make a second, of one phase.
+An agent reports every sampling interval; a line sums as many as make `-i` seconds, of one phase.
 """
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.text import bit_rate, percent, si, significant
+from whyperf.analyze.text import percent, si, significant
 from whyperf.cli.live.progress import BITS_PER_BYTE, NS_PER_S, receiver
+from whyperf.cli.output.formats import DEFAULT_INTERVAL_S, OutputFormat
 from whyperf.profile import Level
 from whyperf.wire import ReplyProgress
 
-LINE_MS = 1000
 #: Cwnd in segments, window announced in bytes, CPU time of the load's threads at sender and receiver.
 HEADINGS = ("Interval", "Transfer", "Bitrate", "Retr", "Cwnd", "Window", "CPU snd", "rcv")
 WIDTHS = (15, 9, 12, 5, 7, 12, 8, 6)
@@ -40,15 +40,23 @@ class IntervalLines:
     """Joins the intervals of both sides and prints a line for each span that both have reported."""
 
     def __init__(
-        self, factors: Mapping[str, Level], write: Callable[[str], None], transaction_bytes: int | None = None
+        self,
+        factors: Mapping[str, Level],
+        write: Callable[[str], None],
+        transaction_bytes: int | None = None,
+        output: OutputFormat | None = None,
     ) -> None:
         """`write` gets each line, a heading before the first.
 
-        `transaction_bytes` is what a transaction moves, if all are alike.
+        `transaction_bytes` is what a transaction moves, if all are alike; `output` has the length of a line and the
+        unit of rates.
         """
+        output = output or OutputFormat()
+        self._rate = output.rate
+        self._is_shown = output.interval_s > 0
         self._each = transaction_bytes
         self._receiver = receiver(factors)
-        self._per_line = max(1, LINE_MS // int(factors["interval_ms"]))
+        self._per_line = max(1, round((output.interval_s or DEFAULT_INTERVAL_S) * 1000 / int(factors["interval_ms"])))
         self._write = write
         self._open: dict[str, Span] = {}
         self._closed: dict[str, list[Span]] = {"near": [], "far": []}
@@ -89,7 +97,7 @@ class IntervalLines:
         """The rate of the lines so far, for a trial that is not recorded; empty before the first of the measurement."""
         if not self._measured_s:
             return ""
-        rate = bit_rate(self._measured_bytes * BITS_PER_BYTE / self._measured_s)
+        rate = self._rate(self._measured_bytes * BITS_PER_BYTE / self._measured_s)
         return f"{rate} over {self._measured_s:.2f} s of the measurement; not a result: the trial failed"
 
     def _close(self, host: str) -> None:
@@ -99,9 +107,11 @@ class IntervalLines:
         while self._closed["near"] and self._closed["far"]:
             ends = {host: spans.pop(0) for host, spans in self._closed.items()}
             to = self._receiver
-            if self._first_ns is None:
+            if self._first_ns is None and self._is_shown:
                 self._write(_aligned(HEADINGS if self._each is None else (*HEADINGS[:2], "Trans/s", *HEADINGS[3:])))
-            self._write(self._line(ends["near" if to == "far" else "far"], ends[to]))
+            line = self._line(ends["near" if to == "far" else "far"], ends[to])
+            if self._is_shown:
+                self._write(line)
 
     def _line(self, sender: Span, receiver_span: Span) -> str:
         if self._first_ns is None:
@@ -117,7 +127,7 @@ class IntervalLines:
         columns = [
             f"{start:6.2f}-{end:.2f} s",
             si(receiver_span.payload_bytes, "B"),
-            bit_rate(receiver_span.payload_bytes * BITS_PER_BYTE / seconds)
+            self._rate(receiver_span.payload_bytes * BITS_PER_BYTE / seconds)
             if self._each is None
             else significant(receiver_span.payload_bytes / self._each / seconds, 4),
             str(again),

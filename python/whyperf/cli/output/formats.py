@@ -1,5 +1,6 @@
-"""How a result is printed on standard output: `--json`, `--format`, `--interval`."""
+"""How a result is printed on standard output: `--json`, `--format`, `--interval`, and the unit of rates."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,13 +17,36 @@ class Format(StrEnum):
     UPERF = "uperf"
 
 
+class RateUnit(StrEnum):
+    """Unit of rates, as `-f` of iperf3: small count bits in powers of 1000, capital bytes in powers of 1024."""
+
+    KBIT = "k"
+    MBIT = "m"
+    GBIT = "g"
+    TBIT = "t"
+    KBYTE = "K"
+    MBYTE = "M"
+    GBYTE = "G"
+    TBYTE = "T"
+
+
 @dataclass(frozen=True)
 class OutputFormat:
     """How the result is printed."""
 
     format: Format = Format.TEXT
-    #: Seconds between the lines of `uperf`.
+    #: Seconds between the lines of a single measurement, and of `uperf`; 0: no lines.
     interval_s: float = DEFAULT_INTERVAL_S
+    #: Of rates in the text of a single measurement; None: the unit that suits each.
+    rate_unit: RateUnit | None = None
+
+    @property
+    def rate(self) -> Callable[[float], str]:
+        """Prints a rate in bit/s."""
+        # Imported here, so that help and completion stay quick.
+        from whyperf.analyze.text import bit_rate, bit_rate_in  # noqa: PLC0415
+
+        return bit_rate if self.rate_unit is None else bit_rate_in(self.rate_unit)
 
     @property
     def is_for_programs(self) -> bool:
@@ -30,8 +54,15 @@ class OutputFormat:
         return self.format is not Format.TEXT
 
 
-def output_format(*, json: bool, format_: Format | None, interval_s: float | None) -> OutputFormat:
-    """What the options say together.
+def output_format(
+    *,
+    json: bool,
+    format_: Format | None,
+    interval_s: float | None,
+    rate_unit: RateUnit | None = None,
+    has_lines: bool = False,
+) -> OutputFormat:
+    """What the options say together; `has_lines`: whether the command prints lines while it measures.
 
     Raises:
         UsageError: they contradict each other.
@@ -40,9 +71,10 @@ def output_format(*, json: bool, format_: Format | None, interval_s: float | Non
         raise UsageError(f"--json and --format {format_} are two formats; drop one")
     chosen = Format.JSON if json else format_ or Format.TEXT
     if interval_s is None:
-        return OutputFormat(chosen)
-    if chosen is not Format.UPERF:
+        return OutputFormat(chosen, rate_unit=rate_unit)
+    if chosen is not Format.UPERF and not has_lines:
         raise UsageError("--interval is the distance of lines with --format uperf; add it, or set interval_ms instead")
-    if not 0.001 <= interval_s <= 86_400:
+    is_none = interval_s == 0 and chosen is not Format.UPERF
+    if not (is_none or 0.001 <= interval_s <= 86_400):
         raise UsageError(f"--interval {interval_s:g} is not from 0.001 to 86400 seconds")
-    return OutputFormat(chosen, interval_s)
+    return OutputFormat(chosen, interval_s, rate_unit)

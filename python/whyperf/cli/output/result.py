@@ -32,7 +32,7 @@ def print_result(experiment: Experiment, output: OutputFormat, *, report: bool =
     elif output.format is Format.JSON:
         print_json(summary.model_dump(mode="json"))
     else:
-        _print(summary)
+        _print(summary, output)
         if summary.evidence is not None and summary.evidence.log_trials:
             print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
     if report:
@@ -71,11 +71,11 @@ def verdict(summary: Summary) -> int:
     return DOUBTFUL if lost or codes & INCOMPLETE else DONE
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: Summary, output: OutputFormat) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print()
     if len(summary.cells) == 1:
-        for line in single_lines(summary.cells[0]):
+        for line in single_lines(summary.cells[0], output.rate):
             console.print(line, soft_wrap=True)
     else:
         for table in sweep_tables(summary, console.width):

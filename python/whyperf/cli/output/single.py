@@ -20,22 +20,24 @@ from whyperf.analyze.transports.result import Duration, Transports
 from whyperf.report.charts.metric import per_second
 
 WIDTH = 16
+#: Prints a number with its unit.
+ToText = Callable[[float], str]
 #: From this many connections on, their set-up is printed.
 MANY_CONNECTIONS = 100
 #: Below this a percentage would read 0.0.
 SMALLEST_RATIO = 0.0005
 
 
-def single_lines(cell: CellResult) -> list[str]:
-    """What was reached, and what it cost both hosts."""
-    return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell)]
+def single_lines(cell: CellResult, rate: ToText = bit_rate) -> list[str]:
+    """What was reached, and what it cost both hosts; `rate` prints a rate in bit/s."""
+    return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell, rate)]
 
 
-def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
+def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
     if cell.metric == "transactions" and cell.transactions is not None:
-        yield from _transactions(cell, cell.transactions)
+        yield from _transactions(cell, cell.transactions, rate)
     else:
-        yield from _moved(cell)
+        yield from _moved(cell, rate)
     if cell.rtt_probe is not None:
         yield from _rtt_probe(cell.rtt_probe)
     for end in ENDS:
@@ -57,7 +59,7 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
     shares = cell.connections
     if shares is not None and cell.metric != "transactions":
         fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"
-        yield "Connections", f"{bit_rate(shares.min_bps)} to {bit_rate(shares.max_bps)} each{fairness}"
+        yield "Connections", f"{rate(shares.min_bps)} to {rate(shares.max_bps)} each{fairness}"
     start = cell.start
     if start is not None and start.agents > 1:
         within = seconds(max(start.skew_s, start.uncertainty_s) * 1e9)
@@ -66,12 +68,12 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
         yield "Set-up", _setup(cell.setup)
 
 
-def _moved(cell: CellResult) -> Iterator[tuple[str, str]]:
-    yield "Goodput", _goodput(cell)
+def _moved(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
+    yield "Goodput", _goodput(cell, rate)
     if cell.cut is not None:
-        yield "Cut", _cut(cell.cut, cell.trials)
+        yield "Cut", _cut(cell.cut, cell.trials, rate)
     if cell.provisional is not None:
-        yield "Provisional", _provisional(cell.provisional, cell.metric)
+        yield "Provisional", _provisional(cell.provisional, cell.metric, rate)
     yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
     yield from scheduled_lines(cell.transports) if cell.transports is not None else ()
 
@@ -81,28 +83,28 @@ def _setup(setup: Setup) -> str:
     return f"{setup.connections:,} connections in {seconds(setup.seconds * 1e9)} ({setup.per_s:,.0f}/s)"
 
 
-def _goodput(cell: CellResult) -> str:
+def _goodput(cell: CellResult, rate: ToText) -> str:
     if cell.goodput_bps.median is None:
         return "none: no trial has a result"
-    return _spread(cell.goodput_bps, bit_rate, cell.trials)
+    return _spread(cell.goodput_bps, rate, cell.trials)
 
 
-def _cut(cut: Cut, trials: int) -> str:
+def _cut(cut: Cut, trials: int, rate: ToText) -> str:
     """Which part of the window does not count, and the rate with it."""
     which = "" if trials == 1 else f"in {cut.trials} of {count(trials, 'trial')}, at most "
-    span = f"{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({bit_rate(cut.goodput_bps)})"
-    return f"{which}{span}; whole window {bit_rate(cut.whole_window_bps)}"
+    span = f"{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({rate(cut.goodput_bps)})"
+    return f"{which}{span}; whole window {rate(cut.whole_window_bps)}"
 
 
-def _provisional(observed: Provisional, metric: str) -> str:
+def _provisional(observed: Provisional, metric: str, to_text: ToText) -> str:
     """The rate until a trial without a result ended."""
     how = {"failed": "failed", "void": "is void", "interrupted": "was interrupted"}[observed.status]
     is_counted = metric == "transactions" and observed.transactions_per_s is not None
-    rate = per_second(observed.transactions_per_s or 0.0) if is_counted else bit_rate(observed.goodput_bps)
+    rate = per_second(observed.transactions_per_s or 0.0) if is_counted else to_text(observed.goodput_bps)
     return f"{rate} over {seconds(observed.seconds * 1e9)} of the measurement; not a result: the trial {how}"
 
 
-def _spread(spread: Spread, to_text: Callable[[float], str], trials: int) -> str:
+def _spread(spread: Spread, to_text: ToText, trials: int) -> str:
     """A median, with its interval where there is one."""
     if spread.median is None:
         return "none: no trial has a result"
@@ -112,7 +114,7 @@ def _spread(spread: Spread, to_text: Callable[[float], str], trials: int) -> str
     return to_text(spread.median) + interval
 
 
-def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, str]]:
+def _transactions(cell: CellResult, found: Transactions, rate: ToText) -> Iterator[tuple[str, str]]:
     failed = f", {found.failed_count:,} failed" if found.failed_count else ""
     yield "Transactions", _spread(found.per_s, per_second, cell.trials) + failed
     if found.intended_per_s is not None and found.begun_per_s is not None:
@@ -132,7 +134,7 @@ def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, 
             calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
             yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in whyperf's own threads{calls}"
     if cell.goodput_bps.median is not None:
-        yield "Goodput", bit_rate(cell.goodput_bps.median)
+        yield "Goodput", rate(cell.goodput_bps.median)
 
 
 def _rtt_probe(probe: RttProbe) -> Iterator[tuple[str, str]]:

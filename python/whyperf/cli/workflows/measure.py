@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError, say
+from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, understand, with_workload
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
@@ -12,9 +13,10 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.uperf import refuse_streams
 from whyperf.cli.workflows import dry_run
+from whyperf.cli.workflows.save_profile import ProfileRequest, save_profile
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
 from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
-from whyperf.profile import Factors, Profile, ProfileError
+from whyperf.profile import Overrides, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
@@ -31,7 +33,7 @@ class Order:
     port: int
     near: str | None
     testbed: str
-    overrides: Factors
+    overrides: Overrides
     #: Which of them have options of their own.
     options: tuple[str, ...]
     only: tuple[str, ...]
@@ -45,6 +47,10 @@ class Order:
     output: OutputFormat
     #: Whether the report is written.
     report: bool = True
+    #: Whether datagrams take the place of the stream.
+    is_over_udp: bool = False
+    #: Where to write the experiment as a profile, instead of measuring it.
+    save_profile: Path | None = None
 
 
 def measure(order: Order) -> int:
@@ -52,10 +58,16 @@ def measure(order: Order) -> int:
     profile, host = understand(order.question, order.host)
     if order.workload is not None:
         profile = with_workload(profile, order.workload)
+    if order.is_over_udp:
+        profile = over_udp(profile, order.overrides)
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
     if order.leave_out_missing:
-        profile = without_missing(profile, target.hosts)
+        varied = {name: levels for name, levels in order.overrides.items() if isinstance(levels, tuple)}
+        profile = without_missing(profile.with_overrides(varied), target.hosts)
+        order = replace(order, overrides={name: order.overrides[name] for name in order.overrides.keys() - varied})
+    if order.save_profile is not None:
+        return _save_profile(order.save_profile, order, profile, target)
     plan = _plan(order, profile, target)
     if order.dry_run:
         return dry_run.show(plan, as_json=order.output.format is Format.JSON)
@@ -70,7 +82,7 @@ def measure(order: Order) -> int:
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
     ):
         try:
-            measure_missing_trials(experiment, target, as_json=order.output.is_for_programs)
+            measure_missing_trials(experiment, target, as_json=order.output.is_for_programs, output=order.output)
         except KeyboardInterrupt:
             if plan.is_single and experiment.trials().manifests:
                 _print(experiment, order.output, report=False, explain=False)
@@ -86,6 +98,14 @@ def _print(experiment: Experiment, output: OutputFormat, *, report: bool, explai
     from whyperf.cli.output import result  # noqa: PLC0415
 
     return result.print_result(experiment, output, report=report, explain=explain)
+
+
+def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:
+    asked = ProfileRequest(order.only, order.seed, order.trials, order.evidence, order.testbed)
+    try:
+        return save_profile(path, profile.with_overrides(order.overrides), asked, target)
+    except ProfileError as error:
+        raise in_words_of(error, order.overrides, order.options) from None
 
 
 def _plan(order: Order, profile: Profile, target: Target) -> Plan:

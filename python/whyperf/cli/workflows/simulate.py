@@ -10,7 +10,7 @@ from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.plan import MODEL, build
-from whyperf.profile import Factors
+from whyperf.profile import Overrides
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import RunError
 from whyperf.run.errors import Fault
@@ -22,7 +22,7 @@ class Order:
     """Everything the command line asked of `whyperf simulate`."""
 
     question: str
-    overrides: Factors
+    overrides: Overrides
     only: tuple[str, ...]
     trials: int | None
     wants_log: bool

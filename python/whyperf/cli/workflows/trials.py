@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from whyperf.analyze.text import count
 from whyperf.cli.exits import Stopped, say
 from whyperf.cli.live.progress import duration
+from whyperf.cli.output.formats import OutputFormat
 from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost, read_table
 from whyperf.run import Session, Target, run_plan
@@ -19,9 +20,14 @@ Wants = Callable[[PlannedTrial, Callable[[str], None]], bool]
 
 
 def measure_missing_trials(
-    experiment: Experiment, target: Target, *, as_json: bool, wants: Wants = lambda *_: True
+    experiment: Experiment,
+    target: Target,
+    *,
+    as_json: bool,
+    wants: Wants = lambda *_: True,
+    output: OutputFormat | None = None,
 ) -> None:
-    """Measures what the record lacks, as long as it is wanted."""
+    """Measures what the record lacks, as long as it is wanted; `output` is for the lines of a single trial."""
     total = experiment.plan.trials_count
     not_made = experiment.missing_trials()
     goodputs = Goodputs(experiment)
@@ -49,7 +55,7 @@ def measure_missing_trials(
             experiment.write_probe_cost(cost)
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
-        with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
+        with watcher_for(experiment.plan, missing, as_json=as_json, output=output) as watcher:
             run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
 
 

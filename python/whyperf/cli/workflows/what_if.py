@@ -28,7 +28,7 @@ from whyperf.cli.inputs.question import understand
 from whyperf.cli.output.calibration import PLAIN_WIDTH
 from whyperf.cli.streams import print_json
 from whyperf.plan import build
-from whyperf.profile import Factors
+from whyperf.profile import Overrides
 
 #: Beyond, a table says less than a report.
 MAX_CELLS = 400
@@ -40,7 +40,7 @@ def what_if(
     change: str,
     *,
     only: Sequence[str] = (),
-    overrides: Factors | None = None,
+    overrides: Overrides | None = None,
     as_json: bool = False,
 ) -> int:
     """Answers a what-if for every cell of a profile; returns the exit code."""
@@ -68,7 +68,7 @@ def what_if(
     return DONE
 
 
-def _cells(question: str, only: Sequence[str], overrides: Factors, host: CalibratedHost) -> list[Mapping[str, Any]]:
+def _cells(question: str, only: Sequence[str], overrides: Overrides, host: CalibratedHost) -> list[Mapping[str, Any]]:
     """The factors of the profile's cells, with a window where the profile leaves it to the kernel."""
     profile, named = understand(question, None)
     if named is not None:

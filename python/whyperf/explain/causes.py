@@ -32,6 +32,8 @@ class Cause(StrEnum):
     """A queue on the path is full or grows: its rate is the limit."""
     SHARED_BOTTLENECK = "shared_bottleneck"
     """Other traffic fills the path's bottleneck, or its rate changes: a queue stands before it that is not the own."""
+    POLICER = "policer"
+    """The path drops what exceeds a rate, without a queue."""
     SMALL_QUEUE = "small_queue"
     """A queue on the path is too small to keep its bottleneck busy (Appenzeller et al., SIGCOMM 2004)."""
     RANDOM_LOSS = "random_loss"
@@ -75,7 +77,7 @@ class Cause(StrEnum):
 
 COUNTING_SEGMENTS = frozenset(
     {
-        *(Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.REORDERING),
+        *(Cause.SMALL_QUEUE, Cause.POLICER, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.REORDERING),
         *(Cause.ACK_THINNING, Cause.ACK_PATH, Cause.RECEIVER_LOSS),
     }
 )

@@ -309,8 +309,8 @@ class QueueFacts:
         standing_ratio: part of the time in which a queue stood.
         delay_ns_median: the median delay above the smallest, and `delay_ns_high` the 95th percentile.
         own_ratio: part of that delay that the own segments before the bottleneck explain; needs the log.
-        jitter_ratio: how far a delay is from the one shortly before, over the median delay: a queue fills and drains,
-            jitter leaps.
+        jitter_ratio: how far a delay is from the one shortly before, over the median delay, while a queue stands: a
+            queue fills and drains, jitter leaps.
         full_bps: the median own rate while the queue was longest, headers included.
         full_spread: how far that rate varies: its range from the 10th to the 90th percentile, over the median.
         full_count: in how many steps, or segments, the queue was that long.
@@ -345,6 +345,25 @@ class QueueFacts:
             return None
         always = self.full_ratio or 0.0
         return max(0.0, (self.losses_full_ratio - always) / (1 - always)) if always < 1 else 1.0
+
+
+@dataclass(frozen=True)
+class PolicingFacts:
+    """The rate while segments were lost, from what the sender's kernel counts as delivered; None where too few were.
+
+    Attributes:
+        bps: the median rate of all connections together, in steps with losses, headers included.
+        spread: how far that rate varies, over three steps each: from the 10th to the 90th percentile, over the median.
+        lossy_ratio: part of the steps that had losses.
+        delay_ns: the median growth of the round trip in these steps that is a queue's.
+        faster_times: the highest rate of the trial over this rate.
+    """
+
+    bps: float | None = None
+    spread: float | None = None
+    lossy_ratio: float = 0.0
+    delay_ns: float = 0.0
+    faster_times: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -425,6 +444,7 @@ class SegmentFacts:
     losses: Losses = field(default_factory=Losses)
     bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
     queue: QueueFacts = field(default_factory=QueueFacts)
+    policing: PolicingFacts = field(default_factory=PolicingFacts)
     pacing: Pacing = field(default_factory=Pacing)
     cycle: RequestCycle = field(default_factory=RequestCycle)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_steps
+from whyperf.explain.gather.deliveries import bottleneck_of_steps, policing_of_steps, queue_of_steps
 from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
 from whyperf.explain.trial_facts import BottleneckRate
 
@@ -116,6 +116,28 @@ def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
     pl.DataFrame(rows).write_parquet(folder / "tcp_info.near.parquet")
     end = FlowEnd("near", "sender", 0, EndEvidence())
     return FlowTrial(folder, "001-c0001", "c0001", "complete", {"near": end}, 0, None), end
+
+
+def test_the_rate_under_a_policer_is_even_whatever_single_steps_let_through() -> None:
+    measured = np.arange(40) >= 4
+    bursts = np.tile((1.2, 0.9, 0.9), 12)
+    policed = np.r_[np.full(4, 3.0), bursts] * LINK_BPS
+    found = policing_of_steps(steps(policed, 0.01, lost_segments=np.where(measured, 5.0, 0.0), is_measured=measured))
+    assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.01)
+    assert found.spread == pytest.approx(0.0, abs=0.01)
+    assert found.lossy_ratio == 1.0
+    assert found.faster_times == pytest.approx(3.0, rel=0.01)
+    random = policing_of_steps(steps(SAWTOOTH, 0.01, lost_segments=np.ones(40)))
+    assert random.spread is not None
+    assert random.spread > 0.3
+
+
+def test_a_pause_is_no_queue_although_the_last_round_trip_was_long() -> None:
+    paused = np.r_[FULL[:20], np.zeros(10), FULL[30:]]
+    found = queue_of_steps(steps(paused, 0.6))
+    assert found.full_spread is not None
+    assert found.full_spread < 0.02
+    assert found.standing_ratio == pytest.approx(0.75)
 
 
 def line_of(found: tuple[FlowTrial, FlowEnd]) -> BottleneckRate:

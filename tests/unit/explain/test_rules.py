@@ -185,6 +185,21 @@ REGROWN = facts(
 )
 """One overshoot, after which the window grows back."""
 
+POLICED = facts(
+    {"shares": {"unknown": 0.95}},
+    windows=PATH,
+    segments={
+        "retransmitted_ratio": 0.1,
+        "data_segments": 5_000,
+        "policing.bps": 24e6,
+        "policing.spread": 0.05,
+        "policing.lossy_ratio": 0.9,
+        "policing.delay_ns": 0.1 * MS,
+        "policing.faster_times": 3.0,
+    },
+    level="counters",
+)
+
 CASES = (
     Case(
         Cause.RECEIVE_BUFFER,
@@ -342,6 +357,30 @@ CASES = (
         Cause.SHARED_BOTTLENECK,
         SHARED_COUNTED,
         of_segments({"queue.full_spread": 0.02}),
+    ),
+    Case(
+        Cause.POLICER,
+        POLICED,
+        # Rates of random loss vary.
+        of_segments({"policing.spread": 0.6}),
+    ),
+    Case(
+        Cause.POLICER,
+        POLICED,
+        # Before a link of this rate, a queue stands.
+        of_segments({"policing.delay_ns": 8.0 * MS}),
+    ),
+    Case(
+        Cause.POLICER,
+        POLICED,
+        # The random losses of many connections add up to an even rate.
+        lambda found: replace(found, connections=64),
+    ),
+    Case(
+        Cause.POLICER,
+        POLICED,
+        # Nothing shows that the path carries more.
+        of_segments({"policing.faster_times": 1.05}),
     ),
     Case(
         Cause.BOTTLENECK,

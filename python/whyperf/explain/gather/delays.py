@@ -54,13 +54,15 @@ def queue_of_logs(
     sent, delays = sent[order], delays[order]
     median, full_ns = float(np.median(delays)), FULL_PART * float(np.quantile(delays, 0.95))
     stands = max(MIN_STANDING_NS, STANDING_TRIP_RATIO * trip_ns)
-    leaps = np.abs(delays[NEAR_STEPS:] - delays[:-NEAR_STEPS])
+    waits = delays[NEAR_STEPS:] >= stands
+    leaps = np.abs(delays[NEAR_STEPS:] - delays[:-NEAR_STEPS])[waits]
+    usual = float(np.median(delays[NEAR_STEPS:][waits])) if waits.any() else 0.0
     return QueueFacts(
         standing_ratio=float((delays >= stands).mean()),
         delay_ns_median=median,
         delay_ns_high=float(np.quantile(delays, 0.95)),
-        own_ratio=_own_part(wires, link_bps, median),
-        jitter_ratio=float(np.median(leaps)) / median if median > 0 else None,
+        own_ratio=_own_part(wires, link_bps, float(delays.mean())),
+        jitter_ratio=float(np.median(leaps)) / usual if usual > 0 else None,
         full_ratio=float((delays >= full_ns).mean()),
         losses_full_ratio=_lost_in_full([wires[number] for number in most], sent, delays, full_ns),
         back_delay_ns_median=back,
@@ -99,9 +101,9 @@ def _lost_in_full(wires: Sequence[tuple[Wire, Wire]], sent: Ints, delays: Floats
     return float((before >= full_ns).mean())
 
 
-def _own_part(wires: Mapping[int, tuple[Wire, Wire]], link_bps: float | None, median_ns: float) -> float | None:
-    """The part of the median delay that all own segments together make at a bottleneck of that rate."""
-    if not link_bps or median_ns <= 0:
+def _own_part(wires: Mapping[int, tuple[Wire, Wire]], link_bps: float | None, mean_ns: float) -> float | None:
+    """The part of the mean delay that all own segments together make at a bottleneck of that rate."""
+    if not link_bps or mean_ns <= 0:
         return None
     time, payload = (
         np.concatenate([getattr(sent, name) for sent, _ in wires.values()]) for name in ("time_ns", "payload")
@@ -109,7 +111,7 @@ def _own_part(wires: Mapping[int, tuple[Wire, Wire]], link_bps: float | None, me
     order = np.argsort(time, kind="stable")
     sent = Wire(time[order], time[order], payload[order])
     waiting = backlog(sent, np.zeros(time.size, dtype=np.bool_), link_bps / 8e9, HEADERS_BYTES)
-    return min(1.0, float(np.median(waiting)) * 8e9 / link_bps / median_ns)
+    return min(1.0, float(waiting.mean()) * 8e9 / link_bps / mean_ns)
 
 
 def _back_delay(sent: pl.DataFrame, arrived: pl.DataFrame) -> float | None:

@@ -12,7 +12,7 @@ longest. Where others use the bottleneck too, its own rate varies then.
 import numpy as np
 
 from whyperf.explain.gather.delivery_steps import Flags, Floats, Steps
-from whyperf.explain.trial_facts import BottleneckRate, QueueFacts
+from whyperf.explain.trial_facts import BottleneckRate, PolicingFacts, QueueFacts
 
 MIN_STEPS = 5
 MIN_AT_RATE = 4
@@ -100,6 +100,35 @@ def queue_of_steps(steps: Steps) -> QueueFacts:
         lossy_spread=_spread(steps.rates_bps[lossy]) if lossy.any() else None,
         lossy_count=int(lossy.sum()),
         marked_ratio=steps.marked_ratio,
+    )
+
+
+POLICED_STEPS = 3
+"""Steps that are taken together: a token bucket lets a burst through, and then nothing, for a step or two."""
+MIN_POLICED = 5
+
+
+def policing_of_steps(steps: Steps) -> PolicingFacts:
+    """The rate while segments are lost: a policer lets the same rate through, whatever comes."""
+    kernel = np.ones(POLICED_STEPS) / POLICED_STEPS
+    rates, lost, queues = (
+        (values[steps.measured] for values in (steps.rates_bps, steps.lost_segments, steps.queued))
+        if steps.lost_segments.size
+        else (np.zeros(0),) * 3
+    )
+    if rates.size < POLICED_STEPS + MIN_POLICED:
+        return PolicingFacts()
+    smooth, lossy = np.convolve(rates, kernel, mode="valid"), np.convolve(lost, kernel, mode="valid") > 0
+    if lossy.sum() < MIN_POLICED:
+        return PolicingFacts()
+    rate = float(np.median(smooth[lossy]))
+    highest = float(np.convolve(steps.rates_bps, np.ones(2) / 2, mode="valid").max())
+    return PolicingFacts(
+        bps=rate * steps.with_headers,
+        spread=_spread(smooth[lossy]),
+        lossy_ratio=float((lost > 0).mean()),
+        delay_ns=float(np.median(queues[lost > 0])) * steps.rtt_ns_min,
+        faster_times=highest / rate if rate > 0 else 1.0,
     )
 
 

@@ -83,12 +83,20 @@ class Steps:
 
     @cached_property
     def queued(self) -> Floats:
-        """Growth of the round trip in the steps in which it is a queue's: 0 where round trips leap."""
-        if not self.jitter_ratios.size:
+        """Growth of the round trip in the steps in which it is a queue's: 0 where round trips leap, or hardly anything
+        is delivered, so that the round trip is one of before.
+        """
+        if not self.rates_bps.size:
             return self.queue_ratios
-        return np.where(self.jitter_ratios < MAX_JITTER * self.queue_ratios, self.queue_ratios, 0.0)
+        is_new = self.rates_bps >= MIN_FLOWING * np.quantile(self.rates_bps, 0.9)
+        if not self.jitter_ratios.size:
+            return np.where(is_new, self.queue_ratios, 0.0)
+        is_queue = is_new & (self.jitter_ratios < MAX_JITTER * self.queue_ratios)
+        return np.where(is_queue, self.queue_ratios, 0.0)
 
 
+MIN_FLOWING = 0.25
+"""Part of the highest rates below which a sender, a receiver or the path pauses."""
 MAX_JITTER = 0.5
 """Mean deviation of the round trip over its growth up to which the growth is a queue's. A delayed ACK, or a radio,
 makes round trips leap by about as much as they grow (tuning set: 0.6 to 2; queues: below 0.3)."""
@@ -123,7 +131,7 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
     step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, STEP_SEGMENTS * (end - start) / moved)
     # The steps end where the measured phase does, and one of them begins it.
     measured_ns = int(measured["sample_mono_ns"].min() or 0)  # type: ignore[arg-type]
-    first = measured_ns - step * max(0.0, (measured_ns - start) // step)
+    first = measured_ns - step * np.ceil(max(0.0, measured_ns - start) / step)
     grid = np.arange(first, end + 1, step)
 
     def together(name: str) -> Floats:

@@ -13,7 +13,7 @@ from whyperf.explain.gather.active import ALWAYS, Active, scheduled
 from whyperf.explain.gather.asked import asked
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.gather.calls import calls
-from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_steps
+from whyperf.explain.gather.deliveries import bottleneck_of_steps, policing_of_steps, queue_of_steps
 from whyperf.explain.gather.delivery_steps import delivery_steps
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
@@ -215,6 +215,7 @@ def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: 
         facts,
         bottleneck=sampled_rate if sampled_rate is not None and has_rate else facts.bottleneck,
         queue=queue_of_steps(steps) if facts.queue.delay_ns_median is None else facts.queue,
+        policing=policing_of_steps(steps),
     )
 
 

@@ -435,6 +435,7 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
     Cause.SHARED_BOTTLENECK: _fixed(
         {"path_cross_rate_bps": 0, "path_cross_amplitude_bps": 0}, f"ip -s -s link show dev {DEVICE}"
     ),
+    Cause.POLICER: _fixed({}, f"tc -s qdisc show dev {DEVICE}", at="sender"),
     Cause.ACK_PATH: _fixed({"path_rate_back_bps": "none", "path_loss_back": 0.0}, f"tc -s qdisc show dev {DEVICE}"),
     Cause.ACK_THINNING: _fixed({"path_ack_thinning": 1, "path_loss_back": 0.0}, f"tc -s qdisc show dev {DEVICE}"),
     Cause.SMALL_MTU: _small_mtu,

@@ -62,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     application.huge_reads,
     path.bottleneck,
     path.shared_bottleneck,
+    path.policer,
     losses.small_queue,
     losses.random_loss,
     losses.burst_loss,
@@ -132,6 +133,9 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = host_limits.without_stopped(found, facts)
+    if any(finding.cause is Cause.POLICER for finding in found):
+        # What a policer drops in the receiving host, such as a firewall, its adapter has not lost.
+        found = [finding for finding in found if finding.cause is not Cause.RECEIVER_LOSS]
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     found = sorted(found, key=lambda finding: _is_costless(finding, facts))
     if not found or _is_costless(found[0], facts):

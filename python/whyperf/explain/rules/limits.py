@@ -49,6 +49,7 @@ FLOW = frozenset(
         Cause.SMALL_QUEUE,
         Cause.REORDERING,
         Cause.SHARED_BOTTLENECK,
+        Cause.POLICER,
         Cause.ACK_THINNING,
         Cause.ACK_PATH,
         Cause.SLOW_START,

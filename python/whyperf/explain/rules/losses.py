@@ -26,6 +26,7 @@ from whyperf.explain.rules.path import (
     has_losses,
     pacing_rate,
     path_wait,
+    policer,
     scattered,
     shared_bottleneck,
     unused,
@@ -42,7 +43,8 @@ CLEAR_LIKELIHOOD_LOG10 = 1.0
 
 def _is_of_bottleneck(facts: Facts) -> bool:
     """Whether the line is what keeps the rate down, so that its losses are how it does."""
-    return bottleneck(facts) is not None or shared_bottleneck(facts) is not None
+    rules = (policer, bottleneck, shared_bottleneck)
+    return any(rule(facts) is not None for rule in rules)
 
 
 def loss_evidence(facts: Facts) -> tuple[Evidence, ...]:
@@ -177,7 +179,7 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     each, likelihood = segments.losses.segments_per_run, segments.losses.burst_likelihood_log10
     if not has_losses(facts) or wait < 0.1 or each is None or likelihood is None:
         return None
-    if shared_bottleneck(facts) is not None and drops_when_full(facts):
+    if policer(facts) is not None or (shared_bottleneck(facts) is not None and drops_when_full(facts)):
         return None
     whose = _whose(facts)
     if (whose.queue and not whose.random) or (bursts and likelihood < -CLEAR_LIKELIHOOD_LOG10) or (

@@ -6,6 +6,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
+    LOST_BEHIND_PATH,
     SEGMENTS,
     UNDECIDED,
     WINDOWS,
@@ -108,6 +109,8 @@ def unused(facts: Facts) -> float:
 def bottleneck(facts: Facts) -> Finding | None:
     """The path's narrowest part carries all it can, and a queue stands before it."""
     segments, wait = facts.segments, path_wait(facts)
+    if policer(facts) is not None:
+        return None
     shared = shared_bottleneck(facts)
     if pacing_rate(facts) is not None or (shared is not None and not shared.open):
         # A sender that is paced has a line's regularity, and what others leave of a line is no line.
@@ -186,6 +189,55 @@ def _grows_back(facts: Facts) -> bool:
     halved = line * trip / 8e9 / (size + HEADERS_BYTES) / 2 / facts.connections
     often = facts.life_ns / max(1.0, halved * trip)
     return events / facts.connections <= MAX_REGROWN_EVENTS + MAX_EARLY_TIMES * often
+
+
+MAX_POLICED_SPREAD, SPREAD_CONNECTIONS = 0.1, 4
+"""How far the rate under a policer varies, over some steps, with up to so many connections (tuning set: 0.01 to 0.07;
+random loss 0.5 and more). Of more connections the rates of random loss add up to a more even one."""
+MAX_BEHIND_SPREAD = 0.35
+"""With losses in the receiving host behind its adapter, as a firewall makes them, a rate that varies so far is even
+enough (tuning set: 0.22 to 0.3 where the bucket holds less than a window)."""
+MIN_POLICED_RATIO = 0.3
+"""Part of the steps with losses from which on they are what holds the sender."""
+MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO = 1e6, 0.025
+"""Delay of a queue up to which there is none, or that part of the round trip."""
+MIN_FASTER_TIMES = 1.2
+"""The path once let that much more through, before the bucket was empty: no link of this rate."""
+
+
+def policer(facts: Facts) -> Finding | None:
+    """The path drops what exceeds a rate, without a queue (Flach et al., SIGCOMM 2016)."""
+    found, trip = facts.segments.policing, facts.windows.rtt_ns_min
+    if found.bps is None or found.spread is None or not trip or is_on_cpu(facts):
+        return None
+    most = MAX_POLICED_SPREAD * min(1.0, (SPREAD_CONNECTIONS / facts.connections) ** 0.5)
+    if found.lossy_ratio < MIN_POLICED_RATIO or found.faster_times < MIN_FASTER_TIMES:
+        return None
+    # With the log, segments that the receiving host lost behind its adapter are not a queue's on the path.
+    if found.spread > (MAX_BEHIND_SPREAD if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH else most):
+        return None
+    if found.delay_ns > max(MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO * trip):
+        return None
+    waits = max(path_wait(facts), found.lossy_ratio)
+    return Finding(
+        Cause.POLICER,
+        waits,
+        0.9,
+        (
+            figure(
+                "policed_rate",
+                WINDOWS,
+                facts.sender,
+                policed_bps=found.bps,
+                spread_ratio=found.spread,
+                lossy_ratio=found.lossy_ratio,
+                faster_times=found.faster_times,
+            ),
+            state_evidence(facts.sender, "sender", *WAITS),
+        ),
+        targets={"policed_bps": found.bps},
+        values={"policed_bps": found.bps, "lossy_ratio": found.lossy_ratio},
+    )
 
 
 def shared_bottleneck(facts: Facts) -> Finding | None:

@@ -1035,3 +1035,32 @@ def test_acks_of_a_neighbor_wait_in_no_queue() -> None:
     near = replace(ACKS_LATE, windows=WindowFacts(rtt_ns_min=40_000))
     near = of_segments({"queue.back_delay_ns_median": 12_000.0})(near)
     assert Cause.ACK_PATH not in {verdict.cause for verdict in judge(near)}
+
+
+PIECES = ExchangeFacts(count=35, per_s=22.0, calls_each=3.0, latency_ns=45.1 * MS)
+
+
+def test_exchanges_in_pieces_that_take_as_long_as_the_ack_timer_wait_for_it_without_a_log() -> None:
+    held = facts(
+        {"shares": {"unknown": 0.9}, "sockets.no_delay": False},
+        windows={"rtt_ns_min": 46_000},
+        segments={"ack_reasons": {"delayed_timer": 0.5}},
+        exchanges=PIECES,
+        level="counters",
+    )
+    assert judge(held)[0].code == "nagle_delayed_ack.counted"
+    others = [
+        at_sender({"sockets.no_delay": True})(held),
+        of_segments({"ack_reasons": {"delayed_timer": 0.0}})(held),
+        replace(held, exchanges=replace(PIECES, calls_each=2.0)),
+        replace(held, exchanges=replace(PIECES, latency_ns=20.0 * MS)),
+        replace(held, windows=replace(held.windows, rtt_ns_min=44 * MS)),
+    ]
+    assert all(verdict.cause is not Cause.NAGLE_DELAYED_ACK for found in others for verdict in judge(found))
+
+
+def test_a_sender_that_always_has_more_to_write_is_no_slow_writer() -> None:
+    idle = facts({"shares": {"not_writing": 0.6, "unknown": 0.4}}, windows=PATH, level="counters")
+    assert Cause.SLOW_WRITER in {verdict.cause for verdict in judge(idle)}
+    greedy = replace(idle, asked=RequestedLoad(is_greedy=True))
+    assert Cause.SLOW_WRITER not in {verdict.cause for verdict in judge(greedy)}

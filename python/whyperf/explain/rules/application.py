@@ -81,7 +81,8 @@ def _application_limited(facts: Facts) -> float:
 def slow_writer(facts: Facts) -> Finding | None:
     """Nothing waits to be sent: the application sleeps between its writes, and no answer is due."""
     lost = _pausing(facts)
-    if lost < 0.1 or _answers(facts) or _has_written_all(facts):
+    if lost < 0.1 or _answers(facts) or _has_written_all(facts) or facts.asked.is_greedy:
+        # A sender that always has more to write pauses for others only.
         return None
     evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
     if _application_limited(facts):

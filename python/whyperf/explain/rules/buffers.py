@@ -7,7 +7,7 @@ from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu, s
 from whyperf.explain.rules.host_limits import is_unscaled
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Facts
+from whyperf.explain.trial_facts import ExchangeFacts, Facts
 
 MIN_WRITES = 4
 """Writes that a window of few segments must hold, or a part of it stays empty: stop-and-go."""
@@ -108,6 +108,8 @@ def delayed_ack(facts: Facts) -> Finding | None:
 
 def nagle_delayed_ack(facts: Facts) -> Finding | None:
     """Nagle's rule waits for an acknowledgment that the receiver delays (RFC 896, RFC 9293 section 3.7.4)."""
+    if facts.level != "segments" and facts.exchanges is not None:
+        return _counted_nagle(facts, facts.exchanges)
     held = _held(facts) if _is_nagle(facts) else 0.0
     lost = max(facts.sender.ratio(S.NAGLE), held)
     if lost < 0.1:
@@ -119,6 +121,44 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
         (state_evidence(facts.sender, "sender", S.NAGLE), *_timer_evidence(facts)),
         gain.of_held_cycles(facts, _kept(facts)),
     )
+
+
+DELAYED_ACK_NS = 40_000_000
+"""How long Linux delays an acknowledgment at first, and at least (TCP_ATO_MIN, TCP_DELACK_MIN: HZ / 25)."""
+TIMER_ERROR_RATIO = 0.25
+"""By how much a wait may differ from that: ticks, and what else an exchange takes."""
+MIN_CALLS = 2.5
+"""System calls of an exchange from which on it is written in several pieces: one writes, and one reads."""
+
+
+def _counted_nagle(facts: Facts, exchanges: ExchangeFacts) -> Finding | None:
+    """The same without a log: exchanges that are written in pieces take as long as the timer, and neither CPU works."""
+    latency, trip = exchanges.latency_ns, facts.windows.rtt_ns_min or 0
+    if latency is None or facts.sender.sockets.no_delay is not False or exchanges.calls_each < MIN_CALLS:
+        return None
+    waited = latency - trip
+    late = facts.segments.ack_reasons.get("delayed_timer")
+    is_timer = abs(waited - DELAYED_ACK_NS) <= TIMER_ERROR_RATIO * DELAYED_ACK_NS
+    if not is_timer or trip > DELAYED_ACK_NS / 2 or is_on_cpu(facts) or (late is not None and late < MIN_LATE):
+        return None
+    lost = DELAYED_ACK_NS / max(DELAYED_ACK_NS, latency)
+    evidence = [figure("latency", "latencies", facts.asker, latency_ns=latency)]
+    if late is not None:
+        evidence.append(figure("timer_acks", "counters", facts.receiver, timer_ratio=late))
+    return Finding(
+        Cause.NAGLE_DELAYED_ACK,
+        lost * exchanges.payload_ratio,
+        0.9,
+        tuple(evidence),
+        gain.of_cycles(facts, 1 - lost),
+        is_counted=True,
+        variant="counted",
+        values={"latency_ns": latency, "calls_per_exchange": exchanges.calls_each, "timer_ns": DELAYED_ACK_NS},
+    )
+
+
+MIN_LATE = 0.2
+"""Part of the ACKs from the delayed-ACK timer from which on it is what exchanges wait for."""
 
 
 def _kept(facts: Facts) -> float:

@@ -269,6 +269,12 @@ def test_a_shaper_that_drops_before_it_is_full_gains_its_rate() -> None:
     assert verdict.change.command == "tc -s qdisc show dev eth0"
 
 
+def test_a_shaper_that_holds_nothing_back_is_not_the_limit() -> None:
+    idle = replace(SHAPER, overlimits=20)
+    near_its_rate = facts({"limits": HostLimits(queues=(idle,)), "sockets.mss_bytes": 1448}, rate_bps=190e6)
+    assert Cause.LOCAL_QUEUE not in {verdict.cause for verdict in judge(near_its_rate)}
+
+
 def test_few_drops_of_an_own_queue_limit_nothing() -> None:
     few = replace(DROPPING, sent_packets=1_000_000, dropped_packets=20)
     lossy = facts({"limits": HostLimits(queues=(few,)), "shares": {"loss_recovery": 0.5}}, windows=PATH)

@@ -6,6 +6,7 @@ the others is one in which the process did not run. Whether its threads were rea
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
@@ -76,8 +77,8 @@ def _together(kind: str, chosen: list[_Step], steps: list[_Step], payload: pl.Da
     outside = sum(step.length_ns for step in steps) - inside
     if not chosen or outside < inside / 4:
         return None
-    moved_inside = sum(_moved(payload, step) for step in chosen)
-    moved_outside = sum(_moved(payload, step) for step in steps) - moved_inside
+    moved_inside = _moved(payload, chosen)
+    moved_outside = _moved(payload, steps) - moved_inside
     if moved_outside <= 0:
         return None
     origin = steps[0].start_ns
@@ -118,12 +119,13 @@ def _payload(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
     )
 
 
-def _moved(payload: pl.DataFrame, step: _Step) -> float:
-    """What was moved in a step, of intervals that it holds in part the share."""
-    low = pl.max_horizontal("start_mono_ns", pl.lit(step.start_ns))
-    high = pl.min_horizontal("end_mono_ns", pl.lit(step.end_ns))
-    share = ((high - low) / (pl.col("end_mono_ns") - pl.col("start_mono_ns"))).clip(0, 1)
-    return float(payload.select((pl.col("payload_bytes") * share).sum()).item() or 0.0)
+def _moved(payload: pl.DataFrame, steps: list[_Step]) -> float:
+    """What was moved in these steps, of intervals that one holds in part the share."""
+    instants = np.array([payload["start_mono_ns"][0], *payload["end_mono_ns"]], float)
+    until = np.cumsum([0, *payload["payload_bytes"]], dtype=float)
+    bounds = np.array([(step.start_ns, step.end_ns) for step in steps], float)
+    at = np.interp(bounds, instants, until)
+    return float((at[:, 1] - at[:, 0]).sum())
 
 
 def _steps(trial: FlowTrial, end: FlowEnd, payload: pl.DataFrame) -> list[_Step]:
@@ -155,12 +157,12 @@ def _steps(trial: FlowTrial, end: FlowEnd, payload: pl.DataFrame) -> list[_Step]
 
 
 def _late(payload: pl.DataFrame) -> list[tuple[int, int]]:
-    """Intervals at whose end the sampler came much too late: their middle, and by how much."""
+    """Intervals at whose end the sampler came much too late: an instant in them, and by how much."""
     length = pl.col("end_mono_ns") - pl.col("start_mono_ns")
     usual = round(float(payload.select(length.median()).item()))
     late = payload.filter(length - usual >= MIN_PAUSE_NS, length > MAX_LATE_TIMES * usual)
-    middle = (pl.col("start_mono_ns") + pl.col("end_mono_ns")) // 2
-    return [(at, ns) for at, ns in late.select(middle, (length - usual).alias("late")).iter_rows()]
+    within = (pl.col("start_mono_ns") + pl.col("end_mono_ns")) // 2
+    return [(at, ns) for at, ns in late.select(within, (length - usual).alias("late")).iter_rows()]
 
 
 def _others(trial: FlowTrial, end: FlowEnd, own: pl.DataFrame) -> pl.DataFrame:

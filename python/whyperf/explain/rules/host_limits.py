@@ -11,7 +11,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.host_limits import Interruption, MemoryLimit, Queue
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.cpu import other_load
+from whyperf.explain.rules.cpu import other_load, shared_cpu
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, state_evidence
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts, HostFacts
@@ -29,6 +29,9 @@ ETHERNET_BYTES = 14
 """What a queueing discipline counts of a packet in addition to the IP packet."""
 IP_TCP_BYTES = 52
 """Headers of IP version 4 and TCP with timestamps."""
+DELAYED_RATIO = 0.05
+"""Packets that had to wait for a shaper, over all, below which something else sets the rate: a full one delays nearly
+every packet (overlimits in net/sched/sch_tbf.c)."""
 DROPPED_RATIO = 1e-4
 """Drops over packets of an own queue, below which they cost less than what repeating a trial changes: one in 10,000
 super-packets is less than one loss in a second at 1 Gbit/s with packets of 64 KB."""
@@ -144,7 +147,7 @@ def short_load(facts: Facts) -> Finding | None:
     if found is None:
         return None
     role, end, span = found
-    if _stopped(end) >= MIN_LOST or other_load(facts) is not None:
+    if _stopped(end) >= MIN_LOST or other_load(facts) is not None or shared_cpu(facts) is not None:
         return None
     values = {**_span_values(role, span), "other_ratio": span.other_ratio}
     return Finding(
@@ -326,12 +329,12 @@ MIN_DROPPED = 3
 
 
 def _shaper_use(facts: Facts, queue: Queue) -> float | None:
-    """How much of a shaper's rate the payload uses, with its headers; None without a rate."""
+    """How much of a shaper's rate the payload and its headers use; None where it has no rate or held nothing back."""
     rate, size = (
         facts.goodput_bps or facts.rate_bps,
         facts.segments.segment_bytes_mean or facts.sender.sockets.mss_bytes,
     )
-    if not queue.rate_bps or not rate:
+    if not queue.rate_bps or not rate or queue.overlimits < DELAYED_RATIO * queue.sent_packets:
         return None
     headers = 0 if not size else (IP_TCP_BYTES + ETHERNET_BYTES) / size
     return rate * (1 + headers) / queue.rate_bps

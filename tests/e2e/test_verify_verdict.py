@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.whyperf_command import whyperf
-from whyperf.cli.workflows.verify import verify
+from whyperf.cli.workflows.verify import try_all, verify
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Change, Explanation, Verdict
-from whyperf.explain.verify import Attempt, Looks, with_verifications
+from whyperf.explain.verify import Attempt, Looks, attempts_of, summary_of, with_verifications
 from whyperf.record import Experiment
 
 
@@ -65,3 +65,24 @@ def test_the_change_is_made_on_the_model_and_judged(small_window: Experiment, tr
     assert again.verification == found, "found again from the records alone"
     kept = Path(small_window.folder).parent / found.experiment
     assert json.loads((kept / "verifies.json").read_text())["cell"] == cell.cell
+
+
+def test_where_the_limit_is_not_known_every_candidate_is_tried(
+    small_window: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    not_known = verdict(Cause.NOT_KNOWN, 1.0).model_copy(update={"change": None})
+    verdicts = [
+        not_known,
+        verdict(Cause.QUICK_ACK, 3.0, interval_ms=50),
+        verdict(Cause.SEND_BUFFER, 3.0, window_bytes=52428),
+    ]
+    cell = CellExplanation(
+        cell=small_window.plan.cells[0].id, trial=None, rate_bps=None, dominant_state=None, missing=[], budgets=[],
+        patterns=[], verdicts=verdicts, headline="",
+    )  # fmt: skip
+    tried = try_all(small_window, attempts_of(cell), Looks(6, 6), as_json=False)
+    assert [(attempt.number, found.outcome) for attempt, found in tried] == [(2, "refuted"), (3, "confirmed")]
+    assert summary_of(tried) == "The rate rises with the change of the send buffer."
+    printed = capsys.readouterr().err
+    assert "Trying 2 changes one after the other" in printed
+    assert "in 6 pairs (about " in printed

@@ -18,7 +18,7 @@ from whyperf.truth.residuals import Claimed
 COVERAGE = 0.8
 """Share of measured gains that intervals should hold."""
 MIN_RESIDUALS = 9
-"""The fewest with which both limits of an interval of 80 % are order statistics: ceil(0.9 * (n + 1)) <= n."""
+"""The fewest with which both limits of an interval of 80 % are order statistics: 0.9 * (n + 1) <= n."""
 MAX_NUMBER = 2
 """Verdicts whose gains are compared, from the first on; and joint gains."""
 

@@ -81,6 +81,7 @@ ON_CPU = frozenset(
         Cause.OFFLOADS_OFF,
         Cause.SHARED_CPU,
         Cause.OTHER_LOAD,
+        Cause.CPU_QUOTA,
         Cause.MANY_CONNECTIONS,
         Cause.QUICK_ACK,
         Cause.SENDER_CPU,

@@ -646,6 +646,16 @@ def test_a_cause_that_a_full_link_makes_costless_is_never_first() -> None:
     assert [verdict.cause for verdict in judge(costless)] == [Cause.NOT_KNOWN, Cause.RANDOM_LOSS]
 
 
+def test_losses_of_a_queue_without_a_rate_leave_open_whose_it_is() -> None:
+    unseen = {"bottleneck.bps": None, "bottleneck.steadiness": None, "bottleneck.use_ratio": None}
+    queued = replace(REGROWN, rate_bps=40e6, windows=replace(REGROWN.windows, cwnd_segments_median=60))
+    queued = of_segments(unseen | {"queue.full_bps": 60e6, "retransmitted_ratio": 0.05})(queued)
+    assert [verdict.cause for verdict in judge(queued)] == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.SMALL_QUEUE]
+    # Losses at any time are not the queue's.
+    at_any_time = of_segments({"queue.losses_full_ratio": 0.1})(queued)
+    assert Cause.BOTTLENECK not in {verdict.cause for verdict in judge(at_any_time)}
+
+
 def test_overtaken_segments_make_no_queue() -> None:
     late = of_segments({"reordering_events": 40, "spurious_ratio": 0.9})(REGROWN)
     assert Cause.BOTTLENECK not in {verdict.cause for verdict in judge(late)}

@@ -43,8 +43,8 @@ CLEAR_LIKELIHOOD_LOG10 = 1.0
 
 def _is_of_bottleneck(facts: Facts) -> bool:
     """Whether the line is what keeps the rate down, so that its losses are how it does."""
-    rules = (policer, bottleneck, shared_bottleneck)
-    return any(rule(facts) is not None for rule in rules)
+    found = (rule(facts) for rule in (policer, bottleneck, shared_bottleneck))
+    return any(finding is not None and finding.open != "queue" for finding in found)
 
 
 def loss_evidence(facts: Facts) -> tuple[Evidence, ...]:
@@ -164,7 +164,7 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
         ),
         variant="counted",
         values=counted,
-        open="counted_losses",
+        open="queue" if drops_when_full(facts) else "counted_losses",
     )
 
 

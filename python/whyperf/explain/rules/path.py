@@ -117,7 +117,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         return None
     use = use_of_line(facts)
     if segments.bottleneck.bps is None or use is None or wait < 0.3:
-        return None
+        return _perhaps_bottleneck(facts, wait) if segments.bottleneck.bps is None and shared is None else None
     if segments.bottleneck.is_seen_when_full and _is_overtaken(facts):
         return None
     if not _is_queued(facts) or use < _least_use(facts):
@@ -144,10 +144,30 @@ def bottleneck(facts: Facts) -> Finding | None:
     )
 
 
+def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
+    """Without a log: losses come with a full queue, but no rate of a link shows."""
+    queue = facts.segments.queue
+    if has_both_logs(facts) or is_on_cpu(facts) or wait < 0.3 or not drops_when_full(facts) or _is_overtaken(facts):
+        return None
+    if not queue.full_bps or not facts.rate_bps:
+        return None
+    use = clipped(facts.rate_bps / queue.full_bps)
+    return Finding(
+        Cause.BOTTLENECK,
+        wait,
+        UNDECIDED,
+        tuple(_of_bottleneck(facts, queue.marked_ratio or None)),
+        variant="regrown",
+        values={"link_bps": queue.full_bps, "use_ratio": use},
+        open="queue",
+    )
+
+
 def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
     """What shows a full line: who waits, its rate, its queue, and what the queue does when it is full."""
     yield state_evidence(facts.sender, "sender", *WAITS)
-    yield _link_rate(facts)
+    if facts.segments.bottleneck.bps is not None:
+        yield _link_rate(facts)
     if (growth := facts.windows.rtt_growth) is not None:
         yield figure("rtt_growth", WINDOWS, facts.sender, growth_times=growth)
     if (full := facts.segments.queue.losses_full_ratio) is not None:

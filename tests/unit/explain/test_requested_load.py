@@ -40,6 +40,21 @@ def test_only_a_transfer_of_a_set_size_is_asked_for_bytes(tmp_path: Path) -> Non
     assert asked(trial(tmp_path, stop={"by": "duration", "measure_ns": 2_000})).transfer_bytes is None
 
 
+def test_a_workload_that_only_writes_or_only_reads_always_has_more(tmp_path: Path) -> None:
+    def part(*steps: str, by: str = "closed") -> dict[str, Any]:
+        done = [{"operation": {"operation": step}} for step in steps]
+        return {"arrivals": {"by": by}, "outstanding_count": 1, "steps": done}
+
+    def is_greedy(*parts: dict[str, Any]) -> bool:
+        groups = [{"strands_count": 1, "transactions": [found]} for found in parts]
+        return asked(trial(tmp_path, workload={"groups": groups}, stop={"by": "duration"})).is_greedy
+
+    assert is_greedy(part("write"), part("read"))
+    assert not is_greedy(part("write"), part("write", "think"))
+    assert not is_greedy(part("write", "read"))
+    assert not is_greedy(part("write", by="poisson"))
+
+
 def of_transactions(*arrivals: dict[str, Any]) -> dict[str, Any]:
     parts = [{"arrivals": found, "outstanding_count": 4} for found in arrivals]
     return {"groups": [{"strands_count": 2, "transactions": parts}]}

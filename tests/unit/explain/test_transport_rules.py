@@ -40,6 +40,8 @@ def test_a_transport_of_its_own_library_fills_a_path_at_one_rate() -> None:
     full = replace(QUIC, rtt_ns_median=30.0 * MS, bottleneck=BottleneckRate(20e6, 0.9, 0.99))
     assert own_causes(full) == [Cause.BOTTLENECK]
     assert own_causes(replace(full, bottleneck=BottleneckRate(20e6, 0.9, 0.5)))[0] is Cause.NOT_KNOWN
+    # A full window goes at one rate as well, and leaves the path empty.
+    assert own_causes(replace(full, rtt_ns_median=21.0 * MS, lost_packets=0)) == [Cause.NOT_KNOWN]
 
 
 def test_a_window_of_the_receiver_that_is_in_flight_is_its_buffer() -> None:

@@ -47,9 +47,17 @@ def _stream_bps(spec: Spec) -> float | None:
 
 def _is_greedy(spec: Spec) -> bool:
     """Whether a stream's sender always has more to write."""
-    if any(spec.get(name) for name in ("workload", "datagrams", "write_rate_bps", "reply_size_bytes")):
+    if any(spec.get(name) for name in ("datagrams", "write_rate_bps", "reply_size_bytes")):
         return False
-    return (spec.get("stop") or {}).get("by") == "duration"
+    groups = (spec.get("workload") or {}).get("groups", ())
+    is_one_way = all(_is_one_way(part) for group in groups for part in group["transactions"])
+    return is_one_way and (spec.get("stop") or {}).get("by") == "duration"
+
+
+def _is_one_way(transaction: Spec) -> bool:
+    """Whether it only writes, or only reads, and begins again at once."""
+    steps = {step["operation"]["operation"] for step in transaction.get("steps", ())}
+    return transaction["arrivals"]["by"] == "closed" and steps in ({"write"}, {"read"})
 
 
 def _batch(spec: Spec) -> int:

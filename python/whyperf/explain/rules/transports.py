@@ -23,6 +23,9 @@ def own_bottleneck(facts: Facts) -> Finding | None:
     own = _of_path(facts)
     if own is None or own.bottleneck.bps is None or (own.bottleneck.use_ratio or 0.0) < FULL_LINE_USE:
         return None
+    if not _is_queued(facts):
+        # A window that is always full goes at one rate as well.
+        return None
     return Finding(
         Cause.BOTTLENECK,
         0.95,

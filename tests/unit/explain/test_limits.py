@@ -69,6 +69,22 @@ def test_small_calls_between_which_a_thread_computes_leave_the_gain_open() -> No
     assert found.high == pytest.approx(20)
 
 
+def test_small_calls_that_fill_single_packets_leave_the_gain_open() -> None:
+    calls = finding(Cause.TINY_WRITES, 0.9, 70.0, "larger_calls")
+
+    def facts(size: float, per_packet: float) -> Facts:
+        segments = SegmentFacts(segment_bytes_mean=size, sent_segments_per_packet=per_packet)
+        return Facts("t", rate_bps=1e9, segments=segments, sender=HostFacts(sockets=Sockets(mss_bytes=524)))
+
+    found = without([calls], [calls], (), facts(515, 1.0))
+    assert found is not None
+    assert (found.low, found.basis.code) == (1.0, "packets_stay")
+    assert found.high == pytest.approx(70)
+    # Packets that hold less than a segment, or more than one, grow with the calls.
+    assert without([calls], [calls], (), facts(300, 1.0)) == calls.gain
+    assert without([calls], [calls], (), facts(515, 1.4)) == calls.gain
+
+
 def test_a_known_rate_bounds_all_but_the_change_that_lifts_it() -> None:
     top = Ceiling(2.0, frozenset({Cause.RECEIVE_BUFFER}), "set_window")
     other = finding(Cause.SLOW_WRITER, 0.9, 50.0, "cpu")

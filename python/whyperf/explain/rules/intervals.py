@@ -24,7 +24,7 @@ FAMILIES = {
 }
 """What gains are predicted from, in families of a few."""
 UNSEEN_LINK = "unseen_link"
-OWN_INTERVAL = frozenset({"calls_or_computing", UNSEEN_LINK, "emulated_path", "link"})
+OWN_INTERVAL = frozenset({"calls_or_computing", "packets_stay", UNSEEN_LINK, "emulated_path", "link"})
 """Bases whose interval is between two cases that the evidence leaves open, or ends at a rate that is given."""
 _FAMILY_OF = {code: family for family, codes in FAMILIES.items() for code in codes}
 

@@ -264,6 +264,9 @@ def without(
         # Whether the thread computes for each call or for each byte, nothing shows.
         least, most = 1 / min(1.0, left + computing), 1 / left
         return Gain(math.sqrt(least * most), least, most, statement("calls_or_computing"))
+    if not CALLS.isdisjoint(finding.cause for finding in removed) and _has_full_single_packets(facts):
+        # Larger calls leave the packets as they are, unless offloads put them together.
+        return Gain(math.sqrt(1 / left), 1.0, 1 / left, statement("packets_stay"))
     moving = [finding for finding in removed if finding.cause not in PAUSES] or removed
     first = min((finding.gain for finding in moving if finding.gain is not None), key=lambda gain: gain.ratio)
     ratio, basis, causes = 1 / left, first.basis, {finding.cause for finding in removed}
@@ -289,6 +292,19 @@ def _has_unseen_link(facts: Facts) -> bool:
 LINKS = frozenset({"full_link", "seen_link"})
 HOST_SPREAD = 1.5
 """How much more than their CPU time shows hosts may carry."""
+
+
+def _has_full_single_packets(facts: Facts) -> bool:
+    """Whether small calls fill segments already, and each segment leaves TCP by itself."""
+    segments, mss = facts.segments, facts.sender.sockets.mss_bytes
+    if not mss or not segments.segment_bytes_mean or segments.sent_segments_per_packet is None:
+        return False
+    is_full = segments.segment_bytes_mean >= FULL_SEGMENT_RATIO * mss
+    return is_full and segments.sent_segments_per_packet < MAX_SINGLE_SEGMENTS
+
+
+FULL_SEGMENT_RATIO = 0.9
+MAX_SINGLE_SEGMENTS = 1.05
 
 
 def _computing(removed: Sequence[Finding], found: Sequence[Finding]) -> float:

@@ -243,16 +243,19 @@ def test_memory_is_named_where_sockets_lack_it(
 
 
 @pytest.mark.parametrize(("timeouts", "is_named"), [(8, True), (40, False)])
-def test_timeouts_after_drops_for_lack_of_memory_are_its_cost(timeouts: int, *, is_named: bool) -> None:
+@pytest.mark.parametrize(("level", "state"), [("counters", "unknown"), ("segments", "congestion_window")])
+def test_timeouts_after_drops_for_lack_of_memory_are_its_cost(
+    level: str, state: str, timeouts: int, *, is_named: bool
+) -> None:
     limits = HostLimits(
         memory=replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), counts={"TcpExtTCPRcvQDrop": 8}
     )
     lossy = facts(
-        {"shares": {"unknown": 0.9}, "limits": HostLimits(counts={"TcpExtTCPTimeouts": timeouts})},
+        {"shares": {state: 0.9}, "limits": HostLimits(counts={"TcpExtTCPTimeouts": timeouts})},
         {"limits": limits, "sockets.buffer_bytes": 6 << 20},
         windows=PATH,
         segments={"retransmitted_ratio": 0.15, "data_segments": 35_930},
-        level="counters",
+        level=level,
     )
     assert (judge(lossy)[0].cause is Cause.MEMORY_LIMIT) is is_named
 

@@ -241,15 +241,15 @@ def memory_limit(facts: Facts) -> Finding | None:
 def _without_memory(facts: Facts) -> float:
     """Share of the time that a lack of memory may have cost.
 
-    Without a log the time of recovery from losses is not known; that time is theirs where the receiver's drops are
-    why the sender's timer expired.
+    Where the receiver's drops are why the sender's timer expired, the small congestion windows after it are their
+    doing as well. Without a log the time of these is not known.
     """
     held = facts.sender.ratio(*HELD_BY_MEMORY)
     dropped = sum(facts.receiver.limits.counts.get(name, 0) for name in DROPPING_COUNTS)
     timeouts = facts.sender.limits.counts.get("TcpExtTCPTimeouts", 0)
-    if facts.level != "segments" and timeouts and dropped >= timeouts / 2:
-        return max(held, facts.sender.ratio(S.UNKNOWN))
-    return held
+    if not timeouts or dropped < timeouts / 2:
+        return held
+    return facts.sender.ratio(*HELD_BY_MEMORY, S.CONGESTION_WINDOW, S.SLOW_START, S.UNKNOWN)
 
 
 def _binding(memory: MemoryLimit) -> int | None:

@@ -57,9 +57,10 @@ style: setup-test    ## plain English: banned words, names and file names, sente
 	@$(BIN)/pymarkdown scan $(shell git ls-files '*.md')
 	@$(BIN)/python -m scripts.style
 
-bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), and what emulated paths cost
+bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), what emulated paths cost, and how fast commands start
 	cargo bench --locked -p whyperf-emulate -p whyperf-path
 	$(BIN)/python -m bench $(BENCH)
+	$(BIN)/python -m bench.startup
 
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed

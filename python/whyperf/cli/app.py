@@ -22,7 +22,6 @@ from whyperf.cli.commands import (
 )
 from whyperf.cli.commands import explain as explain_verb
 from whyperf.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, Stopped, explain, say, wants_traceback
-from whyperf.cli.inputs.iperf3 import INSTEAD
 from whyperf.cli.streams import drop_output, prepare
 
 #: Typer carries its own copy of click; these are the public names' base classes.
@@ -109,6 +108,8 @@ def hint(verb: str | None, option: str | None, message: str, given: Sequence[str
     """What to write instead of a command line that click refused with `message`; None where that is not known."""
     if verb not in {None, run.NAME}:
         return None
+    from whyperf.cli.inputs.iperf3 import INSTEAD  # noqa: PLC0415 - keeps help quick
+
     if option is not None and option in INSTEAD:
         return INSTEAD[option]
     values = [word for word in given[1:] if not word.startswith("-")]

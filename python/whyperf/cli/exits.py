@@ -7,8 +7,6 @@ import sys
 import textwrap
 from contextlib import suppress
 
-from whyperf.profile import ProfileError
-
 DONE = 0
 FAILED = 1
 USAGE = 2
@@ -37,18 +35,9 @@ READING = frozenset({"show", "explain", "flow", "report"})
 
 def explain(error: BaseException, verb: str | None = None) -> tuple[int, str]:
     """The exit code and the sentence for an error that reached the top, of a verb if it got to one."""
-    # Imported here: completing a word should not load what only a measurement needs.
-    from whyperf.calibrate.errors import CalibrationError  # noqa: PLC0415
-    from whyperf.record import RecordError  # noqa: PLC0415
-    from whyperf.run import Fault, RunError  # noqa: PLC0415
-
+    if (expected := _of_the_user(error)) is not None:
+        return expected
     match error:
-        case ProfileError() | UsageError():
-            return USAGE, str(error)
-        case RunError():
-            return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
-        case RecordError() | CalibrationError():
-            return FAILED, str(error)
         case OSError() if (reason := _of_the_system(error)) is not None:
             return reason
         case MemoryError():
@@ -61,6 +50,26 @@ def explain(error: BaseException, verb: str | None = None) -> tuple[int, str]:
             "WHYPERF_DEBUG=1 shows where"
         )
     return FAILED, text
+
+
+def _of_the_user(error: BaseException) -> tuple[int, str] | None:
+    """Errors whose text is a sentence of ours; None for others."""
+    if isinstance(error, UsageError):
+        return USAGE, str(error)
+    # Imported here: help and completion should not load what only a measurement needs.
+    from whyperf.calibrate.errors import CalibrationError  # noqa: PLC0415
+    from whyperf.profile import ProfileError  # noqa: PLC0415
+    from whyperf.record import RecordError  # noqa: PLC0415
+    from whyperf.run import Fault, RunError  # noqa: PLC0415
+
+    match error:
+        case ProfileError():
+            return USAGE, str(error)
+        case RunError():
+            return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
+        case RecordError() | CalibrationError():
+            return FAILED, str(error)
+    return None
 
 
 def _of_the_system(error: OSError) -> tuple[int, str] | None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from whyperf.cli.live.progress import Progress, cell_words, duration, transaction_bytes
+from whyperf.cli.durations import duration
+from whyperf.cli.live.progress import Progress, cell_words, transaction_bytes
 from whyperf.plan import build
 from whyperf.profile import find
 

@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
-from whyperf.profile import BY_NAME, shipped_names, shipped_workload_names
-
 
 def profiles(incomplete: str) -> list[str]:
     """Shipped profiles and workloads, and profile files of this folder."""
+    from whyperf.profile import shipped_names  # noqa: PLC0415 - keeps help quick
+
     return [name for name in [*shipped_names(), *workloads(incomplete)] if name.startswith(incomplete)]
 
 
 def workloads(incomplete: str) -> list[str]:
     """Shipped workloads, and files of this folder."""
+    from whyperf.profile import shipped_workload_names  # noqa: PLC0415 - as above
+
     files = [str(path) for path in Path().glob("*.toml")]
     return [name for name in [*shipped_workload_names(), *files] if name.startswith(incomplete)]
 
@@ -24,6 +26,8 @@ def experiments(incomplete: str) -> list[str]:
 
 def assignments(incomplete: str) -> list[str]:
     """`factor=`, and the levels of factors that have few."""
+    from whyperf.profile import BY_NAME  # noqa: PLC0415 - as above
+
     name, equals, level = incomplete.partition("=")
     factor = BY_NAME.get(name)
     if not equals or factor is None:

@@ -1,7 +1,7 @@
 """`whyperf doctor`: what a host allows, and what killed runs left."""
 
 import json as json_format
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -10,7 +10,9 @@ from rich.table import Table
 
 from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
-from whyperf.wire import Hook, HostFacts
+
+if TYPE_CHECKING:
+    from whyperf.wire import Hook, HostFacts
 
 NAME = "doctor"
 EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
@@ -56,7 +58,7 @@ def command(
     return DONE
 
 
-def _print(facts: HostFacts) -> None:
+def _print(facts: "HostFacts") -> None:
     console = Console(highlight=False, markup=False)
     cpus = len(facts["cpus"])
     console.print(f"{facts['hostname']}: {facts['distribution']}, Linux {facts['kernel']}, {facts['machine']}")
@@ -80,7 +82,7 @@ def _print(facts: HostFacts) -> None:
         console.print(_hooks(facts["hooks"]))
 
 
-def _hooks(hooks: list[Hook]) -> Table:
+def _hooks(hooks: "list[Hook]") -> Table:
     """Where evidence is taken in the kernel, and whether it can be."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("Hook of the evidence", "", "Why", "Gives"):

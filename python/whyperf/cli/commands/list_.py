@@ -71,7 +71,7 @@ def _workloads() -> list[dict[str, object]]:
 
 
 def _schedules() -> list[dict[str, object]]:
-    from whyperf.cli.live.progress import duration  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.durations import duration  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.profile import FACTORS, resolve  # noqa: PLC0415
     from whyperf.profile.schedule import SHIPPED, checked_flows  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def _schedules() -> list[dict[str, object]]:
 
 
 def _profiles() -> list[dict[str, object]]:
-    from whyperf.cli.live.progress import duration  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.durations import duration  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.plan import MODEL, build, estimate  # noqa: PLC0415
     from whyperf.profile import find, shipped_names  # noqa: PLC0415
 

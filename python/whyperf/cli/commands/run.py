@@ -8,10 +8,7 @@ import typer
 
 from whyperf.cli.commands import completion
 from whyperf.cli.exits import UsageError
-from whyperf.cli.inputs import iperf3
-from whyperf.cli.inputs.overrides import overrides
 from whyperf.cli.output.formats import Format, RateUnit, output_format
-from whyperf.profile import BY_NAME
 
 NAME = "run"
 EXAMPLE = (
@@ -291,7 +288,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
 ) -> int:
     """Measures, explains and reports. The same command resumes an interrupted run."""
     # Imported here, so that help and completion stay quick.
+    from whyperf.cli.inputs import iperf3  # noqa: PLC0415
+    from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
+    from whyperf.profile import BY_NAME  # noqa: PLC0415
 
     size_factor = "datagram_size_bytes" if udp else "write_size_bytes"
     near_cpus, far_cpus = iperf3.affinity(affinity)

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands import completion
-from whyperf.cli.inputs.overrides import overrides
 from whyperf.cli.output.formats import output_format
 
 NAME = "simulate"
@@ -72,12 +71,14 @@ def command(  # noqa: PLR0917 - typer fills them by name
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
     """Simulates an experiment on the model and reports. The same command resumes an interrupted run."""
+    # Imported here, so that help and completion stay quick.
+    from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
+
     if change is not None:
         from whyperf.cli.workflows.what_if import what_if  # noqa: PLC0415 - as below
 
         levels = overrides({}, assignments or ())
         return what_if(question, hosts, change, only=only or (), overrides=levels, as_json=json)
-    # Imported here, so that help and completion stay quick.
     from whyperf.cli.workflows.simulate import Order, simulate  # noqa: PLC0415
 
     return simulate(

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import say
 from whyperf.cli.live.intervals import IntervalLines
-from whyperf.cli.live.progress import Progress, cell_words, duration, transaction_bytes
+from whyperf.cli.live.progress import Progress, cell_words, transaction_bytes
 from whyperf.cli.output.formats import OutputFormat
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.record import INTERRUPTED

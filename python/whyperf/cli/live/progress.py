@@ -105,16 +105,6 @@ def transaction_bytes(plan: Plan, cell: str) -> int | None:
     return moved or None
 
 
-def duration(seconds: float) -> str:
-    """`45 s`, `3 min 20 s`, `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
 def cell_words(plan: Plan, cell: str) -> str:
     """The varied levels of a cell, as `--only` takes them."""
     found = plan.cell(cell)

@@ -7,8 +7,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE
-from whyperf.cli.live.progress import cell_words, duration, shown
+from whyperf.cli.live.progress import cell_words, shown
 from whyperf.cli.streams import print_json
 from whyperf.plan import Plan, estimate
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from whyperf.analyze.text import count
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import Stopped, say
-from whyperf.cli.live.progress import duration
 from whyperf.cli.output.formats import OutputFormat
 from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost, read_table

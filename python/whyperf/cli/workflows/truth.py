@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.live import interrupts
-from whyperf.cli.live.progress import duration
 from whyperf.cli.streams import print_json
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import stopped

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whyperf.analyze.text import count
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import say
-from whyperf.cli.live.progress import duration
 from whyperf.cli.workflows.trials import Goodputs, stopped
 from whyperf.explain.model import Explanation
 from whyperf.plan import Plan, PlannedTrial, TimeLeft

@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 
 from whyperf.analyze.text import count
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.live import interrupts
-from whyperf.cli.live.progress import duration
 from whyperf.cli.output.explanation import explained, print_found
 from whyperf.cli.workflows.trials import measure_missing_trials, simulate_missing_trials, stopped
 from whyperf.explain.model import Explanation, Verification

@@ -1,10 +1,14 @@
 """The options that set the format of a result."""
 
+from pathlib import Path
+
 import pytest
 
+from whyperf.analyze.summary import Advice
 from whyperf.cli import main
 from whyperf.cli.exits import UsageError
 from whyperf.cli.output.formats import Format, OutputFormat, RateUnit, output_format
+from whyperf.cli.output.result import warning_lines
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,18 @@ def test_a_measurement_has_lines_in_any_format() -> None:
 )
 def test_units_of_rates_are_those_of_iperf3(unit: str, text: str) -> None:
     assert OutputFormat(rate_unit=RateUnit(unit)).rate(1e6) == text
+
+
+def test_many_warnings_are_a_line_and_a_command() -> None:
+    advice = [Advice(code=f"w{number}", text=f"Text {number}.", advice="Do.") for number in range(4)]
+    shown = warning_lines(advice, Path("results/a"), wants_all=False)
+    assert shown == [
+        "Warning: Text 0. Do.",
+        "Warning: Text 1. Do.",
+        "2 more warnings: whyperf show results/a --warnings",
+    ]
+    assert len(warning_lines(advice, Path("results/a"), wants_all=True)) == 4
+    assert warning_lines(advice[:3], Path("results/a"), wants_all=False)[2] == "Warning: Text 2. Do."
 
 
 def test_a_stream_has_no_transactions(capsys: pytest.CaptureFixture[str]) -> None:

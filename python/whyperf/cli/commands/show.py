@@ -1,5 +1,6 @@
 """`whyperf show`: the result of an experiment, finished or not."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -21,14 +22,14 @@ def command(
     interval: Annotated[
         float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
     ] = None,
+    all_warnings: Annotated[
+        bool, typer.Option("--warnings", help="Print all warnings, not only the first two.")
+    ] = False,
 ) -> int:
     """Prints a result, finished or still running."""
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.result import print_result  # noqa: PLC0415
 
-    return print_result(
-        find_experiment(experiment),
-        output_format(json=json, format_=format_, interval_s=interval),
-        report=False,
-        explain=False,
-    )
+    output = replace(output_format(json=json, format_=format_, interval_s=interval), all_warnings=all_warnings)
+    # For programs, `whyperf explain --json` has it.
+    return print_result(find_experiment(experiment), output, report=False, explain=not output.is_for_programs)

@@ -39,6 +39,8 @@ class OutputFormat:
     interval_s: float = DEFAULT_INTERVAL_S
     #: Of rates in the text of a single measurement; None: the unit that suits each.
     rate_unit: RateUnit | None = None
+    #: Whether all warnings are printed, not only the first ones.
+    all_warnings: bool = False
 
     @property
     def rate(self) -> Callable[[float], str]:

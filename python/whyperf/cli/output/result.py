@@ -1,6 +1,8 @@
 """Prints a result as tables or JSON, writes the report, and returns the exit code."""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
@@ -20,6 +22,8 @@ from whyperf.report.headline import headline
 
 #: Warnings after which the exit code is 3 although no cell counts a trial as lost.
 INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
+#: Warnings that are printed unless all are wanted.
+SHOWN_WARNINGS = 2
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
 
@@ -32,7 +36,7 @@ def print_result(experiment: Experiment, output: OutputFormat, *, report: bool =
     elif output.format is Format.JSON:
         print_json(summary.model_dump(mode="json"))
     else:
-        _print(summary, output)
+        _print(summary, output, experiment.folder)
         if summary.evidence is not None and summary.evidence.log_trials:
             print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
     if report:
@@ -41,7 +45,7 @@ def print_result(experiment: Experiment, output: OutputFormat, *, report: bool =
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201
-    if explain:
+    if explain and any(cell.goodput_bps.median is not None for cell in summary.cells):
         _say_why(experiment, summary, output)
     return verdict(summary)
 
@@ -71,7 +75,7 @@ def verdict(summary: Summary) -> int:
     return DOUBTFUL if lost or codes & INCOMPLETE else DONE
 
 
-def _print(summary: Summary, output: OutputFormat) -> None:
+def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print()
     if len(summary.cells) == 1:
@@ -84,11 +88,17 @@ def _print(summary: Summary, output: OutputFormat) -> None:
         console.print(headline(summary), soft_wrap=True)
     # A terminal would break words; a program that reads the lines wants them whole.
     whole = not sys.stdout.isatty()
-    for advice in summary.warnings:
-        console.print(_warning(advice), soft_wrap=whole)
+    for line in warning_lines(summary.warnings, folder, wants_all=output.all_warnings):
+        console.print(line, soft_wrap=whole)
     for fact in summary.facts:
         console.print(f"Note: {fact.text}", soft_wrap=whole)
 
 
-def _warning(advice: Advice) -> str:
-    return f"Warning: {advice.text} {advice.advice}".rstrip()
+def warning_lines(warnings: Sequence[Advice], folder: Path, *, wants_all: bool) -> list[str]:
+    """The warnings; of many only the first, and the command that prints the others."""
+    lines = [f"Warning: {advice.text} {advice.advice}".rstrip() for advice in warnings]
+    left_out = len(lines) - SHOWN_WARNINGS
+    # One more line is no longer than the line that would stand for it.
+    if wants_all or left_out <= 1:
+        return lines
+    return [*lines[:SHOWN_WARNINGS], f"{left_out} more warnings: whyperf show {folder} --warnings"]

@@ -38,6 +38,8 @@ class Cause(StrEnum):
     """A queue on the path is too small to keep its bottleneck busy (Appenzeller et al., SIGCOMM 2004)."""
     RANDOM_LOSS = "random_loss"
     BURST_LOSS = "burst_loss"
+    PATH_LOSS = "path_loss"
+    """The path loses segments, and the evidence does not show which of `LOSS_KINDS` it is."""
     REORDERING = "reordering"
     ACK_THINNING = "ack_thinning"
     """Acknowledgments are lost or merged in the reverse direction."""
@@ -82,3 +84,6 @@ COUNTING_SEGMENTS = frozenset(
     }
 )
 """Causes whose verdicts count single segments: they depend on every one that a log lacks."""
+
+LOSS_KINDS = frozenset({Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS})
+"""Kinds of loss on the path. Counters show that segments are lost; only logs of both hosts show where and when."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from whyperf.analyze.flow.view import Level
-from whyperf.explain.causes import Cause
+from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.model import CellExplanation, Verdict
 from whyperf.plan import LOG_PREFIX, Plan
 from whyperf.truth.catalog import Catalog
@@ -148,6 +148,12 @@ def diagnoses(
     return [_diagnosis(found, *truths[found.role.sweep]) for found in explained]
 
 
+def _with_path_loss(accepted: tuple[str, ...], view: View) -> tuple[str, ...]:
+    """Also that the path loses segments, where they are lost and only logs of both hosts show how."""
+    is_lossy = any(str(cause) in accepted for cause in LOSS_KINDS)
+    return (*accepted, str(Cause.PATH_LOSS)) if is_lossy and view is not View.SEGMENTS else accepted
+
+
 def _diagnosis(found: Explained, accepted: tuple[str, ...], counts: bool, lowered: float | None) -> Diagnosis:
     verdicts = found.explanation.verdicts
     first: Verdict | None = verdicts[0] if verdicts else None
@@ -155,7 +161,7 @@ def _diagnosis(found: Explained, accepted: tuple[str, ...], counts: bool, lowere
         role=found.role,
         view=found.view,
         trial=found.trial,
-        accepted=accepted,
+        accepted=_with_path_loss(accepted, found.view),
         counts=counts,
         lowered_ratio=lowered,
         found=tuple(str(verdict.cause) for verdict in verdicts),

@@ -19,6 +19,7 @@ from whyperf.explain.trial_facts import (
     Facts,
     HostFacts,
     LostRun,
+    QueueFacts,
     RequestedLoad,
     SegmentFacts,
     WindowFacts,
@@ -921,14 +922,15 @@ LOSSES = facts(
         "data_segments": 5_000,
         "out_of_order_ratio": 0.0,
         "reordering_events": 0,
+        "queue": QueueFacts(losses_full_ratio=0.1, lossy_count=8),
     },
     level="counters",
 )
 
 
-def test_losses_without_a_log_are_open_and_never_reordering() -> None:
+def test_losses_without_a_log_are_of_the_path_and_never_reordering() -> None:
     verdicts = judge(LOSSES)
-    assert verdicts[0].cause is Cause.NOT_KNOWN
+    assert (verdicts[0].cause, verdicts[0].confidence) == (Cause.PATH_LOSS, "medium")
     assert {verdict.cause for verdict in verdicts[1:]} == {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS}
     assert (verdicts[0].values["lost_count"], verdicts[0].values["sent_count"]) == (50, 5_000)
     assert all(verdict.predicted_gain is None for verdict in verdicts)
@@ -936,6 +938,17 @@ def test_losses_without_a_log_are_open_and_never_reordering() -> None:
     near = replace(LOSSES, windows=replace(LOSSES.windows, rtt_ns_min=50_000))
     few = replace(LOSSES, segments=replace(LOSSES.segments, retransmitted_ratio=1e-4))
     assert [[verdict.cause for verdict in judge(found)] for found in (near, few)] == [[Cause.NOT_KNOWN]] * 2
+
+
+def test_losses_while_a_queue_was_full_may_be_those_of_a_full_path() -> None:
+    for queue in (
+        QueueFacts(losses_full_ratio=0.8, lossy_count=8),
+        QueueFacts(losses_full_ratio=0.1, lossy_count=2),
+        QueueFacts(),
+    ):
+        verdicts = judge(replace(LOSSES, segments=replace(LOSSES.segments, queue=queue)))
+        assert Cause.PATH_LOSS not in {verdict.cause for verdict in verdicts}, queue
+        assert verdicts[0].cause is Cause.NOT_KNOWN, queue
 
 
 def test_reordering_that_the_kernel_did_not_see_is_not_claimed() -> None:

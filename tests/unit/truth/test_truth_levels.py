@@ -24,9 +24,13 @@ def verdict(cause: str, confidence: str = "high") -> Verdict:
 
 
 def diagnosed(
-    folder: Path, *verdicts: Verdict, rates: dict[str, float] | None = None, view: View = View.COUNTERS
+    folder: Path,
+    *verdicts: Verdict,
+    rates: dict[str, float] | None = None,
+    view: View = View.COUNTERS,
+    catalog_text: str = TWO,
 ) -> Diagnosis:
-    catalog, plan, cells = plan_of(folder, TWO)
+    catalog, plan, cells = plan_of(folder, catalog_text)
     role = next(role for role in roles_of(catalog) if role.is_explained)
     found = Explained(role, view, "001-c0001", explained(cells[role.sweep], verdicts))
     measured = {cells[sweep]: rate for sweep, rate in (rates or HELPS_WINDOW).items()}
@@ -49,6 +53,15 @@ def test_the_first_verdict_decides(tmp_path: Path, causes: list[str], outcome: s
     found = diagnosed(tmp_path, *map(verdict, causes))
     assert (found.accepted, found.counts) == (("receive_buffer",), True)
     assert (found.outcome, found.has_candidate) == (outcome, has_candidate)
+
+
+@pytest.mark.parametrize(
+    ("view", "outcome"), [(View.COUNTERS, "first"), (View.USER, "first"), (View.SEGMENTS, "wrong")]
+)
+def test_only_logs_of_both_hosts_must_show_the_kind_of_loss(tmp_path: Path, view: View, outcome: str) -> None:
+    lossy = TWO.replace('causes = ["receive_buffer"]', 'causes = ["random_loss"]')
+    assert diagnosed(tmp_path, verdict("path_loss"), view=view, catalog_text=lossy).outcome == outcome
+    assert diagnosed(tmp_path, verdict("path_loss"), view=view).outcome == "wrong"
 
 
 def test_what_both_removed_together_help_may_be_named_as_either(tmp_path: Path) -> None:

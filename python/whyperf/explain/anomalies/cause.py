@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.summary import CellResult
 from whyperf.explain.anomalies.evidence import known_of
-from whyperf.explain.causes import Cause
+from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.model import CellExplanation
 
 MORE_PART = 0.05
@@ -52,7 +52,7 @@ def _loss(cells: Sequence[CellResult], explained: Explained) -> Cause:
             losses = pattern.losses
             if losses is not None and (losses.lost_in_receiver or 0) > (losses.lost_on_path or 0):
                 return Cause.RECEIVER_LOSS
-    losses_of_path = {Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.SMALL_QUEUE, Cause.BOTTLENECK, Cause.REORDERING}
+    losses_of_path = LOSS_KINDS | {Cause.PATH_LOSS, Cause.BOTTLENECK, Cause.REORDERING}
     found = [_first(cell, explained) for cell in cells]
     return next((cause for cause in found if cause in losses_of_path), Cause.NOT_KNOWN)
 

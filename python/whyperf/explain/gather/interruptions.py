@@ -157,7 +157,7 @@ def _steps(trial: FlowTrial, end: FlowEnd, payload: pl.DataFrame) -> list[_Step]
 
 
 def _late(payload: pl.DataFrame) -> list[tuple[int, int]]:
-    """Intervals at whose end the sampler came much too late: an instant in them, and by how much."""
+    """Intervals at whose end the sampler came much too late: an instant inside, and by how much."""
     length = pl.col("end_mono_ns") - pl.col("start_mono_ns")
     usual = round(float(payload.select(length.median()).item()))
     late = payload.filter(length - usual >= MIN_PAUSE_NS, length > MAX_LATE_TIMES * usual)

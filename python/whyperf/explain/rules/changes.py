@@ -429,6 +429,7 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
     Cause.PACING_RATE: _fixed({"pacing_rate_bps": DEFAULT}, f"tc -s qdisc show dev {DEVICE}", at="sender"),
     Cause.SLOW_START: _fixed({}, "ip route show", at="sender"),
     Cause.SMALL_QUEUE: _small_queue,
+    Cause.PATH_LOSS: _fixed({}, f"ethtool -S {DEVICE}"),
     Cause.RANDOM_LOSS: _losses,
     Cause.BURST_LOSS: _losses,
     Cause.REORDERING: _reordering,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from whyperf.analyze.text import percent
-from whyperf.explain.causes import Cause
+from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.model import Evidence, JointGain, Value, Verdict
 from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (
@@ -142,7 +142,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         # What remains costs next to nothing: it stands as a note behind what does.
         found.insert(0, _capacity(facts) or _not_known(facts))
     elif found[0].certainty < MIN_CERTAINTY:
-        found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
+        found.insert(0, _open(found, facts) or _capacity(facts) or _not_known(facts))
     elif confidence_in(found[0], facts.level).word == "low":
         found.insert(0, _ranked(found, facts))
     predicting = _Predicting(found, facts, setup or Setup())
@@ -367,12 +367,17 @@ def _exchange(facts: Facts, exchanges: ExchangeFacts) -> Evidence:
     )
 
 
-def _open(found: Sequence[Finding]) -> Finding | None:
+def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
     """Several causes that the evidence fits alike; None where the first says nothing of another."""
     first = found[0]
     if not first.open:
         return None
     fitting = [finding for finding in found if finding.open]
+    undecided = {finding.cause for finding in found if finding.certainty < MIN_CERTAINTY}
+    if first.open == "counted_losses" and undecided == LOSS_KINDS:
+        of_path = losses.of_any_kind(facts, fitting)
+        if of_path is not None:
+            return of_path
     return Finding(
         Cause.NOT_KNOWN,
         max(finding.lost for finding in fitting),

@@ -1,5 +1,6 @@
 """What the path loses and what it mixes up: queues that are too small, random loss, policers, reordering."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
@@ -162,9 +163,38 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
             figure("lost_count", WINDOWS, facts.sender, lost_segments_ratio=lost_ratio, **counted),
             state_evidence(facts.sender, "sender", S.UNKNOWN),
         ),
-        variant="counted",
+        variant=COUNTED,
         values=counted,
         open="queue" if drops_when_full(facts) else "counted_losses",
+    )
+
+
+COUNTED = "counted"
+"""What is said of losses that only the sender's kernel counted."""
+OF_PATH_CERTAINTY = 0.85
+
+
+MAX_LOST_WHEN_FULL = 0.5
+"""Part of the losses that came while a queue was full, from which on they may be how a full path keeps the sender at its rate."""
+
+
+def of_any_kind(facts: Facts, kinds: Sequence[Finding]) -> Finding | None:
+    """That the path loses segments, where the evidence does not separate the kinds of loss that it fits.
+
+    None where most were lost while a queue was full, or where the samples are too few to show that.
+    """
+    first, queue = kinds[0], facts.segments.queue
+    if queue.losses_full_ratio is None or queue.losses_full_ratio >= MAX_LOST_WHEN_FULL:
+        return None
+    if (queue.lossy_count or 0) < MIN_LOSSES:
+        return None
+    return Finding(
+        Cause.PATH_LOSS,
+        max(kind.lost for kind in kinds),
+        OF_PATH_CERTAINTY,
+        first.evidence,
+        is_counted=True,
+        values={**first.values, "causes": [str(kind.cause) for kind in kinds]},
     )
 
 

@@ -40,7 +40,7 @@ def attempts_of(cell: CellExplanation) -> list[Attempt]:
     """What is tried of a cell where no verdict is named: at least one attempt, with or without a change."""
     numbered = list(enumerate(cell.verdicts, start=1))
     possible = [(number, verdict) for number, verdict in numbered if has_factors(verdict)] or numbered[:1]
-    if cell.verdicts[0].cause is not Cause.NOT_KNOWN:
+    if cell.verdicts[0].cause not in {Cause.NOT_KNOWN, Cause.PATH_LOSS}:
         possible = possible[:1]
     attempts: list[Attempt] = []
     for number, verdict in possible:

@@ -175,7 +175,8 @@ OF_PATH_CERTAINTY = 0.85
 
 
 MAX_LOST_WHEN_FULL = 0.5
-"""Part of the losses that came while a queue was full, from which on they may be how a full path keeps the sender at its rate."""
+"""Part of the losses that came while a queue was full, from which on they may be how a full path keeps the sender at
+its rate."""
 
 
 def of_any_kind(facts: Facts, kinds: Sequence[Finding]) -> Finding | None:

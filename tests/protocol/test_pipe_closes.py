@@ -168,7 +168,7 @@ def test_nobody_reads_and_then_somebody_does(talk: StartTalk) -> None:
     for agent, identifier in started:
         finished, tables = agent.finish(identifier)
         assert finished["outcome"] == {"ended": "complete"}
-        assert len(tables) == 6
+        assert {"flows", "intervals", "tcp_info", "host_counters"} <= set(tables)
         payloads.add(finished["payload_bytes"])
     assert len(payloads) == 1
 

@@ -45,15 +45,11 @@ def test_a_full_bottleneck_is_recognized(
 @pytest.mark.parametrize(
     ("name", "factors", "expected"),
     [
-        ("losses", {"path_loss": 0.01}, "Not known which is the limit, a small queue, random loss or burst loss: "),
-        (
-            "small-queue",
-            {"path_queue": "4p"},
-            "Not known which is the limit, a small queue, random loss or burst loss: ",
-        ),
+        ("losses", {"path_loss": 0.01}, "The path loses segments: "),
+        ("small-queue", {"path_queue": "4p"}, "The path loses segments: "),
         ("small-window", {"window_bytes": 65536, "path_rate_bps": "50M"}, "The receive buffer is too small"),
         ("paced", {"pacing_rate_bps": "20M"}, "The sender is paced to 20.0 Mbit/s"),
-        ("slow-writer", {"write_rate_bps": "20M"}, "The sending application is the limit"),
+        ("asked-rate", {"write_rate_bps": "20M"}, "The requested rate is the limit: 20.0 Mbit/s requested"),
     ],
 )
 def test_what_is_no_full_bottleneck_is_not_called_one(
@@ -66,7 +62,7 @@ def test_what_is_no_full_bottleneck_is_not_called_one(
 @pytest.mark.parametrize(
     ("asked", "factors", "expected"),
     [
-        ("80M", {}, "Not known which is the limit, the path's bottleneck or random loss: "),
+        ("80M", {}, "The path carries less than is sent: 80.0 Mbit/s sent"),
         ("20M", {"path_loss": 0.05}, "Not known which is the limit, the path's bottleneck or random loss: "),
         ("20M", {}, "The requested rate is the limit: 20.0 Mbit/s requested"),
     ],

@@ -12,6 +12,7 @@ import pytest
 from tests.protocol.crowd import KINDS, Crowd
 from tests.protocol.pipe_talk import TOKEN, Body, Talk, trial
 from tests.protocol.workload_talk import (
+    MS,
     accept,
     connect,
     disconnect,
@@ -20,6 +21,7 @@ from tests.protocol.workload_talk import (
     iterations,
     read,
     specs,
+    think,
     transaction,
     workload,
     write,
@@ -236,6 +238,24 @@ def test_a_crowd_breaks_no_workload(
     assert near_side.total("transactions_count") == far_side.total("transactions_count") == 800
     assert near_side.total("sent_bytes") == far_side.total("received_bytes") == 80_000
     assert near_side.total("received_bytes") == far_side.total("sent_bytes") == 800_000
+
+
+def test_a_silent_connection_that_loses_its_place_is_reset(talk: StartTalk, sockets: ExitStack) -> None:
+    """Who sends the preamble a moment too late learns it from that call, and can connect again."""
+    far, near = limited(talk, 256), talk().hello()
+    exchange = transaction(connect(), write(100), read(100), disconnect(), repeat=iterations(1))
+    load = workload(group(transaction(think(500 * MS), repeat=iterations(1), name="wait"), exchange, connected=False))
+    far_spec, near_spec = specs(load, {"by": "workload"})
+    port = far.ask("prepare", **far_spec)["port"]
+    near.ask("prepare", **near_spec)
+    assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    silent = [sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(400)]
+    silent[0].settimeout(10)
+    with pytest.raises(ConnectionResetError):
+        silent[0].recv(1)
+    finished = [agent.finish(identifier)[0] for agent, identifier in started]
+    assert [end["outcome"] for end in finished] == [{"ended": "complete"}] * 2
 
 
 def test_what_the_far_side_saw_can_be_asked(talk: StartTalk, sockets: ExitStack) -> None:

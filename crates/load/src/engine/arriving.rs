@@ -58,8 +58,8 @@ impl Worker {
     /// Drops who has been silent for too long.
     pub(super) fn drop_silent(&mut self) {
         let limit_ns = u64::try_from(PREAMBLE_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
-        while self.opening.pending.evict_if(|oldest| self.now_ns.saturating_sub(oldest.since_ns) > limit_ns).is_some() {
-            self.on_unauthenticated();
+        while let Some(silent) = self.opening.pending.evict_if(|oldest| self.now_ns.saturating_sub(oldest.since_ns) > limit_ns) {
+            self.reset(&silent);
         }
     }
 
@@ -71,9 +71,17 @@ impl Worker {
 
     /// Drops a connection whose place another takes, unless its preamble has come in the meantime.
     fn hear_once_more(&mut self, evicted: PendingConnection) {
-        if self.read_preamble(evicted).is_some() {
-            self.on_unauthenticated();
+        if let Some(silent) = self.read_preamble(evicted) {
+            self.reset(&silent);
         }
+    }
+
+    /// Drops a connection that has been silent, by a reset: a close without one lets the preamble that comes too late
+    /// be sent and lost, and whoever sends it could not connect again (RFC 9293, section 3.6).
+    fn reset(&self, silent: &PendingConnection) {
+        // A Unix socket needs no reset: what is sent to one that is closed fails.
+        let _ = sys::socket_of(&silent.socket).set_linger(Some(Duration::ZERO));
+        self.on_unauthenticated();
     }
 
     /// Reads what a connection has sent of its preamble. Returns it if more is missing; otherwise it has been taken or

@@ -348,6 +348,23 @@ class QueueFacts:
 
 
 @dataclass(frozen=True)
+class OutageFacts:
+    """Spans of the measured phase in which nothing was acknowledged though data was under way, and TCP's timer doubled.
+
+    Attributes:
+        longest_ns: the longest of them; 0 without any.
+        length_ns: all together.
+        span_ratio: part of the measured phase.
+        from_ns: when the longest began, after the first sample of that phase.
+    """
+
+    longest_ns: int = 0
+    length_ns: int = 0
+    span_ratio: float = 0.0
+    from_ns: int = 0
+
+
+@dataclass(frozen=True)
 class PolicingFacts:
     """The rate while segments were lost, from what the sender's kernel counts as delivered; None where too few were.
 
@@ -368,7 +385,8 @@ class PolicingFacts:
 
 @dataclass(frozen=True)
 class Pacing:
-    """The pacing rate that most segments or samples saw, and the part of them that saw just this rate."""
+    """The pacing rate that most segments or samples saw, and the part of them that saw just this rate; 0 where higher
+    ones were seen as well, for a limit is the highest."""
 
     bps: float | None = None
     constant_ratio: float | None = None
@@ -412,6 +430,7 @@ class SegmentFacts:
         taken_segments_per_packet: the same as it arrived at the receiver's TCP; 1 without receive offload.
         retransmitted_ratio: segments sent again over all.
         timeouts: segments sent again after a timeout.
+        needless_timeouts: those that the receiver had acknowledged, by its log; None without it.
         out_of_order_ratio: data packets that arrived out of order over all; without a log, less what retransmissions
             explain.
         reordering_events: times that the sender's kernel saw reordering; None where it does not count them.
@@ -432,6 +451,7 @@ class SegmentFacts:
     taken_segments_per_packet: float | None = None
     retransmitted_ratio: float | None = None
     timeouts: int | None = None
+    needless_timeouts: int | None = None
     out_of_order_ratio: float | None = None
     reordering_events: int | None = None
     spurious_ratio: float | None = None
@@ -445,6 +465,7 @@ class SegmentFacts:
     bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
     queue: QueueFacts = field(default_factory=QueueFacts)
     policing: PolicingFacts = field(default_factory=PolicingFacts)
+    outage: OutageFacts = field(default_factory=OutageFacts)
     pacing: Pacing = field(default_factory=Pacing)
     cycle: RequestCycle = field(default_factory=RequestCycle)
 
@@ -533,6 +554,7 @@ class TransportFacts:
         flight_bytes: the median of what was sent and not acknowledged; None where the library does not say.
         period_bps: the rate of a packet in each sending period, if the library sends by one.
         sent_packets: packets sent, those sent again included, and `lost_packets` those taken for lost.
+        lossy_count: in how many of the times between two samples packets were lost.
         sent_bps: what a connection sent.
         bottleneck: the path's rate, if packets went at one.
     """
@@ -546,6 +568,7 @@ class TransportFacts:
     period_bps: float | None = None
     sent_packets: int = 0
     lost_packets: int = 0
+    lossy_count: int = 0
     sent_bps: float | None = None
     bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
 
@@ -615,6 +638,10 @@ class DatagramFacts:
         return max(0.0, 1 - (self.dropped_count + self.taken_count) / max(1, self.sent_count))
 
 
+MIN_PLACED = 3
+"""Fewer losses whose place is known show no part."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """All of it.
@@ -677,9 +704,10 @@ class Facts:
 
     @property
     def lost_in_receiver_ratio(self) -> float:
-        """Their part of all that was sent again; a go-back-N sends more again than was lost."""
-        again = sum(sum(pattern.losses.kinds.values()) for pattern in self.patterns if pattern.losses is not None)
-        return self.lost_in_receiver / again if again else 0.0
+        """Their part of the losses whose place is known, which the receiver asked for first; 0 where these are few."""
+        on_path = sum(pattern.losses.lost_on_path or 0 for pattern in self.patterns if pattern.losses is not None)
+        known = self.lost_in_receiver + on_path
+        return self.lost_in_receiver / known if known >= MIN_PLACED else 0.0
 
     @property
     def longest_phase(self) -> Phase | None:

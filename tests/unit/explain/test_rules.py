@@ -19,6 +19,7 @@ from whyperf.explain.trial_facts import (
     Facts,
     HostFacts,
     LostRun,
+    OutageFacts,
     QueueFacts,
     RequestedLoad,
     SegmentFacts,
@@ -131,6 +132,9 @@ STOPPED = Interruption(
 )  # fmt: skip
 HOGGED = replace(STOPPED, kind="withheld", waited_ratio=0.5, other_ratio=0.48, span_ratio=0.3, rate_ratio=0.45)
 SOCKETS_FULL = MemoryLimit("/docker/4f", "cgroup v1", limit_bytes=1 << 20, hits=0, tcp_hits=300)
+SMALL_GROUP = replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=262_144)
+COSTLY = HostLimits(counts={"softnet_processed": 50_000}, span_ns=2_000 * MS)
+FAILED = OutageFacts(longest_ns=600 * MS, length_ns=600 * MS, span_ratio=0.35, from_ns=400 * MS)
 SHAPER = Queue("eth0", "tbf", sent_packets=10_000, overlimits=9_000, rate_bps=200e6, limit_bytes=65_536)
 DROPPING = Queue("eth0", "pfifo_fast", sent_packets=10_000, dropped_packets=300)
 
@@ -503,7 +507,7 @@ CASES = (
             segments={"pacing.bps": 20e6, "pacing.constant_ratio": 1.0},
             level="counters",
         ),
-        of_segments({"pacing.constant_ratio": 0.6}),
+        of_segments({"pacing.constant_ratio": 0.4}),
     ),
     Case(
         Cause.SLOW_WRITER,
@@ -592,7 +596,48 @@ CASES = (
         ),
         lambda found: replace(found, windows=replace(found.windows, window_scaling=True)),
     ),
-)
+    Case(
+        Cause.MEMORY_LIMIT,
+        facts(
+            {"limits": HostLimits(memory=SMALL_GROUP), "sockets.mss_bytes": 1448},
+            windows={
+                **PATH, "flight_bytes_median": 200_000, "cwnd_segments_median": 600, "announced_bytes_max": 5 << 20,
+                "application_limited_ratio": 0.95,
+            },
+            asked=RequestedLoad(is_greedy=True),
+            level="counters",
+        ),
+        lambda found: replace(found, windows=replace(found.windows, cwnd_segments_median=150)),
+    ),
+    Case(
+        Cause.RECEIVER_CPU,
+        facts(
+            {"shares": {"receive_window_buffer": 0.95}},
+            {"processors.softirq_ratio": 0.9, "limits": COSTLY},
+            windows={"announced_bytes_max": 81_920, "rtt_ns_min": MS // 10},
+        ),
+        at_receiver({"limits.counts": {"softnet_processed": 900_000}}),
+    ),
+    Case(
+        Cause.BURST_LOSS,
+        facts(
+            {"shares": {"unknown": 0.95}},
+            windows=PATH,
+            segments={"outage": FAILED, "acks_arrived_ratio": 0.999, "data_segments": 9_000},
+            level="counters",
+        ),
+        of_segments({"outage.span_ratio": 0.05}),
+    ),
+    Case(
+        Cause.ACK_PATH,
+        facts(
+            {"shares": {"slow_start": 0.95}},
+            windows=PATH,
+            segments={"outage": FAILED, "timeouts": 5, "needless_timeouts": 5},
+        ),
+        of_segments({"needless_timeouts": 0}),
+    ),
+)  # fmt: skip
 
 named = pytest.mark.parametrize("case", CASES, ids=[case.cause.value for case in CASES])
 
@@ -655,6 +700,60 @@ def test_losses_of_a_queue_without_a_rate_leave_open_whose_it_is() -> None:
     # Losses at any time are not the queue's.
     at_any_time = of_segments({"queue.losses_full_ratio": 0.1})(queued)
     assert Cause.BOTTLENECK not in {verdict.cause for verdict in judge(at_any_time)}
+
+
+def test_a_pause_comes_before_the_link_that_is_full_without_it() -> None:
+    queued = of_segments({"bottleneck.use_ratio": 0.75})(QUEUED)
+    stopped = at_sender({"limits.interruptions": (replace(STOPPED, span_ratio=0.3, rate_ratio=0.0),)})(queued)
+    assert [verdict.cause for verdict in judge(stopped)][:2] == [Cause.PAUSE, Cause.BOTTLENECK]
+    # A pause that costs little does not.
+    shortly = at_sender({"limits.interruptions": (replace(STOPPED, span_ratio=0.12, rate_ratio=0.0),)})(queued)
+    assert judge(shortly)[0].cause is Cause.BOTTLENECK
+
+
+def test_a_queue_that_always_stands_keeps_its_link_busy() -> None:
+    unseen = {"bottleneck.bps": None, "bottleneck.steadiness": None, "bottleneck.use_ratio": None}
+    queued = replace(REGROWN, rate_bps=57e6, windows=replace(REGROWN.windows, cwnd_segments_median=60))
+    standing = {"queue.standing_ratio": 1.0, "queue.full_spread": 0.15, "queue.jitter_ratio": 0.3}
+    queued = of_segments(unseen | standing | {"queue.full_bps": 60e6, "retransmitted_ratio": 0.05})(queued)
+    assert judge(queued)[0].cause is Cause.BOTTLENECK
+    assert judge(of_segments({"queue.full_spread": 0.28})(queued))[0].cause is Cause.NOT_KNOWN
+
+
+def test_losses_behind_the_link_do_not_make_it_full() -> None:
+    behind = Pattern(
+        trial="log01-c0001", connection=0, phases=[], words="", missing=[],
+        losses=Losses(kinds={"fast": 200}, timeout_wait_ns=0, lost_in_receiver=15, lost_on_path=1),
+    )  # fmt: skip
+    found = facts(
+        {"shares": {"congestion_window": 0.9}},
+        windows={**PATH, "rtt_ns_median": 15 * MS},
+        segments=LOST | OF_QUEUE | {"bottleneck.use_ratio": 0.75, "data_packets": 9_000, "data_segments": 9_000},
+    )
+    assert judge(found)[0].cause is Cause.BOTTLENECK
+    assert judge(replace(found, patterns=(behind,)))[0].cause is Cause.RECEIVER_LOSS
+
+
+def test_a_link_is_not_full_while_its_reader_sleeps() -> None:
+    found = facts(
+        {"shares": {"congestion_window": 0.95}},
+        {"shares": {"not_reading": 0.8}, "calls.asleep_ratio": 0.8},
+        windows={**PATH, "rtt_ns_median": 15 * MS},
+        segments=LOST | OF_QUEUE | {"bottleneck.use_ratio": 0.75, "data_segments": 9_000},
+    )
+    assert judge(found)[0].cause is Cause.SLOW_READER
+    assert judge(at_receiver({"shares": {"not_reading": 0.2}})(found))[0].cause is Cause.BOTTLENECK
+
+
+def test_few_losses_cost_little() -> None:
+    """Two in two minutes cannot be why nine tenths of the link are unused."""
+    found = facts(
+        {"shares": {"congestion_window": 0.9}},
+        windows=PATH,
+        segments=LOST | OF_QUEUE | {"losses.events": 2, "bottleneck.use_ratio": 0.1, "data_segments": 9_000},
+    )
+    assert Cause.SMALL_QUEUE in {verdict.cause for verdict in judge(replace(found, life_ns=200 * MS))}
+    assert Cause.SMALL_QUEUE not in {verdict.cause for verdict in judge(replace(found, life_ns=120_000 * MS))}
 
 
 def test_overtaken_segments_make_no_queue() -> None:

@@ -147,9 +147,20 @@ def test_one_loss_says_nothing_of_whose_it_is() -> None:
 
 
 def test_the_likelihood_of_bursts_grows_with_each_segment_that_follows() -> None:
-    assert burst_likelihood_log10([1] * 10, [1.0] * 10, 1e-6) == pytest.approx(10 * np.log10(0.5), abs=1e-3)
-    assert burst_likelihood_log10([2], [1.0], 0.01) == pytest.approx(np.log10(0.5 / 0.01 * 0.5 / 0.99))
-    assert burst_likelihood_log10([2], [0.0], 0.01) == 0
+    unranked = [None] * 10
+    assert burst_likelihood_log10([1] * 10, unranked, 1.0, 1e-6) == pytest.approx(10 * np.log10(0.5), abs=1e-3)
+    assert burst_likelihood_log10([2], [None], 1.0, 0.01) == pytest.approx(np.log10(1 / 6 / 0.01 / 0.99))
+    assert burst_likelihood_log10([2], [0.5], 0.0, 0.01) == 0
+
+
+def test_a_long_run_of_a_full_queue_does_not_make_the_other_losses_bursts() -> None:
+    singles, somewhere = [1] * 20, [(at + 0.5) / 20 for at in range(20)]
+    alone = burst_likelihood_log10(singles, somewhere, 0.8, 0.01)
+    with_overruns = burst_likelihood_log10([*singles, 38, 30], [*somewhere, 0.98, 0.99], 0.8, 0.01)
+    assert alone < -4
+    assert with_overruns == pytest.approx(alone, abs=0.3)
+    # The same lengths where the queue is short are bursts.
+    assert burst_likelihood_log10([*singles, 38, 30], [*somewhere, 0.3, 0.5], 0.95, 0.01) > alone + 1
 
 
 def test_losses_within_a_round_trip_are_one_event() -> None:

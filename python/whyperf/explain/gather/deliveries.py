@@ -84,7 +84,6 @@ def queue_of_steps(steps: Steps) -> QueueFacts:
         return QueueFacts(marked_ratio=steps.marked_ratio)
     jitters = steps.jitter_ratios[steps.measured] if steps.jitter_ratios.size else None
     median = float(np.median(queues))
-    lost = float(steps.lost_segments.sum())
     in_full = full & steps.measured
     return QueueFacts(
         standing_ratio=float((steps.queued[steps.measured] >= MIN_FULL_QUEUE_RATIO).mean()),
@@ -95,7 +94,7 @@ def queue_of_steps(steps: Steps) -> QueueFacts:
         full_spread=_spread(steps.rates_bps[in_full]),
         full_count=int(in_full.sum()),
         full_ratio=float(_around(full).mean()),
-        losses_full_ratio=float(steps.lost_segments[_around(full)].sum()) / lost if lost > 0 else None,
+        losses_full_ratio=_lost_in_full(steps.lost_segments, _around(full)),
         lossy_bps=float(np.median(steps.rates_bps[lossy])) * steps.with_headers if lossy.any() else None,
         lossy_spread=_spread(steps.rates_bps[lossy]) if lossy.any() else None,
         lossy_count=int(lossy.sum()),
@@ -137,6 +136,17 @@ def _is_full(steps: Steps) -> Flags:
     if not steps.queued.size:
         return np.zeros(0, dtype=np.bool_)
     return steps.queued >= max(MIN_FULL_QUEUE_RATIO, FULL_PART * float(np.quantile(steps.queued, 0.95)))
+
+
+def _lost_in_full(lost: Floats, is_full: Flags) -> float | None:
+    """The part of the losses that came while the queue was full: of the segments, or of the steps that had any,
+    whichever is less. The one overshoot of slow start loses more than many later losses, which halve the window as
+    often.
+    """
+    lossy = lost > 0
+    if not lossy.any():
+        return None
+    return min(float(lost[is_full].sum() / lost.sum()), float(is_full[lossy].mean()))
 
 
 def _around(flags: Flags) -> Flags:

@@ -15,9 +15,8 @@ OVERRUN_POWER, STRAY_RATIO = 20.0, 0.1
 have in real logs; one in ten lies anywhere, for a host that was late makes the computed backlog wrong."""
 ONE_SIDED = 0.05
 """Probability beyond each bound of an interval."""
-MIN_BURST_RATIO = 0.5
-"""The probability that the segment after a lost one is lost too, in bursts of two on average, the shortest called so
-(Gilbert, Bell System Technical Journal 1960, with 1 - r of it)."""
+MAX_SINGLE_RATIO = 0.5
+"""With more segments lost than that no loss is a single one."""
 _STEPS = 200
 
 
@@ -67,18 +66,34 @@ def random_weights(ranks: Sequence[float | None], part: float) -> list[float]:
     return [1.0 if rank is None else part / (part + (1 - part) * float(_overrun_density([rank])[0])) for rank in ranks]
 
 
-def burst_likelihood_log10(sizes: Sequence[int], weights: Sequence[float], lost_ratio: float) -> float:
+def burst_likelihood_log10(
+    sizes: Sequence[int], ranks: Sequence[float | None], random_ratio: float, lost_ratio: float
+) -> float:
     """The decimal logarithm of the likelihood ratio of burst losses over independent losses; 0 is as likely.
+
+    Each run is a queue's in both hypotheses, or random: a long one that a queue explains says nothing of the others.
 
     Args:
         sizes: lengths of runs.
-        weights: how likely each is random.
+        ranks: of the backlog before each; None where no line is known, and so no queue's.
+        random_ratio: the part of the runs that is random.
         lost_ratio: the probability of a segment to be lost, if losses are independent.
     """
-    alone = min(max(lost_ratio, 1e-9), MIN_BURST_RATIO)
-    # A run goes on size - 1 times, and ends once.
-    on, off = np.log10(MIN_BURST_RATIO / alone), np.log10((1 - MIN_BURST_RATIO) / (1 - alone))
-    return float(sum(weight * ((size - 1) * on + off) for size, weight in zip(sizes, weights, strict=True)))
+    alone = min(max(lost_ratio, 1e-9), MAX_SINGLE_RATIO)
+    size = np.asarray(sizes, dtype=np.float64)
+    known = np.asarray([rank is not None for rank in ranks], dtype=np.bool_)
+    density = _overrun_density([0.0 if rank is None else rank for rank in ranks])
+    # Bursts, and queues that run over, may lose few or many: half of them one segment, a sixth two, and so on.
+    any_length = 1 / (size * (size + 1))
+    of_queue = np.where(known, (1 - random_ratio) * density * any_length, 0.0)
+    of_random = np.where(known, random_ratio, 1.0)
+    # A run of independent losses goes on size - 1 times, and ends once.
+    bursts, singles = of_random * any_length, of_random * (1 - alone) * alone ** (size - 1)
+    return float(np.log10(np.maximum(bursts + of_queue, TINY) / np.maximum(singles + of_queue, TINY)).sum())
+
+
+TINY = 1e-300
+"""Keeps a run of a thousand segments from a likelihood of 0."""
 
 
 def _overrun_density(ranks: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

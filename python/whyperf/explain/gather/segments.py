@@ -113,9 +113,20 @@ def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken:
     wires = _wires(data, arrived)
     trip = first(data.filter(pl.col("srtt_ns") > 0), pl.col("srtt_ns").min()) or 0.0
     back = (taken.filter(_OUT & pure), sent.filter(_IN & pure))
+    facts = replace(facts, needless_timeouts=_needless_timeouts(data, taken))
     queue = queue_of_logs(wires, back, facts.bottleneck.bps, trip)
     facts = replace(facts, queue=replace(queue, marked_ratio=_marked(sent)))
     return facts if not again_bytes else _with_losses(facts, data, wires)
+
+
+def _needless_timeouts(data: pl.DataFrame, taken: pl.DataFrame) -> int:
+    """How often the timer sent again what the receiver had acknowledged: those ACKs were lost."""
+    again = data.filter(pl.col("retransmission") == "timeout").select("time_ns", "connection", "sequence")
+    acked = taken.filter(_OUT).select("time_ns", "connection", pl.col("acknowledgment").cum_max().over("connection"))
+    known = again.sort("time_ns").join_asof(
+        acked.sort("time_ns"), on="time_ns", by="connection", check_sortedness=False
+    )
+    return known.filter(pl.col("acknowledgment") > pl.col("sequence")).height
 
 
 def _marked(sent: pl.DataFrame) -> float | None:
@@ -164,7 +175,11 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, wires: Wires) -> Segme
             random_ratio=None if random is None else random.mean,
             random_low=None if random is None else random.low,
             random_high=None if random is None else random.high,
-            burst_likelihood_log10=burst_likelihood_log10(sizes, weights, lost_ratio) if runs else None,
+            burst_likelihood_log10=burst_likelihood_log10(
+                sizes, [run.rank for run in runs], 1.0 if random is None else random.mean, lost_ratio
+            )
+            if runs
+            else None,
             examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MAX_EXAMPLES]),
         ),
     )

@@ -123,6 +123,10 @@ def _window_scaling(trial: FlowTrial, sender: FlowEnd) -> bool | None:
     return None if agreed is None else bool(agreed)
 
 
+HIGHEST_QUANTILE = 0.95
+"""Rates above it may be of the time before the limit was set."""
+
+
 def pacing(rows: pl.DataFrame) -> Pacing:
     """The pacing rate in bit/s that most samples or segments have, and the part of them that have it."""
     # Of a record from before there was this column it has no type.
@@ -131,6 +135,9 @@ def pacing(rows: pl.DataFrame) -> Pacing:
     if rates.is_empty():
         return Pacing()
     value, number = rates.value_counts(sort=True).row(0)
+    if value < float(rates.quantile(HIGHEST_QUANTILE) or 0.0):
+        # A limit is the highest rate; a rate that stands still below it is one of a pause.
+        return Pacing(float(value) * 8, 0.0)
     return Pacing(float(value) * 8, float(number) / rows.height)
 
 

@@ -18,6 +18,7 @@ from whyperf.explain.gather.delivery_steps import delivery_steps
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.host_limits import host_limits
+from whyperf.explain.gather.outages import outages
 from whyperf.explain.gather.populations import populations
 from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, segment_facts
@@ -61,6 +62,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         windows, segments = seen.windows, _counted(trial, seen)
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
+    segments = replace(segments, outage=outages(trial, sender, active))
     if not _is_held(mixed or [shares_of([budget for budget in own if active.has(budget.connection)], active)]):
         segments = _with_queue(segments, trial, sender, active)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns

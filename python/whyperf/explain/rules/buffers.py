@@ -3,6 +3,7 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.cpu import costly_packets
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.host_limits import is_unscaled
 from whyperf.explain.states import ReceiverState as R
@@ -20,6 +21,9 @@ def receive_buffer(facts: Facts) -> Finding | None:
     lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
     window = facts.windows.announced_bytes_max
     if lost < 0.05 or is_unscaled(facts) or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
+        return None
+    if costly_packets(facts) is not None:
+        # The window is full because packets are processed late.
         return None
     # The largest may be one of the first, before the kernel held the window to what was asked for.
     usual = facts.windows.announced_bytes_median or window

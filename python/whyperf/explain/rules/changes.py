@@ -184,6 +184,8 @@ def _reader(_: Finding, facts: Facts, __: Setup) -> Change:
 
 
 def _computing(finding: Finding, _: Facts, __: Setup) -> Change:
+    if finding.variant == "packets":
+        return _change("costly_packets", {}, "nft list ruleset")
     return _change(str(finding.cause), {"think_us": 0}, "perf top -p PID")
 
 
@@ -225,11 +227,20 @@ def _bottleneck(finding: Finding, facts: Facts, setup: Setup) -> Change:
 def _losses(finding: Finding, facts: Facts, setup: Setup) -> Change:
     """Losses on the path that are no queue's."""
     code = str(finding.cause)
+    if finding.variant == "outage":
+        return _change("burst_loss.outage", {}, f"ethtool -S {DEVICE}")
     if facts.datagrams is not None:
         code = "random_loss.datagrams"
     elif finding.cause is not Cause.BURST_LOSS and not _is_bbr(setup):
         code = "random_loss.not_bbr"
     return _change(code, {"path_loss": 0.0}, f"ethtool -S {DEVICE}")
+
+
+def _ack_path(finding: Finding, _: Facts, __: Setup) -> Change:
+    if finding.variant == "outage":
+        return _change("burst_loss.outage", {"path_loss_back": 0.0}, f"ethtool -S {DEVICE}")
+    levels: dict[str, Level] = {"path_rate_back_bps": "none", "path_loss_back": 0.0}
+    return _change("ack_path", levels, f"tc -s qdisc show dev {DEVICE}")
 
 
 def _is_bbr(setup: Setup) -> bool:
@@ -437,7 +448,7 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
         {"path_cross_rate_bps": 0, "path_cross_amplitude_bps": 0}, f"ip -s -s link show dev {DEVICE}"
     ),
     Cause.POLICER: _fixed({}, f"tc -s qdisc show dev {DEVICE}", at="sender"),
-    Cause.ACK_PATH: _fixed({"path_rate_back_bps": "none", "path_loss_back": 0.0}, f"tc -s qdisc show dev {DEVICE}"),
+    Cause.ACK_PATH: _ack_path,
     Cause.ACK_THINNING: _fixed({"path_ack_thinning": 1, "path_loss_back": 0.0}, f"tc -s qdisc show dev {DEVICE}"),
     Cause.SMALL_MTU: _small_mtu,
     Cause.OFFLOADS_OFF: _offloads_off,

@@ -59,6 +59,39 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
     )
 
 
+MIN_PACKET_NS = 10_000.0
+"""CPU time of interrupt processing per packet from which on something beyond TCP has it: 1 to 5 µs are usual (tuning
+set: 0.7 to 5; 31 with 1,500 firewall rules)."""
+MIN_PACKETS_RATIO = 0.6
+"""Part of a CPU that this processing takes from which on it is the limit."""
+
+
+def costly_packets(facts: Facts) -> Finding | None:
+    """A host's interrupt processing is at its CPU's limit, and each packet takes much longer than TCP needs."""
+    ends = (("sender", facts.sender), ("receiver", facts.receiver))
+    role, end = max(ends, key=lambda side: side[1].processors.softirq_ratio or 0.0)
+    busy, packets, span = end.processors.softirq_ratio or 0.0, end.limits.counts.get(PACKETS, 0), end.limits.span_ns
+    if busy < MIN_PACKETS_RATIO or not packets or not span or busy * span < MIN_PACKET_NS * packets:
+        return None
+    values = {"packet_ns": busy * span / packets, "busy_ratio": busy, "packets_count": packets}
+    return Finding(
+        Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU,
+        clipped(busy),
+        0.9,
+        (
+            figure("packet_cost", "host_counters", end, **values),
+            figure("interrupts", "cpu", end, busy_ratio=busy, role=role),
+        ),
+        is_counted=True,
+        variant="packets",
+        values={"role": role, **values},
+    )
+
+
+PACKETS = "softnet_processed"
+"""Packets that a host's interrupts processed (/proc/net/softnet_stat)."""
+
+
 def shared_cpu(facts: Facts) -> Finding | None:
     """The threads of sender and receiver run on one CPU of one machine."""
     sender, receiver = facts.sender.processors, facts.receiver.processors

@@ -139,5 +139,6 @@ def clipped(value: float, low: float = 0.0, high: float = 1.0) -> float:
     return max(low, min(high, value))
 
 
-LOST_BEHIND_PATH = 0.1
-"""Share of what was sent again that the receiving host had lost, from which on it is no matter of the path."""
+LOST_BEHIND_PATH = 0.3
+"""Share of the losses whose place is known that the receiving host had, from which on they are no matter of the path:
+with fewer, the path's own stand first."""

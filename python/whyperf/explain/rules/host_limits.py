@@ -12,7 +12,7 @@ from whyperf.explain.host_limits import Interruption, MemoryLimit, Queue
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cpu import other_load, shared_cpu
-from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, state_evidence
+from whyperf.explain.rules.finding import APPLICATION_LIMITED_RATIO, WINDOWS, Finding, clipped, figure, state_evidence
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts, HostFacts
 
@@ -209,6 +209,8 @@ def memory_limit(facts: Facts) -> Finding | None:
     """The memory of a control group, or of all TCP sockets, is used up: windows stay small, or data is dropped."""
     lost = _without_memory(facts)
     found = [(role, end) for role, end in _sides(facts) if _lacks_memory(end)]
+    if not found and _fills_limit(facts):
+        return _filled(facts, lost)
     if not found or lost < MIN_LOST:
         return None
     role, end = max(found, key=lambda side: _memory_hits(side[1]))
@@ -238,6 +240,33 @@ def memory_limit(facts: Facts) -> Finding | None:
     )
 
 
+def _filled(facts: Facts, held: float) -> Finding | None:
+    """The sender's sockets hold as much as their group's memory allows."""
+    memory, seen = facts.sender.limits.memory, facts.windows
+    assert memory is not None
+    lost = max(held, seen.application_limited_ratio or 0.0)
+    values: dict[str, Value | None] = {
+        "role": "sender",
+        "group": memory.group,
+        "limit_bytes": memory.tcp_limit_bytes,
+        "flight_bytes": (seen.flight_bytes_median or 0) * facts.connections,
+        "limited_ratio": seen.application_limited_ratio,
+    }
+    return Finding(
+        Cause.MEMORY_LIMIT,
+        lost,
+        0.9,
+        (
+            figure("memory_filled", "host_counters", facts.sender, **values),
+            state_evidence(facts.sender, "sender", *HELD_BY_MEMORY),
+        ),
+        gain.of_share(facts, lost),
+        is_counted=True,
+        variant="filled",
+        values=values,
+    )
+
+
 def _without_memory(facts: Facts) -> float:
     """Share of the time that a lack of memory may have cost.
 
@@ -250,6 +279,30 @@ def _without_memory(facts: Facts) -> float:
     if not timeouts or dropped < timeouts / 2:
         return held
     return facts.sender.ratio(*HELD_BY_MEMORY, S.CONGESTION_WINDOW, S.SLOW_START, S.UNKNOWN)
+
+
+MIN_FILLED_RATIO, MAX_FILLED_RATIO = 0.3, 1.1
+"""Payload under way over a limit of memory for sockets that it fills: each packet takes more than its payload."""
+MIN_ROOM_TIMES = 2.0
+"""Windows this much larger than what is under way hold nothing back."""
+
+
+def _fills_limit(facts: Facts) -> bool:
+    """Whether the sender's sockets use up their group's memory, though nothing counts it.
+
+    TCP lets a sender that is at the limit buffer less (sk_stream_moderate_sndbuf, include/net/sock.h): an application
+    that always writes then looks as if it wrote too little, with windows that have room.
+    """
+    memory, seen = facts.sender.limits.memory, facts.windows
+    if memory is None or not memory.tcp_limit_bytes or not facts.asked.is_greedy or facts.is_turned:
+        return False
+    flight = (seen.flight_bytes_median or 0) * facts.connections
+    window = min(
+        (seen.cwnd_segments_median or 0) * (facts.sender.sockets.mss_bytes or 0), seen.announced_bytes_max or 0
+    )
+    is_full = MIN_FILLED_RATIO <= flight / memory.tcp_limit_bytes <= MAX_FILLED_RATIO
+    is_open = window * facts.connections >= MIN_ROOM_TIMES * flight
+    return is_full and is_open and (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO
 
 
 def _binding(memory: MemoryLimit) -> int | None:

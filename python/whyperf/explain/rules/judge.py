@@ -67,12 +67,14 @@ RULES: tuple[Rule, ...] = (
     losses.random_loss,
     losses.burst_loss,
     losses.reordering,
+    losses.outage,
     acks.ack_thinning,
     acks.ack_path,
     path.slow_start,
     path.pacing_rate,
     cpu.computing_sender,
     cpu.computing_receiver,
+    cpu.costly_packets,
     cpu.shared_cpu,
     cpu.other_load,
     cpu.many_connections,
@@ -138,6 +140,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         found = [finding for finding in found if finding.cause is not Cause.RECEIVER_LOSS]
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     found = sorted(found, key=lambda finding: _is_costless(finding, facts))
+    found = _interruptions_first(found)
     if not found or _is_costless(found[0], facts):
         # What remains costs next to nothing: it stands as a note behind what does.
         found.insert(0, _capacity(facts) or _not_known(facts))
@@ -160,6 +163,29 @@ def _counts(finding: Finding, facts: Facts) -> bool:
         return finding.strength >= MIN_STRENGTH
     is_of_datagrams = any(row.table == "datagrams" for row in finding.evidence)
     return is_of_datagrams or (finding.strength >= MIN_STRENGTH and finding.cause not in datagrams.OF_SENDER)
+
+
+MIN_INTERRUPTED = 0.15
+"""Share of the time that interruptions take, from which on they come before the link that is full without them."""
+
+
+def _interruptions_first(found: Sequence[Finding]) -> list[Finding]:
+    """With what stops the transfer for a part of the time before the link that the rest of the time fills, and before
+    what is not certain.
+
+    A link is always at some limit; that the transfer stops is what is unusual, and what can be removed.
+    """
+    stops = [finding for finding in found if _is_interruption(finding) and finding.lost >= MIN_INTERRUPTED]
+    if not stops or not (found[0].cause in LINK_CAUSES or found[0].certainty < MIN_CERTAINTY):
+        return list(found)
+    return [*stops, *(finding for finding in found if finding not in stops)]
+
+
+LINK_CAUSES = frozenset({Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK})
+
+
+def _is_interruption(finding: Finding) -> bool:
+    return finding.cause is Cause.PAUSE or finding.variant == "outage" or finding.variant.startswith("part.")
 
 
 def _is_costless(finding: Finding, facts: Facts) -> bool:

@@ -108,6 +108,7 @@ def small_queue(facts: Facts) -> Finding | None:
     if whose.random and not whose.queue:
         return None
     lost = unused(facts) * (1 - scattered(facts) if whose.random else 1.0)
+    lost = min(lost, _most_by_events(facts))
     certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,
@@ -124,9 +125,68 @@ def small_queue(facts: Facts) -> Finding | None:
     )
 
 
+SLOWLY_REGROWN_TIMES = 4.0
+"""How much longer than a Reno window a CUBIC one may take to grow back (RFC 9438 section 4.2), with its recovery."""
+
+
+def _most_by_events(facts: Facts) -> float:
+    """The most that so few losses can have cost, each with the time in which its window grows back."""
+    events, sent = facts.segments.losses.events or 0, facts.segments.data_segments or 0
+    return SLOWLY_REGROWN_TIMES * _lost_to_reductions(facts, events / sent) if sent else 1.0
+
+
 def _loss_counts(facts: Facts) -> dict[str, Value | None]:
     losses = facts.segments.losses
     return {"loss_count": losses.events or 0, "segments_per_loss": losses.segments_per_run}
+
+
+MIN_OUTAGE_TRIPS = 10.0
+"""Round trips that a span without any delivery lasts from which on it is no loss of a single window."""
+MAX_ACKS_OF_OUTAGE = 0.95
+"""Part of the ACKs that arrived, up to which the reverse direction lost them while nothing was acknowledged."""
+
+
+def outage(facts: Facts) -> Finding | None:
+    """The path, or its reverse direction, let nothing through for a while."""
+    found, trip = facts.segments.outage, facts.windows.rtt_ns_min or 0
+    if found.longest_ns < MIN_OUTAGE_TRIPS * trip or found.span_ratio < MIN_STRENGTH_OF_OUTAGE:
+        return None
+    is_back = _is_reverse_outage(facts)
+    cause = Cause.ACK_PATH if is_back else Cause.BURST_LOSS
+    values: dict[str, Value | None] = {
+        "outage_ns": found.longest_ns,
+        "sum_ns": None if found.length_ns == found.longest_ns else found.length_ns,
+        "outage_ratio": found.span_ratio,
+        "from_ns": found.from_ns,
+    }
+    return Finding(
+        cause,
+        min(0.98, found.span_ratio),
+        0.9 if facts.level == "segments" or facts.segments.acks_arrived_ratio is not None else 0.7,
+        (
+            figure("outage", WINDOWS, facts.sender, **values),
+            state_evidence(facts.sender, "sender", S.RTO_WAIT, S.LOSS_RECOVERY, S.SLOW_START, S.UNKNOWN),
+        ),
+        gain.of_interruption(facts, min(0.98, found.span_ratio)),
+        is_counted=True,
+        variant="outage",
+        values=values,
+    )
+
+
+MIN_STRENGTH_OF_OUTAGE = 0.1
+"""Part of the measured phase."""
+
+
+def _is_reverse_outage(facts: Facts) -> bool:
+    """Whether ACKs were lost, and not data: by the receiver's log, else by how many ACKs arrived, and by data that the
+    receiver says to have had (DSACK, RFC 2883).
+    """
+    segments = facts.segments
+    if segments.needless_timeouts is not None and segments.timeouts:
+        return segments.needless_timeouts >= segments.timeouts / 2
+    had = facts.sender.limits.counts.get("TcpExtTCPDSACKRecv", 0)
+    return (segments.acks_arrived_ratio or 1.0) < MAX_ACKS_OF_OUTAGE or had > 0
 
 
 def random_loss(facts: Facts) -> Finding | None:

@@ -17,6 +17,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import FULL_LINE_USE, HEADERS_BYTES, is_line_seen
+from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
@@ -52,10 +53,14 @@ alone, 0.4 with others that vary)."""
 MIN_ALWAYS_RATIO, MIN_OPEN_SPREAD, MAX_ALWAYS_JITTER = 0.8, 0.05, 0.1
 """A queue that stood so much of the time, with a rate that varies so far and a round trip that does not leap, may be
 shared (tuning set: up to 0.02 alone, 0.07 with others at a constant rate)."""
+MAX_ALWAYS_SPREAD = 0.2
+"""How far the rate may vary while the queue stands all the time: a transfer of pieces pauses between them."""
 MIN_SHARED_STEPS = 5
 MIN_SHARED_DELAY = 0.3
 """Delay of the longest queue over the smallest round trip from which on steps show full and empty apart: a window's
 sawtooth in a short queue is over within a step or two (tuning set: 0.23 alone, 0.6 and more with others)."""
+MIN_READER_ASLEEP = 0.5
+"""Part of the time in which payload waits for the receiving application from which on its pauses time the ACKs."""
 MIN_REORDERINGS = 3
 """Fewer times that the sender's kernel saw reordering are a disturbance."""
 MIN_SPURIOUS = 0.5
@@ -118,9 +123,9 @@ def bottleneck(facts: Facts) -> Finding | None:
     use = use_of_line(facts)
     if segments.bottleneck.bps is None or use is None or wait < 0.3:
         return _perhaps_bottleneck(facts, wait) if segments.bottleneck.bps is None and shared is None else None
-    if segments.bottleneck.is_seen_when_full and _is_overtaken(facts):
+    if segments.bottleneck.is_seen_when_full and (_is_overtaken(facts) or _leaps(facts)):
         return None
-    if not _is_queued(facts) or use < _least_use(facts):
+    if not _is_queued(facts) or use < _least_use(facts) or (use < FULL_LINE_USE and _is_held_behind(facts)):
         return None
     marked = segments.queue.marked_ratio or 0.0
     is_marked = marked >= MIN_MARKED_RATIO
@@ -144,6 +149,12 @@ def bottleneck(facts: Facts) -> Finding | None:
     )
 
 
+def _is_held_behind(facts: Facts) -> bool:
+    """Whether what halved the window was lost behind the link, or a reader that pauses made bursts that overran it."""
+    asleep = facts.receiver.ratio(R.NOT_READING)
+    return facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH or asleep >= MIN_READER_ASLEEP
+
+
 def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
     """Without a log: losses come with a full queue, but no rate of a link shows."""
     queue = facts.segments.queue
@@ -152,14 +163,17 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
     if not queue.full_bps or not facts.rate_bps:
         return None
     use = clipped(facts.rate_bps / queue.full_bps)
+    # A queue that always stands keeps its link busy, however often it runs over.
+    is_always = (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and (queue.full_spread or 1.0) <= MAX_ALWAYS_SPREAD
     return Finding(
         Cause.BOTTLENECK,
         wait,
-        UNDECIDED,
+        0.85 if is_always else UNDECIDED,
         tuple(_of_bottleneck(facts, queue.marked_ratio or None)),
+        is_counted=is_always,
         variant="regrown",
         values={"link_bps": queue.full_bps, "use_ratio": use},
-        open="queue",
+        open="" if is_always else "queue",
     )
 
 
@@ -214,9 +228,6 @@ def _grows_back(facts: Facts) -> bool:
 MAX_POLICED_SPREAD, SPREAD_CONNECTIONS = 0.1, 4
 """How far the rate under a policer varies, over some steps, with up to so many connections (tuning set: 0.01 to 0.07;
 random loss 0.5 and more). Of more connections the rates of random loss add up to a more even one."""
-MAX_BEHIND_SPREAD = 0.35
-"""With losses in the receiving host behind its adapter, as a firewall makes them, a rate that varies so far is even
-enough (tuning set: 0.22 to 0.3 where the bucket holds less than a window)."""
 MIN_POLICED_RATIO = 0.3
 """Part of the steps with losses from which on they are what holds the sender."""
 MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO = 1e6, 0.025
@@ -233,10 +244,9 @@ def policer(facts: Facts) -> Finding | None:
     most = MAX_POLICED_SPREAD * min(1.0, (SPREAD_CONNECTIONS / facts.connections) ** 0.5)
     if found.lossy_ratio < MIN_POLICED_RATIO or found.faster_times < MIN_FASTER_TIMES:
         return None
-    # With the log, segments that the receiving host lost behind its adapter are not a queue's on the path.
-    if found.spread > (MAX_BEHIND_SPREAD if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH else most):
+    if found.spread > most or found.delay_ns > max(MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO * trip):
         return None
-    if found.delay_ns > max(MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO * trip):
+    if has_both_logs(facts) and _is_lost_in_queue(facts):
         return None
     waits = max(path_wait(facts), found.lossy_ratio)
     return Finding(
@@ -260,6 +270,19 @@ def policer(facts: Facts) -> Finding | None:
     )
 
 
+def _is_lost_in_queue(facts: Facts) -> bool:
+    """Whether segments were lost while a queue before the bottleneck was long, which a policer does not have."""
+    queue, trip = facts.segments.queue, facts.windows.rtt_ns_min or 0
+    longest = queue.delay_ns_high or 0.0
+    return (queue.losses_full_ratio or 0.0) >= MIN_OWN_LOSSES and longest > max(
+        MAX_POLICED_DELAY_NS, MIN_FULL_TRIP_RATIO * trip
+    )
+
+
+MIN_FULL_TRIP_RATIO = 0.1
+"""Delay of a full queue over the smallest round trip: what jitter makes is shorter."""
+
+
 def shared_bottleneck(facts: Facts) -> Finding | None:
     """A queue stands before the bottleneck that is not the own: others fill it, or its rate changes."""
     queue, wait = facts.segments.queue, path_wait(facts)
@@ -270,6 +293,11 @@ def shared_bottleneck(facts: Facts) -> Finding | None:
     if (facts.segments.acks_arrived_ratio or 1.0) < MIN_ACKS_ARRIVED or _is_overtaken(facts):
         return None
     return _shared_by_log(facts, wait) if has_both_logs(facts) else _shared_by_counters(facts, wait)
+
+
+def _leaps(facts: Facts) -> bool:
+    """Whether the delay leaps by as much as it grows, which no queue does: a reader that pauses delays its ACKs so."""
+    return (facts.segments.queue.jitter_ratio or 0.0) > MAX_JITTER_RATIO and not has_both_logs(facts)
 
 
 def _is_overtaken(facts: Facts) -> bool:
@@ -416,5 +444,6 @@ def pacing_rate(facts: Facts) -> Finding | None:
     )
 
 
-MIN_SAMPLES_PACED = 0.9
-"""Part of the samples with the same pacing rate: a congestion control changes it from one to the next."""
+MIN_SAMPLES_PACED = 0.45
+"""Part of the samples with the same pacing rate, the highest of all: a congestion control changes it from one to the
+next, and a limit cuts it to just this value (tuning set: up to 0.36 without a limit)."""

@@ -1,0 +1,69 @@
+"""When a transfer stood still although data was under way: nothing was acknowledged, and TCP tried ever more rarely.
+
+A path that fails for a moment, in either direction, shows so in the samples of TCP_INFO: the count of delivered
+segments stands still on all connections, and the retransmission timer doubles (RFC 6298 section 5.5).
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.explain.gather.active import ALWAYS, Active
+from whyperf.explain.gather.table import read_columns
+from whyperf.explain.trial_facts import OutageFacts
+
+MIN_OUTAGE_NS = 400_000_000
+"""A lost segment may cost one retransmission timeout, 200 ms at least (TCP_RTO_MIN); two of them double the timer."""
+MIN_BACKED_OFF = 1.9
+"""A timer this much longer than before has doubled."""
+
+_COLUMNS = ("sample_mono_ns", "connection", "phase", "delivered_segments", "unacked_segments", "rto_ns")
+
+
+def outages(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> OutageFacts:
+    """The spans of the measured phase in which no connection delivered anything though each had data under way.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    info = read_columns(trial, "tcp_info", sender.host, _COLUMNS)
+    if info is None:
+        return OutageFacts()
+    info = info.drop_nulls(_COLUMNS).filter(pl.col("phase").cast(pl.String) == "measure")
+    info = active.rows(info, trial, sender).with_columns(
+        pl.col("sample_mono_ns", "delivered_segments", "unacked_segments", "rto_ns").cast(pl.Int64)
+    )
+    series = [rows.sort("sample_mono_ns") for rows in info.partition_by("connection") if rows.height > 1]
+    if not series:
+        return OutageFacts()
+    grid = max(series, key=lambda rows: rows.height)["sample_mono_ns"].to_numpy()
+    stands = np.ones(grid.size - 1, dtype=np.bool_)
+    timers = np.zeros(grid.size)
+    for rows in series:
+        at = np.searchsorted(rows["sample_mono_ns"].to_numpy(), grid, side="right").clip(1) - 1
+        delivered, waiting = (rows[name].to_numpy()[at] for name in ("delivered_segments", "unacked_segments"))
+        stands &= (np.diff(delivered) == 0) & (waiting[1:] > 0)
+        timers = np.maximum(timers, rows["rto_ns"].to_numpy()[at])
+    spans = [(grid[first], grid[last]) for first, last in _runs(stands) if _backs_off(timers, first, last)]
+    long = [(begin, end) for begin, end in spans if end - begin >= MIN_OUTAGE_NS]
+    if not long:
+        return OutageFacts()
+    longest = max(long, key=lambda span: int(span[1] - span[0]))
+    whole = int(grid[-1] - grid[0])
+    return OutageFacts(
+        longest_ns=int(longest[1] - longest[0]),
+        length_ns=sum(int(end - begin) for begin, end in long),
+        span_ratio=sum(int(end - begin) for begin, end in long) / whole,
+        from_ns=int(longest[0] - grid[0]),
+    )
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The first and the last instant of each run of steps that are set."""
+    edges = np.diff(np.concatenate(([0], flags.astype(np.int8), [0])))
+    return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
+
+
+def _backs_off(timers: NDArray[np.float64], first: int, last: int) -> bool:
+    return bool(timers[first : last + 1].max() >= MIN_BACKED_OFF * max(1.0, float(timers[first])))

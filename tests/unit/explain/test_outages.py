@@ -66,7 +66,7 @@ def test_what_else_stands_still_is_none(tmp_path: Path, samples: list[list[tuple
 
 def test_several_outages_count_together(tmp_path: Path) -> None:
     twice = [
-        max(one, other, key=lambda sample: sample[2]) for one, other in zip(still(2, 12), still(20, 36), strict=True)
+        max(early, late, key=lambda sample: sample[2]) for early, late in zip(still(2, 12), still(20, 36), strict=True)
     ]
     delivered = [sum(timer == RTO_MS for *_, timer in twice[: at + 1]) for at in range(len(twice))]
     outage = found(tmp_path, [(100 * count, 40, timer) for count, (*_, timer) in zip(delivered, twice, strict=True)])

@@ -46,16 +46,16 @@ def outages(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Outag
         stands &= (np.diff(delivered) == 0) & (waiting[1:] > 0)
         timers = np.maximum(timers, rows["rto_ns"].to_numpy()[at])
     spans = [(grid[first], grid[last]) for first, last in _runs(stands) if _backs_off(timers, first, last)]
-    long = [(begin, end) for begin, end in spans if end - begin >= MIN_OUTAGE_NS]
+    long = [(int(start), int(end)) for start, end in spans if end - start >= MIN_OUTAGE_NS]
     if not long:
         return OutageFacts()
-    longest = max(long, key=lambda span: int(span[1] - span[0]))
-    whole = int(grid[-1] - grid[0])
+    from_ns, to_ns = max(long, key=lambda span: span[1] - span[0])
+    length = sum(end - start for start, end in long)
     return OutageFacts(
-        longest_ns=int(longest[1] - longest[0]),
-        length_ns=sum(int(end - begin) for begin, end in long),
-        span_ratio=sum(int(end - begin) for begin, end in long) / whole,
-        from_ns=int(longest[0] - grid[0]),
+        longest_ns=to_ns - from_ns,
+        length_ns=length,
+        span_ratio=length / int(grid[-1] - grid[0]),
+        from_ns=from_ns - int(grid[0]),
     )
 
 

@@ -147,7 +147,7 @@ MAX_ACKS_OF_OUTAGE = 0.95
 
 
 def outage(facts: Facts) -> Finding | None:
-    """The path, or its reverse direction, let nothing through for a while."""
+    """The path, or its reverse direction, let nothing through for some time."""
     found, trip = facts.segments.outage, facts.windows.rtt_ns_min or 0
     if found.longest_ns < MIN_OUTAGE_TRIPS * trip or found.span_ratio < MIN_STRENGTH_OF_OUTAGE:
         return None

@@ -554,7 +554,6 @@ class TransportFacts:
         flight_bytes: the median of what was sent and not acknowledged; None where the library does not say.
         period_bps: the rate of a packet in each sending period, if the library sends by one.
         sent_packets: packets sent, those sent again included, and `lost_packets` those taken for lost.
-        lossy_count: in how many of the times between two samples packets were lost.
         sent_bps: what a connection sent.
         bottleneck: the path's rate, if packets went at one.
     """
@@ -568,7 +567,6 @@ class TransportFacts:
     period_bps: float | None = None
     sent_packets: int = 0
     lost_packets: int = 0
-    lossy_count: int = 0
     sent_bps: float | None = None
     bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
 

@@ -36,21 +36,6 @@ def test_a_transport_of_its_own_library_that_loses_packets_is_open_between_those
     assert own_causes(replace(QUIC, rtt_ns_min=0.05 * MS)) == [Cause.NOT_KNOWN]
 
 
-def test_a_paced_transport_that_is_slower_than_its_path_loses_at_random() -> None:
-    """At 1 Mbit/s a packet that waited for another would add 12 ms to the round trip."""
-    udt = replace(
-        QUIC, rtt_ns_median=20.2 * MS, sent_bps=1e6, sent_packets=100, lost_packets=6, lossy_count=5
-    )  # fmt: skip
-
-    def causes(own: TransportFacts) -> list[Cause]:
-        return [verdict.cause for verdict in judge(facts(own=own, transport="udt", level="counters"))]
-
-    assert causes(udt) == [Cause.RANDOM_LOSS]
-    # All at one time they may be of a queue that ran over once, and with such a delay one may stand.
-    for other in (replace(udt, lossy_count=1), replace(udt, rtt_ns_median=35.0 * MS)):
-        assert causes(other)[0] is Cause.NOT_KNOWN
-
-
 def test_a_transport_of_its_own_library_fills_a_path_at_one_rate() -> None:
     full = replace(QUIC, rtt_ns_median=30.0 * MS, bottleneck=BottleneckRate(20e6, 0.9, 0.99))
     assert own_causes(full) == [Cause.BOTTLENECK]

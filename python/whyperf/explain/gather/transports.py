@@ -50,16 +50,9 @@ def transport_facts(trial: FlowTrial, sender: FlowEnd, active: Active) -> Transp
         period_bps=packet * 8e9 / period if period else None,
         sent_packets=round(sent),
         lost_packets=round(first(spans, pl.col("lost_packets").sum()) or 0.0),
-        lossy_count=_lossy(rows),
         sent_bps=sent * packet * 8e9 / span / max(1, spans.height) if span else None,
         bottleneck=_bottleneck(rows, packet, least or 0.0),
     )
-
-
-def _lossy(rows: pl.DataFrame) -> int:
-    """In how many of the times between two samples packets were lost."""
-    more = pl.col("lost_packets").cast(pl.Int64).diff().over("connection") > 0
-    return int(rows.sort("sample_mono_ns").select(more.fill_null(value=False).sum()).item())
 
 
 def _bottleneck(rows: pl.DataFrame, packet: float, least: float) -> BottleneckRate:

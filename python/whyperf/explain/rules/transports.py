@@ -10,8 +10,6 @@ TABLE = "transport_info"
 FULL_WINDOW = 0.8
 """Part of a window in flight from which on it is full: a sample falls between two of its refills."""
 MIN_LOST_RATIO = 0.001
-MIN_LOSSY = 3
-"""Losses that come so often are no single overrun, such as at the start."""
 QUEUED = 1.15
 """Median round trip over the smallest from which on a queue stands on the path."""
 ACK_INTERVAL_NS = 10_000_000
@@ -125,40 +123,21 @@ def _is_queued(facts: Facts) -> bool:
     return (own.rtt_ns_median or 0.0) >= QUEUED * own.rtt_ns_min + timer
 
 
-MAX_QUEUED_PACKETS = 0.5
-"""Delay, in packets of the own rate, up to which no packet waits for another: a link of that rate would delay the
-second of two by a whole one."""
-
-
-def _is_slower_than_path(facts: Facts, own: TransportFacts) -> bool:
-    """Whether the load is so slow that the round trip would show each packet that waits at a link of its rate.
-
-    A sender that spaces its packets by a timer, as UDT and SRT do, makes no bursts that a short queue drops, either.
-    """
-    if facts.transport == "quic" or not own.packet_bytes or not own.sent_bps or not own.rtt_ns_min:
-        return False
-    delay_ns = (own.rtt_ns_median or 0.0) - own.rtt_ns_min
-    return delay_ns < MAX_QUEUED_PACKETS * own.packet_bytes * 8e9 / own.sent_bps
-
-
 def _losses(facts: Facts, cause: Cause, *, less: bool) -> Finding | None:
     """One of those who may lose packets; `less` is one that is less likely."""
     own = _of_path(facts)
     if own is None or own.lost_ratio < MIN_LOST_RATIO or is_on_cpu(facts) or own_bottleneck(facts) is not None:
         return None
     counted = {"lost_count": own.lost_packets, "sent_count": own.sent_packets}
-    is_random = _is_slower_than_path(facts, own) and own.lossy_count >= MIN_LOSSY
-    if is_random and cause is not Cause.RANDOM_LOSS:
-        return None
     return Finding(
         cause,
         0.8,
-        0.85 if is_random else UNDECIDED - (0.02 if less else 0.0),
+        UNDECIDED - (0.02 if less else 0.0),
         (figure("own_losses", TABLE, facts.sender, lost_packets_ratio=own.lost_ratio, **counted), _trips(facts, own)),
         is_counted=True,
         variant="transport",
         values=counted,
-        open="" if is_random else "transport_losses",
+        open="transport_losses",
     )
 
 

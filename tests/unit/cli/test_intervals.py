@@ -40,7 +40,7 @@ def both(*intervals: dict[str, Any]) -> list[tuple[str, Any]]:
 def test_two_half_seconds_make_a_line() -> None:
     (line,) = lines_of(*both(sample(0), sample(1)))
     fields = line.split()
-    assert fields == ["0.00-1.00", "s", "125", "MB", "1.00", "Gbit/s", "0", "10", "65,536", "50", "%", "50", "%"]
+    assert fields == ["0.00-1.00", "125", "MB", "1.00", "Gbit/s", "0", "10", "65,536", "50/50", "%"]
 
 
 def test_the_length_of_a_line_and_the_unit_of_its_rate_are_asked_for() -> None:
@@ -56,7 +56,8 @@ def test_the_length_of_a_line_and_the_unit_of_its_rate_are_asked_for() -> None:
             shown.on_progress(host, progress)
         shown.on_end()
         assert [line.split()[0] for line in lines[1:]] == starts
-        assert all("1,000 Mbit/s" in line for line in lines[1:])
+        assert "Mbit/s" in lines[0]
+        assert all(line.split()[3] == "1,000" for line in lines[1:])
 
 
 def test_no_lines_keep_the_provisional_rate() -> None:
@@ -78,7 +79,25 @@ def test_an_end_that_is_late_changes_nothing() -> None:
 
 def test_a_phase_begins_a_line_and_is_named() -> None:
     lines = lines_of(*both(sample(0, "warm-up"), sample(1), sample(2), sample(3, "cool-down")))
-    assert [line.partition("(")[2] for line in lines] == ["warm-up)", "", "cool-down)"]
+    assert [line.partition("%")[2] for line in lines] == [" warm-up", "", " cool-down"]
+
+
+def test_the_longest_lines_fit_in_80_columns() -> None:
+    busy = {
+        "payload_bytes": 49_999_000_000,
+        "load_cpu_ns": 5_000 * MS,
+        "retransmitted_segments": 99_999,
+        "cwnd_segments": 99_999,
+        "announced_window_bytes": 99_999_999,
+    }
+    for unit in (None, RateUnit.KBIT, RateUnit.MBIT):
+        lines: list[str] = []
+        output = OutputFormat(interval_s=0.5, rate_unit=unit)
+        shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append, output=output)
+        for host, progress in both(sample(0, "warm-up"), sample(200, "cool-down", **busy)):
+            shown.on_progress(host, progress)
+        assert max(map(len, lines)) == 80
+        assert lines[-1].endswith("1000/1000 % cool-down")
 
 
 def test_retransmissions_are_those_of_the_line_and_the_sender() -> None:
@@ -92,7 +111,7 @@ def test_retransmissions_are_those_of_the_line_and_the_sender() -> None:
         ("far", sample(2)),
         ("far", sample(3)),
     )
-    assert [line.split()[6] for line in lines] == ["3", "1"]
+    assert [line.split()[5] for line in lines] == ["3", "1"]
 
 
 def test_the_other_direction_has_the_other_sender() -> None:
@@ -101,8 +120,8 @@ def test_the_other_direction_has_the_other_sender() -> None:
         ("far", sample(0, payload_bytes=2_000, retransmitted_segments=5)),
         direction="receive",
     )
-    assert line.split()[2:4] == ["1.00", "kB"]
-    assert line.split()[6] == "5"
+    assert line.split()[1:3] == ["1.00", "kB"]
+    assert line.split()[5] == "5"
 
 
 def test_without_a_line_there_is_no_heading() -> None:

@@ -13,9 +13,10 @@ from whyperf.cli.output.formats import DEFAULT_INTERVAL_S, OutputFormat
 from whyperf.profile import Level
 from whyperf.wire import ReplyProgress
 
-#: Cwnd in segments, window announced in bytes, CPU time of the load's threads at sender and receiver.
-HEADINGS = ("Interval", "Transfer", "Bitrate", "Retr", "Cwnd", "Window", "CPU snd", "rcv")
-WIDTHS = (15, 9, 12, 5, 7, 12, 8, 6)
+#: Cwnd in segments, advertised window in bytes, CPU time of whyperf's own threads at sender and receiver.
+HEADINGS = ("Interval (s)", "Transfer", "Bitrate", "Retr", "Cwnd", "Window", "CPU snd/rcv")
+#: With one space between columns and the name of a phase, a line has at most 80 characters.
+WIDTHS = (13, 8, 11, 5, 6, 10, 11)
 
 
 @dataclass
@@ -52,7 +53,7 @@ class IntervalLines:
         unit of rates.
         """
         output = output or OutputFormat()
-        self._rate = output.rate
+        self._rate, self._unit = output.rate, output.rate_unit
         self._is_shown = output.interval_s > 0
         self._each = transaction_bytes
         self._receiver = receiver(factors)
@@ -108,7 +109,7 @@ class IntervalLines:
             ends = {host: spans.pop(0) for host, spans in self._closed.items()}
             to = self._receiver
             if self._first_ns is None and self._is_shown:
-                self._write(_aligned(HEADINGS if self._each is None else (*HEADINGS[:2], "Trans/s", *HEADINGS[3:])))
+                self._write(_aligned((*HEADINGS[:2], self._rate_heading, *HEADINGS[3:])))
             line = self._line(ends["near" if to == "far" else "far"], ends[to])
             if self._is_shown:
                 self._write(line)
@@ -125,23 +126,33 @@ class IntervalLines:
         again = sender.last["retransmitted_segments"] - self._retransmitted
         self._retransmitted = sender.last["retransmitted_segments"]
         columns = [
-            f"{start:6.2f}-{end:.2f} s",
+            f"{start:.2f}-{end:.2f}",
             si(receiver_span.payload_bytes, "B"),
-            self._rate(receiver_span.payload_bytes * BITS_PER_BYTE / seconds)
-            if self._each is None
-            else significant(receiver_span.payload_bytes / self._each / seconds, 4),
+            self._rate_text(receiver_span.payload_bytes / seconds),
             str(again),
             f"{sender.last['cwnd_segments']:,}",
             _window(sender, receiver_span),
-            _cpu(sender),
-            _cpu(receiver_span),
+            f"{_cpu(sender)}/{_cpu(receiver_span)} %",
         ]
-        remark = "" if receiver_span.phase == "measure" else f"  ({receiver_span.phase})"
+        remark = "" if receiver_span.phase == "measure" else f" {receiver_span.phase}"
         return _aligned(columns) + remark
+
+    @property
+    def _rate_heading(self) -> str:
+        """The unit too, where it is the same in all lines: the numbers may be long."""
+        if self._each is not None:
+            return "Trans/s"
+        return HEADINGS[2] if self._unit is None else self._rate(0.0).partition(" ")[2]
+
+    def _rate_text(self, octets_per_s: float) -> str:
+        if self._each is not None:
+            return significant(octets_per_s / self._each, 4)
+        rate = self._rate(octets_per_s * BITS_PER_BYTE)
+        return rate if self._unit is None else rate.partition(" ")[0]
 
 
 def _aligned(columns: Sequence[str]) -> str:
-    return "  ".join(column.rjust(width) for column, width in zip(columns, WIDTHS, strict=True))
+    return " ".join(column.rjust(width) for column, width in zip(columns, WIDTHS, strict=True))
 
 
 def _window(sender: Span, receiver_span: Span) -> str:
@@ -151,5 +162,5 @@ def _window(sender: Span, receiver_span: Span) -> str:
 
 
 def _cpu(span: Span) -> str:
-    """CPU time of the load's threads; 100 % is one CPU."""
-    return percent(span.load_cpu_ns / NS_PER_S / span.seconds) if span.seconds else "-"
+    """CPU time of whyperf's own threads in percent of one CPU."""
+    return percent(span.load_cpu_ns / NS_PER_S / span.seconds).removesuffix(" %") if span.seconds else "-"

@@ -170,7 +170,11 @@ def test_a_cut_warm_up_is_reported() -> None:
     assert cell.cut is not None
     assert (cell.cut.trials, cell.cut.from_s, cell.cut.to_s) == (1, 1.0, 3.0)
     assert cell.cut.whole_window_bps == pytest.approx(1.8e9, rel=1e-6)
-    assert "Cut             1.00-3.00 s as warm-up (1.00 Gbit/s); whole window 1.80 Gbit/s" in single_lines(cell)
+    lines = single_lines(cell)
+    assert "Cut             1.00-3.00 s as warm-up (1.00 Gbit/s)" in lines
+    assert "Whole window    1.80 Gbit/s, with the part that is cut" in lines
+    same = cell.model_copy(update={"cut": cell.cut.model_copy(update={"whole_window_bps": cell.goodput_bps.median})})
+    assert not any(line.startswith("Whole window") for line in single_lines(same))
     whole = summary(made.Trial()).cells[0]
     assert "warm_up_cut" not in codes(whole)
     assert whole.cut is None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from whyperf.cli.live.intervals import IntervalLines
+from whyperf.cli.live.intervals import IntervalLines, dropped_lines
 from whyperf.cli.output.formats import OutputFormat, RateUnit
 
 MS = 1_000_000
@@ -139,3 +139,19 @@ def test_what_was_observed_of_a_trial_that_failed_is_provisional() -> None:
     shown.on_progress("near", sample(3))
     shown.on_end()
     assert shown.provisional == "1.00 Gbit/s over 1.00 s of the measurement; not a result: the trial failed"
+
+
+def test_lines_before_the_steady_state_are_marked() -> None:
+    shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lambda _: None)
+    for host, progress in both(sample(0, "warm-up"), *(sample(n) for n in range(1, 9)), sample(9, "cool-down")):
+        shown.on_progress(host, progress)
+    shown.on_end()
+
+    def marks(cut_s: float) -> list[str]:
+        return [f"{line.split()[0]} {line.partition(' % ')[2]}" for line in dropped_lines(shown.measured, cut_s)]
+
+    assert marks(0.5) == []
+    assert marks(2.5) == ["0.50-1.50 cut", "1.50-2.50 cut"]
+    # Samples are a little late.
+    assert marks(2.52) == marks(2.48) == marks(2.5)
+    assert marks(2.0) == ["0.50-1.50 cut", "1.50-2.50 part cut"]

@@ -13,7 +13,7 @@ from rich.progress import Progress as RichProgress
 
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import say
-from whyperf.cli.live.intervals import IntervalLines
+from whyperf.cli.live.intervals import IntervalLines, PrintedLine
 from whyperf.cli.live.progress import Progress, cell_words, transaction_bytes
 from whyperf.cli.output.formats import OutputFormat
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
@@ -46,6 +46,8 @@ class Watcher(AbstractContextManager["Watcher"]):
     def __init__(self, progress: Progress) -> None:
         """Shows nothing yet."""
         self.progress = progress
+        #: Interval lines of the only trial, its log trial left out.
+        self.measured: Sequence[PrintedLine] = ()
 
     def on_message(self, text: str) -> None:
         """A fact worth a line."""
@@ -171,6 +173,8 @@ class Intervals(Watcher):
             self._print("\nAgain, with the segment log; this rate is not the result:")
         each = transaction_bytes(self.progress.plan, cell)
         self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each, self._output)
+        if not trial.startswith(LOG_PREFIX):
+            self.measured = self._lines.measured
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """A line when both sides have reported a second."""

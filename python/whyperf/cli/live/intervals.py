@@ -18,6 +18,9 @@ HEADINGS = ("Interval (s)", "Transfer", "Bitrate", "Retr", "Cwnd", "Window", "CP
 #: With one space between columns and the name of a phase, a line has at most 80 characters.
 WIDTHS = (13, 8, 11, 5, 6, 10, 11)
 
+#: Samples are taken up to this part of a line early or late.
+TOLERANCE_RATIO = 0.05
+
 
 @dataclass
 class Span:
@@ -35,6 +38,28 @@ class Span:
     def seconds(self) -> float:
         """Length, in s."""
         return (self.end_ns - self.start_ns) / NS_PER_S
+
+
+@dataclass(frozen=True)
+class PrintedLine:
+    """An interval line of phase `measure`; times are seconds after the start of the load."""
+
+    start_s: float
+    end_s: float
+    text: str
+
+
+def dropped_lines(lines: Sequence[PrintedLine], cut_s: float) -> list[str]:
+    """The lines before `cut_s`, where the steady state starts: marked `cut`, or `part cut` where they reach beyond.
+
+    The steady state is not known before the trial has ended, so these lines were printed without a mark.
+    """
+    marked = []
+    for line in lines:
+        within_s = TOLERANCE_RATIO * (line.end_s - line.start_s)
+        if line.start_s < cut_s - within_s:
+            marked.append(f"{line.text} {'cut' if line.end_s <= cut_s + within_s else 'part cut'}")
+    return marked
 
 
 class IntervalLines:
@@ -65,6 +90,8 @@ class IntervalLines:
         self._first_ns: int | None = None
         #: Payload and time of the lines of phase `measure`, of the receiver.
         self._measured_bytes, self._measured_s = 0, 0.0
+        #: The printed lines of phase `measure`.
+        self.measured: list[PrintedLine] = []
         self._lock = threading.Lock()
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
@@ -134,8 +161,12 @@ class IntervalLines:
             _window(sender, receiver_span),
             f"{_cpu(sender)}/{_cpu(receiver_span)} %",
         ]
-        remark = "" if receiver_span.phase == "measure" else f" {receiver_span.phase}"
-        return _aligned(columns) + remark
+        text = _aligned(columns)
+        if receiver_span.phase != "measure":
+            return f"{text} {receiver_span.phase}"
+        if self._is_shown:
+            self.measured.append(PrintedLine(start, end, text))
+        return text
 
     @property
     def _rate_heading(self) -> str:

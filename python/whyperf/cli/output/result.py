@@ -10,6 +10,7 @@ from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
+from whyperf.cli.live.intervals import PrintedLine, dropped_lines
 from whyperf.cli.output.explanation import why
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
@@ -28,14 +29,25 @@ SHOWN_WARNINGS = 2
 PLAIN_WIDTH = 160
 
 
-def print_result(experiment: Experiment, output: OutputFormat, *, report: bool = True, explain: bool = True) -> int:
-    """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code."""
+def print_result(
+    experiment: Experiment,
+    output: OutputFormat,
+    *,
+    report: bool = True,
+    explain: bool = True,
+    lines: Sequence[PrintedLine] = (),
+) -> int:
+    """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code.
+
+    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again.
+    """
     summary = summarize(experiment)
     if output.format is Format.UPERF:
         print_trials(experiment, interval_s=output.interval_s)
     elif output.format is Format.JSON:
         print_json(summary.model_dump(mode="json"))
     else:
+        _print_dropped(summary, lines)
         _print(summary, output, experiment.folder)
         if summary.evidence is not None and summary.evidence.log_trials:
             print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
@@ -64,6 +76,16 @@ def _say_why(experiment: Experiment, summary: Summary, output: OutputFormat) -> 
         say(sentence)
     else:
         print(sentence)  # noqa: T201
+
+
+def _print_dropped(summary: Summary, lines: Sequence[PrintedLine]) -> None:
+    """The interval lines that the goodput of a single trial leaves out, marked."""
+    cut = summary.cells[0].cut
+    if cut is None or len(summary.cells) > 1 or summary.cells[0].trials > 1:
+        return
+    dropped = dropped_lines(lines, cut.to_s)
+    if dropped:
+        print("\nNot in the goodput, cut as the rest of the warm-up:", *dropped, sep="\n")  # noqa: T201
 
 
 def verdict(summary: Summary) -> int:

@@ -72,6 +72,9 @@ def _moved(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
     yield "Goodput", _goodput(cell, rate)
     if cell.cut is not None:
         yield "Cut", _cut(cell.cut, cell.trials, rate)
+        whole = rate(cell.cut.whole_window_bps)
+        if cell.goodput_bps.median is not None and whole != rate(cell.goodput_bps.median):
+            yield "Whole window", f"{whole}, with the part that is cut"
     if cell.provisional is not None:
         yield "Provisional", _provisional(cell.provisional, cell.metric, rate)
     yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
@@ -90,10 +93,9 @@ def _goodput(cell: CellResult, rate: ToText) -> str:
 
 
 def _cut(cut: Cut, trials: int, rate: ToText) -> str:
-    """Which part of the window does not count, and the rate with it."""
+    """Which part of the window does not count, and its rate."""
     which = "" if trials == 1 else f"in {cut.trials} of {count(trials, 'trial')}, at most "
-    span = f"{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({rate(cut.goodput_bps)})"
-    return f"{which}{span}; whole window {rate(cut.whole_window_bps)}"
+    return f"{which}{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({rate(cut.goodput_bps)})"
 
 
 def _provisional(observed: Provisional, metric: str, to_text: ToText) -> str:

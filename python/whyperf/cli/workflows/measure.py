@@ -1,8 +1,10 @@
 """A measurement, step by step: understand, plan, record, judge, print."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.inputs.iperf3 import over_udp
@@ -20,6 +22,9 @@ from whyperf.profile import Overrides, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
+
+if TYPE_CHECKING:
+    from whyperf.cli.live.intervals import PrintedLine
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,9 @@ def measure(order: Order) -> int:
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
     ):
         try:
-            measure_missing_trials(experiment, target, as_json=order.output.is_for_programs, output=order.output)
+            lines = measure_missing_trials(
+                experiment, target, as_json=order.output.is_for_programs, output=order.output
+            )
         except KeyboardInterrupt:
             if plan.is_single and experiment.trials().manifests:
                 _print(experiment, order.output, report=False, explain=False)
@@ -90,14 +97,21 @@ def measure(order: Order) -> int:
         except BaseException:
             experiment.discard_if_empty()
             raise
-        return _print(experiment, order.output, report=order.report)
+        return _print(experiment, order.output, report=order.report, lines=lines)
 
 
-def _print(experiment: Experiment, output: OutputFormat, *, report: bool, explain: bool = True) -> int:
+def _print(
+    experiment: Experiment,
+    output: OutputFormat,
+    *,
+    report: bool,
+    explain: bool = True,
+    lines: "Sequence[PrintedLine]" = (),
+) -> int:
     # Imported here: judging needs libraries that load for a second; a mistake is answered before.
     from whyperf.cli.output import result  # noqa: PLC0415
 
-    return result.print_result(experiment, output, report=report, explain=explain)
+    return result.print_result(experiment, output, report=report, explain=explain, lines=lines)
 
 
 def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:

@@ -1,6 +1,7 @@
 """Makes the trials that a record lacks, on hosts or on the model, until the stop rule is satisfied."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
@@ -11,6 +12,9 @@ from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, k
 from whyperf.run import Session, Target, run_plan
 from whyperf.simulate import Known, hosts_facts, simulate_plan
 from whyperf.simulate.request import user_profiles
+
+if TYPE_CHECKING:
+    from whyperf.cli.live.intervals import PrintedLine
 
 #: A measurement that lasts so long says so before it begins.
 LONG_S = 120.0
@@ -26,8 +30,11 @@ def measure_missing_trials(
     as_json: bool,
     wants: Wants = lambda *_: True,
     output: OutputFormat | None = None,
-) -> None:
-    """Measures what the record lacks, as long as it is wanted; `output` is for the lines of a single trial."""
+) -> "Sequence[PrintedLine]":
+    """Measures what the record lacks, as long as it is wanted; returns the interval lines of a single trial.
+
+    `output` is for these lines.
+    """
     total = experiment.plan.trials_count
     not_made = experiment.missing_trials()
     goodputs = Goodputs(experiment)
@@ -38,7 +45,7 @@ def measure_missing_trials(
         to_go = f"{len(missing)} to go" if missing else "nothing is missing"
         say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
     if not missing:
-        return
+        return ()
     seconds = TimeLeft(experiment.plan).seconds(trial.cell for trial in missing)
     if seconds >= LONG_S:
         number = count(len(missing), "trial")
@@ -57,6 +64,7 @@ def measure_missing_trials(
             experiment.write_testbed(session.testbed)
         with watcher_for(experiment.plan, missing, as_json=as_json, output=output) as watcher:
             run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
+        return watcher.measured
 
 
 def simulate_missing_trials(experiment: Experiment, *, as_json: bool, blocks: int | None = None) -> None:

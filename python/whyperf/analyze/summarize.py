@@ -12,6 +12,7 @@ from whyperf.analyze.measures.cpu import cell_cpu
 from whyperf.analyze.measures.goodput import MAX_SINGLE
 from whyperf.analyze.measures.latency import cell_round_trips
 from whyperf.analyze.measures.setup import start_skew, trial_setups
+from whyperf.analyze.measures.streams import cell_streams
 from whyperf.analyze.measures.windows import cell_windows
 from whyperf.analyze.read.inputs import Cell, Inputs
 from whyperf.analyze.spread import Spread, spreads
@@ -116,6 +117,7 @@ class _Tables:
         self._seed = inputs.seed
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.segments)
+        self._streams = cell_streams(inputs, measured.trials, measured.connections)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
             shares.group_by("cell").agg(
@@ -216,6 +218,7 @@ class _Tables:
             cut=_cut(measured, cell.factors),
             provisional=None if measured else _provisional(self._observed.get(cell.id, [])),
             connections=None if cell.is_scheduled else self._shares(cell, measured),
+            streams=self._streams.get(cell.id, []),
             cpu=self._ends_cpu(cell.id),
             cycles_per_kbyte=cycles,
             window=_window(_first(self._windows.get(cell.id))),

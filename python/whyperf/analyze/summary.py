@@ -115,6 +115,18 @@ class Connections(FrozenModel):
     fairness: float | None
 
 
+class Stream(FrozenModel):
+    """One connection of a cell, medians over the trials. `rtt_ns` is smoothed by the sender, `rtt_ns_min` the smallest
+    of all trials; null where the transport has none. `retransmitted_segments` has the unit of the cell's.
+    """
+
+    connection: int
+    goodput_bps: float
+    retransmitted_segments: float | None
+    rtt_ns: float | None
+    rtt_ns_min: int | None
+
+
 class Latency(FrozenModel):
     """Latency of the transactions of a cell, its histograms of all trials merged.
 
@@ -330,7 +342,8 @@ class Provisional(FrozenModel):
 class CellResult(FrozenModel):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
-    the metric of its workload: goodput, transactions, datagrams or connections.
+    the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
+    connections.
     """
 
     id: str
@@ -345,6 +358,7 @@ class CellResult(FrozenModel):
     cut: Cut | None
     provisional: Provisional | None
     connections: Connections | None
+    streams: list[Stream]
     cpu: Cpu
     cycles_per_kbyte: Cycles
     window: Window

@@ -16,8 +16,9 @@ from whyperf.report.headline import headline
 
 #: Figures are the same when they differ by no more than this share, which is what another order of sums makes.
 SAME = 1e-9
-#: Keys that `explain --json` got after the outputs were stored: the data that its sentences are made from.
-ADDED = {"code", "values", "change", "stretches", "predicted_basis"}
+#: Keys that documents got after the outputs were stored: of `explain --json` the data that its sentences are made from,
+#: of `show --json` the single connections.
+ADDED = {"code", "values", "change", "stretches", "predicted_basis", "streams"}
 TYPES = {"text": pl.String, "bool": pl.Boolean, "u64": pl.UInt64, "u32": pl.UInt32, "i64": pl.Int64}
 
 

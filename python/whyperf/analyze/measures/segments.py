@@ -23,21 +23,10 @@ def trial_segments(tcp_info: pl.DataFrame, transport_info: pl.DataFrame, trials:
     `trial`, `cell`, `retransmitted_segments`, `data_segments`, `is_packets`, and `is_sampled`: of a multitude of
     connections only some are sampled, so its counts have a ratio but are no totals.
     """
-    samples = _samples(tcp_info, transport_info)
     libraries = transport_info.select("trial").unique().with_columns(is_packets=pl.lit(value=True))
-    windows = trials.drop_nulls(["window_start_ns", "window_end_ns"]).select(
-        "trial", "window_start_ns", "window_end_ns", pl.col("transfer_bytes").is_not_null().alias("is_whole")
-    )
-    timed = windows.filter(~pl.col("is_whole"))
-    whole = samples.join(windows.filter("is_whole"), on="trial", how="semi").group_by(_CONNECTION)
-    connections = pl.concat(
-        [
-            whole.agg(pl.col(old).max().cast(pl.Float64).alias(new) for old, new in COUNTS.items()),
-            _within(samples.join(timed, on="trial", how="semi"), timed),
-        ]
-    )
     return (
-        connections.group_by("trial", "cell")
+        connection_segments(tcp_info, transport_info, trials)
+        .group_by("trial", "cell")
         .agg(
             *(pl.col(name).sum().round().cast(pl.Int64) for name in COUNTS.values()),
             (pl.col("connection").n_unique() > MAX_SINGLE).alias("is_sampled"),
@@ -45,6 +34,22 @@ def trial_segments(tcp_info: pl.DataFrame, transport_info: pl.DataFrame, trials:
         .join(libraries, on="trial", how="left")
         .with_columns(pl.col("is_packets").fill_null(value=False))
         .sort("trial")
+    )
+
+
+def connection_segments(tcp_info: pl.DataFrame, transport_info: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
+    """The same by connection: `trial`, `cell`, `connection`, `retransmitted_segments`, `data_segments`."""
+    samples = _samples(tcp_info, transport_info)
+    windows = trials.drop_nulls(["window_start_ns", "window_end_ns"]).select(
+        "trial", "window_start_ns", "window_end_ns", pl.col("transfer_bytes").is_not_null().alias("is_whole")
+    )
+    timed = windows.filter(~pl.col("is_whole"))
+    whole = samples.join(windows.filter("is_whole"), on="trial", how="semi").group_by(_CONNECTION)
+    return pl.concat(
+        [
+            whole.agg(pl.col(old).max().cast(pl.Float64).alias(new) for old, new in COUNTS.items()),
+            _within(samples.join(timed, on="trial", how="semi"), timed),
+        ]
     )
 
 

@@ -1,5 +1,6 @@
 """`whyperf run`: measure."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -276,6 +277,13 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "-i", "--interval", metavar="S", help="Seconds between printed lines of a single measurement; 0: no lines."
         ),
     ] = None,
+    per_stream: Annotated[
+        bool,
+        typer.Option(
+            "--per-stream",
+            help="Print a line for each connection at the end, up to 16: goodput, retransmissions and RTT.",
+        ),
+    ] = False,
     rate_unit: Annotated[
         RateUnit | None,
         typer.Option(
@@ -345,8 +353,9 @@ def command(  # noqa: PLR0917 - typer fills them by name
             dry_run=dry_run,
             save_profile=save_profile,
             retry_failed=retry_failed,
-            output=output_format(
-                json=json, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True
+            output=replace(
+                output_format(json=json, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True),
+                per_stream=per_stream,
             ),
             report=report,
         )

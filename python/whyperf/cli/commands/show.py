@@ -12,7 +12,7 @@ NAME = "show"
 EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --json"
 
 
-def command(
+def command(  # noqa: PLR0917 - typer fills them by name
     experiment: ExperimentArgument = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     format_: Annotated[
@@ -22,6 +22,12 @@ def command(
     interval: Annotated[
         float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
     ] = None,
+    per_stream: Annotated[
+        bool,
+        typer.Option(
+            "--per-stream", help="Print a line for each connection, up to 16: goodput, retransmissions and RTT."
+        ),
+    ] = False,
     all_warnings: Annotated[
         bool, typer.Option("--warnings", help="Print all warnings, not only the first two.")
     ] = False,
@@ -30,6 +36,10 @@ def command(
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.result import print_result  # noqa: PLC0415
 
-    output = replace(output_format(json=json, format_=format_, interval_s=interval), all_warnings=all_warnings)
+    output = replace(
+        output_format(json=json, format_=format_, interval_s=interval),
+        all_warnings=all_warnings,
+        per_stream=per_stream,
+    )
     # For programs, `whyperf explain --json` has it.
     return print_result(find_experiment(experiment), output, report=False, explain=not output.is_for_programs)

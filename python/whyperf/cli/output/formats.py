@@ -41,6 +41,8 @@ class OutputFormat:
     rate_unit: RateUnit | None = None
     #: Whether all warnings are printed, not only the first ones.
     all_warnings: bool = False
+    #: Whether every connection has a line.
+    per_stream: bool = False
 
     @property
     def rate(self) -> Callable[[float], str]:

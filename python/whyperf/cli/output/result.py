@@ -1,19 +1,21 @@
 """Prints a result as tables or JSON, writes the report, and returns the exit code."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice
+from whyperf.analyze.text import setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.live.intervals import PrintedLine, dropped_lines
 from whyperf.cli.output.explanation import why
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
+from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
 from whyperf.cli.output.uperf import print_trials
 from whyperf.cli.streams import print_json
@@ -108,12 +110,26 @@ def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:
             console.print(table)
             console.print()
         console.print(headline(summary), soft_wrap=True)
+    if output.per_stream:
+        for line in _per_stream(summary, output):
+            console.print(line, soft_wrap=True)
     # A terminal would break words; a program that reads the lines wants them whole.
     whole = not sys.stdout.isatty()
     for line in warning_lines(summary.warnings, folder, wants_all=output.all_warnings):
         console.print(line, soft_wrap=whole)
     for fact in summary.facts:
         console.print(f"Note: {fact.text}", soft_wrap=whole)
+
+
+def _per_stream(summary: Summary, output: OutputFormat) -> Iterator[str]:
+    """The connections of every cell that has a result."""
+    for cell in summary.cells:
+        if cell.goodput_bps.median is not None:
+            yield ""
+            if len(summary.cells) > 1:
+                yield f"{cell.id}: {setting(cell.factors, summary.varied)}"
+            yield from stream_lines(cell, output.rate)
+    yield ""
 
 
 def warning_lines(warnings: Sequence[Advice], folder: Path, *, wants_all: bool) -> list[str]:

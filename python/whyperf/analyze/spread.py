@@ -1,11 +1,11 @@
 """A quantity over the trials of each cell: median, interval, mean, standard deviation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from whyperf.analyze.bootstrap import median_intervals
+from whyperf.analyze.bootstrap import CONFIDENCE, MIN_TRIALS, coverage_limit, median_intervals
 
 
 class FrozenModel(BaseModel):
@@ -16,7 +16,7 @@ class FrozenModel(BaseModel):
 
 class Spread(FrozenModel):
     """A quantity over the trials of a cell. `low` and `high` are the ends of the 95 % bootstrap
-    interval of the median; with two trials their range, with one null.
+    interval of the median; with two trials their range, with one null. `interval_name` says which it is.
     """
 
     median: float | None = None
@@ -24,6 +24,20 @@ class Spread(FrozenModel):
     high: float | None = None
     mean: float | None = None
     stdev: float | None = None
+
+
+def interval_name(trials_counts: Iterable[int]) -> str:
+    """What `low` and `high` of spreads over so many trials are: `range`, `interval` or `95 % interval`.
+
+    Between 3 and 5 trials no interval of the median covers 95 % (see `coverage_limit`). A single trial has neither.
+    """
+    # With no spread at all there is nothing to be named; the name is that of the least.
+    counts = [trials for trials in trials_counts if trials > 1] or [1]
+    if max(counts) < MIN_TRIALS:
+        return "range"
+    if min(counts) < MIN_TRIALS:
+        return "interval or range"
+    return "95 % interval" if coverage_limit(min(counts)) >= CONFIDENCE else "interval"
 
 
 def spreads(samples: Sequence[Sequence[float]], seed: int) -> list[Spread]:

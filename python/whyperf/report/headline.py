@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from whyperf.analyze.spread import interval_name
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
@@ -183,10 +184,10 @@ def _loss_sentence(cell: CellResult) -> str:
 
 def _interval(cell: CellResult, metric: Metric) -> str:
     spread = metric.spread(cell)
-    if spread.low is None or spread.high is None or cell.trials < 3:
+    if spread.low is None or spread.high is None:
         return ""
     scale = metric.unit_for(_median(cell, metric)).scale
-    return f"95 % interval {significant(spread.low / scale)} to {significant(spread.high / scale)}"
+    return f"{interval_name([cell.trials])} {significant(spread.low / scale)} to {significant(spread.high / scale)}"
 
 
 def _whole_window(cell: CellResult, metric: Metric) -> str:

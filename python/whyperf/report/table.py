@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.spread import Spread
+from whyperf.analyze.spread import Spread, interval_name
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.analyze.text import ENDS, factor_title, level_text, percent, seconds, significant
 from whyperf.analyze.transports.result import Transports
@@ -68,12 +68,12 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
     exchange = all(cell.metric == "transactions" for cell in cells)
     goodput = [
         (Column(f"Goodput ({unit.name})", "Median of the trials"), _median(GOODPUT, unit)),
-        (Column("95 % interval", "Bootstrap interval of the median"), _interval(GOODPUT, unit)),
+        (interval_column(cells), _interval(GOODPUT, unit)),
     ]
     # The goodput of an exchange is only its sizes times its rate.
     return [
         *([] if exchange else goodput),
-        *_workload_columns(with_interval=exchange),
+        *_workload_columns(cells, with_interval=exchange),
         (Column("Trials", "Trials with a goodput"), lambda cell: _number(cell.trials)),
         *(
             (Column(f"CPU {end}", "Busy share of the host's own CPUs"), _cpu(end, counts_ticks=counts_ticks))
@@ -98,10 +98,12 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
     ]
 
 
-def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+def _workload_columns(
+    cells: Sequence[CellResult], *, with_interval: bool
+) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
     """The columns of transactions and datagrams; empty in cells without them."""
     unit = RateUnit(1.0, "")
-    interval = [(Column("95 % interval", "Bootstrap interval of the median"), _interval(TRANSACTIONS, unit))]
+    interval = [(interval_column(cells), _interval(TRANSACTIONS, unit))]
     return [
         *(
             (Column(f"{name.capitalize()}/s", "Median of the trials"), _counted(name, unit))
@@ -131,6 +133,13 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
         (Column("RTT (ms)", "Mean round-trip time"), _of_flows(lambda result: result.rtt.mean_s, _milliseconds)),
         (Column("Jitter", "Median of the smoothed variation of the transit time"), _jitter),
     ]
+
+
+def interval_column(cells: Sequence[CellResult]) -> Column:
+    """The column of intervals, or of ranges where there are too few trials for an interval."""
+    name = interval_name(cell.trials for cell in cells)
+    what = "Smallest and largest trial" if name == "range" else "Bootstrap interval of the median"
+    return Column(f"{name[:1].upper()}{name[1:]}", what)
 
 
 def _counted(name: str, unit: RateUnit) -> Callable[[CellResult], Entry]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from whyperf.analyze.spread import Spread
+from whyperf.analyze.spread import Spread, interval_name
 from whyperf.analyze.summary import (
     CellResult,
     Cut,
@@ -107,12 +107,12 @@ def _provisional(observed: Provisional, metric: str, to_text: ToText) -> str:
 
 
 def _spread(spread: Spread, to_text: ToText, trials: int) -> str:
-    """A median, with its interval where there is one."""
+    """A median, with its interval or range where there is one."""
     if spread.median is None:
         return "none: no trial has a result"
     interval = ""
     if spread.low is not None and spread.high is not None:
-        interval = f" ({to_text(spread.low)} to {to_text(spread.high)}, {count(trials, 'trial')})"
+        interval = f" ({to_text(spread.low)} to {to_text(spread.high)}, {interval_name([trials])} of {trials} trials)"
     return to_text(spread.median) + interval
 
 

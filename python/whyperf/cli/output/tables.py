@@ -28,6 +28,9 @@ LEAVE_OUT = (
     "µs of CPU receiver",
     "µs of CPU sender",
     "95 % interval",
+    "Interval",
+    "Interval or range",
+    "Range",
 )
 
 

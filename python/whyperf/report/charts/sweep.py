@@ -6,6 +6,7 @@ from itertools import product
 
 from bokeh.models import ColumnDataSource, Range1d
 
+from whyperf.analyze.spread import interval_name
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, level_text, level_with_unit, significant, sweep_title
 from whyperf.report.charts import columns as data
@@ -134,8 +135,9 @@ class _Drawer:
         self._mark(made)
         figures.hover(made, points, self._rows(axis, self._metric.title) | {"Trials": "trials"})
         heading = f"{self._metric.title} against {_names(axis)}"
-        description = f"{heading}, medians with 95 % intervals{self._lines_text()}."
-        note = "Median of the trials; " + ("band" if self._dense(axis) else "whiskers") + ": 95 % bootstrap interval."
+        name = interval_name(cell.trials for cell in self._cells)
+        description = f"{heading}, medians and {name}{self._lines_text()}."
+        note = f"Median of the trials; {'band' if self._dense(axis) else 'whiskers'}: {name}."
         if any(cell.unsteady_trials for cell in self._cells):
             note += " A ring marks cells with trials that had no steady state."
         if self._marks:

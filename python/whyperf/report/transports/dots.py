@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bokeh.models import ColumnDataSource, DataRange1d, FixedTicker
 
-from whyperf.analyze.spread import Spread
+from whyperf.analyze.spread import Spread, interval_name
 from whyperf.analyze.text import bit_rate, significant
 from whyperf.analyze.transports.result import Transports
 from whyperf.report.charts import figures
@@ -80,7 +80,8 @@ def dots_group(cells: ScheduledCells) -> Group | None:
         for number, (where, paint) in enumerate(zip(settings, _paints(len(settings)), strict=True))
     )
     legend = Legend("", keys) if len(settings) > 1 else None
-    return Group("Compared", tuple(charts), "Medians; a line is the 95 % interval.", legend)
+    name = interval_name(cell.cell.trials for cell in cells.cells)
+    return Group("Compared", tuple(charts), f"Medians; a line is the {name}.", legend)
 
 
 def _chart(indicator: Indicator, cells: ScheduledCells) -> Chart | None:

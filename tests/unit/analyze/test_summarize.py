@@ -283,3 +283,12 @@ def test_the_same_record_gives_the_same_result() -> None:
 def test_without_a_result_nothing_is_said_of_a_window() -> None:
     failed = summary(made.Trial(window_bytes=65536, status="failed", reason="the host went away")).cells[0]
     assert [line.split()[0] for line in single_lines(failed)][:2] == ["Goodput"]
+
+
+def test_the_loads_own_cpu_time_comes_before_that_of_the_host() -> None:
+    lines = single_lines(summary(made.Trial(busy={"sender": 0.8, "receiver": 0.6}, load_share=0.5)).cells[0])
+    (sender,) = (line for line in lines if line.startswith("CPU sender"))
+    assert sender.startswith("CPU sender      whyperf's own threads 40 %; host 80 % of CPU ")
+    shared = single_lines(summary(made.Trial(exclusive=False, load_share=0.5)).cells[0])
+    (sender,) = (line for line in shared if line.startswith("CPU sender"))
+    assert sender == "CPU sender      whyperf's own threads 20 %; both hosts share their CPUs"

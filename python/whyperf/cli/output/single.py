@@ -132,9 +132,9 @@ def _transactions(cell: CellResult, found: Transactions, rate: ToText) -> Iterat
     for end in ENDS:
         cost = getattr(found.cost, end)
         if cost is not None and cost.load_threads_ns is not None:
-            busy = f"{seconds(cost.busy_ns)} of CPU, " if cost.busy_ns is not None else ""
+            busy = f"; host {seconds(cost.busy_ns)} of CPU" if cost.busy_ns is not None else ""
             calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
-            yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in whyperf's own threads{calls}"
+            yield f"Each, {end}", f"whyperf's own threads {seconds(cost.load_threads_ns)}{calls}{busy}"
     if cell.goodput_bps.median is not None:
         yield "Goodput", rate(cell.goodput_bps.median)
 
@@ -195,6 +195,7 @@ def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
 
 
 def _cpu(cpu: EndCpu) -> str:
+    """The load's own CPU time first: only its part of the host's is what this rate costs."""
     threads = "" if cpu.load_threads_ratio is None else f"whyperf's own threads {percent(cpu.load_threads_ratio)}"
     if cpu.busy_ratio is None:
         why = "too short for the kernel's ticks" if cpu.exclusive else "both hosts share their CPUs"
@@ -210,8 +211,8 @@ def _cpu(cpu: EndCpu) -> str:
     split = ", ".join(
         f"{name} {percent(ratio)}" for name, ratio in parts.items() if ratio is not None and ratio >= SMALLEST_RATIO
     )
-    shown = f"{percent(cpu.busy_ratio)} of {where}" + (f" ({split})" if split else "")
-    return f"{shown}; {threads}" if threads else shown
+    host = f"host {percent(cpu.busy_ratio)} of {where}" + (f" ({split})" if split else "")
+    return f"{threads}; {host}" if threads else host
 
 
 def _window(cell: CellResult) -> str:

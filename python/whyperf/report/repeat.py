@@ -1,11 +1,12 @@
-"""How to repeat an experiment."""
+"""How to repeat an experiment, or one setting of it with a change."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from whyperf.foreign import read_text
-from whyperf.plan import LOCAL, MODEL, Plan
-from whyperf.profile import as_set, find, shipped_names
+from whyperf.plan import LOCAL, MODEL, Plan, build
+from whyperf.profile import Level, ProfileError, as_set, find, load, shipped_names
 from whyperf.record import kept_profile
 
 
@@ -15,13 +16,7 @@ def command(plan: Plan, folder: str) -> str:
     `folder` is the folder of the experiment, with its profile.
     """
     verb = "simulate" if plan.target == MODEL else "run"
-    arguments = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed)]
-    if plan.target == "loopback":
-        arguments += ["--testbed", "loopback"]
-    elif plan.target not in {"testbed", MODEL}:
-        arguments += ["--host", plan.target]
-    if plan.near != (LOCAL,):
-        arguments += ["--from", ",".join(plan.near)]
+    arguments = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed), *_where(plan)]
     if plan.asked_trials is not None:
         arguments += ["--trials", str(plan.asked_trials)]
     arguments += _evidence(plan) if plan.target != MODEL else _log(plan)
@@ -31,6 +26,50 @@ def command(plan: Plan, folder: str) -> str:
         arguments += ["--set", level]
     variables = [f"{name}={shlex.quote(value)}" for name, value in plan.variables.items()]
     return " ".join([*variables, shlex.join([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
+
+
+def change_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder: str) -> str:
+    """The command that measures one cell with a change; "" where no options of `whyperf run` make this plan.
+
+    `folder` is the folder of the experiment, with its profile.
+    """
+    if plan.target == MODEL or plan.variables or not change:
+        return ""
+    cell = plan.cell(cell_id)
+    varied = {name: cell.factors[name] for name in plan.varied if name in cell.factors}
+    levels = {**plan.overrides, **varied, **change}
+    name = _profile(plan, folder)
+    try:
+        profile = find(name) if name in shipped_names() else load(Path(name))
+        only = (f"sweep={cell.sweep}",) if len(profile.sweeps) > 1 else ()
+        made = build(profile, only=only, target=plan.target, near=plan.near, overrides=levels).cells
+    except (ProfileError, OSError):
+        return ""
+    # Factors that a sweep derives from others need not follow the levels that are set.
+    wanted = {**varied, **change}
+    if len(made) != 1 or any(made[0].factors.get(factor) != level for factor, level in wanted.items()):
+        return ""
+    arguments = ["whyperf", "run", name, *_where(plan)]
+    if plan.asked_trials is not None:
+        arguments += ["--trials", str(plan.asked_trials)]
+    arguments += _evidence(plan)
+    for part in only:
+        arguments += ["--only", part]
+    for level in as_set(levels):
+        arguments += ["--set", level]
+    return shlex.join(arguments)
+
+
+def _where(plan: Plan) -> list[str]:
+    """The options of the two sides."""
+    arguments = []
+    if plan.target == "loopback":
+        arguments += ["--testbed", "loopback"]
+    elif plan.target not in {"testbed", MODEL}:
+        arguments += ["--host", plan.target]
+    if plan.near != (LOCAL,):
+        arguments += ["--from", ",".join(plan.near)]
+    return arguments
 
 
 def _profile(plan: Plan, folder: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from whyperf.cli import main
 from whyperf.plan import Level, Plan, build
 from whyperf.profile import Factors, Profile, find, load
-from whyperf.report.repeat import command
+from whyperf.report.repeat import change_command, command
 
 OWN = """
 about = "Two windows"
@@ -73,3 +73,29 @@ def _kept(text: str, folder: Path, name: str) -> Profile:
     for path in (folder / f"{name}.toml", folder / "results" / "profile.toml"):
         path.write_text(text)
     return load(folder / f"{name}.toml")
+
+
+def test_a_change_of_a_single_measurement_is_a_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plan = build(find("quick"), target="loopback", overrides={"window_bytes": 65536, "no_delay": True})
+    line = change_command(plan, "c0001", {"window_bytes": "default"}, str(tmp_path))
+    assert line.startswith("whyperf run quick --testbed loopback ")
+    (cell,) = again(line, capsys).cells
+    assert cell.factors == {**plan.cells[0].factors, "window_bytes": "default"}
+
+
+def test_a_change_of_a_sweep_is_for_one_cell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plan = build(find("demo"), only=["sweep=throughput"], target="loopback", trials=3)
+    for cell in (plan.cells[0], plan.cells[-1]):
+        line = change_command(plan, cell.id, {"no_delay": True}, str(tmp_path))
+        (changed,) = again(line, capsys).cells
+        assert changed.factors == {**cell.factors, "no_delay": True}
+
+
+def test_a_change_that_no_option_makes_has_no_command(tmp_path: Path) -> None:
+    plan = build(find("quick"), target="loopback")
+    assert change_command(plan, "c0001", {}, str(tmp_path)) == ""
+    # No profile of this name is left.
+    gone = plan.model_copy(update={"profile": "gone"})
+    assert change_command(gone, "c0001", {"no_delay": True}, str(tmp_path)) == ""
+    # The profile of the folder is not there.
+    assert change_command(plan, "c0001", {"path_rtt_ms": 10}, str(tmp_path)) == ""

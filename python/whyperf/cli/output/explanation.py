@@ -29,6 +29,7 @@ from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.plan import LOG_PREFIX
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
+from whyperf.report.repeat import change_command
 
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
@@ -50,7 +51,7 @@ def print_explanation(experiment: Experiment, trial: str | None, cell: str | Non
         RecordError: the record cannot be read.
     """
     found = explained(experiment, trial, cell)
-    print_found(found, as_json=as_json)
+    print_found(found, experiment, as_json=as_json)
     return exit_code(found, experiment, trial)
 
 
@@ -88,12 +89,12 @@ def _keep(experiment: Experiment, found: Explanation) -> None:
         say(f"Could not save explain.json: {error}")
 
 
-def print_found(found: Explanation, *, as_json: bool) -> None:
+def print_found(found: Explanation, experiment: Experiment, *, as_json: bool) -> None:
     """Prints it."""
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
-        _print(found)
+        _print(found, experiment)
 
 
 def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> int:
@@ -170,17 +171,26 @@ def _unknown(experiment: str, what: str, wanted: str, names: Sequence[str]) -> s
     return f"{experiment} has no {what} {wanted}; {hint}"
 
 
-def _print(found: Explanation) -> None:
+class CommandLine(str):
+    """A command to copy: it is never broken into lines."""
+
+    __slots__ = ()
+
+
+def _print(found: Explanation, experiment: Experiment) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 
     def say(text: str, indent: str = "") -> None:
+        if isinstance(text, CommandLine):
+            console.print(f"{indent}  {text}", soft_wrap=True)
+            return
         for line in textwrap.wrap(text, max(40, console.width - 1), initial_indent=indent, subsequent_indent=indent):
             console.print(line, soft_wrap=True)
 
     for reason in found.missing:
         say(f"Missing: {reason}")
     if len(found.cells) == 1:
-        for text, indent in _cell(found.cells[0]):
+        for text, indent in _cell(found.cells[0], experiment):
             say(text, indent) if text else console.print()
         return
     say(found.headline)
@@ -199,7 +209,7 @@ def _print(found: Explanation) -> None:
         say(f"--json has {len(found.anomalies) - MAX_ANOMALIES} more.", "   ")
 
 
-def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
+def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, str]]:
     """Lines with their indent: what is missing first, then verdicts, then budgets."""
     for reason in cell.missing:
         yield f"Missing: {reason}", ""
@@ -210,7 +220,7 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
     for number, verdict in enumerate(cell.verdicts, start=1):
         yield "", ""
         yield f"{number}. {verdict.claim}", ""
-        yield from ((line, "   ") for line in _verdict(verdict))
+        yield from ((line, "   ") for line in _verdict(verdict, cell.cell, experiment))
     if cell.joint:
         yield "", ""
         for joint in cell.joint:
@@ -236,7 +246,7 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
             yield f"- {phase.waits}", "   "
 
 
-def _verdict(verdict: Verdict) -> Iterator[str]:
+def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:
     for evidence in verdict.evidence:
         where = " ".join(part for part in (evidence.host, evidence.table) if part)
         yield f"- {evidence.words}" + (f" [{where}]" if where else "")
@@ -244,10 +254,14 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         levels = " ".join(f"--set {level}" for level in as_set(verdict.change.factors))
         if levels:
             yield f"{change_label(verdict.change)}: {levels}"
+            command = change_command(experiment.plan, cell, verdict.change.factors, str(experiment.folder))
+            if command:
+                yield CommandLine(command)
         if verdict.change.by_hand:
             yield f"By hand: {verdict.change.by_hand}"
         if verdict.change.command:
-            yield f"{command_label(verdict.change)}: {verdict.change.command}"
+            yield f"{command_label(verdict.change)}:"
+            yield CommandLine(verdict.change.command)
     if gain := gain_line(verdict):
         yield gain
     if (tried := verdict.verification) is not None:

@@ -92,7 +92,7 @@ def print_verification(
         write_explanation(experiment, with_verifications(kept, experiment))
     wanted = attempts[0].cell.cell
     cells = [cell for cell in with_verifications(found, experiment).cells if cell.cell == wanted]
-    print_found(found.model_copy(update={"cells": cells}), as_json=as_json)
+    print_found(found.model_copy(update={"cells": cells}), experiment, as_json=as_json)
     if summary := summary_of(tried):
         say(summary)
     return DONE if any(verification.outcome == "confirmed" for _, verification in tried) else DOUBTFUL

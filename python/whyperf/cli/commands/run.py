@@ -267,6 +267,9 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option("--report/--no-report", help="Write the HTML report. `whyperf report` writes it later."),
     ] = True,
     json: Annotated[bool, typer.Option("-J", "--json", help="Print the result as JSON.")] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Print a row for each cell as CSV: factors and figures, with units.")
+    ] = False,
     format_: Annotated[
         Format | None,
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
@@ -354,7 +357,9 @@ def command(  # noqa: PLR0917 - typer fills them by name
             save_profile=save_profile,
             retry_failed=retry_failed,
             output=replace(
-                output_format(json=json, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True),
+                output_format(
+                    json=json, csv=csv, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True
+                ),
                 per_stream=per_stream,
             ),
             report=report,

@@ -15,6 +15,9 @@ EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --
 def command(  # noqa: PLR0917 - typer fills them by name
     experiment: ExperimentArgument = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Print a row for each cell as CSV: factors and figures, with units.")
+    ] = False,
     format_: Annotated[
         Format | None,
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
@@ -37,7 +40,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.output.result import print_result  # noqa: PLC0415
 
     output = replace(
-        output_format(json=json, format_=format_, interval_s=interval),
+        output_format(json=json, format_=format_, interval_s=interval, csv=csv),
         all_warnings=all_warnings,
         per_stream=per_stream,
     )

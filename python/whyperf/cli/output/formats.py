@@ -14,6 +14,7 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    CSV = "csv"
     UPERF = "uperf"
 
 
@@ -65,15 +66,19 @@ def output_format(
     interval_s: float | None,
     rate_unit: RateUnit | None = None,
     has_lines: bool = False,
+    csv: bool = False,
 ) -> OutputFormat:
     """What the options say together; `has_lines`: whether the command prints lines while it measures.
 
     Raises:
         UsageError: they contradict each other.
     """
-    if json and format_ not in {None, Format.JSON}:
-        raise UsageError(f"--json and --format {format_} are two formats; drop one")
-    chosen = Format.JSON if json else format_ or Format.TEXT
+    asked = [name for name, wanted in (("--json", json), ("--csv", csv)) if wanted]
+    if format_ is not None and [f"--{format_}"] != asked:
+        asked.append(f"--format {format_}")
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked)} are two formats; drop one")
+    chosen = Format.JSON if json else Format.CSV if csv else format_ or Format.TEXT
     if interval_s is None:
         return OutputFormat(chosen, rate_unit=rate_unit)
     if chosen is not Format.UPERF and not has_lines:

@@ -12,6 +12,7 @@ from whyperf.analyze.text import setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.live.intervals import PrintedLine, dropped_lines
+from whyperf.cli.output.cells_csv import print_csv
 from whyperf.cli.output.explanation import why
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
@@ -48,6 +49,8 @@ def print_result(
         print_trials(experiment, interval_s=output.interval_s)
     elif output.format is Format.JSON:
         print_json(summary.model_dump(mode="json"))
+    elif output.format is Format.CSV:
+        print_csv(summary)
     else:
         _print_dropped(summary, lines)
         _print(summary, output, experiment.folder)

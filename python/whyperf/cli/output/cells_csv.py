@@ -1,0 +1,82 @@
+"""`--csv`: a row for each cell, with its factors and figures; names of columns end with the unit."""
+
+import csv
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from whyperf.analyze.spread import Spread
+from whyperf.analyze.summary import CellResult, Latency, Summary
+from whyperf.analyze.text import ENDS
+
+Value = object
+#: Of a latency, in ns.
+LATENCIES = ("p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns")
+
+
+def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
+    """Prints the cells as CSV (RFC 4180, with lines that end in a line feed); what is not known is empty.
+
+    A factor that a cell does not have is empty, too. The columns depend only on the factors of the plan.
+    """
+    rows = [dict(_figures(cell)) for cell in summary.cells]
+    own = {"cell", "sweep", "workload"}
+    factors = [
+        *summary.varied,
+        *dict.fromkeys(name for cell in summary.cells for name in cell.factors if name not in summary.varied),
+    ]
+    factors = [name for name in factors if name not in own]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.writer(stream or sys.stdout, lineterminator="\n")
+    writer.writerow(["cell", "sweep", "workload", *factors, *names])
+    for cell, row in zip(summary.cells, rows, strict=True):
+        levels = [_text(cell.factors.get(name)) for name in factors]
+        writer.writerow([cell.id, cell.sweep, cell.workload, *levels, *(_text(row.get(name)) for name in names)])
+
+
+def _text(value: Value) -> Value:
+    """Switches as a profile has them."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _figures(cell: CellResult) -> Iterator[tuple[str, Value]]:
+    """Names and values, the same names for every cell."""
+    yield "metric", cell.metric
+    for name in ("trials", "failed_trials", "deadline_trials", "unusable_trials", "unsteady_trials"):
+        yield f"{name}_count", getattr(cell, name)
+    yield from _spread("goodput_bps", cell.goodput_bps)
+    yield "whole_window_goodput_bps", None if cell.cut is None else cell.cut.whole_window_bps
+    transactions, datagrams, probe = cell.transactions, cell.datagrams, cell.rtt_probe
+    yield from _spread("transactions_per_s", Spread() if transactions is None else transactions.per_s)
+    yield from _latency("latency", None if transactions is None else transactions.latency)
+    yield from _latency("rtt_load", None if probe is None else probe.load)
+    yield from _latency("rtt_idle", None if probe is None else probe.idle)
+    for end in ENDS:
+        cpu, calls = getattr(cell.cpu, end), getattr(cell.calls, end)
+        yield f"cpu_{end}_load_threads_ratio", None if cpu is None else cpu.load_threads_ratio
+        yield f"cpu_{end}_host_ratio", None if cpu is None else cpu.busy_ratio
+        yield f"cycles_{end}_per_kbyte", getattr(cell.cycles_per_kbyte, end)
+        yield f"calls_{end}_per_kbyte", None if calls is None else calls.per_kbyte
+    yield "cycles_unit", cell.cycles_per_kbyte.unit
+    announced = cell.window.announced_bytes
+    yield "advertised_window_bytes_median", None if announced is None else announced.median
+    yield "advertised_window_bytes_max", None if announced is None else announced.max
+    again = cell.retransmitted_segments
+    yield "retransmitted_count_median", again.median
+    yield "retransmitted_ratio", again.ratio
+    yield "retransmitted_unit", again.unit
+    yield "data_segments_per_s", cell.data_segments_per_s
+    yield "fairness_ratio", None if cell.connections is None else cell.connections.fairness
+    yield "datagrams_received_per_s", None if datagrams is None else datagrams.received_per_s.median
+    yield "datagrams_lost_ratio", None if datagrams is None else datagrams.lost_ratio
+    yield "datagrams_jitter_ns", None if datagrams is None else datagrams.jitter_ns
+
+
+def _spread(name: str, spread: Spread) -> Iterator[tuple[str, Value]]:
+    for part in ("median", "low", "high", "mean", "stdev"):
+        yield f"{name}_{part}", getattr(spread, part)
+
+
+def _latency(name: str, latency: Latency | None) -> Iterator[tuple[str, Value]]:
+    for part in LATENCIES:
+        yield f"{name}_{part}", None if latency is None else getattr(latency, part)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.spread import Spread, interval_name
-from whyperf.analyze.summary import CellResult, EndCpu, Summary
+from whyperf.analyze.summary import CellResult, EndCpu, Latency, Summary
 from whyperf.analyze.text import ENDS, factor_title, level_text, percent, seconds, significant
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
@@ -120,6 +120,18 @@ def _workload_columns(
                 ("p99.9", "99.9 %", "p99_9_ns"),
             )
         ),
+        *(
+            (
+                Column(heading, f"Round-trip time of the RTT probe {when} that {share} did not exceed"),
+                _probe(state, field),
+            )
+            for heading, when, share, state, field in (
+                ("RTT p50", "under load", "50 %", "load", "p50_ns"),
+                ("RTT p99", "under load", "99 %", "load", "p99_ns"),
+                ("Idle RTT p50", "while no flow sends", "50 %", "idle", "p50_ns"),
+                ("Idle RTT p99", "while no flow sends", "99 %", "idle", "p99_ns"),
+            )
+        ),
         (Column("Failed transactions"), _failed_transactions),
         (Column("Lost", "Datagrams that did not arrive"), _lost_datagrams),
         (
@@ -190,6 +202,17 @@ def _latency(name: str) -> Callable[[CellResult], Entry]:
             else "closed loop: time before the start is not included"
         )
         return Entry("") if value is None else Entry(seconds(value), str(value), f"{latency.count:,} values, {kind}")
+
+    return make
+
+
+def _probe(state: str, name: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        latency: Latency | None = None if cell.rtt_probe is None else getattr(cell.rtt_probe, state)
+        value: int | None = None if latency is None else getattr(latency, name)
+        if latency is None or value is None:
+            return Entry("")
+        return Entry(seconds(value), str(value), f"{latency.count:,} answered requests")
 
     return make
 

@@ -27,6 +27,8 @@ LEAVE_OUT = (
     "Cycles/KB sender",
     "µs of CPU receiver",
     "µs of CPU sender",
+    "Idle RTT p99",
+    "Idle RTT p50",
     "95 % interval",
     "Interval",
     "Interval or range",

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
-from whyperf.analyze.text import bit_rate, percent
+from whyperf.analyze.text import bit_rate, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.explain.causes import Cause
@@ -26,7 +26,7 @@ from whyperf.explain.states import name_of
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.explain.wording.catalog import uncapitalized
-from whyperf.plan import LOG_PREFIX
+from whyperf.plan import LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
 from whyperf.report.repeat import change_command
@@ -39,6 +39,8 @@ MIN_SHARE = 0.01
 MAX_BUDGETS = 4
 #: Phases of a pattern for which the terminal shows who waits for whom.
 MAX_PHASES = 4
+#: Levels of a curve on which a point has neighbors on both sides.
+MIN_CURVE = 3
 #: Anomalies of a sweep; --json has all.
 MAX_ANOMALIES = 12
 
@@ -194,19 +196,62 @@ def _print(found: Explanation, experiment: Experiment) -> None:
             say(text, indent) if text else console.print()
         return
     say(found.headline)
+    for line in extremes(found.cells, experiment.plan):
+        say(line)
+    if not found.anomalies and has_curve(found.cells, experiment.plan):
+        say("No setting stands out from its neighbors.")
     console.print()
     for cell in found.cells:
         rate = "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
         say(f"{cell.cell} ({rate}): {cell.headline}")
     if found.anomalies:
         console.print()
-        say("Anomalies:")
+        say("What stands out:")
     for anomaly in found.anomalies[:MAX_ANOMALIES]:
         say(f"{anomaly.kind.capitalize()}: {anomaly.words}", "   ")
         for difference in anomaly.differences:
             say(f"- {difference.words}", "      ")
     if len(found.anomalies) > MAX_ANOMALIES:
         say(f"--json has {len(found.anomalies) - MAX_ANOMALIES} more.", "   ")
+
+
+def extremes(cells: Sequence[CellExplanation], plan: Plan) -> Iterator[str]:
+    """The fastest and the slowest cell of each sweep with two rates or more, with their settings and diagnoses."""
+    sweeps: dict[str, list[tuple[float, CellExplanation]]] = {}
+    for cell in cells:
+        if cell.rate_bps is not None:
+            sweeps.setdefault(plan.cell(cell.cell).sweep, []).append((cell.rate_bps, cell))
+    for sweep, rated in sweeps.items():
+        if len(rated) < 2:
+            continue
+        where = f" of {sweep}" if len(sweeps) > 1 else ""
+        (most, fastest), (least, slowest) = max(rated, key=_rate), min(rated, key=_rate)
+        yield f"Fastest{where}: {_named(fastest, plan)}, {bit_rate(most)}. {fastest.headline}"
+        part = f", {percent(least / most)} of the fastest" if most else ""
+        yield f"Slowest{where}: {_named(slowest, plan)}, {bit_rate(least)}{part}. {slowest.headline}"
+
+
+def has_curve(cells: Sequence[CellExplanation], plan: Plan) -> bool:
+    """Whether some number was varied over enough levels with a rate for one to stand out from its neighbors."""
+    rated = [plan.cell(cell.cell).factors for cell in cells if cell.rate_bps is not None]
+    levels = [[factors.get(name) for factors in rated] for name in plan.varied]
+    return any(
+        len({level for level in own if isinstance(level, int | float) and not isinstance(level, bool)}) >= MIN_CURVE
+        for own in levels
+    )
+
+
+def _rate(rated: tuple[float, CellExplanation]) -> float:
+    return rated[0]
+
+
+def _named(cell: CellExplanation, plan: Plan) -> str:
+    """A cell with the levels of the factors that vary in its sweep."""
+    planned = plan.cell(cell.cell)
+    own = [other.factors for other in plan.cells if other.sweep == planned.sweep]
+    varied = [name for name in plan.varied if len({factors.get(name) for factors in own}) > 1]
+    levels = setting(dict(planned.factors), varied)
+    return f"{cell.cell} ({levels})" if levels else cell.cell
 
 
 def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, str]]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.completion import get_completion_inspect_parameters, install_callback, show_callback
 
-from whyperf import __version__
+from whyperf.cli.command_classes import QuickCommand, QuickGroup
 from whyperf.cli.commands import (
     calibrate,
     doctor,
@@ -28,8 +29,12 @@ from whyperf.cli.streams import drop_output, prepare
 _BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 _BAD_CLICK: type[Exception] = typer.BadParameter.__mro__[2]
 
+# Registers the shells. Of typer's own options, those of completion load pydantic for every command.
+get_completion_inspect_parameters()
 app = typer.Typer(
     name="whyperf",
+    cls=QuickGroup,
+    add_completion=False,
     help="Measures how fast two hosts move data, explains what limits the rate, and proves it.",
     epilog="Example: whyperf run window-sweep --only window_bytes=4096,8192 --trials 3",
     pretty_exceptions_enable=False,
@@ -40,11 +45,13 @@ VERBS = {
     for verb in (run, simulate, show, explain_verb, flow, report, list_, overhead, calibrate, truth, doctor, transports)
 }
 for name, verb in VERBS.items():
-    app.command(name=name, epilog=verb.EXAMPLE)(verb.command)
+    app.command(name=name, cls=QuickCommand, epilog=verb.EXAMPLE)(verb.command)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from whyperf import __version__  # noqa: PLC0415 - keeps help quick
+
         typer.echo(f"whyperf {__version__}")
         raise typer.Exit
 
@@ -53,6 +60,18 @@ def _print_version(wanted: bool) -> None:
 def _options(
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+    __: Annotated[
+        bool,
+        typer.Option(
+            "--install-completion", callback=install_callback, help="Install completion for the current shell."
+        ),
+    ] = False,
+    ___: Annotated[
+        bool,
+        typer.Option(
+            "--show-completion", callback=show_callback, help="Show completion for the current shell, to copy it."
+        ),
     ] = False,
 ) -> None:
     pass

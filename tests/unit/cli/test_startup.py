@@ -31,9 +31,13 @@ def test_help_loads_no_library_of_a_measurement(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "simulate", "overhead", "doctor", "show"])
-def test_the_help_of_a_verb_loads_no_more_than_typer_does(verb: str) -> None:
-    # Typer checks a verb's parameters with pydantic.
-    assert loaded_by(verb, "--help") & HEAVY <= {"pydantic"}
+def test_the_help_of_a_verb_loads_no_library_of_a_measurement(verb: str) -> None:
+    assert loaded_by(verb, "--help") & HEAVY == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_and_version_load_no_panels(arguments: list[str]) -> None:
+    assert loaded_by(*arguments) & {"markdown_it", "pygments", "rich.console"} == set()
 
 
 def test_the_lists_load_no_library_of_results() -> None:

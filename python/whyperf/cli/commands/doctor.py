@@ -1,18 +1,12 @@
 """`whyperf doctor`: what a host allows, and what killed runs left."""
 
 import json as json_format
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
-
-if TYPE_CHECKING:
-    from whyperf.wire import Hook, HostFacts
 
 NAME = "doctor"
 EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
@@ -54,42 +48,10 @@ def command(
     if json:
         print_json({name: fact for name, fact in facts.items() if name != "reply"})
     else:
-        _print(facts)
+        from whyperf.cli.output.host import print_facts  # noqa: PLC0415
+
+        print_facts(facts)
     return DONE
-
-
-def _print(facts: "HostFacts") -> None:
-    console = Console(highlight=False, markup=False)
-    cpus = len(facts["cpus"])
-    console.print(f"{facts['hostname']}: {facts['distribution']}, Linux {facts['kernel']}, {facts['machine']}")
-    console.print(
-        f"{cpus} CPUs ({facts['cpu_model']}), {facts['memory_bytes'] / 2**30:.0f} GiB, agent {facts['agent_version']}"
-    )
-    console.print(f"Congestion controls: {', '.join(facts['congestion_controls'])}")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Ability", "", "Why", "Lost without it"):
-        table.add_column(heading)
-    for ability in facts["abilities"]:
-        state = "yes" if ability["can"] else "no"
-        table.add_row(
-            ability["name"].replace("_", " "),
-            state,
-            ability["reason"],
-            "" if ability["can"] else ability["lost_without"],
-        )
-    console.print(table)
-    if facts["hooks"]:
-        console.print(_hooks(facts["hooks"]))
-
-
-def _hooks(hooks: "list[Hook]") -> Table:
-    """Where evidence is taken in the kernel, and whether it can be."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Hook of the evidence", "", "Why", "Gives"):
-        table.add_column(heading)
-    for hook in hooks:
-        table.add_row(hook["name"], "yes" if hook["can"] else "no", hook["reason"], hook["gives"])
-    return table
 
 
 def _print_cleaned(cleaned: Any, *, as_json: bool) -> None:

@@ -3,21 +3,12 @@
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
 
 NAME = "transports"
 EXAMPLE = "Examples: whyperf transports · whyperf transports host7 · whyperf transports --json"
-
-_KINDS = {
-    "congestion_control": "Congestion control",
-    "quic_congestion_control": "Of QUIC's own",
-    "transport": "Transport",
-}
 
 
 def command(
@@ -31,14 +22,7 @@ def command(
     if json:
         print_json(offers)
         return DONE
-    console = Console(highlight=False, markup=False)
-    for kind, heading in _KINDS.items():
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in (heading, "Known as", "Source", "State", "Why"):
-            table.add_column(name)
-        for offer in offers:
-            if offer["kind"] == kind:
-                source = offer["source"].replace("_", " ")
-                table.add_row(offer["name"], offer["registered_as"], source, offer["state"], offer["reason"])
-        console.print(table)
+    from whyperf.cli.output.host import print_offers  # noqa: PLC0415
+
+    print_offers(offers)
     return DONE

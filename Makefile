@@ -65,12 +65,12 @@ bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BE
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 
-schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, and the tables of docs/
+schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, the tables of docs/, and the rows of whyperf list
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-schema --test codes
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-bpf-build --test structures
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/wire_types.py >target/wire.py && mv target/wire.py python/whyperf/wire.py
-	$(BIN)/python scripts/doc_tables.py
+	$(BIN)/python -m scripts.doc_tables
 
 screenshot: setup-test    ## runs the demo on a quiet machine and writes a picture of its report to docs/images/report.png
 	$(BIN)/whyperf run demo --out $(or $(DEMO_RESULT),target/screenshot)

@@ -1,5 +1,5 @@
 """Writes the tables of the documents that code decides: options, factors, record columns, messages, warnings, limit
-states, causes; and the record's columns for the package.
+states, causes; and for the package the record's columns and the rows of `whyperf list`.
 
 A section stands between `<!-- table NAME -->` and `<!-- end -->`. Run it by `make schemas`; a test
 fails while a section is not what the code says.
@@ -15,8 +15,10 @@ from typing import Any
 
 import typer
 
+from scripts.lists import lists
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.app import VERBS, app
+from whyperf.cli.output.lists import ROWS
 from whyperf.explain import states
 from whyperf.explain.causes import Cause
 from whyperf.explain.wording.catalog import templates
@@ -39,6 +41,7 @@ def main(folder: Path = ROOT / "docs") -> None:
         if current != text:
             document.write_text(current)
     COLUMNS.write_text(record_columns())
+    ROWS.write_text(lists())
     RULES.write_text((ROOT / "schemas" / "options.json").read_text())
 
 

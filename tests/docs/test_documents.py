@@ -7,9 +7,11 @@ import pytest
 from pydantic import BaseModel
 
 from scripts.doc_tables import filled, main, record_columns
+from scripts.lists import lists
 from tests.docs.documents import DOCUMENTS, ROOT, anchors, links, name_of
 from whyperf.analyze import Summary
 from whyperf.analyze.spread import Spread
+from whyperf.cli.output.lists import ROWS
 from whyperf.profile import FACTORS
 from whyperf.profile.find import shipped_names
 from whyperf.record.kinds import COLUMNS
@@ -48,6 +50,10 @@ def test_pages_of_all_folders_are_checked() -> None:
 
 def test_the_package_knows_the_columns_of_the_record() -> None:
     assert COLUMNS.read_text() == record_columns(), "run make schemas"
+
+
+def test_the_package_has_the_current_rows_of_whyperf_list() -> None:
+    assert ROWS.read_text() == lists(), "run make schemas"
 
 
 def test_every_factor_is_documented() -> None:

@@ -40,5 +40,6 @@ def test_help_and_version_load_no_panels(arguments: list[str]) -> None:
     assert loaded_by(*arguments) & {"markdown_it", "pygments", "rich.console"} == set()
 
 
-def test_the_lists_load_no_library_of_results() -> None:
-    assert loaded_by("list", "--json") & {"bokeh", "jinja2", "polars", "scipy"} == set()
+@pytest.mark.parametrize("choice", [[], ["--factors"], ["--workloads"], ["--schedules"], ["--json"]])
+def test_the_lists_load_no_library_of_a_measurement(choice: list[str]) -> None:
+    assert loaded_by("list", *choice) & (HEAVY | {"whyperf.plan", "whyperf.run"}) == set()

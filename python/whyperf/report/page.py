@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import jinja2
+from bokeh.document import Document
 from bokeh.embed import components
 from bokeh.model import Model
 from markupsafe import Markup
@@ -42,6 +43,11 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
     charts: dict[str, Model] = {
         chart.id: chart.figure for section in sections for group in section.groups for chart in group.charts
     }
+    document = Document()
+    # Else bokeh visits all models again after each chart.
+    with document.models.freeze():
+        for chart in charts.values():
+            document.add_root(chart)
     script, divs = components(charts) if charts else ("", {})
     table = cells_table(summary)
     styles = [asset("page.css")]

@@ -28,12 +28,21 @@ def command(plan: Plan, folder: str) -> str:
     return " ".join([*variables, shlex.join([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
 
 
+def log_command(plan: Plan, cell_id: str, folder: str) -> str:
+    """The command that measures one cell again, with a segment log; "" where no options of `whyperf run` make it."""
+    return _cell_command(plan, cell_id, {}, folder, ["--evidence", "segments"])
+
+
 def change_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder: str) -> str:
     """The command that measures one cell with a change; "" where no options of `whyperf run` make this plan.
 
     `folder` is the folder of the experiment, with its profile.
     """
-    if plan.target == MODEL or plan.variables or not change:
+    return _cell_command(plan, cell_id, change, folder, _evidence(plan)) if change else ""
+
+
+def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder: str, evidence: list[str]) -> str:
+    if plan.target == MODEL or plan.variables:
         return ""
     cell = plan.cell(cell_id)
     varied = {name: cell.factors[name] for name in plan.varied if name in cell.factors}
@@ -52,7 +61,7 @@ def change_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder
     arguments = ["whyperf", "run", name, *_where(plan)]
     if plan.asked_trials is not None:
         arguments += ["--trials", str(plan.asked_trials)]
-    arguments += _evidence(plan)
+    arguments += evidence
     for part in only:
         arguments += ["--only", part]
     for level in as_set(levels):

@@ -43,10 +43,12 @@ def tables(host: str, *, limited_ns: int) -> dict[str, pl.DataFrame]:
     return {"flows": flows, "intervals": traces.intervals(), "tcp_info": info}
 
 
-def write_trial(experiment: Experiment, trial: str, status: str = "complete", **changed: Any) -> None:
+def write_trial(
+    experiment: Experiment, trial: str, status: str = "complete", limited_ns: int = int(0.9 * SECOND), **changed: Any
+) -> None:
     with experiment.begin_trial(trial) as writer:
         for host in ("near", "far"):
-            for name, frame in tables(host, limited_ns=int(0.9 * SECOND)).items():
+            for name, frame in tables(host, limited_ns=limited_ns).items():
                 with writer.open_table(name, host) as file:
                     file.write(_parquet(frame))
         found = manifest(experiment.plan, trial, status)
@@ -85,6 +87,19 @@ def test_without_a_log_counters_show_and_the_log_is_missed_first(
     assert "1. The receive buffer is too small" in out
     assert "--set window_bytes=default" in out
     assert "Confidence: medium" in out
+
+
+def test_what_is_not_known_comes_with_the_command_of_the_next_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = sample_plan()
+    with Experiment.create(tmp_path / "result", plan, PROFILE_TEXT) as created:
+        write_trial(created, "001-c0001", limited_ns=0)
+    _, out, _ = explain(Experiment.open(tmp_path / "result"), capsys, "001-c0001")
+    assert "1. Not known" in out
+    (line,) = [line for line in out.splitlines() if line.lstrip().startswith("whyperf run ")]
+    assert "--evidence segments" in line
+    assert f"--only sweep={plan.cells[0].sweep}" in line or len({cell.sweep for cell in plan.cells}) == 1
 
 
 def test_a_log_that_was_asked_for_and_is_missing_is_doubtful(

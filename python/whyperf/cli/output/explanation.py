@@ -1,5 +1,6 @@
 """Prints an explanation as text or JSON, writes explain.json, and decides the exit code."""
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -25,11 +26,12 @@ from whyperf.explain.predicted import change_label, command_label, gain_line
 from whyperf.explain.states import name_of
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
+from whyperf.explain.verify.candidates import attempts_of
 from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.plan import LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
-from whyperf.report.repeat import change_command
+from whyperf.report.repeat import change_command, log_command
 
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
@@ -266,6 +268,8 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
         yield "", ""
         yield f"{number}. {verdict.claim}", ""
         yield from ((line, "   ") for line in _verdict(verdict, cell.cell, experiment))
+        if verdict.cause is Cause.NOT_KNOWN:
+            yield from ((line, "   ") for line in _next(cell, experiment))
     if cell.joint:
         yield "", ""
         for joint in cell.joint:
@@ -289,6 +293,18 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
         for phase in pattern.phases[:MAX_PHASES]:
             yield f"- {phase.waits}", "   "
+
+
+def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
+    """The cheapest measurement that decides between what may be the limit, as a command."""
+    is_tcp = str(experiment.plan.cell(cell.cell).factors.get("transport", "tcp")) in {"tcp", "mptcp"}
+    has_log = (cell.trial or "").startswith(LOG_PREFIX)
+    if is_tcp and not has_log and (again := log_command(experiment.plan, cell.cell, str(experiment.folder))):
+        yield "Next measurement, with a log of every segment:"
+        yield CommandLine(again)
+    elif attempts_of(cell):
+        yield "Next measurement, with the changes of the candidates:"
+        yield CommandLine(shlex.join(["whyperf", "explain", str(experiment.folder), "--cell", cell.cell, "--verify"]))
 
 
 def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:

@@ -32,6 +32,7 @@ class Processors:
         other_ratio: of the CPUs that the load ran on, what neither the load nor softirqs took, on the busiest.
         steal_ratio: of these CPUs, what the hypervisor gave to others, on the one that lost most.
         withheld_ratio: how long the thread that waited most for a CPU did so while the load did not use it itself.
+        own_user_ratio: of these CPUs, what the load's threads had outside the kernel at least, on the one with most.
         cpus: where the load's threads ran.
     """
 
@@ -43,6 +44,7 @@ class Processors:
     other_ratio: float | None = None
     steal_ratio: float | None = None
     withheld_ratio: float | None = None
+    own_user_ratio: float | None = None
     cpus: frozenset[int] = frozenset()
 
 

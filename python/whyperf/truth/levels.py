@@ -148,7 +148,7 @@ def diagnoses(
     return [_diagnosis(found, *truths[found.role.sweep]) for found in explained]
 
 
-def _with_path_loss(accepted: tuple[str, ...], view: View) -> tuple[str, ...]:
+def with_path_loss(accepted: tuple[str, ...], view: View) -> tuple[str, ...]:
     """Also that the path loses segments, where they are lost and only logs of both hosts show how."""
     is_lossy = any(str(cause) in accepted for cause in LOSS_KINDS)
     return (*accepted, str(Cause.PATH_LOSS)) if is_lossy and view is not View.SEGMENTS else accepted
@@ -161,7 +161,7 @@ def _diagnosis(found: Explained, accepted: tuple[str, ...], counts: bool, lowere
         role=found.role,
         view=found.view,
         trial=found.trial,
-        accepted=_with_path_loss(accepted, found.view),
+        accepted=with_path_loss(accepted, found.view),
         counts=counts,
         lowered_ratio=lowered,
         found=tuple(str(verdict.cause) for verdict in verdicts),

@@ -17,7 +17,7 @@ from whyperf.truth.catalog import Catalog
 from whyperf.truth.design import CellKind, Role, roles_of
 from whyperf.truth.gains import restores
 from whyperf.truth.grade import causes_of
-from whyperf.truth.levels import View, trials_of, truth_of
+from whyperf.truth.levels import View, trials_of, truth_of, with_path_loss
 from whyperf.truth.situation import Situation
 
 NOT_EXPLAINED = frozenset({CellKind.BASELINE, CellKind.WITHOUT, CellKind.CONTROL})
@@ -87,7 +87,7 @@ def claims_in(
                 found = explain_trial(
                     experiment, cell.id, trial, rate=rates_bps.get(cell.id), by_plan=False, levels=view.levels
                 )
-                yield from record.claims(role, str(view), found)
+                yield from record.claims(role, view, found)
 
 
 class _Record:
@@ -99,9 +99,11 @@ class _Record:
         self._situations = {situation.name: situation for situation in catalog.situation}
         self._rates = {sweep: rates_bps.get(cell.id) for sweep, cell in self.cells.items()}
 
-    def claims(self, role: Role, level: str, found: CellExplanation) -> Iterator[Claimed]:
+    def claims(self, role: Role, view: View, found: CellExplanation) -> Iterator[Claimed]:
         """What an explained trial of the cell claims."""
-        situation, accepted = f"{role.of}-{role.kind}{role.dose or ''}", self._accepted(role)
+        situation, level, accepted = f"{role.of}-{role.kind}{role.dose or ''}", str(view), self._accepted(role)
+        if accepted is not None:
+            accepted = with_path_loss(accepted, view)
         for number, verdict in enumerate(found.verdicts, start=1):
             yield Claimed(
                 source=self._name,

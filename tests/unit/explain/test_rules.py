@@ -360,6 +360,12 @@ CASES = (
     ),
     Case(
         Cause.SHARED_BOTTLENECK,
+        SHARED,
+        # Of a rate that is not sure, so much may be all.
+        of_segments({"bottleneck.steadiness": 0.35, "bottleneck.use_ratio": 0.8}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
         SHARED_COUNTED,
         of_segments({"queue.full_spread": 0.02}),
     ),
@@ -595,6 +601,26 @@ CASES = (
             windows={**PATH, "announced_bytes_max": 65_535, "window_scaling": False},
         ),
         lambda found: replace(found, windows=replace(found.windows, window_scaling=True)),
+    ),
+    Case(
+        Cause.RECEIVER_CPU,
+        facts(
+            {"shares": {"receive_window_buffer": 0.9}},
+            {"processors.thread_ratio": 0.98, "processors.own_user_ratio": 0.8},
+            windows={"announced_bytes_max": 3_000_000, "announced_bytes_median": 0, "rtt_ns_min": MS // 20},
+            level="counters",
+        ),
+        at_receiver({"processors.own_user_ratio": 0.1}),
+    ),
+    Case(
+        Cause.SLOW_READER,
+        facts(
+            {"shares": {"receive_window_buffer": 0.9}},
+            {"processors.thread_ratio": 0.05, "sockets.buffer_bytes": 6_000_000},
+            windows={"announced_bytes_max": 3_000_000, "announced_bytes_median": 0, "rtt_ns_min": MS // 20},
+            level="counters",
+        ),
+        lambda found: replace(found, windows=replace(found.windows, announced_bytes_median=3_000_000)),
     ),
     Case(
         Cause.MEMORY_LIMIT,

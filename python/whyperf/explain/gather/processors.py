@@ -35,6 +35,7 @@ def processors(trial: FlowTrial, end: FlowEnd) -> Processors:
         other_ratio=taken.other_ratio,
         steal_ratio=taken.steal_ratio,
         withheld_ratio=_withheld(threads, taken.own),
+        own_user_ratio=taken.user_ratio,
         cpus=used,
     )
 
@@ -81,12 +82,14 @@ def _softirqs(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
 @dataclass(frozen=True)
 class _Cpus:
     """The busiest CPU of the end alone; of the CPUs that the load ran on, what others and the hypervisor took, most;
-    `own` is a row for each of these: `cpu`, and the `own_ratio` that threads and softirqs of the load had."""
+    `user_ratio` is what the load's threads had of one of them outside the kernel, most; `own` is a row for each of
+    these: `cpu`, and the `own_ratio` that threads and softirqs of the load had."""
 
     busy_ratio: float | None = None
     other_ratio: float | None = None
     steal_ratio: float | None = None
     own: pl.DataFrame | None = None
+    user_ratio: float | None = None
 
 
 def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs: pl.DataFrame | None) -> _Cpus:
@@ -97,7 +100,11 @@ def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs
     cpus = (
         rows.with_columns(busy.alias("busy_ns"), pl.col("steal_ns").cast(pl.Int64).fill_null(0))
         .group_by("cpu")
-        .agg(pl.col("own").any(), pl.col("busy_ns", "steal_ns", "wall_ns").sum())
+        .agg(
+            pl.col("own").any(),
+            pl.col("busy_ns", "steal_ns", "wall_ns").sum(),
+            pl.col("user_ns", "system_ns").cast(pl.Int64).sum(),
+        )
         .filter(pl.col("wall_ns") >= MIN_TICKED_NS)
         .with_columns((pl.col("busy_ns") / pl.col("wall_ns")).clip(0, 1).alias("ratio"))
     )
@@ -113,12 +120,22 @@ def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs
     else:
         taken = taken.with_columns(pl.lit(0).alias("softirq_ns"))
     used = pl.col("cpu_ns") + pl.col("softirq_ns").fill_null(0)
+    # A thread's own clock may count the interrupts in it.
+    others = pl.col("busy_ns") - pl.col("cpu_ns")
     taken = taken.with_columns(
         ((pl.col("busy_ns") - used) / pl.col("wall_ns")).clip(0, 1).alias("rest"),
         (pl.col("steal_ns") / pl.col("wall_ns")).clip(0, 1).alias("stolen"),
         (used / pl.col("wall_ns")).clip(0, 1).alias("own_ratio"),
+        # What the load's threads cannot have had was another program's; all of that may be time outside the kernel.
+        ((pl.col("user_ns") - others.clip(0)) / pl.col("wall_ns")).clip(0, 1).alias("own_user"),
     )
-    return _Cpus(own, _highest(taken, "rest"), _highest(taken, "stolen"), taken.select("cpu", "own_ratio"))
+    return _Cpus(
+        own,
+        _highest(taken, "rest"),
+        _highest(taken, "stolen"),
+        taken.select("cpu", "own_ratio"),
+        _highest(taken, "own_user"),
+    )
 
 
 def _withheld(threads: pl.DataFrame | None, own: pl.DataFrame | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.buffers import is_closed
 from whyperf.explain.rules.datagrams import is_dropping
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,
@@ -212,6 +213,8 @@ def _counted_round_trip(facts: Facts) -> Finding | None:
 
 def slow_reader(facts: Facts) -> Finding | None:
     """Payload waits, the application sleeps, and the window closes."""
+    if facts.level != "segments" and is_closed(facts):
+        return _closed_window(facts)
     idle = facts.receiver.ratio(R.NOT_READING)
     if facts.receiver.calls.asleep_ratio is not None:
         idle = min(idle, facts.receiver.calls.asleep_ratio)
@@ -232,6 +235,43 @@ def slow_reader(facts: Facts) -> Finding | None:
         gain.of_ends(facts, behind=True),
         values={"waiting_ratio": waits},
     )
+
+
+MAX_READING = 0.8
+"""Share of the time that a reader runs, from which on it does not sleep."""
+
+
+def _closed_window(facts: Facts) -> Finding | None:
+    """Without a log: the window is closed although the buffer is large, and the reader has a CPU."""
+    lost = clipped(facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER))
+    processors = facts.receiver.processors
+    ran, withheld = processors.thread_ratio or 0.0, processors.withheld_ratio or 0.0
+    if lost < 0.1 or ran >= MAX_READING or withheld >= MAX_WITHHELD:
+        return None
+    return Finding(
+        Cause.SLOW_READER,
+        lost,
+        0.85,
+        (
+            figure(
+                "closed_window",
+                WINDOWS,
+                facts.sender,
+                window_bytes=facts.windows.announced_bytes_median or 0,
+                largest_bytes=facts.windows.announced_bytes_max,
+            ),
+            figure("reader_thread", "threads", facts.receiver, thread_ratio=ran),
+            state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER),
+        ),
+        gain.of_ends(facts, behind=True),
+        is_counted=True,
+        variant="closed",
+        values={"waiting_ratio": lost},
+    )
+
+
+MAX_WITHHELD = 0.2
+"""Share of the time that a reader waits for a CPU, from which on that is why it does not read."""
 
 
 def tiny_writes(facts: Facts) -> Finding | None:

@@ -22,8 +22,8 @@ def receive_buffer(facts: Facts) -> Finding | None:
     window = facts.windows.announced_bytes_max
     if lost < 0.05 or is_unscaled(facts) or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
         return None
-    if costly_packets(facts) is not None:
-        # The window is full because packets are processed late.
+    if costly_packets(facts) is not None or is_closed(facts):
+        # The window is full because packets are processed late, or closed because nothing is read.
         return None
     # The largest may be one of the first, before the kernel held the window to what was asked for.
     usual = facts.windows.announced_bytes_median or window
@@ -45,6 +45,21 @@ def receive_buffer(facts: Facts) -> Finding | None:
         {} if window is None else {"window_bytes": window / max(0.05, 1 - lost)},
         values={"window_bytes": usual},
     )
+
+
+MAX_CLOSED_RATIO = 0.25
+"""Median announced window over the largest, up to which unread payload has closed it: an application that reads at once
+leaves it as large as it was."""
+
+
+def is_closed(facts: Facts) -> bool:
+    """Whether samples show that the window is closed most of the time, though it was large: the buffer has room for it,
+    and unread payload fills it.
+    """
+    usual, largest = facts.windows.announced_bytes_median, facts.windows.announced_bytes_max
+    if facts.level == "segments" or usual is None or not largest:
+        return False
+    return usual <= MAX_CLOSED_RATIO * largest
 
 
 def send_buffer(facts: Facts) -> Finding | None:

@@ -47,6 +47,8 @@ stand 0.01 to 0.25)."""
 MAX_OWN_RATIO = 0.5
 """Part of the queueing delay that the own segments explain, up to which others have filled the queue (tuning set:
 0.94 to 1 alone, 0 to 0.1 with others)."""
+MIN_SURE_STEADINESS = 0.5
+"""Part of the pairs of segments at the link's rate, below which that rate may be off by a fifth."""
 MIN_SHARED_SPREAD = 0.3
 """How far the own rate varies while the queue is full, from which on others take the rest (tuning set: up to 0.18
 alone, 0.4 with others that vary)."""
@@ -311,7 +313,10 @@ def _is_overtaken(facts: Facts) -> bool:
 
 def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
     segments, queue, use = facts.segments, facts.segments.queue, use_of_line(facts)
-    if use is None or use >= FULL_LINE_USE or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
+    # Of a rate that few pairs of segments have, a part that is almost all of it may be all.
+    is_sure = (segments.bottleneck.steadiness or 0.0) >= MIN_SURE_STEADINESS
+    most = FULL_LINE_USE if is_sure else MIN_OVERRUN_USE
+    if use is None or use >= most or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
         return None
     lost = wait * (1 - use)
     return Finding(

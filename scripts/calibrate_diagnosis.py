@@ -1,11 +1,15 @@
 """Makes the tables behind predicted intervals and confidence from records of `whyperf truth`.
 
     python -m scripts.calibrate_diagnosis RECORD… [--check RECORD… [--half held_out]] [--write] [--date YYYY-MM-DD]
+        [--unseen LEVEL=RIGHT/VERDICTS …]
 
 It prints how well the tables do on the `--check` records; without any, on halves of the situations that each table was
 not made from. With `--write` it writes `gains.toml` and `confidence.toml` of `whyperf.explain.calibration`, made from
 all RECORDs. Of the field catalog only the tuning half is used, except with `--check … --half held_out`. Run it again
 after a rule has changed: the counts are those of the rules at the time.
+
+Rules that were mended on the RECORDs are right in them more often than elsewhere. `--unseen` says how often a level's
+verdicts were right on a record that no rule had been mended on yet; rules with few counts are drawn towards that.
 """
 
 import argparse
@@ -41,6 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--half", choices=("tuning", "held_out"), default="tuning", help="of the field, with --check")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--date", default=f"{date.today():%Y-%m-%d}")
+    parser.add_argument("--unseen", action="append", default=[], help="such as counters=38/43")
     chosen = parser.parse_args(arguments)
     known = _claims(chosen.records)
     source = f"whyperf truth: {len(known)} verdicts of {len(chosen.records)} records"
@@ -51,9 +56,25 @@ def main(arguments: Sequence[str]) -> None:
         _print("situations left out", list(_cross(chosen.records, known, source, chosen.date)))
     if chosen.write:
         gains = fitted_gains(known, source=source, date=chosen.date)
-        confidence = fitted_confidence(known, source=source, date=chosen.date)
+        confidence = with_unseen(fitted_confidence(known, source=source, date=chosen.date), chosen.unseen)
         tables.GAINS.write_text(as_toml(gains), encoding="utf-8")
         tables.CONFIDENCE.write_text(as_toml(confidence), encoding="utf-8")
+
+
+def with_unseen(confidence: tables.Confidence, unseen: Sequence[str]) -> tables.Confidence:
+    """The table with these counts for whole levels.
+
+    Raises:
+        ValueError: a count is not written as LEVEL=RIGHT/VERDICTS.
+    """
+    counts = {}
+    for text in unseen:
+        level, _, count = text.partition("=")
+        right, _, verdicts = count.partition("/")
+        counts[level] = tables.RuleRecord(level=level, code="", verdicts=int(verdicts), right=int(right))
+    kept = [rule for rule in confidence.rules if rule.code or rule.level not in counts]
+    rules = sorted((*kept, *counts.values()), key=lambda rule: (rule.level, rule.code))
+    return confidence.model_copy(update={"rules": tuple(rules)})
 
 
 def _claims(records: Sequence[Path], half: Half = "tuning") -> list[Claimed]:

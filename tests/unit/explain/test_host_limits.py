@@ -190,7 +190,7 @@ def test_what_a_quota_stops_is_not_the_applications_idleness() -> None:
     assert judge(facts(WRITES_LITTLE, level="counters"))[0].cause is Cause.SLOW_WRITER
     stopped = judge(facts(WRITES_LITTLE | {"limits": HostLimits(quota=QUOTA)}, level="counters"))
     assert [verdict.cause for verdict in stopped] == [Cause.CPU_QUOTA]
-    assert stopped[0].predicted_gain == pytest.approx(1 / (1 - 0.68), rel=0.1)
+    assert stopped[0].model_gain == pytest.approx(1 / (1 - 0.68), rel=0.1)
 
 
 def test_a_quota_that_costs_nothing_on_a_full_path_is_not_named() -> None:

@@ -140,7 +140,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         found = [finding for finding in found if finding.cause is not Cause.RECEIVER_LOSS]
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     found = sorted(found, key=lambda finding: _is_costless(finding, facts))
-    found = _interruptions_first(found)
+    found = _interruptions_first(found, facts)
     if not found or _is_costless(found[0], facts):
         # What remains costs next to nothing: it stands as a note behind what does.
         found.insert(0, _capacity(facts) or _not_known(facts))
@@ -169,13 +169,17 @@ MIN_INTERRUPTED = 0.15
 """Share of the time that interruptions take, from which on they come before the link that is full without them."""
 
 
-def _interruptions_first(found: Sequence[Finding]) -> list[Finding]:
+def _interruptions_first(found: Sequence[Finding], facts: Facts) -> list[Finding]:
     """With what stops the transfer for a part of the time before the link that the rest of the time fills, and before
     what is not certain.
 
     A link is always at some limit; that the transfer stops is what is unusual, and what can be removed.
     """
-    stops = [finding for finding in found if _is_interruption(finding) and finding.lost >= MIN_INTERRUPTED]
+    stops = [
+        finding
+        for finding in found
+        if _is_interruption(finding) and finding.lost >= MIN_INTERRUPTED and not _is_costless(finding, facts)
+    ]
     if not stops or not (found[0].cause in LINK_CAUSES or found[0].certainty < MIN_CERTAINTY):
         return list(found)
     return [*stops, *(finding for finding in found if finding not in stops)]

@@ -48,7 +48,7 @@ MAX_OWN_RATIO = 0.5
 """Part of the queueing delay that the own segments explain, up to which others have filled the queue (tuning set:
 0.94 to 1 alone, 0 to 0.1 with others)."""
 MIN_SURE_STEADINESS = 0.5
-"""Part of the pairs of segments at the link's rate, below which that rate may be off by a fifth."""
+"""Part of the pairs of segments at the link's rate, below which that rate may be off by 20 %."""
 MIN_SHARED_SPREAD = 0.3
 """How far the own rate varies while the queue is full, from which on others take the rest (tuning set: up to 0.18
 alone, 0.4 with others that vary)."""

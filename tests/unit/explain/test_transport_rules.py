@@ -36,6 +36,13 @@ def test_a_transport_of_its_own_library_that_loses_packets_is_open_between_those
     assert own_causes(replace(QUIC, rtt_ns_min=0.05 * MS)) == [Cause.NOT_KNOWN]
 
 
+def test_a_library_that_sends_packets_is_no_application_that_computes() -> None:
+    works = {"processors.thread_ratio": 0.95, "processors.own_user_ratio": 0.8}
+    quiet = replace(QUIC, lost_packets=0)
+    assert Cause.SENDER_CPU not in own_causes(quiet, sender=works)
+    assert judge(facts(works, level="counters"))[0].cause is Cause.SENDER_CPU
+
+
 def test_a_transport_of_its_own_library_fills_a_path_at_one_rate() -> None:
     full = replace(QUIC, rtt_ns_median=30.0 * MS, bottleneck=BottleneckRate(20e6, 0.9, 0.99))
     assert own_causes(full) == [Cause.BOTTLENECK]

@@ -47,9 +47,9 @@ def receive_buffer(facts: Facts) -> Finding | None:
     )
 
 
-MAX_CLOSED_RATIO = 0.25
-"""Median announced window over the largest, up to which unread payload has closed it: an application that reads at once
-leaves it as large as it was."""
+MAX_CLOSED_SEGMENTS, MIN_OPEN_SEGMENTS = 2, 20
+"""Segments that the median announced window holds at most, and the largest at least, where unread payload has closed
+it: an application that reads at once leaves it as large as it was."""
 
 
 def is_closed(facts: Facts) -> bool:
@@ -57,9 +57,10 @@ def is_closed(facts: Facts) -> bool:
     and unread payload fills it.
     """
     usual, largest = facts.windows.announced_bytes_median, facts.windows.announced_bytes_max
-    if facts.level == "segments" or usual is None or not largest:
+    mss = facts.sender.sockets.mss_bytes
+    if facts.level == "segments" or usual is None or not largest or not mss:
         return False
-    return usual <= MAX_CLOSED_RATIO * largest
+    return usual <= MAX_CLOSED_SEGMENTS * mss and largest >= MIN_OPEN_SEGMENTS * mss
 
 
 def send_buffer(facts: Facts) -> Finding | None:

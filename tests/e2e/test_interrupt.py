@@ -143,7 +143,7 @@ def test_a_stopped_single_run_prints_what_it_has_and_keeps_it_as_partial(
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     controller = started(whyperf_command.argv(*arguments), cwd=tmp_path, start_new_session=True, **streams)
     assert controller.stdout is not None
-    while b"0.00-1.00 s" not in controller.stdout.readline():
+    while b"0.00-1.00 " not in controller.stdout.readline():
         assert controller.poll() is None
     os.killpg(controller.pid, signal.SIGINT)
     out, err = controller.communicate(timeout=20)

@@ -12,7 +12,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.gather.deliveries import bottleneck_of_steps, policing_of_steps, queue_of_steps
 from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
-from whyperf.explain.trial_facts import BottleneckRate
+from whyperf.explain.path_facts import BottleneckRate
 
 LINK_BPS = 95.6e6
 MSS = 1448

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from whyperf.explain.path_facts import BottleneckRate, Pacing, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
-from whyperf.explain.trial_facts import BottleneckRate, Facts, Pacing, SegmentFacts, WindowFacts
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement
 
 FAR = WindowFacts(rtt_ns_min=10_000_000, rtt_ns_median=15_000_000)

@@ -4,18 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from whyperf.explain.host_facts import Calls, HostFacts, Processors
+from whyperf.explain.path_facts import BottleneckRate, RequestCycle, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cold import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
-from whyperf.explain.trial_facts import (
-    BottleneckRate,
-    Calls,
-    Facts,
-    HostFacts,
-    Processors,
-    RequestCycle,
-    SegmentFacts,
-    WindowFacts,
-)
+from whyperf.explain.trial_facts import Facts
 
 FAR = WindowFacts(rtt_ns_min=2_000_000, rtt_ns_median=2_100_000)
 NEAR = WindowFacts(rtt_ns_min=40_000, rtt_ns_median=50_000)

@@ -12,8 +12,8 @@ from whyperf.explain.gather.bottleneck import bottleneck_rate
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.segments import segment_facts
+from whyperf.explain.path_facts import RequestCycle
 from whyperf.explain.segment_log import read_logs
-from whyperf.explain.trial_facts import RequestCycle
 
 PACKET = 1448
 LINK_BPS = 100e6

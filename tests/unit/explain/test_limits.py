@@ -3,20 +3,13 @@
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts, Sockets
+from whyperf.explain.path_facts import BottleneckRate, Losses, SegmentFacts, WindowFacts
 from whyperf.explain.rules import Finding
 from whyperf.explain.rules.gain import Gain
 from whyperf.explain.rules.limits import Ceiling, ceilings, loss_window, time_left, without
 from whyperf.explain.setup import Setup
-from whyperf.explain.trial_facts import (
-    BottleneckRate,
-    ExchangeFacts,
-    Facts,
-    HostFacts,
-    Losses,
-    SegmentFacts,
-    Sockets,
-    WindowFacts,
-)
+from whyperf.explain.trial_facts import ExchangeFacts, Facts
 from whyperf.explain.wording.catalog import statement
 
 NEAR = Facts("t", rate_bps=1e9, windows=WindowFacts(rtt_ns_min=40_000))

@@ -8,7 +8,7 @@ import pytest
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.gather.outages import outages
-from whyperf.explain.trial_facts import OutageFacts
+from whyperf.explain.path_facts import OutageFacts
 
 MS = 1_000_000
 STEP_MS, RTO_MS = 50, 220

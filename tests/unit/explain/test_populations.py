@@ -11,8 +11,9 @@ from whyperf.explain.gather.active import ALWAYS
 from whyperf.explain.gather.populations import populations
 from whyperf.explain.gather.whole import shares_of
 from whyperf.explain.model import Budget, StateShare
+from whyperf.explain.path_facts import WindowFacts
 from whyperf.explain.rules import judge
-from whyperf.explain.trial_facts import Facts, Population, WindowFacts
+from whyperf.explain.trial_facts import Facts, Population
 
 SECOND = 1_000 * MS
 WINDOWS = WindowFacts(rtt_ns_min=10 * MS, rtt_ns_median=12 * MS, cwnd_segments_median=30, announced_bytes_max=65_536)

@@ -8,23 +8,14 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
 from whyperf.explain.model import Losses, Pattern, Spell
+from whyperf.explain.path_facts import LostRun, OutageFacts, QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.rules.finding import MIN_CERTAINTY
 from whyperf.explain.setup import Setup
-from whyperf.explain.trial_facts import (
-    DatagramFacts,
-    ExchangeFacts,
-    Facts,
-    HostFacts,
-    LostRun,
-    OutageFacts,
-    QueueFacts,
-    RequestedLoad,
-    SegmentFacts,
-    WindowFacts,
-)
+from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, Facts, RequestedLoad
 from whyperf.profile import Factors
 
 MS = 1_000_000

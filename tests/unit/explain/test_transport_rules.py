@@ -7,8 +7,9 @@ import pytest
 
 from tests.unit.explain.test_rules import MS, ON_CPU, PATH, at_receiver, facts
 from whyperf.explain.causes import Cause
+from whyperf.explain.path_facts import BottleneckRate
 from whyperf.explain.rules import judge
-from whyperf.explain.trial_facts import BottleneckRate, RequestedLoad, TransportFacts
+from whyperf.explain.trial_facts import RequestedLoad, TransportFacts
 
 QUIC = TransportFacts(
     packet_bytes=1472.0,

@@ -10,9 +10,11 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_events, random_part
 from whyperf.explain.gather.losses import Wire, backlog, losses
 from whyperf.explain.gather.segments import segment_facts
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.path_facts import LostRun, SegmentFacts
 from whyperf.explain.rules import judge
 from whyperf.explain.segment_log import SegmentLog
-from whyperf.explain.trial_facts import Facts, HostFacts, LostRun, SegmentFacts
+from whyperf.explain.trial_facts import Facts
 
 MS = 1_000_000
 PACKET = 1448

@@ -8,7 +8,7 @@ rate.
 import numpy as np
 import polars as pl
 
-from whyperf.explain.trial_facts import BottleneckRate
+from whyperf.explain.path_facts import BottleneckRate
 
 MIN_PAIRS = 50
 """Fewer say nothing of what is most frequent."""

@@ -4,7 +4,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.table import first, read_columns
-from whyperf.explain.trial_facts import Calls
+from whyperf.explain.host_facts import Calls
 
 _COLUMNS = (
     *("thread", "call", "start_mono_ns", "end_mono_ns", "moved_bytes", "outcome", "blocked_ns", "preempted_ns"),

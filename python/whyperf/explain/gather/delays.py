@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.gather.losses import Wire, backlog, lost_copies
-from whyperf.explain.trial_facts import QueueFacts
+from whyperf.explain.path_facts import QueueFacts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

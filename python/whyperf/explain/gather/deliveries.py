@@ -12,7 +12,7 @@ longest. Where others use the bottleneck too, its own rate varies then.
 import numpy as np
 
 from whyperf.explain.gather.delivery_steps import Flags, Floats, Steps
-from whyperf.explain.trial_facts import BottleneckRate, PolicingFacts, QueueFacts
+from whyperf.explain.path_facts import BottleneckRate, PolicingFacts, QueueFacts
 
 MIN_STEPS = 5
 MIN_AT_RATE = 4

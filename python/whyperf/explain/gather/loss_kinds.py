@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whyperf.explain.trial_facts import LostRun
+from whyperf.explain.path_facts import LostRun
 
 OVERRUN_POWER, STRAY_RATIO = 20.0, 0.1
 """Ranks of a queue's drops have the density of the highest of 20 segments drawn at random, 0.95 on average, as they

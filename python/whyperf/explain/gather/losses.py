@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.explain.gather.bottleneck import HEADERS_BYTES
-from whyperf.explain.trial_facts import LostRun
+from whyperf.explain.path_facts import LostRun
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

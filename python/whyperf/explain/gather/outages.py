@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.active import ALWAYS, Active
 from whyperf.explain.gather.table import read_columns
-from whyperf.explain.trial_facts import OutageFacts
+from whyperf.explain.path_facts import OutageFacts
 
 MIN_OUTAGE_NS = 400_000_000
 """A lost segment may cost one retransmission timeout, 200 ms at least (TCP_RTO_MIN); two of them double the timer."""

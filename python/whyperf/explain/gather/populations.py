@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from whyperf.explain.gather.active import Active
 from whyperf.explain.model import Budget
+from whyperf.explain.path_facts import WindowFacts
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Population, WindowFacts
+from whyperf.explain.trial_facts import Population
 
 _HOLDERS: Mapping[str, tuple[S, ...]] = {
     "application": (S.NOT_WRITING,),

@@ -10,7 +10,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.table import read_columns
-from whyperf.explain.trial_facts import Processors
+from whyperf.explain.host_facts import Processors
 
 _BUSY = ("user_ns", "system_ns", "irq_ns", "softirq_ns")
 _WALL = (pl.col("end_mono_ns").cast(pl.Int64) - pl.col("start_mono_ns").cast(pl.Int64)).alias("wall_ns")

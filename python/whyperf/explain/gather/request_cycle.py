@@ -3,7 +3,7 @@
 import polars as pl
 
 from whyperf.explain.gather.table import first
-from whyperf.explain.trial_facts import RequestCycle
+from whyperf.explain.path_facts import RequestCycle
 
 
 def request_cycle(sent: pl.DataFrame) -> RequestCycle:

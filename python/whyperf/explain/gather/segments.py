@@ -13,8 +13,8 @@ from whyperf.explain.gather.losses import Wire, losses, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first
+from whyperf.explain.path_facts import Losses, SegmentFacts, WindowFacts
 from whyperf.explain.segment_log import SegmentLog
-from whyperf.explain.trial_facts import Losses, SegmentFacts, WindowFacts
 
 _SENT = (
     *("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments"),

@@ -7,7 +7,8 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.active import ALWAYS, Active
 from whyperf.explain.gather.table import first, read_columns
-from whyperf.explain.trial_facts import Pacing, Sockets, WindowFacts
+from whyperf.explain.host_facts import Sockets
+from whyperf.explain.path_facts import Pacing, WindowFacts
 
 _COUNTS = ("retransmitted_segments", "data_segments_out", "duplicate_sacks_count", "reordering_events_count")
 _FLOWS = (

@@ -8,7 +8,8 @@ from whyperf.explain.gather.active import Active
 from whyperf.explain.gather.deliveries import bottleneck_of_steps
 from whyperf.explain.gather.delivery_steps import MIN_RTT_NS, MIN_STEP_NS, STEP_ROUND_TRIPS, Steps
 from whyperf.explain.gather.table import first, read_columns
-from whyperf.explain.trial_facts import BottleneckRate, TransportFacts
+from whyperf.explain.path_facts import BottleneckRate
+from whyperf.explain.trial_facts import TransportFacts
 
 _COLUMNS = (
     *("connection", "phase", "sample_mono_ns", "rtt_ns", "packet_payload_bytes", "cwnd_bytes", "peer_window_bytes"),

@@ -25,10 +25,12 @@ from whyperf.explain.gather.segments import logged_windows, segment_facts
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.gather.transports import transport_facts
+from whyperf.explain.host_facts import Devices, HostFacts, Sockets
 from whyperf.explain.model import Budget
+from whyperf.explain.path_facts import SegmentFacts
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState
-from whyperf.explain.trial_facts import Devices, Facts, HostFacts, Population, SegmentFacts, Sockets
+from whyperf.explain.trial_facts import Facts, Population
 from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
 

@@ -1,6 +1,7 @@
 """What the applications do: writing, reading, pausing, answering."""
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.buffers import is_closed
 from whyperf.explain.rules.datagrams import is_dropping
@@ -17,7 +18,7 @@ from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
 from whyperf.explain.rules.transfers import MAX_ROUND_TRIPS, trips_of_transfer
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import ExchangeFacts, Facts, HostFacts
+from whyperf.explain.trial_facts import ExchangeFacts, Facts
 
 MAX_SEGMENT_BYTES = 1024
 """Writes and reads up to this size cost about as much as a call of one byte: the call itself is the cost."""

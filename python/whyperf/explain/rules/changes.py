@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Change, Level, Value
 from whyperf.explain.rules.commands import (
     DEVICE,
@@ -22,7 +23,7 @@ from whyperf.explain.rules.commands import (
 from whyperf.explain.rules.datagrams import is_reader_busy
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.setup import Setup
-from whyperf.explain.trial_facts import Facts, HostFacts
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import known, render
 
 DEFAULT = "default"

@@ -1,6 +1,7 @@
 """Whose CPU is the limit, and what it is spent on."""
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
@@ -14,7 +15,7 @@ from whyperf.explain.rules.finding import (
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Facts, HostFacts
+from whyperf.explain.trial_facts import Facts
 
 MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from whyperf.explain.budget.shares import MAX_LONGEST
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts, State
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.gain import Gain
-from whyperf.explain.trial_facts import Facts, HostFacts, State
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import known, render, unit_of
 
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Statement, Value
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
-from whyperf.explain.trial_facts import Facts, HostFacts
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement
 
 MAX_GAIN = 1000.0

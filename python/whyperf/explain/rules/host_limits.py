@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import Interruption, MemoryLimit, Queue
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cpu import other_load, shared_cpu
 from whyperf.explain.rules.finding import APPLICATION_LIMITED_RATIO, WINDOWS, Finding, clipped, figure, state_evidence
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Facts, HostFacts
+from whyperf.explain.trial_facts import Facts
 
 MIN_LOST = 0.1
 """What a cause must cost at least, as with other causes: that little is within what repeating a trial changes."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
+from whyperf.explain.path_facts import LostRun
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,
@@ -33,7 +34,7 @@ from whyperf.explain.rules.path import (
     unused,
 )
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Facts, LostRun
+from whyperf.explain.trial_facts import Facts
 
 MIN_LOSSES = 3
 SURELY = 0.2

@@ -82,8 +82,9 @@ def _claims(records: Sequence[Path], half: Half = "tuning") -> list[Claimed]:
     for folder in records:
         experiment = Experiment.open(folder)
         rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
-        for file in FILES.values():
-            found += list(claims_in(experiment, load_catalog(file).halved(half), rates))
+        for name, file in FILES.items():
+            catalog = load_catalog(file)
+            found += list(claims_in(experiment, catalog.halved(half) if name == "field" else catalog, rates))
     return found
 
 

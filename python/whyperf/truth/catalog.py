@@ -1,4 +1,4 @@
-"""A catalog of truth experiments, read from `catalog.toml` or `field.toml` and checked."""
+"""A catalog of truth experiments, read from `catalog.toml`, `field.toml` or `further.toml` and checked."""
 
 import tomllib
 from pathlib import Path
@@ -13,10 +13,11 @@ from whyperf.profile.levels import one_level
 from whyperf.profile.workload import read_workload
 from whyperf.truth.situation import CatalogTable, Half, Situation
 
-Name = Literal["causes", "field"]
+Name = Literal["causes", "field", "further"]
 FILES: dict[Name, Path] = {
     "causes": Path(__file__).with_name("catalog.toml"),
     "field": Path(__file__).with_name("field.toml"),
+    "further": Path(__file__).with_name("further.toml"),
 }
 
 Host = Literal["near", "far"]
@@ -190,13 +191,18 @@ class Catalog(CatalogTable):
 
 
 def load_catalog(path: Path = FILES["causes"]) -> Catalog:
-    """The catalog in a file.
+    """The catalog in a file, with the workloads and baselines of the file in the same folder that it `uses`, if any.
 
     Raises:
         ProfileError: the file is invalid; the error names the place in it.
     """
     try:
-        return Catalog.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        if used := tables.pop("uses", None):
+            shared = load_catalog(path.with_name(str(used)))
+            tables["baseline"] = dict(shared.baseline) | tables.get("baseline", {})
+            tables["workload"] = [*shared.workload, *tables.get("workload", [])]
+        return Catalog.model_validate(tables)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(str(path), "", f"this is not valid TOML: {error}") from None
     except ValidationError as error:

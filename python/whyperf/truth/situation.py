@@ -76,13 +76,13 @@ class Ingredient(CatalogTable):
 class Situation(CatalogTable):
     """Something that users meet: a baseline, further `factors`, and the ingredients.
 
-    `group` is the class that the draw of the halves is stratified by.
+    `group` is the class that the draw of the halves is stratified by; only the field catalog has halves.
     """
 
     name: str
     about: str
     group: str
-    half: Half
+    half: Half | None = None
     baseline: str
     factors: dict[str, Level] = {}
     ingredient: tuple[Ingredient, ...] = Field(min_length=1)

@@ -63,6 +63,17 @@ def test_every_situation_can_be_planned() -> None:
         assert {role.held_out for role in roles_of(part)} == {half == "held_out"}
 
 
+def test_the_further_situations_are_others_on_the_same_and_on_own_baselines() -> None:
+    field, further = load_catalog(FILES["field"]), load_catalog(FILES["further"])
+    _, plan = plan_truth(further, trials=2)
+    assert [cell.sweep for cell in plan.cells] == [role.sweep for role in roles_of(further)]
+    assert not {run.name for run in field.situation} & {run.name for run in further.situation}
+    baselines = {run.baseline for run in further.situation}
+    assert baselines & set(field.baseline)
+    assert baselines - set(field.baseline)
+    assert not any(role.held_out for role in roles_of(further))
+
+
 def test_a_situation_is_measured_with_without_and_diagnosed_as_often_as_it_is_measured(tmp_path: Path) -> None:
     catalog = load_catalog(written(tmp_path, TWO))
     roles = {role.sweep: role for role in roles_of(catalog)}

@@ -22,7 +22,10 @@ def command(  # noqa: PLR0917 - the command line
     ] = None,
     catalog: Annotated[
         CatalogName,
-        typer.Option("--catalog", help="causes: single causes in doses, and pairs; field: situations that users meet."),
+        typer.Option(
+            "--catalog",
+            help="causes: single causes in doses, and pairs; field: what users meet; further: variants of that.",
+        ),
     ] = CatalogName.CAUSES,
     half: Annotated[
         HalfName | None,

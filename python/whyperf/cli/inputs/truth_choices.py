@@ -8,6 +8,7 @@ class CatalogName(StrEnum):
 
     CAUSES = "causes"
     FIELD = "field"
+    FURTHER = "further"
 
 
 class HalfName(StrEnum):

@@ -45,7 +45,7 @@ class Wanted:
     @property
     def mark(self) -> str:
         """The name of the section of a page that has the results."""
-        return "truth" if self.catalog == "causes" else f"truth {self.half or 'field'}"
+        return "truth" if self.catalog == "causes" else f"truth {self.half or self.catalog}"
 
 
 def find_truth(wanted: Wanted) -> int:

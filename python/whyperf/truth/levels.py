@@ -148,10 +148,22 @@ def diagnoses(
     return [_diagnosis(found, *truths[found.role.sweep]) for found in explained]
 
 
-def with_path_loss(accepted: tuple[str, ...], view: View) -> tuple[str, ...]:
-    """Also that the path loses segments, where they are lost and only logs of both hosts show how."""
-    is_lossy = any(str(cause) in accepted for cause in LOSS_KINDS)
+def with_path_loss(accepted: tuple[str, ...], view: View, verdicts: Sequence[Verdict] = ()) -> tuple[str, ...]:
+    """Also that the path loses segments, where only logs of both hosts show how and what is correct is one of the kinds
+    of loss that the verdict names. Of datagrams it names none: then it is any of `LOSS_KINDS`.
+    """
+    named = {
+        cause
+        for verdict in verdicts
+        if verdict.cause is Cause.PATH_LOSS
+        for cause in _texts(verdict.values.get("causes", ()))
+    }
+    is_lossy = any(cause in accepted for cause in named or map(str, LOSS_KINDS))
     return (*accepted, str(Cause.PATH_LOSS)) if is_lossy and view is not View.SEGMENTS else accepted
+
+
+def _texts(value: object) -> list[str]:
+    return [str(part) for part in value] if isinstance(value, list | tuple) else []
 
 
 def _diagnosis(found: Explained, accepted: tuple[str, ...], counts: bool, lowered: float | None) -> Diagnosis:
@@ -161,7 +173,7 @@ def _diagnosis(found: Explained, accepted: tuple[str, ...], counts: bool, lowere
         role=found.role,
         view=found.view,
         trial=found.trial,
-        accepted=with_path_loss(accepted, found.view),
+        accepted=with_path_loss(accepted, found.view, verdicts),
         counts=counts,
         lowered_ratio=lowered,
         found=tuple(str(verdict.cause) for verdict in verdicts),

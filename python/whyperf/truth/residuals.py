@@ -103,7 +103,7 @@ class _Record:
         """What an explained trial of the cell claims."""
         situation, level, accepted = f"{role.of}-{role.kind}{role.dose or ''}", str(view), self._accepted(role)
         if accepted is not None:
-            accepted = with_path_loss(accepted, view)
+            accepted = with_path_loss(accepted, view, found.verdicts)
         for number, verdict in enumerate(found.verdicts, start=1):
             yield Claimed(
                 source=self._name,

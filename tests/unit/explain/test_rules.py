@@ -375,12 +375,6 @@ CASES = (
     Case(
         Cause.POLICER,
         POLICED,
-        # The random losses of many connections add up to an even rate.
-        lambda found: replace(found, connections=64),
-    ),
-    Case(
-        Cause.POLICER,
-        POLICED,
         # Nothing shows that the path carries more.
         of_segments({"policing.faster_times": 1.05}),
     ),
@@ -784,10 +778,10 @@ def test_overtaken_segments_make_no_queue() -> None:
 
 def test_every_rule_has_a_case() -> None:
     silent = [rule.__name__ for rule in RULES if not any(rule(case.speaks) for case in CASES)]
-    # Read calls beyond the caches have a test of their own, and so have short transfers and transports of a library of
-    # their own (test_transport_rules.py); what is lost on the path in a run of datagrams is open.
+    # Read calls beyond the caches and possible policers have tests of their own, and so have short transfers and
+    # transports of a library of their own (test_transport_rules.py); what a run of datagrams loses on the path is open.
     assert [name for name in silent if not name.startswith("own_")] == [
-        "huge_reads", "path_full", "path_loss", "short_transfer",
+        "huge_reads", "possible_policer", "path_full", "path_loss", "short_transfer",
     ]  # fmt: skip
 
 
@@ -1052,13 +1046,29 @@ def test_losses_without_a_log_are_of_the_path_and_never_reordering() -> None:
     verdicts = judge(LOSSES)
     assert verdicts[0].cause is Cause.PATH_LOSS
     assert verdicts[0].confidence != "low"
-    assert {verdict.cause for verdict in verdicts[1:]} == {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS}
+    kinds = {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.POLICER}
+    assert {verdict.cause for verdict in verdicts[1:]} == kinds
     assert (verdicts[0].values["lost_count"], verdicts[0].values["sent_count"]) == (50, 5_000)
     assert all(verdict.predicted_gain is None for verdict in verdicts)
     # Between neighbors hosts lose them, and a few do not keep a rate down.
     near = replace(LOSSES, windows=replace(LOSSES.windows, rtt_ns_min=50_000))
     few = replace(LOSSES, segments=replace(LOSSES.segments, retransmitted_ratio=1e-4))
     assert [[verdict.cause for verdict in judge(found)] for found in (near, few)] == [[Cause.NOT_KNOWN]] * 2
+
+
+def test_the_losses_of_many_connections_at_an_even_rate_may_be_random_ones() -> None:
+    verdicts = judge(replace(POLICED, connections=64))
+    assert verdicts[0].cause in {Cause.PATH_LOSS, Cause.NOT_KNOWN}
+    assert {Cause.POLICER, Cause.RANDOM_LOSS} < {verdict.cause for verdict in verdicts[1:]}
+
+
+def test_a_policer_is_a_candidate_where_the_rate_does_not_speak_against_it() -> None:
+    for spread, is_candidate in ((0.3, True), (0.8, False)):
+        losses = replace(LOSSES, segments=with_values(LOSSES.segments, {"policing.spread": spread}))
+        verdicts = judge(losses)
+        assert verdicts[0].cause is Cause.PATH_LOSS
+        assert (Cause.POLICER in {verdict.cause for verdict in verdicts}) == is_candidate
+        assert ("policer" in verdicts[0].values["causes"]) == is_candidate
 
 
 def test_losses_while_a_queue_was_full_may_be_those_of_a_full_path() -> None:

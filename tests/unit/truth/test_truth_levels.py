@@ -64,6 +64,13 @@ def test_only_logs_of_both_hosts_must_show_the_kind_of_loss(tmp_path: Path, view
     assert diagnosed(tmp_path, verdict("path_loss"), view=view).outcome == "wrong"
 
 
+@pytest.mark.parametrize(("kinds", "outcome"), [(["small_queue", "policer"], "first"), (["small_queue"], "wrong")])
+def test_losses_of_the_path_are_right_if_they_name_the_kind(tmp_path: Path, kinds: list[str], outcome: str) -> None:
+    policed = TWO.replace('causes = ["receive_buffer"]', 'causes = ["policer"]')
+    losses = verdict("path_loss").model_copy(update={"values": {"causes": kinds}})
+    assert diagnosed(tmp_path, losses, catalog_text=policed).outcome == outcome
+
+
 def test_what_both_removed_together_help_may_be_named_as_either(tmp_path: Path) -> None:
     rates = {"two-situation": 100.0, "two-without1": 101.0, "two-without2": 101.0, "two-control": 400.0}
     found = diagnosed(tmp_path, verdict("bottleneck"), rates=rates)

@@ -66,6 +66,7 @@ RULES: tuple[Rule, ...] = (
     losses.small_queue,
     losses.random_loss,
     losses.burst_loss,
+    losses.possible_policer,
     losses.reordering,
     losses.outage,
     acks.ack_thinning,
@@ -404,7 +405,7 @@ def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
         return None
     fitting = [finding for finding in found if finding.open]
     undecided = {finding.cause for finding in found if finding.certainty < MIN_CERTAINTY}
-    if first.open == "counted_losses" and undecided == LOSS_KINDS:
+    if first.open == "counted_losses" and undecided - {Cause.POLICER} == LOSS_KINDS:
         of_path = losses.of_any_kind(facts, fitting)
         if of_path is not None:
             return of_path

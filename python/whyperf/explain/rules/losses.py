@@ -21,11 +21,13 @@ from whyperf.explain.rules.finding import (
 )
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.path import (
+    MIN_FASTER_TIMES,
     MIN_REORDERINGS,
     bottleneck,
     drops_when_full,
     has_both_logs,
     has_losses,
+    is_in_queue,
     pacing_rate,
     path_wait,
     policer,
@@ -188,6 +190,23 @@ def _is_reverse_outage(facts: Facts) -> bool:
         return segments.needless_timeouts >= segments.timeouts / 2
     had = facts.sender.limits.counts.get("TcpExtTCPDSACKRecv", 0)
     return (segments.acks_arrived_ratio or 1.0) < MAX_ACKS_OF_OUTAGE or had > 0
+
+
+MAX_OPEN_SPREAD = 0.5
+"""How far the rate may vary while segments are lost, up to which a policer may be what drops them: a step that ends
+early makes a constant rate vary, too."""
+
+
+def possible_policer(facts: Facts) -> Finding | None:
+    """Without a log: losses that a policer may be the reason of, as random loss may."""
+    found, queue = facts.segments.policing, facts.segments.queue
+    if has_both_logs(facts) or drops_when_full(facts) or (queue.losses_full_ratio or 0.0) >= MAX_LOST_WHEN_FULL:
+        return None
+    if found.spread is not None and (found.spread > MAX_OPEN_SPREAD or is_in_queue(facts, found.delay_ns)):
+        return None
+    if found.bps is not None and found.faster_times < MIN_FASTER_TIMES:
+        return None
+    return _counted_losses(facts, Cause.POLICER)
 
 
 def random_loss(facts: Facts) -> Finding | None:

@@ -246,7 +246,7 @@ def policer(facts: Facts) -> Finding | None:
     most = MAX_POLICED_SPREAD * min(1.0, (SPREAD_CONNECTIONS / facts.connections) ** 0.5)
     if found.lossy_ratio < MIN_POLICED_RATIO or found.faster_times < MIN_FASTER_TIMES:
         return None
-    if found.spread > most or found.delay_ns > max(MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO * trip):
+    if found.spread > most or is_in_queue(facts, found.delay_ns):
         return None
     if has_both_logs(facts) and _is_lost_in_queue(facts):
         return None
@@ -270,6 +270,11 @@ def policer(facts: Facts) -> Finding | None:
         targets={"policed_bps": found.bps},
         values={"policed_bps": found.bps, "lossy_ratio": found.lossy_ratio},
     )
+
+
+def is_in_queue(facts: Facts, delay_ns: float) -> bool:
+    """Whether segments were lost with a delay that a policer does not make."""
+    return delay_ns > max(MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO * (facts.windows.rtt_ns_min or 0))
 
 
 def _is_lost_in_queue(facts: Facts) -> bool:

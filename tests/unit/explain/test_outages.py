@@ -20,6 +20,7 @@ def found(folder: Path, *connections: list[tuple[int, int, int]]) -> OutageFacts
         {
             "connection": number, "phase": "measure", "sample_mono_ns": at * STEP_MS * MS,
             "delivered_segments": delivered, "unacked_segments": unacked, "rto_ns": timer * MS,
+            "rtt_ns_min": 5 * MS,
         }
         for number, samples in enumerate(connections)
         for at, (delivered, unacked, timer) in enumerate(samples)
@@ -33,14 +34,14 @@ MOVING = [(100 * at, 40, RTO_MS) for at in range(41)]
 """Two seconds in which data is delivered all the time."""
 
 
-def still(first: int, last: int, unacked: int = 40, timer_ms: int = 2 * RTO_MS) -> list[tuple[int, int, int]]:
+def still(first: int, last: int, unacked: int = 10, timer_ms: int = 2 * RTO_MS) -> list[tuple[int, int, int]]:
     """The same, with nothing delivered from one sample to another."""
     delivered = 0
     samples = []
     for at, (_, under_way, timer) in enumerate(MOVING):
         is_still = first < at <= last
         delivered += 0 if is_still else 100
-        samples.append((delivered, unacked if is_still else under_way, timer_ms if is_still else timer))
+        samples.append((delivered, unacked if first <= at <= last else under_way, timer_ms if is_still else timer))
     return samples
 
 
@@ -64,10 +65,18 @@ def test_what_else_stands_still_is_none(tmp_path: Path, samples: list[list[tuple
     assert found(tmp_path, *samples) == OutageFacts()
 
 
+def test_a_whole_window_of_which_nothing_is_delivered_is_an_outage_whatever_the_timer(tmp_path: Path) -> None:
+    whole = still(10, 14, unacked=40, timer_ms=RTO_MS)
+    assert found(tmp_path, whole).length_ns == 200 * MS
+    # A few segments may all be lost by a full queue, and for less than ten round trips a timeout is enough.
+    assert found(tmp_path, still(10, 14, unacked=10, timer_ms=RTO_MS)) == OutageFacts()
+    assert found(tmp_path, still(10, 11, unacked=40, timer_ms=RTO_MS)) == OutageFacts()
+
+
 def test_several_outages_count_together(tmp_path: Path) -> None:
     twice = [
         max(early, late, key=lambda sample: sample[2]) for early, late in zip(still(2, 12), still(20, 36), strict=True)
     ]
     delivered = [sum(timer == RTO_MS for *_, timer in twice[: at + 1]) for at in range(len(twice))]
-    outage = found(tmp_path, [(100 * count, 40, timer) for count, (*_, timer) in zip(delivered, twice, strict=True)])
+    outage = found(tmp_path, [(100 * count, 10, timer) for count, (*_, timer) in zip(delivered, twice, strict=True)])
     assert (outage.longest_ns, outage.length_ns) == (800 * MS, 1300 * MS)

@@ -35,13 +35,16 @@ MAX_FULL_SPREAD = 0.2
 """How far the rate of a bottleneck that one load has to itself varies while the queue is full: it serves what stands
 there, at its own rate (tuning set: up to 0.18, with ACKs that come in bursts)."""
 MAX_ABOVE_FULL = 1.1
+MAX_EVEN_SPREAD = 0.05
+"""How far the rate of all connections varies at a link that is never idle (further set: 0.03; held by losses 0.15 and
+more)."""
 
 
 def bottleneck_of_steps(steps: Steps) -> BottleneckRate:
     """The bottleneck's rate, headers included; `BottleneckRate()` where none shows."""
     if not steps.can_fill_path or steps.measured.sum() < MIN_STEPS:
         return BottleneckRate()
-    return _constant(steps) or _while_full(steps) or BottleneckRate()
+    return _constant(steps) or _while_full(steps) or _even(steps) or BottleneckRate()
 
 
 def _constant(steps: Steps) -> BottleneckRate | None:
@@ -59,6 +62,17 @@ def _constant(steps: Steps) -> BottleneckRate | None:
         return None
     use = min(1.0, float(rates.mean()) / rate)
     return BottleneckRate(rate * steps.with_headers, float(at_rate.mean()), use, NEAR_RATIO - 1)
+
+
+def _even(steps: Steps) -> BottleneckRate | None:
+    """The median rate, if it hardly varies in all of the time and a queue stood: many connections with few segments
+    each make round trips that leap, though the link is never idle.
+    """
+    rates, queues = steps.rates_bps[steps.measured], steps.queue_ratios[steps.measured]
+    spread = _spread(rates)
+    if spread is None or spread > MAX_EVEN_SPREAD or np.median(queues) < MIN_FULL_QUEUE_RATIO:
+        return None
+    return BottleneckRate(float(np.median(rates)) * steps.with_headers, 1.0, 1.0, spread)
 
 
 def _while_full(steps: Steps) -> BottleneckRate | None:

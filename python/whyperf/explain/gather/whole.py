@@ -13,8 +13,13 @@ from whyperf.explain.gather.active import ALWAYS, Active, scheduled
 from whyperf.explain.gather.asked import asked
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.gather.calls import calls
-from whyperf.explain.gather.deliveries import bottleneck_of_steps, policing_of_steps, queue_of_steps
-from whyperf.explain.gather.delivery_steps import delivery_steps
+from whyperf.explain.gather.deliveries import (
+    MIN_FULL_QUEUE_RATIO,
+    bottleneck_of_steps,
+    policing_of_steps,
+    queue_of_steps,
+)
+from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.host_limits import host_limits
@@ -214,13 +219,25 @@ def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: 
         return facts
     is_spaced = (facts.bottleneck.steadiness or 0.0) >= MIN_STEADINESS
     sampled_rate = None if is_spaced else bottleneck_of_steps(steps)
-    has_rate = sampled_rate is not None and sampled_rate.bps is not None
+    has_rate = sampled_rate is not None and sampled_rate.bps is not None and not _is_queued_back(facts, steps)
+    sampled = queue_of_steps(steps)
+    of_rate = {name: getattr(sampled, name) for name in ("full_bps", "full_spread", "full_count")}
     return replace(
         facts,
         bottleneck=sampled_rate if sampled_rate is not None and has_rate else facts.bottleneck,
-        queue=queue_of_steps(steps) if facts.queue.delay_ns_median is None else facts.queue,
+        queue=sampled if facts.queue.delay_ns_median is None else replace(facts.queue, **of_rate),
         policing=policing_of_steps(steps),
     )
+
+
+def _is_queued_back(facts: SegmentFacts, steps: Steps) -> bool:
+    """Whether the logs show that ACKs wait, and not the payload: what makes the round trip grow is no link's queue."""
+    back = facts.queue.back_delay_ns_median or 0.0
+    return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * (facts.queue.delay_ns_median or 0.0)
+
+
+BACK_TIMES = 2.0
+"""How much longer the delay of ACKs is than that of payload where the reverse direction's queue is the one."""
 
 
 def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:

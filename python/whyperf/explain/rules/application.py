@@ -12,6 +12,7 @@ from whyperf.explain.rules.finding import (
     clipped,
     figure,
     is_on_cpu,
+    is_perhaps_idle,
     state_evidence,
 )
 from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
@@ -82,12 +83,14 @@ def _application_limited(facts: Facts) -> float:
 
 def slow_writer(facts: Facts) -> Finding | None:
     """Nothing waits to be sent: the application sleeps between its writes, and no answer is due."""
-    lost = _pausing(facts)
+    lost, is_open = _pausing(facts), False
+    if lost < 0.1 and is_perhaps_idle(facts):
+        lost, is_open = facts.windows.application_limited_ratio or 0.0, True
     if lost < 0.1 or _answers(facts) or _has_written_all(facts) or facts.asked.is_greedy:
         # A sender that always has more to write pauses for others only.
         return None
     evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
-    if _application_limited(facts):
+    if _application_limited(facts) or is_open:
         limited = facts.windows.application_limited_ratio or 0.0
         evidence.append(figure("application_limited", WINDOWS, facts.sender, limited_ratio=limited))
     if facts.sender.calls.asleep_ratio is not None:
@@ -98,9 +101,10 @@ def slow_writer(facts: Facts) -> Finding | None:
         lost,
         # A log without calls does not separate a writer that waits for room in its buffer from one that sleeps; calls
         # do, and so do the kernel's clocks.
-        0.45 if facts.level == "segments" and facts.sender.calls.asleep_ratio is None else 0.95,
+        0.45 if is_open or (facts.level == "segments" and facts.sender.calls.asleep_ratio is None) else 0.95,
         tuple(evidence),
         gain.of_ends(facts),
+        open="application" if is_open else "",
     )
 
 

@@ -60,7 +60,15 @@ def is_closed(facts: Facts) -> bool:
     mss = facts.sender.sockets.mss_bytes
     if facts.level == "segments" or usual is None or not largest or not mss:
         return False
-    return usual <= MAX_CLOSED_SEGMENTS * mss and largest >= MIN_OPEN_SEGMENTS * mss
+    if usual <= MAX_CLOSED_SEGMENTS * mss and largest >= MIN_OPEN_SEGMENTS * mss:
+        return True
+    # Linux never takes back what it has announced: a window that shrinks is one that unread payload fills.
+    clamp = facts.receiver.sockets.clamp_bytes or 0
+    return usual < MAX_SHRUNK_RATIO * largest and usual < MAX_SHRUNK_RATIO * clamp
+
+
+MAX_SHRUNK_RATIO = 0.25
+"""Part of the largest announced window, and of what the buffer allows, below which the usual window has shrunk."""
 
 
 def send_buffer(facts: Facts) -> Finding | None:

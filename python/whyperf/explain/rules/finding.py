@@ -130,6 +130,17 @@ APPLICATION_LIMITED_RATIO = 0.5
 """Share of the samples with too little to send from which on no loss on the path keeps the rate down."""
 
 
+PERHAPS_LIMITED_RATIO = 0.2
+"""Share from which on an application that sends by its own clock looks like a link: its rate is as constant."""
+
+
+def is_perhaps_idle(facts: Facts) -> bool:
+    """Without a log: whether an application that need not always write may be what sets the rate."""
+    if facts.level == "segments" or facts.asked.is_greedy or facts.exchanges is not None or facts.transport != "tcp":
+        return False
+    return (facts.windows.application_limited_ratio or 0.0) >= PERHAPS_LIMITED_RATIO and not is_on_cpu(facts)
+
+
 def is_on_cpu(facts: Facts) -> bool:
     """Whether an end's CPU is the limit."""
     return facts.busiest_ratio is not None and facts.busiest_ratio >= BUSY

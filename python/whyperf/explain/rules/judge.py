@@ -159,9 +159,11 @@ def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Fin
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
-    """Whether a finding is strong enough; of datagrams, whether it lies where more of them could be gained."""
+    """Whether a finding is strong enough, one of several that fit alike by what it costs alone; of datagrams, whether it
+    lies where more of them could be gained.
+    """
     if facts.datagrams is None or not datagrams.is_sender_enough(facts):
-        return finding.strength >= MIN_STRENGTH
+        return (finding.lost if finding.open else finding.strength) >= MIN_STRENGTH
     is_of_datagrams = any(row.table == "datagrams" for row in finding.evidence)
     return is_of_datagrams or (finding.strength >= MIN_STRENGTH and finding.cause not in datagrams.OF_SENDER)
 
@@ -190,7 +192,12 @@ LINK_CAUSES = frozenset({Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK})
 
 
 def _is_interruption(finding: Finding) -> bool:
+    if finding.cause in APPLICATION_PAUSES:
+        return finding.certainty >= MIN_CERTAINTY
     return finding.cause is Cause.PAUSE or finding.variant == "outage" or finding.variant.startswith("part.")
+
+
+APPLICATION_PAUSES = frozenset({Cause.SLOW_WRITER, Cause.THINK_TIME})
 
 
 def _is_costless(finding: Finding, facts: Facts) -> bool:

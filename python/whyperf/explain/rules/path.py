@@ -14,6 +14,7 @@ from whyperf.explain.rules.finding import (
     clipped,
     figure,
     is_on_cpu,
+    is_perhaps_idle,
     state_evidence,
 )
 from whyperf.explain.rules.gain import FULL_LINE_USE, HEADERS_BYTES, is_line_seen
@@ -47,6 +48,8 @@ stand 0.01 to 0.25)."""
 MAX_OWN_RATIO = 0.5
 """Part of the queueing delay that the own segments explain, up to which others have filled the queue (tuning set:
 0.94 to 1 alone, 0 to 0.1 with others)."""
+MAX_OWN_RATIO_UNSURE = 0.2
+"""The same where the link's rate is not sure, and may be off by a factor of two (further set: 0.04 with 8 others)."""
 MIN_SURE_STEADINESS = 0.5
 """Part of the pairs of segments at the link's rate, below which that rate may be off by 20 %."""
 MIN_SHARED_SPREAD = 0.3
@@ -124,18 +127,22 @@ def bottleneck(facts: Facts) -> Finding | None:
         return None
     use = use_of_line(facts)
     if segments.bottleneck.bps is None or use is None or wait < 0.3:
-        return _perhaps_bottleneck(facts, wait) if segments.bottleneck.bps is None and shared is None else None
+        is_others = shared is not None and shared.open != "queue"
+        return None if segments.bottleneck.bps is not None or is_others else _perhaps_bottleneck(facts, wait)
     if segments.bottleneck.is_seen_when_full and (_is_overtaken(facts) or _leaps(facts)):
         return None
     if not _is_queued(facts) or use < _least_use(facts) or (use < FULL_LINE_USE and _is_held_behind(facts)):
         return None
     marked = segments.queue.marked_ratio or 0.0
     is_marked = marked >= MIN_MARKED_RATIO
+    why = "shared" if shared is not None else "application" if is_perhaps_idle(facts) else ""
+    if not why and use < FULL_LINE_USE and _is_lossy_otherwise(facts):
+        why = "queue"
     return Finding(
         Cause.BOTTLENECK,
         wait,
         # Counters show the constant rate of a queue as well as a log does.
-        UNDECIDED if shared is not None else 0.95 if use >= MIN_OVERRUN_USE else 0.9,
+        UNDECIDED if why else 0.95 if use >= MIN_OVERRUN_USE else 0.9,
         tuple(_of_bottleneck(facts, marked if is_marked else None)),
         None,
         {"line_bps": segments.bottleneck.bps},
@@ -147,8 +154,13 @@ def bottleneck(facts: Facts) -> Finding | None:
             "rtt_ns_median": facts.windows.rtt_ns_median,
             "rtt_ns_min": facts.windows.rtt_ns_min,
         },
-        open="" if shared is None else "shared",
+        open=why,
     )
+
+
+def _is_lossy_otherwise(facts: Facts) -> bool:
+    """Without a log: whether the losses are not those of a full queue alone, and may be what leaves the line unused."""
+    return not has_both_logs(facts) and bool(facts.segments.retransmitted_ratio) and not drops_when_full(facts)
 
 
 def _is_held_behind(facts: Facts) -> bool:
@@ -165,8 +177,7 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
     if not queue.full_bps or not facts.rate_bps:
         return None
     use = clipped(facts.rate_bps / queue.full_bps)
-    # A queue that always stands keeps its link busy, however often it runs over.
-    is_always = (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and (queue.full_spread or 1.0) <= MAX_ALWAYS_SPREAD
+    is_always = _is_always_full(facts)
     return Finding(
         Cause.BOTTLENECK,
         wait,
@@ -177,6 +188,12 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
         values={"link_bps": queue.full_bps, "use_ratio": use},
         open="" if is_always else "queue",
     )
+
+
+def _is_always_full(facts: Facts) -> bool:
+    """Whether a queue always stands, at an even rate: it keeps its link busy, however often it runs over."""
+    queue = facts.segments.queue
+    return (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and (queue.full_spread or 1.0) <= MAX_ALWAYS_SPREAD
 
 
 def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
@@ -321,6 +338,8 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
     # Of a rate that few pairs of segments have, a part that is almost all of it may be all.
     is_sure = (segments.bottleneck.steadiness or 0.0) >= MIN_SURE_STEADINESS
     most = FULL_LINE_USE if is_sure else MIN_OVERRUN_USE
+    if use is None and _is_of_others(facts):
+        use = segments.bottleneck.use_ratio
     if use is None or use >= most or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
         return None
     lost = wait * (1 - use)
@@ -345,15 +364,29 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
     )
 
 
+def _is_of_others(facts: Facts) -> bool:
+    """Whether the queue is others' even if the link's rate is not sure: it always stands, the own segments are next to
+    nothing in it, and what they get of the link varies.
+    """
+    queue = facts.segments.queue
+    if queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO_UNSURE:
+        return False
+    varies = (queue.full_count or 0) >= MIN_SHARED_STEPS and (queue.full_spread or 0.0) >= MIN_SHARED_SPREAD
+    return (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and varies
+
+
 def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
     """A full queue is served at the line's rate: an own rate that varies then is what others leave."""
     queue = facts.segments.queue
     is_open = is_perhaps_shared(facts)
     if is_on_cpu(facts) or queue.full_spread is None or (facts.segments.bottleneck.bps is not None and not is_open):
         return None
-    if (queue.delay_ns_high or 0.0) < MIN_SHARED_DELAY * (facts.windows.rtt_ns_min or 0):
+    is_short = (queue.delay_ns_high or 0.0) < MIN_SHARED_DELAY * (facts.windows.rtt_ns_min or 0)
+    is_even = (queue.full_count or 0) < MIN_SHARED_STEPS or queue.full_spread < MIN_SHARED_SPREAD
+    is_unsure = not is_open and (is_short or is_even)
+    if is_unsure and (queue.full_spread < MIN_OPEN_SPREAD or _is_always_full(facts)):
         return None
-    if (queue.full_count or 0) < MIN_SHARED_STEPS or (queue.full_spread < MIN_SHARED_SPREAD and not is_open):
+    if is_unsure and not facts.segments.retransmitted_ratio:
         return None
     values: dict[str, Value | None] = {
         "full_bps": queue.full_bps, "spread_ratio": queue.full_spread, "standing_ratio": queue.standing_ratio
@@ -361,14 +394,14 @@ def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
     return Finding(
         Cause.SHARED_BOTTLENECK,
         wait * (queue.standing_ratio or 0.0),
-        UNDECIDED if is_open else 0.9,
+        UNDECIDED if is_open or is_unsure else 0.9,
         (
             figure("varying_rate", WINDOWS, facts.sender, **values),
             state_evidence(facts.sender, "sender", *WAITS),
         ),
         variant="counted",
         values=values,
-        open="shared" if is_open else "",
+        open="shared" if is_open else "queue" if is_unsure else "",
     )
 
 

@@ -1,24 +1,29 @@
 """Makes the tables behind predicted intervals and confidence from records of `whyperf truth`.
 
     python -m scripts.calibrate_diagnosis RECORD… [--check RECORD… [--half held_out]] [--write] [--date YYYY-MM-DD]
-        [--unseen LEVEL=RIGHT/VERDICTS …]
+        [--first-look FILE …]
 
 It prints how well the tables do on the `--check` records; without any, on halves of the situations that each table was
 not made from. With `--write` it writes `gains.toml` and `confidence.toml` of `whyperf.explain.calibration`, made from
 all RECORDs. Of the field catalog only the tuning half is used, except with `--check … --half held_out`. Run it again
 after a rule has changed: the counts are those of the rules at the time.
 
-Rules that were mended on the RECORDs are right in them more often than elsewhere. `--unseen` says how often a level's
-verdicts were right on a record that no rule had been mended on yet; rules with few counts are drawn towards that.
+Rules that were mended on the RECORDs are right in them more often than elsewhere. A FILE has what `whyperf truth
+--json` said of a record before any rule had been mended on it. Each of its verdicts counts once. One that was wrong and
+is not any more counts as half right: a mended rule is better, but not as good as it looks where it was mended. All
+verdicts of today on the RECORDs have half of that weight.
 """
 
 import argparse
+import json
 import sys
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from whyperf.analyze import summarize
 from whyperf.explain.calibration import tables
@@ -45,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--half", choices=("tuning", "held_out"), default="tuning", help="of the field, with --check")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--date", default=f"{date.today():%Y-%m-%d}")
-    parser.add_argument("--unseen", action="append", default=[], help="such as counters=38/43")
+    parser.add_argument("--first-look", action="append", type=Path, default=[], help="the JSON of whyperf truth")
     chosen = parser.parse_args(arguments)
     known = _claims(chosen.records)
     source = f"whyperf truth: {len(known)} verdicts of {len(chosen.records)} records"
@@ -56,25 +61,63 @@ def main(arguments: Sequence[str]) -> None:
         _print("situations left out", list(_cross(chosen.records, known, source, chosen.date)))
     if chosen.write:
         gains = fitted_gains(known, source=source, date=chosen.date)
-        confidence = with_unseen(fitted_confidence(known, source=source, date=chosen.date), chosen.unseen)
+        confidence = fitted_confidence(known, source=source, date=chosen.date)
+        if chosen.first_look:
+            looks = [look for file in chosen.first_look for look in first_looks(file)]
+            confidence = with_first_looks(confidence, looks, known)
         tables.GAINS.write_text(as_toml(gains), encoding="utf-8")
         tables.CONFIDENCE.write_text(as_toml(confidence), encoding="utf-8")
 
 
-def with_unseen(confidence: tables.Confidence, unseen: Sequence[str]) -> tables.Confidence:
-    """The table with these counts for whole levels.
+WEIGHT_OF_TUNED = 0.5
+"""What a verdict counts on a record on which rules were mended. Less predicts better, by likelihood, which verdicts
+were right at the first look at the further situations, but leaves most rules with next to no counts."""
+CREDIT_OF_MENDED = 0.5
 
-    Raises:
-        ValueError: a count is not written as LEVEL=RIGHT/VERDICTS.
+
+class FirstLook(NamedTuple):
+    """A first verdict on a trial, by the rules of before, and whether it was right."""
+
+    level: str
+    situation: str
+    cause: str
+    is_right: bool
+
+
+def first_looks(file: Path) -> list[FirstLook]:
+    """Those of a file that name a cause."""
+    rows = json.loads(file.read_text(encoding="utf-8"))["diagnoses"]
+    return [
+        FirstLook(
+            row["level"], f"{row['of']}-{row['part']}{row['dose'] or ''}", row["first"], row["outcome"] == "first"
+        )
+        for row in rows
+        if row["first"] not in {"", None, "not_known"} and (row["counts"] or row["part"] == "undisturbed")
+        if row["level"] in LEVELS
+    ]
+
+
+def with_first_looks(tuned: tables.Confidence, looks: Sequence[FirstLook], now: Sequence[Claimed]) -> tables.Confidence:
+    """The table with the first looks by cause, and little weight for the verdicts of today; whole levels have the first
+    looks alone.
     """
-    counts = {}
-    for text in unseen:
-        level, _, count = text.partition("=")
-        right, _, verdicts = count.partition("/")
-        counts[level] = tables.RuleRecord(level=level, code="", verdicts=int(verdicts), right=int(right))
-    kept = [rule for rule in confidence.rules if rule.code or rule.level not in counts]
-    rules = sorted((*kept, *counts.values()), key=lambda rule: (rule.level, rule.code))
-    return confidence.model_copy(update={"rules": tuple(rules)})
+    wrong = (claim for claim in now if claim.number == 1 and claim.is_right is False and claim.cause != "not_known")
+    still_wrong = {(claim.level, claim.situation) for claim in wrong}
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for rule in tuned.rules:
+        if rule.code:
+            sums[rule.level, rule.code] = [WEIGHT_OF_TUNED * rule.verdicts, WEIGHT_OF_TUNED * rule.right]
+    for look in looks:
+        is_mended = (look.level, look.situation) not in still_wrong
+        right = 1.0 if look.is_right else CREDIT_OF_MENDED if is_mended else 0.0
+        for code in (look.cause, ""):
+            sums[look.level, code][0] += 1
+            sums[look.level, code][1] += right
+    rules = [
+        tables.RuleRecord(level=level, code=code, verdicts=round(verdicts, 2), right=round(right, 2))
+        for (level, code), (verdicts, right) in sorted(sums.items())
+    ]
+    return tuned.model_copy(update={"rules": tuple(rules)})
 
 
 def _claims(records: Sequence[Path], half: Half = "tuning") -> list[Claimed]:

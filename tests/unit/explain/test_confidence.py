@@ -16,6 +16,7 @@ TABLE = Confidence(
     rules=(
         RuleRecord(level="segments", code="", verdicts=100, right=90),
         RuleRecord(level="segments", code="receive_buffer", verdicts=40, right=40),
+        RuleRecord(level="segments", code="receive_buffer.full", verdicts=3, right=1),
         RuleRecord(level="segments", code="slow_writer", verdicts=20, right=6),
         RuleRecord(level="segments", code="capacity", verdicts=2, right=2),
     ),
@@ -34,7 +35,10 @@ def test_many_right_verdicts_are_worth_high_confidence_and_few_are_drawn_to_thei
     assert right_ratio("receive_buffer", "segments") == pytest.approx((40 + 4 * 0.896) / 44, abs=1e-3)
     # Two of two right are far from certain: the level's share weighs four verdicts.
     assert right_ratio("capacity", "segments") == pytest.approx((2 + 4 * 0.896) / 6, abs=1e-3)
-    # A variant has its cause's counts, a rule without any its level's.
+    # A variant is drawn towards its cause.
+    worse = right_ratio("receive_buffer.full", "segments")
+    assert worse == pytest.approx((1 + 4 * right_ratio("receive_buffer", "segments")) / 7, abs=1e-3)
+    # Without counts of its own it has its cause's, a rule without any its level's.
     assert right_ratio("receive_buffer.some", "segments") == right_ratio("receive_buffer", "segments")
     assert right_ratio("reordering", "segments") == right_ratio("", "segments")
 

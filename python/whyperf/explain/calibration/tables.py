@@ -44,12 +44,12 @@ class Gains(CalibrationTable):
 
 
 class RuleRecord(CalibrationTable):
-    """How many first verdicts of a rule and evidence level there were, and how many of them were right."""
+    """How many first verdicts of a rule and evidence level there were, and how many were right: weighted sums."""
 
     level: str
     code: str
-    verdicts: int
-    right: int
+    verdicts: float
+    right: float
 
 
 class Confidence(CalibrationTable):

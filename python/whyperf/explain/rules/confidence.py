@@ -1,8 +1,9 @@
 """What the confidence of a verdict is worth: how often verdicts of the same rule and evidence level were right.
 
-The counts are from truth experiments. A rule with few of them is drawn towards the share of its whole level: with a
-Beta prior of that mean and a weight of `PRIOR` cases the posterior mean is (right + PRIOR * mean) / (all + PRIOR). A
-rule that no experiment has is worth what its level is.
+The counts are from truth experiments (`scripts/calibrate_diagnosis.py`). A rule with few of them is drawn towards the
+share of its whole level, and a variant towards that of its cause: with a Beta prior of that mean and a weight of
+`PRIOR` cases the posterior mean is (right + PRIOR * mean) / (all + PRIOR). A rule that no experiment has is worth what
+its level is.
 
 The rule's own certainty can lower the share, never raise it: a finding that fits another cause alike stays open.
 """
@@ -16,7 +17,7 @@ from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
 HIGH, MEDIUM = 0.95, 0.80
 """Shares of right verdicts from which on confidence is high, or medium; below, the limit is not known."""
 PRIOR = 4.0
-"""Weight of the level's share, in verdicts."""
+"""Weight of the share of the level, or of the cause, in verdicts."""
 UNCOUNTED = 0.8
 """The share where no table says anything."""
 WEAK = 0.6
@@ -53,11 +54,11 @@ def right_ratio(code: str, level: str, counted: float | None = None) -> float:
     records = rule_records()
     whole = records.get((level, ""))
     mean = counted or (UNCOUNTED if whole is None else _mean(whole, UNCOUNTED))
-    while code:
-        if (record := records.get((level, code))) is not None:
-            return _mean(record, mean)
-        code = code.rpartition(".")[0]
-    return mean
+    share, parts = mean, code.split(".") if code else []
+    for number in range(1, len(parts) + 1):
+        if (record := records.get((level, ".".join(parts[:number])))) is not None:
+            share = _mean(record, share)
+    return share
 
 
 def _mean(record: RuleRecord, prior: float) -> float:

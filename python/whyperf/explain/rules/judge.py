@@ -159,8 +159,8 @@ def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Fin
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
-    """Whether a finding is strong enough, one of several that fit alike by what it costs alone; of datagrams, whether it
-    lies where more of them could be gained.
+    """Whether a finding is strong enough; one of several that fit alike, by what it costs alone. Of datagrams, whether
+    it lies where more of them could be gained.
     """
     if facts.datagrams is None or not datagrams.is_sender_enough(facts):
         return (finding.lost if finding.open else finding.strength) >= MIN_STRENGTH

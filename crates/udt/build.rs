@@ -98,7 +98,17 @@ impl Library {
 fn file_of(compiler: &Path, archive: &str) -> Option<PathBuf> {
     let output = Command::new(compiler).arg(format!("-print-file-name=lib{archive}.a")).output().ok()?;
     let file = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    file.is_absolute().then_some(file)
+    (file.is_absolute() && is_for_target(compiler, &file)).then_some(file)
+}
+
+/// Whether the linker takes an archive: a compiler for another machine also finds those of this one.
+fn is_for_target(compiler: &Path, archive: &Path) -> bool {
+    let Some(folder) = env::var_os("OUT_DIR") else { return false };
+    let whole = format!("-Wl,--whole-archive,{}", archive.display());
+    let linked = Path::new(&folder).join("whole.o");
+    let output = Command::new(compiler).args(["-r", "-nostdlib", &whole, "-o"]).arg(&linked).output();
+    let _ = fs::remove_file(&linked);
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// The program for the target's archives: as `NM_<target>` names it when building for another machine.

@@ -90,7 +90,7 @@ pub struct Privileges {
     pub effective: Vec<String>,
     /// Capabilities that a file may give: the bounding set.
     pub bounding: Vec<String>,
-    /// Whether the kernel gives this process no capabilities of files (PR_SET_NO_NEW_PRIVS).
+    /// Whether the kernel gives this process no capabilities of files ("no new privileges" of prctl(2)).
     pub no_new_privileges: bool,
     /// Whether the file system of the binary is mounted so that files on it give none (nosuid).
     pub is_nosuid: bool,

@@ -1,12 +1,12 @@
 # What a static link with libelf needs in addition to libelf.a, which differs with its version. Sourced.
 # shellcheck shell=bash
 
-# libelf_arguments [TARGET]
+# libelf_arguments TARGET
 # Prints the linker arguments to be added, one a line, often none; fails when no static link works. CC names the
 # compiler, PKG_CONFIG_LIBDIR where its libraries are described. Run it in the source tree's top folder.
 libelf_arguments() {
     local -a libraries
-    local search=target/libelf-search${1+-$1}.o
+    local search=target/libelf-search-$1.o
     have "${CC:-cc}" && have pkg-config || return 1
     read -ra libraries < <(pkg-config --static --libs-only-l libelf 2>/dev/null) || return 1
     if ! links_libelf "${libraries[@]}"; then

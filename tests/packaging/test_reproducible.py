@@ -77,7 +77,16 @@ def test_the_packages_run_from_an_empty_root(here: Path, tmp_path: Path) -> None
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(tmp_path),
     }
-    command = ["/usr/bin/python3", root / "usr/bin/whyperf", "run", "-t", "1", "--no-report", "--testbed", "loopback"]
+    command = [
+        "/usr/bin/python3",
+        str(root / "usr/bin/whyperf"),
+        "run",
+        "-t",
+        "1",
+        "--no-report",
+        "--testbed",
+        "loopback",
+    ]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Goodput" in done.stdout

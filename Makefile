@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check style bench bench-model schemas screenshot setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check style bench bench-model schemas dist screenshot setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -72,6 +72,10 @@ schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the s
 	$(BIN)/python scripts/wire_types.py >target/wire.py && mv target/wire.py python/whyperf/wire.py
 	$(BIN)/python -m scripts.doc_tables
 
+dist: setup-run    ## wheels, Debian packages and a container image, into dist/ (DIST="wheel" for a part)
+	@scripts/packages dist
+	scripts/dist $(DIST)
+
 screenshot: setup-test    ## runs the demo on a quiet machine and writes a picture of its report to docs/images/report.png
 	$(BIN)/whyperf run demo --out $(or $(DEMO_RESULT),target/screenshot)
 	$(BIN)/python -m scripts.screenshot $(or $(DEMO_RESULT),target/screenshot)/report.html docs/images/report.png
@@ -98,4 +102,4 @@ prerequisites:
 	@touch $@
 
 clean:    ## removes what was built and installed here; results stay
-	rm -rf target .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf target dist .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -19,8 +19,10 @@ struct Library {
 
 const LIBRARIES: [Library; 2] = [
     Library { name: "udt", shim: "src/shim_udt.cpp", is_shim_cpp: true, header: "udt/udt.h", archives: &["udt"] },
-    Library { name: "srt", shim: "src/shim_srt.c", is_shim_cpp: false, header: "srt/srt.h", archives: &["srt", "crypto"] },
+    Library { name: "srt", shim: "src/shim_srt.c", is_shim_cpp: false, header: "srt/srt.h", archives: &["srt"] },
 ];
+/// In place of the library of ciphers that SRT wants.
+const NO_CIPHER: &str = "src/no_cipher.c";
 /// What both want, behind them.
 const OF_BOTH: &str = "stdc++";
 /// The same interface without the library.
@@ -34,7 +36,7 @@ fn main() {
     println!("cargo:rustc-check-cfg=cfg(udt_present)");
     println!("cargo:rustc-check-cfg=cfg(srt_present)");
     println!("cargo:rerun-if-env-changed=CXX");
-    for file in ["src/shim.h", ABSENT] {
+    for file in ["src/shim.h", ABSENT, NO_CIPHER] {
         println!("cargo:rerun-if-changed={file}");
     }
     let mut archives = Vec::new();
@@ -77,6 +79,9 @@ impl Library {
         }
         if self.name == "srt" {
             archives[0] = ("whyperf_srt", renamed(&archives[0].1)?);
+            // Linked behind the library, so cargo hears of it with the archives.
+            cc::Build::new().file(NO_CIPHER).warnings_into_errors(true).cargo_metadata(false).compile("no_cipher");
+            archives.push(("no_cipher", PathBuf::from(env::var_os("OUT_DIR")?).join("libno_cipher.a")));
         }
         println!("cargo:rustc-cfg={}_present", self.name);
         let mut build = cc::Build::new();
@@ -93,13 +98,31 @@ impl Library {
 fn file_of(compiler: &Path, archive: &str) -> Option<PathBuf> {
     let output = Command::new(compiler).arg(format!("-print-file-name=lib{archive}.a")).output().ok()?;
     let file = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    file.is_absolute().then_some(file)
+    (file.is_absolute() && is_for_target(compiler, &file)).then_some(file)
+}
+
+/// Whether the linker takes an archive: a compiler for another machine also finds those of this one.
+fn is_for_target(compiler: &Path, archive: &Path) -> bool {
+    let Some(folder) = env::var_os("OUT_DIR") else { return false };
+    let whole = format!("-Wl,--whole-archive,{}", archive.display());
+    let linked = Path::new(&folder).join("whole.o");
+    let output = Command::new(compiler).args(["-r", "-nostdlib", &whole, "-o"]).arg(&linked).output();
+    let _ = fs::remove_file(&linked);
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// The program for the target's archives: as `NM_<target>` names it when building for another machine.
+fn tool(name: &str) -> String {
+    let target = env::var("TARGET").unwrap_or_default().replace('-', "_");
+    let variable = format!("{}_{target}", name.to_uppercase());
+    println!("cargo:rerun-if-env-changed={variable}");
+    env::var(variable).unwrap_or_else(|_| name.to_owned())
 }
 
 /// A copy of SRT's archive whose names clash with nobody's.
 fn renamed(archive: &Path) -> Option<PathBuf> {
     let folder = PathBuf::from(env::var_os("OUT_DIR")?);
-    let listed = Command::new("nm").args(["-P", "--defined-only"]).arg(archive).output().ok()?;
+    let listed = Command::new(tool("nm")).args(["-P", "--defined-only"]).arg(archive).output().ok()?;
     let symbols = String::from_utf8(listed.stdout).ok()?;
     // What several of its objects define, being inline, is listed by each of them.
     let defined: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
@@ -108,6 +131,6 @@ fn renamed(archive: &Path) -> Option<PathBuf> {
     let list = folder.join("srt-renames");
     fs::write(&list, renames.concat()).ok()?;
     let copy = folder.join("libwhyperf_srt.a");
-    let done = Command::new("objcopy").arg(format!("--redefine-syms={}", list.display())).arg(archive).arg(&copy).status().ok()?;
+    let done = Command::new(tool("objcopy")).arg(format!("--redefine-syms={}", list.display())).arg(archive).arg(&copy).status().ok()?;
     done.success().then_some(copy)
 }

@@ -159,6 +159,20 @@ Outcome: TypeAlias = Annotated[
 PathImplementation: TypeAlias = Literal["auto", "router", "netem"]
 
 
+class Privileges(TypedDict):
+    """
+    What the agent may do on its host, and could be given. Capabilities are named as in capabilities(7), of those that
+    whyperf uses.
+    """
+
+    binary: str
+    bounding: list[str]
+    effective: list[str]
+    is_binary_safe: bool
+    is_nosuid: bool
+    no_new_privileges: bool
+
+
 ProbeTransport: TypeAlias = Literal["udp", "icmp"]
 
 
@@ -449,6 +463,7 @@ class HostFacts(TypedDict):
     kernel: str
     machine: str
     memory_bytes: Count
+    privileges: NotRequired[Privileges | None]
     sysctls: dict[str, str]
     tsc_hz: Count | None
 

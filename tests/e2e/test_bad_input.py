@@ -207,7 +207,7 @@ def test_an_agent_that_is_none(
 
 def test_an_agent_of_another_version(refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an agent of another version says to our greeting (tests/protocol) is what the user reads."""
-    says = "the agent is version 0.0.9, the controller 0.1.0; install the same whyperf on both hosts"
+    says = "the agent is version 0.0.9, the controller 0.2.0; install the same whyperf on both hosts"
     reply = reply_frame(f'{{"id":1,"body":{{"reply":"error","fault":"usage","text":"{says}"}}}}')
     be_agent(tmp_path, monkeypatch, f"{reply}; cat >/dev/null")
     assert says in refused(2, "run", *SMALL, "--out", "results")

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.protocol.pipe_talk import TABLE, Talk, frame, message
+from whyperf import __version__
 
 StartTalk = Callable[..., Talk]
 
-HELLO = message("hello", version="0.1.0")
+HELLO = message("hello", version=__version__)
 
 
 def refusal(talk: Talk, data: bytes) -> str:
@@ -43,7 +44,7 @@ def refusal(talk: Talk, data: bytes) -> str:
         (frame(json.dumps({"id": 1, "body": {"request": "fly"}}).encode()), "fly"),
         (frame(json.dumps({"id": -1, "body": {"request": "clock"}}).encode()), "not a request"),
         (frame(b'{"id":1,"body":' + b"[" * 100_000), "not a request"),
-        (message("hello", version="0.1.0", more=1), "more"),
+        (message("hello", version=__version__, more=1), "more"),
         (message("connect", address="127.0.0.1", port=65536), "65536"),
         (message("prepare"), "missing field"),
         (HELLO[:5], "closed inside a frame, after 5 of 8 bytes"),

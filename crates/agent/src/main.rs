@@ -68,6 +68,9 @@ enum Verb {
 fn main() -> ExitCode {
     // Started by a number in /proc, as the controller does on a far host, it would be called by that.
     let _ = nix::sys::prctl::set_name(c"whyperf-agent");
+    // With capabilities of its file, the kernel gives /proc/PID of this process to root: its user could not find and end
+    // one that was left. Whoever lacks the capabilities still cannot attach to it (ptrace(2), access mode checking).
+    let _ = nix::sys::prctl::set_dumpable(true);
     // Standard output belongs to the protocol.
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     match run(Arguments::parse()) {

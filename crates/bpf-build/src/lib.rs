@@ -48,8 +48,13 @@ impl Compiler {
     /// # Panics
     /// clang refuses the source, or cannot be started.
     pub fn compile(&self, source: &Path, object: &str, options: &[&str]) {
+        // The programs' debugging information names their files: as seen from the source tree, wherever it lies.
+        let moved = |from: &Path, to: &str| format!("-ffile-prefix-map={}={to}", from.display());
+        let here = env::current_dir().expect("cargo runs build scripts in the crate's folder");
+        let headers = Path::new(HEADERS);
         let status = Command::new(&self.clang)
             .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", self.architecture])
+            .args([moved(&self.libbpf_headers, "libbpf"), moved(headers, "include"), moved(&here, ".")])
             .args(options)
             .args(["-I", HEADERS, "-I"])
             .arg(&self.libbpf_headers)

@@ -77,4 +77,25 @@ pub struct HostFacts {
     pub abilities: Vec<Ability>,
     /// The places in the kernel where evidence is taken, and whether it can be taken there.
     pub hooks: Vec<Hook>,
+    /// What the agent may do; absent where `hooks` is empty, because nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privileges: Option<Privileges>,
+}
+
+/// What the agent may do on its host, and could be given. Capabilities are named as in capabilities(7), of those that
+/// whyperf uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Privileges {
+    /// Capabilities in effect.
+    pub effective: Vec<String>,
+    /// Capabilities that a file may give: the bounding set.
+    pub bounding: Vec<String>,
+    /// Whether the kernel gives this process no capabilities of files ("no new privileges" of prctl(2)).
+    pub no_new_privileges: bool,
+    /// Whether the file system of the binary is mounted so that files on it give none (nosuid).
+    pub is_nosuid: bool,
+    /// The agent's binary.
+    pub binary: String,
+    /// Whether only root can change or replace the binary.
+    pub is_binary_safe: bool,
 }

@@ -11,6 +11,7 @@ from whyperf.cli.command_classes import QuickCommand, QuickGroup
 from whyperf.cli.commands import (
     calibrate,
     doctor,
+    export,
     flow,
     list_,
     overhead,
@@ -42,7 +43,10 @@ app = typer.Typer(
 )
 VERBS = {
     verb.NAME: verb
-    for verb in (run, simulate, show, explain_verb, flow, report, list_, overhead, calibrate, truth, doctor, transports)
+    for verb in (
+        *(run, simulate, show, explain_verb, flow, report, export, list_, overhead),
+        *(calibrate, truth, doctor, transports),
+    )
 }
 for name, verb in VERBS.items():
     app.command(name=name, cls=QuickCommand, epilog=verb.EXAMPLE)(verb.command)

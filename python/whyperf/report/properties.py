@@ -19,14 +19,14 @@ def host_facts(host: Document) -> Properties:
         # The model has no memory, clock or kernel.
         known = (("Name", host.get("hostname")), ("CPUs", str(len(host.get("cpus", ())))))
         return [(name, str(value)) for name, value in (*known, ("Agent", host.get("agent_version"))) if value]
-    tsc = host.get("tsc_hz")
+    tsc, memory = host.get("tsc_hz"), host.get("memory_bytes")
     facts = [
         ("Name", host.get("hostname")),
         ("Kernel", f"{host.get('kernel')} ({host.get('machine')})"),
         ("Distribution", host.get("distribution")),
         ("CPU", host.get("cpu_model")),
         ("CPUs online", str(len(host.get("cpus", ())))),
-        ("Memory", f"{host.get('memory_bytes', 0) / 2**30:.1f} GiB"),
+        ("Memory", f"{memory / 2**30:.1f} GiB" if memory else ""),
         ("Clock source", host.get("clock_source")),
         ("Time stamp counter", f"{significant(tsc / 1e9, 4)} GHz" if tsc else "none"),
         ("Congestion controls", ", ".join(host.get("congestion_controls", ()))),

@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn an_agent_is_known_by_its_binary_and_its_verb() {
         assert!(is_agent(Path::new("/usr/bin/whyperf-agent")));
-        assert!(is_agent(Path::new("/home/u/.cache/whyperf/agent-0.1.0-5d41")));
-        assert!(!is_agent(Path::new("/usr/bin/agent-0.1.0")));
+        assert!(is_agent(Path::new("/home/u/.cache/whyperf/agent-0.2.0-5d41")));
+        assert!(!is_agent(Path::new("/usr/bin/agent-0.2.0")));
         assert!(!is_agent(Path::new("/usr/bin/ssh-agent")));
         assert!(serves(b"whyperf-agent\0serve\0"));
         assert!(!serves(b"whyperf-agent\0doctor\0"));

@@ -8,6 +8,7 @@ mod abilities;
 mod cpus;
 mod devices;
 mod netem;
+mod privileges;
 mod realtime;
 mod sysctls;
 mod system;
@@ -38,6 +39,7 @@ pub fn describe(agent_version: &str, with_hooks: bool) -> HostFacts {
         devices: devices::list(),
         abilities: abilities::list(),
         hooks: if with_hooks { evidence::hooks() } else { Vec::new() },
+        privileges: with_hooks.then(privileges::describe),
     }
 }
 

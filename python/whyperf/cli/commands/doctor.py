@@ -9,12 +9,12 @@ from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
 
 NAME = "doctor"
-EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
+EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --grant"
 
 USUAL_PAIRS = 15
 
 
-def command(
+def command(  # noqa: PLR0917 - typer fills them by name
     host: Annotated[str | None, typer.Argument(help="A host as for ssh. Default: this host.")] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what killed runs left on this host.")] = False,
     probe_cost: Annotated[
@@ -25,6 +25,10 @@ def command(
         ),
     ] = False,
     pairs: Annotated[int | None, typer.Option(min=1, max=333, help=f"Pairs of --probe-cost ({USUAL_PAIRS}).")] = None,
+    grant: Annotated[
+        bool,
+        typer.Option("--grant", help="Print the commands that allow each evidence level without root; run none."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
     """Checks what a host provides and allows, and says what whyperf cannot do without it."""
@@ -45,6 +49,15 @@ def command(
     if pairs is not None:
         raise UsageError("--pairs is for --probe-cost alone; name that too")
     facts = running.describe_host(host, with_hooks=True)
+    if grant:
+        from dataclasses import asdict  # noqa: PLC0415
+
+        from whyperf.cli.output.grants import print_grants  # noqa: PLC0415
+        from whyperf.run.grants import grants  # noqa: PLC0415
+
+        found = grants(facts)
+        print_json(asdict(found)) if json else print_grants(found)
+        return DONE
     if json:
         print_json({name: fact for name, fact in facts.items() if name != "reply"})
     else:

@@ -1,0 +1,187 @@
+"""The documents of a result without what identifies hosts and people.
+
+Of a host, only the facts stay that a figure, a verdict or a proposed command is made from.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from whyperf.plan import LOCAL, MODEL, Plan
+from whyperf.plan.model import identify
+from whyperf.profile import ProfileError, find, parse, shipped_names
+from whyperf.profile.uperf import looks_like_uperf
+from whyperf.profile.write import as_toml
+from whyperf.record.export.pseudonyms import Pseudonyms
+
+#: Of a document with a host name: what stays. The list names what stays, so that a new fact does not slip through.
+_FACTS = (
+    *("hostname", "kernel", "machine", "cpu_model", "cpus", "clock_source", "tsc_hz", "agent_version", "reply"),
+    *("congestion_controls", "sysctls", "devices"),
+    *("hosts", "parameters", "lines"),
+    *("measured_realtime", "levels"),
+)
+_DROPPED = frozenset({"boot_id", "netns"})
+_PLACES = frozenset({"testbed", "loopback", MODEL})
+_REMOTE_HOST = re.compile(r"(remotehost=)([^\s\"'$<>]+)", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_PROFILE_NAME = re.compile(r"(<profile\b[^>]*?\bname=)(\"[^\"]*\"|'[^']*')")
+#: What a variable of uperf holds when it is no host: a number with a unit, or a word of its language.
+_QUANTITY = re.compile(r"\d[\w.%]*")
+OWN_PROFILE = "own-profile"
+"""The name of a profile that is no shipped one."""
+
+
+def vocabulary(plan: Plan, documents: Mapping[str, Any]) -> Iterator[str]:
+    """The words of a result: names of levels, workloads and sweeps, and keys."""
+    for cell in plan.cells:
+        yield cell.sweep
+        for name, level in cell.factors.items():
+            yield name
+            if isinstance(level, str):
+                yield level
+    for workload in plan.workloads.values():
+        yield from _strings(workload.model_dump(mode="json"))
+    yield from _keys(documents)
+    yield from (*_PLACES, *_FACTS, LOCAL, "near", "far", "whyperf", "linux", "host", "localhost")
+
+
+def learn(plan: Plan, profile_text: str, documents: Mapping[str, Any], names: Pseudonyms) -> None:
+    """Gives pseudonyms to the hosts and devices that identifying fields name, before any text is rewritten."""
+    for document in documents.values():
+        _learn_hosts(document, names)
+    for host in (plan.target, *plan.near):
+        _host(host, names)
+    for found in _REMOTE_HOST.finditer(profile_text) if looks_like_uperf(profile_text) else ():
+        _host(found[2], names)
+    for value in plan.variables.values():
+        if not _QUANTITY.fullmatch(value):
+            _host(value, names)
+
+
+def anonymous(value: Any, names: Pseudonyms, key: str = "") -> Any:
+    """A document with pseudonyms; `key` is under which it stands."""
+    match value:
+        case Mapping():
+            return _anonymous_table(value, names, key)
+        case list():
+            return [anonymous(part, names, key) for part in value]
+        case str():
+            return _anonymous_text(value, names, key)
+        case _:
+            return value
+
+
+def _anonymous_text(text: str, names: Pseudonyms, key: str) -> str:
+    match key:
+        case "hostname":
+            return ", ".join(names.host(name) for name in text.split(", "))
+        case "device" | "devices":
+            return names.device(text)
+        case "kernel":
+            # What follows the numbers names who built it.
+            numbers = re.match(r"\d+(\.\d+)*", text)
+            return numbers[0] if numbers else MODEL
+        case _:
+            return names.text(text)
+
+
+def _anonymous_table(table: Mapping[str, Any], names: Pseudonyms, key: str) -> dict[str, Any]:
+    kept = {name: part for name, part in table.items() if name not in _DROPPED}
+    if "hostname" in kept:
+        kept = {name: part for name, part in kept.items() if name in _FACTS}
+    if kept.get("machine") == "simulated":
+        # The model's hosts are data: their names are those of levels.
+        of_levels = {"hostname", "kernel"}
+        return {name: anonymous(part, names, "" if name in of_levels else name) for name, part in kept.items()}
+    if kept.get("note") == "busy_process":
+        pid = names.number("process number", int(kept["pid"]))
+        return {**kept, "name": names.process(str(kept.get("name"))), "pid": pid}
+    if key == "devices" and isinstance(kept.get("name"), str):
+        return {**kept, "name": names.device(kept["name"])}
+    return {names.text(name): anonymous(part, names, name) for name, part in kept.items()}
+
+
+def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
+    """The plan; one of another identifier where it named hosts."""
+    document = plan.model_dump(mode="json")
+    document |= {
+        "target": plan.target if plan.target in _PLACES else names.host(plan.target),
+        "near": [near if near == LOCAL else names.host(near) for near in plan.near],
+        "profile": plan.profile if plan.profile in shipped_names() else OWN_PROFILE,
+        "about": plan.about if _is_shipped(plan) else "",
+        "variables": {name: _variable(value, names) for name, value in plan.variables.items()},
+        "warnings": anonymous(list(plan.warnings), names),
+        **{part: anonymous(document[part], names) for part in ("cells", "workloads", "overrides", "only")},
+    }
+    made = Plan.model_validate(document, strict=False)
+    return made.model_copy(update={"id": identify(made)})
+
+
+def anonymous_profile(text: str, plan: Plan, names: Pseudonyms) -> str:
+    """The profile: a shipped one as it is, another one without its comments and its description."""
+    if plan.profile in shipped_names() and find(plan.profile).text == text:
+        return text
+    if looks_like_uperf(text):
+        bare = _COMMENT.sub("", text)
+        bare = _REMOTE_HOST.sub(lambda found: found[1] + _host(found[2], names), bare)
+        return names.text(_PROFILE_NAME.sub(rf'\1"{OWN_PROFILE}"', bare))
+    try:
+        profile = parse(text, name=plan.profile, where=plan.profile)
+        return names.text(as_toml(replace(profile, about="")))
+    except ProfileError:
+        # No command reads one that is not a profile any more.
+        return 'about = ""\n'
+
+
+def _is_shipped(plan: Plan) -> bool:
+    return plan.profile in shipped_names() and find(plan.profile).about == plan.about
+
+
+def _variable(value: str, names: Pseudonyms) -> str:
+    return value if _QUANTITY.fullmatch(value) else _host(value, names)
+
+
+def _host(name: str, names: Pseudonyms) -> str:
+    return name if name in _PLACES or name == LOCAL else names.host(name)
+
+
+def _learn_hosts(value: Any, names: Pseudonyms) -> None:
+    match value:
+        case {"machine": "simulated"}:
+            return
+        case Mapping():
+            if isinstance(value.get("hostname"), str):
+                names.host(value["hostname"])
+            for device in value.get("devices") or ():
+                if isinstance(device, Mapping) and isinstance(device.get("name"), str):
+                    names.device(device["name"])
+            for part in value.values():
+                _learn_hosts(part, names)
+        case list():
+            for part in value:
+                _learn_hosts(part, names)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for part in value.values():
+                yield from _strings(part)
+        case list():
+            for part in value:
+                yield from _strings(part)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    match value:
+        case Mapping():
+            for name, part in value.items():
+                yield str(name)
+                yield from _keys(part)
+        case list():
+            for part in value:
+                yield from _keys(part)

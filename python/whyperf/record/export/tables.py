@@ -1,0 +1,82 @@
+"""Tables with pseudonyms: a table is written again only where a text in it changes."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from whyperf.foreign import open_file
+from whyperf.record.durable import file_mode
+from whyperf.record.errors import RecordError
+from whyperf.record.export.pseudonyms import Pseudonyms
+from whyperf.record.kinds import code_words, is_table
+from whyperf.record.parquet import bytes_in_memory
+
+#: Columns of names that the record itself gives.
+_OWN = frozenset({"host", "trial"})
+
+
+def copy_table(source: Path, target: Path, names: Pseudonyms) -> None:
+    """Copies a table with pseudonyms in place of identities.
+
+    Raises:
+        OSError: it cannot be read or written.
+        RecordError: it is no table of the record.
+    """
+    table = source.name.partition(".")[0]
+    try:
+        bytes_in_memory(source)
+        if not is_table(table):
+            raise ValueError("the record has no such table")
+        changed = _changed(source, table, names)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RecordError(f"cannot export {source}: {reason}; move this trial out of the result") from None
+    mode = file_mode(target.parent)
+    with open(open_file(source), "rb") as read, target.open("xb") as written:  # noqa: PTH123 - a descriptor
+        target.chmod(mode & 0o644 if mode == 0o666 else mode)
+        if changed is None:
+            shutil.copyfileobj(read, written)
+        else:
+            # Units, meanings and sources of the columns stand in the Arrow schema.
+            changed.write_parquet(written, metadata=dict(pl.read_parquet_metadata(source)))
+
+
+def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None:
+    """The table with pseudonyms; None where it has nothing to replace."""
+    scan = pl.scan_parquet(source)
+    texts = [name for name, kind in scan.collect_schema().items() if isinstance(kind, pl.String | pl.Categorical)]
+    replaced: dict[str, dict[str, str]] = {}
+    for column in texts:
+        if column in _OWN or code_words(table, column):
+            continue
+        values = scan.select(pl.col(column).cast(pl.String).unique()).collect()[column].drop_nulls().to_list()
+        rule = _rule(column, names)
+        changes = {value: given for value in sorted(values) if (given := rule(value)) != value}
+        if changes:
+            replaced[column] = changes
+    if not replaced:
+        return None
+    frame = pl.read_parquet(source)
+    return frame.with_columns(
+        pl.col(column).cast(pl.String).replace(changes).cast(frame.schema[column])
+        for column, changes in replaced.items()
+    )
+
+
+def _rule(column: str, names: Pseudonyms) -> Callable[[str], str]:
+    match column:
+        case "local_address" | "remote_address":
+            return names.endpoint
+        case "device":
+            return names.device
+        case "subject":
+            return lambda subject: names.group(subject) if subject.startswith("/") else _of_host(subject, names)
+        case _:
+            return names.text
+
+
+def _of_host(subject: str, names: Pseudonyms) -> str:
+    """A subject that is no control group: a device, or empty where it is the host."""
+    return names.device(subject) if subject else subject

@@ -67,5 +67,5 @@ def place_agents(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHYPERF_GUEST_PORT", str(guest.port))
     monkeypatch.setattr(session, "Agent", agent_of_guest)
     monkeypatch.setattr(
-        EmulatedPath, "begin", lambda path, _: path.holder.call({"request": "begin_path", "at_mono_ns": 0})
+        EmulatedPath, "start", lambda path, _: path.holder.call({"request": "begin_path", "at_mono_ns": 0})
     )

@@ -131,7 +131,9 @@ class QueueFacts:
         losses_full_ratio: part of the losses that came then.
         lossy_bps: the median own rate in steps with losses, headers included, and `lossy_spread` how far it varies.
         lossy_count: how many steps had losses.
-        back_delay_ns_median: the median delay of ACKs above the smallest; needs the logs.
+        back_delay_ns_median: the median delay of ACKs above the smallest; needs both hosts.
+        is_of_acks: whether most of the delay is that of ACKs: no queue before a bottleneck. Without a log only; with
+            one, the delays are those of the payload's direction.
         marked_ratio: part of the delivered segments that the path had marked (ECN).
     """
 
@@ -149,6 +151,7 @@ class QueueFacts:
     lossy_spread: float | None = None
     lossy_count: int | None = None
     back_delay_ns_median: float | None = None
+    is_of_acks: bool = False
     marked_ratio: float | None = None
 
     @property

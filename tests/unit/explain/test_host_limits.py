@@ -227,6 +227,10 @@ def test_the_command_reads_the_groups_own_files(kind: str, group: str, files: st
         # A small receive buffer drops data without any lack of memory.
         (replace(SOCKETS_FULL, tcp_hits=0, hits=50), {"TcpExtRcvPruned": 9}, 16_384, False),
         (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), {"TcpExtTCPRcvQDrop": 9}, 6 << 20, True),
+        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), {"TcpExtPruneCalled": 900}, 6 << 20, True),
+        # Here the buffer is what is full.
+        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=8 << 20), {"TcpExtPruneCalled": 900}, 6 << 20, False),
+        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), {"TcpExtPruneCalled": 3}, 6 << 20, False),
         (None, {"TcpExtTCPMemoryPressures": 1}, 6 << 20, True),
         (None, {"TcpExtTCPRcvQDrop": 9}, 6 << 20, False),
     ],

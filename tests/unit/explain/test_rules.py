@@ -357,14 +357,34 @@ CASES = (
     ),
     Case(
         Cause.SHARED_BOTTLENECK,
+        SHARED,
+        # What is lost at any delay no queue drops.
+        of_segments({"queue.losses_full_ratio": 0.5}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
         SHARED_COUNTED,
         of_segments({"queue.full_spread": 0.02}),
     ),
     Case(
+        Cause.SHARED_BOTTLENECK,
+        SHARED_COUNTED,
+        # The queue is one of ACKs.
+        of_segments({"queue.is_of_acks": True}),
+    ),
+    Case(
+        Cause.ACK_PATH,
+        replace(SHARED_COUNTED, segments=with_values(
+            SHARED_COUNTED.segments,
+            {"queue.is_of_acks": True, "queue.back_delay_ns_median": 30.0 * MS, "retransmitted_ratio": 0.0},
+        )),
+        of_segments({"queue.is_of_acks": False}),
+    ),
+    Case(
         Cause.POLICER,
         POLICED,
-        # Rates of random loss vary.
-        of_segments({"policing.spread": 0.8}),
+        # Rates of random loss vary; then it is one of the reasons that losses may have.
+        lambda found: replace(of_segments({"policing.spread": 0.8})(found), level="segments"),
     ),
     Case(
         Cause.POLICER,
@@ -609,6 +629,20 @@ CASES = (
         lambda found: replace(found, windows=replace(found.windows, announced_bytes_median=8_688)),
     ),
     Case(
+        Cause.SLOW_READER,
+        facts(
+            {"shares": {"receive_window_buffer": 0.3, "unknown": 0.65}, "sockets.mss_bytes": 1448},
+            {
+                "processors.thread_ratio": 0.4, "sockets.buffer_bytes": 6_000_000,
+                "limits": HostLimits(counts={"TcpExtTCPToZeroWindowAdv": 33}),
+            },
+            windows={"announced_bytes_max": 3_000_000, "announced_bytes_median": 2_000_000, "rtt_ns_min": MS // 20},
+            level="counters",
+        ),
+        # Few closed windows come with losses, too.
+        at_receiver({"limits": HostLimits(counts={"TcpExtTCPToZeroWindowAdv": 2})}),
+    ),
+    Case(
         Cause.MEMORY_LIMIT,
         facts(
             {"limits": HostLimits(memory=SMALL_GROUP), "sockets.mss_bytes": 1448},
@@ -666,6 +700,16 @@ def test_a_cause_is_named_first_where_it_speaks(case: Case) -> None:
 @named
 def test_a_cause_is_not_named_where_something_speaks_against_it(case: Case) -> None:
     assert case.cause not in {verdict.cause for verdict in judge(case.against(case.speaks))}
+
+
+def test_a_queue_of_others_is_left_open_where_segments_are_lost_and_round_trips_leap() -> None:
+    leaping = of_segments({"queue.jitter_ratio": 0.2})(SHARED_COUNTED)
+    found = judge(leaping)
+    assert found[0].cause is Cause.NOT_KNOWN
+    assert Cause.SHARED_BOTTLENECK in {verdict.cause for verdict in found[1:]}
+    # Without losses no path that loses segments is another reason.
+    whole = of_segments({"retransmitted_ratio": 0.0, "queue.losses_full_ratio": None})(leaping)
+    assert judge(whole)[0].cause is Cause.SHARED_BOTTLENECK
 
 
 def test_a_queue_that_never_drains_serves_one_load_at_a_constant_rate_and_may_be_shared_else() -> None:
@@ -1126,9 +1170,13 @@ def test_the_losses_of_many_connections_at_an_even_rate_may_be_random_ones() -> 
     assert {Cause.POLICER, Cause.RANDOM_LOSS} < {verdict.cause for verdict in verdicts[1:]}
 
 
-def test_a_policer_is_a_candidate_where_the_rate_does_not_speak_against_it() -> None:
-    for spread, is_candidate in ((0.3, True), (0.8, False)):
-        losses = replace(LOSSES, segments=with_values(LOSSES.segments, {"policing.spread": spread}))
+def test_a_policer_is_a_candidate_where_neither_rate_nor_queue_speaks_against_it() -> None:
+    for values, is_candidate in (
+        ({"policing.spread": 0.8}, True),
+        ({"policing.bps": 40e6, "policing.delay_ns": 8.0 * MS}, False),
+        ({"policing.bps": 40e6, "policing.faster_times": 1.05}, False),
+    ):
+        losses = replace(LOSSES, segments=with_values(LOSSES.segments, values))
         verdicts = judge(losses)
         assert verdicts[0].cause is Cause.PATH_LOSS
         assert (Cause.POLICER in {verdict.cause for verdict in verdicts}) == is_candidate

@@ -9,6 +9,7 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
+from whyperf.explain.gather.ack_delays import ack_delay_ns
 from whyperf.explain.gather.active import ALWAYS, Active, scheduled
 from whyperf.explain.gather.asked import asked
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
@@ -32,7 +33,7 @@ from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.gather.transports import transport_facts
 from whyperf.explain.host_facts import Devices, HostFacts, Sockets
 from whyperf.explain.model import Budget
-from whyperf.explain.path_facts import SegmentFacts
+from whyperf.explain.path_facts import QueueFacts, SegmentFacts
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.trial_facts import Facts, Population
@@ -71,7 +72,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
     segments = replace(segments, outage=outages(trial, sender, active))
     if not _is_held(mixed or [shares_of([budget for budget in own if active.has(budget.connection)], active)]):
-        segments = _with_queue(segments, trial, sender, active)
+        segments = _with_queue(segments, trial, sender, receiver, active)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
     gaps, offered = _gaps(trial), asked(trial)
@@ -209,7 +210,9 @@ def _is_held(found: Sequence[Population | Mapping[str, float]]) -> bool:
     return all(sum(part.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO for part in shares)
 
 
-def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: Active) -> SegmentFacts:
+def _with_queue(
+    facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd | None, active: Active
+) -> SegmentFacts:
     """With what samples show of the path's queue and of its bottleneck's rate, as far as no log shows it.
 
     Jitter and reordering change the spacing of segments, but not what is delivered while a queue stands.
@@ -217,15 +220,22 @@ def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: 
     steps = delivery_steps(trial, sender, active)
     if steps is None:
         return facts
-    is_spaced = (facts.bottleneck.steadiness or 0.0) >= MIN_STEADINESS
-    sampled_rate = None if is_spaced else bottleneck_of_steps(steps)
-    has_rate = sampled_rate is not None and sampled_rate.bps is not None and not _is_queued_back(facts, steps)
     sampled = queue_of_steps(steps)
-    of_rate = {name: getattr(sampled, name) for name in ("full_bps", "full_spread", "full_count")}
+    if facts.queue.delay_ns_median is None:
+        back = facts.queue.back_delay_ns_median
+        if back is None and receiver is not None:
+            back = ack_delay_ns(trial, sender, receiver, active)
+        queue = replace(sampled, back_delay_ns_median=back, is_of_acks=_is_of_acks(sampled, back, steps))
+    else:
+        of_rate = {name: getattr(sampled, name) for name in ("full_bps", "full_spread", "full_count")}
+        queue = replace(facts.queue, **of_rate)
+    is_spaced = (facts.bottleneck.steadiness or 0.0) >= MIN_STEADINESS
+    rate = None if is_spaced or queue.is_of_acks or _is_queued_back(facts, steps) else bottleneck_of_steps(steps)
+    has_rate = rate is not None and rate.bps is not None
     return replace(
         facts,
-        bottleneck=sampled_rate if sampled_rate is not None and has_rate else facts.bottleneck,
-        queue=sampled if facts.queue.delay_ns_median is None else replace(facts.queue, **of_rate),
+        bottleneck=rate if rate is not None and has_rate else facts.bottleneck,
+        queue=queue,
         policing=policing_of_steps(steps),
     )
 
@@ -234,6 +244,14 @@ def _is_queued_back(facts: SegmentFacts, steps: Steps) -> bool:
     """Whether the logs show that ACKs wait, and not the payload: what makes the round trip grow is no link's queue."""
     back = facts.queue.back_delay_ns_median or 0.0
     return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * (facts.queue.delay_ns_median or 0.0)
+
+
+def _is_of_acks(sampled: QueueFacts, back: float | None, steps: Steps) -> bool:
+    """The same by samples: they show the delay of ACKs, and of both directions together."""
+    if back is None or sampled.delay_ns_median is None:
+        return False
+    forward = max(0.0, sampled.delay_ns_median - back)
+    return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * forward
 
 
 BACK_TIMES = 2.0

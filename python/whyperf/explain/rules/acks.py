@@ -3,7 +3,7 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather.delays import MIN_STANDING_NS
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.finding import SEGMENTS, Finding, clipped, figure, state_evidence
+from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.path import MIN_ACKS_ARRIVED, MIN_STANDING_RATIO, WAITS, use_of_line
 from whyperf.explain.states import SenderState as S
@@ -40,16 +40,17 @@ def ack_thinning(facts: Facts) -> Finding | None:
 
 def ack_path(facts: Facts) -> Finding | None:
     """The reverse direction is slow: ACKs wait there, and what runs over is lost; or it loses them one by one."""
-    arrived, late = facts.segments.acks_arrived_ratio, facts.segments.queue.back_delay_ns_median or 0.0
-    trip = facts.windows.rtt_ns_min
-    if arrived is None or not trip or trip < NEIGHBOR_RTT_NS:
+    arrived, queue, trip = facts.segments.acks_arrived_ratio, facts.segments.queue, facts.windows.rtt_ns_min
+    late = queue.back_delay_ns_median or 0.0
+    if (arrived is None and not queue.is_of_acks) or not trip or trip < NEIGHBOR_RTT_NS:
         return None
     is_slow = late >= max(MIN_STANDING_NS, MIN_SLOW_TRIP_RATIO * trip)
-    is_lossy = MAX_MERGED_RATIO < arrived < MIN_ACKS_ARRIVED
+    is_lossy = arrived is not None and MAX_MERGED_RATIO < arrived < MIN_ACKS_ARRIVED
     if facts.level != "segments":
         # The round trip grows, and ACKs are lost: the queue that stands is the reverse direction's.
-        is_slow = arrived < MIN_ACKS_ARRIVED and (facts.segments.queue.standing_ratio or 0.0) >= MIN_STANDING_RATIO
-    lost = _costs(facts)
+        is_full = arrived is not None and arrived < MIN_ACKS_ARRIVED
+        is_slow = queue.is_of_acks or (is_full and (queue.standing_ratio or 0.0) >= MIN_STANDING_RATIO)
+    lost, table = _costs(facts), WINDOWS if queue.is_of_acks else SEGMENTS
     if lost < 0.1 or not (is_slow or is_lossy):
         return None
     return Finding(
@@ -57,8 +58,8 @@ def ack_path(facts: Facts) -> Finding | None:
         lost,
         0.9,
         (
-            figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),
-            *((figure("ack_delay", SEGMENTS, facts.sender, delay_ns=late),) if late and is_slow else ()),
+            *(() if arrived is None else (figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),)),
+            *((figure("ack_delay", table, facts.sender, delay_ns=late),) if late and is_slow else ()),
             state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
         ),
         gain.of_share(facts, lost, by_line=True),

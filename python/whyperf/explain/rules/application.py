@@ -3,7 +3,7 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.buffers import is_closed
+from whyperf.explain.rules.buffers import is_closed, zero_windows
 from whyperf.explain.rules.datagrams import is_dropping
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,
@@ -250,7 +250,7 @@ def _closed_window(facts: Facts) -> Finding | None:
     """Without a log: the window is closed although the buffer is large, and the reader has a CPU."""
     lost = clipped(facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER))
     processors = facts.receiver.processors
-    ran, withheld = processors.thread_ratio or 0.0, processors.withheld_ratio or 0.0
+    ran, withheld, closed = processors.thread_ratio or 0.0, processors.withheld_ratio or 0.0, zero_windows(facts)
     if lost < 0.1 or ran >= MAX_READING or withheld >= MAX_WITHHELD:
         return None
     return Finding(
@@ -266,6 +266,7 @@ def _closed_window(facts: Facts) -> Finding | None:
                 largest_bytes=facts.windows.announced_bytes_max,
             ),
             figure("reader_thread", "threads", facts.receiver, thread_ratio=ran),
+            *((figure("zero_windows", "host_counters", facts.receiver, closed_count=closed),) if closed else ()),
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER),
         ),
         gain.of_ends(facts, behind=True),

@@ -62,11 +62,21 @@ def is_closed(facts: Facts) -> bool:
         return False
     if usual <= MAX_CLOSED_SEGMENTS * mss and largest >= MIN_OPEN_SEGMENTS * mss:
         return True
+    if zero_windows(facts) >= MIN_ZERO_WINDOWS and largest >= MIN_OPEN_SEGMENTS * mss:
+        return True
     # Linux never takes back what it has announced: a window that shrinks is one that unread payload fills.
     clamp = facts.receiver.sockets.clamp_bytes or 0
     return usual < MAX_SHRUNK_RATIO * largest and usual < MAX_SHRUNK_RATIO * clamp
 
 
+def zero_windows(facts: Facts) -> int:
+    """How often the receiving host announced that it has no room at all, after a window."""
+    return facts.receiver.limits.counts.get("TcpExtTCPToZeroWindowAdv", 0)
+
+
+MIN_ZERO_WINDOWS = 10
+"""Closed windows from which on a reader has let a buffer fill again and again: one that reads at once never does
+(tuning set: 0 with small buffers, up to 2 with losses, 33 and more with a reader that pauses)."""
 MAX_SHRUNK_RATIO = 0.25
 """Part of the largest announced window, and of what the buffer allows, below which the usual window has shrunk."""
 

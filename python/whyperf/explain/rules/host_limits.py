@@ -275,7 +275,7 @@ def _without_memory(facts: Facts) -> float:
     doing as well. Without a log the time of these is not known.
     """
     held = facts.sender.ratio(*HELD_BY_MEMORY)
-    dropped = sum(facts.receiver.limits.counts.get(name, 0) for name in DROPPING_COUNTS)
+    dropped = sum(facts.receiver.limits.counts.get(name, 0) for name in DROPPING_COUNTS) + _pruned(facts.receiver)
     timeouts = facts.sender.limits.counts.get("TcpExtTCPTimeouts", 0)
     if not timeouts or dropped < timeouts / 2:
         return held
@@ -320,7 +320,7 @@ def _lacks_memory(end: HostFacts) -> bool:
         return True
     if memory is None:
         return False
-    drops = any(counts.get(name) for name in DROPPING_COUNTS)
+    drops = any(counts.get(name) for name in DROPPING_COUNTS) or _pruned(end) >= MIN_PRUNED
     is_roomy = (end.sockets.buffer_bytes or 0) >= ROOMY_BUFFER_BYTES
     # Linux 6.18 does not count the hits of the limit of sockets (memory.kmem.tcp.failcnt stays 0); the drops show them.
     if drops and is_roomy and (memory.hits or memory.tcp_limit_bytes is not None):
@@ -328,11 +328,23 @@ def _lacks_memory(end: HostFacts) -> bool:
     return memory.hits > 0 and (memory.stalled_ratio or 0.0) >= STALLED_RATIO
 
 
+def _pruned(end: HostFacts) -> int:
+    """How often TCP made room because a group's memory for sockets was used up, and not the larger receive buffer
+    (tcp_prune_queue, net/ipv4/tcp_input.c)."""
+    memory, buffer = end.limits.memory, end.sockets.buffer_bytes or 0
+    is_less = memory is not None and memory.tcp_limit_bytes is not None and memory.tcp_limit_bytes < buffer
+    return end.limits.counts.get("TcpExtPruneCalled", 0) if is_less else 0
+
+
+MIN_PRUNED = 10
+"""Fewer are a burst's."""
+
+
 def _memory_hits(end: HostFacts) -> int:
     """How often memory was lacking, as far as it was counted."""
     memory, counts = end.limits.memory, end.limits.counts
     of_group = 0 if memory is None else memory.tcp_hits or memory.hits
-    return of_group or max(counts.get(name, 0) for name in (MEMORY_PRESSURE, *DROPPING_COUNTS))
+    return of_group or max(_pruned(end), *(counts.get(name, 0) for name in (MEMORY_PRESSURE, *DROPPING_COUNTS)))
 
 
 def local_queue(facts: Facts) -> Finding | None:

@@ -192,19 +192,13 @@ def _is_reverse_outage(facts: Facts) -> bool:
     return (segments.acks_arrived_ratio or 1.0) < MAX_ACKS_OF_OUTAGE or had > 0
 
 
-MAX_OPEN_SPREAD = 0.7
-"""How far the rate may vary while segments are lost, up to which a policer may be what drops them: a step that ends
-early makes a constant rate vary, too."""
-
-
 def possible_policer(facts: Facts) -> Finding | None:
     """Without a log: losses that a policer may be the reason of, as random loss may."""
     found, queue = facts.segments.policing, facts.segments.queue
     if has_both_logs(facts) or drops_when_full(facts) or (queue.losses_full_ratio or 0.0) > MAX_LOST_WHEN_FULL:
         return None
-    if found.spread is not None and (found.spread > MAX_OPEN_SPREAD or is_in_queue(facts, found.delay_ns)):
-        return None
-    if found.bps is not None and found.faster_times < MIN_FASTER_TIMES:
+    # The rate of a policer that is not always there varies as much as that of random loss.
+    if found.bps is not None and (is_in_queue(facts, found.delay_ns) or found.faster_times < MIN_FASTER_TIMES):
         return None
     return _counted_losses(facts, Cause.POLICER)
 

@@ -174,7 +174,7 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
     queue = facts.segments.queue
     if has_both_logs(facts) or is_on_cpu(facts) or wait < 0.3 or not drops_when_full(facts) or _is_overtaken(facts):
         return None
-    if not queue.full_bps or not facts.rate_bps:
+    if not queue.full_bps or not facts.rate_bps or queue.is_of_acks:
         return None
     use = clipped(facts.rate_bps / queue.full_bps)
     is_always = _is_always_full(facts)
@@ -310,7 +310,7 @@ MIN_FULL_TRIP_RATIO = 0.1
 def shared_bottleneck(facts: Facts) -> Finding | None:
     """A queue stands before the bottleneck that is not the own: others fill it, or its rate changes."""
     queue, wait = facts.segments.queue, path_wait(facts)
-    if wait < 0.3 or (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO:
+    if wait < 0.3 or (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO or queue.is_of_acks:
         return None
     if queue.jitter_ratio is None or queue.jitter_ratio > MAX_JITTER_RATIO:
         return None
@@ -341,6 +341,9 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
     if use is None and _is_of_others(facts):
         use = segments.bottleneck.use_ratio
     if use is None or use >= most or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
+        return None
+    if (queue.losses_full_ratio or 1.0) < MIN_OWN_LOSSES:
+        # What is lost at any delay no queue drops: the path's delay varies, and it loses segments.
         return None
     lost = wait * (1 - use)
     return Finding(
@@ -384,6 +387,7 @@ def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
     is_short = (queue.delay_ns_high or 0.0) < MIN_SHARED_DELAY * (facts.windows.rtt_ns_min or 0)
     is_even = (queue.full_count or 0) < MIN_SHARED_STEPS or queue.full_spread < MIN_SHARED_SPREAD
     is_unsure = not is_open and (is_short or is_even)
+    is_unsteady = bool(facts.segments.retransmitted_ratio) and (queue.jitter_ratio or 0.0) >= MAX_ALWAYS_JITTER
     if is_unsure and (queue.full_spread < MIN_OPEN_SPREAD or _is_always_full(facts)):
         return None
     if is_unsure and not facts.segments.retransmitted_ratio:
@@ -394,14 +398,14 @@ def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
     return Finding(
         Cause.SHARED_BOTTLENECK,
         wait * (queue.standing_ratio or 0.0),
-        UNDECIDED if is_open or is_unsure else 0.9,
+        UNDECIDED if is_open or is_unsure or is_unsteady else 0.9,
         (
             figure("varying_rate", WINDOWS, facts.sender, **values),
             state_evidence(facts.sender, "sender", *WAITS),
         ),
         variant="counted",
         values=values,
-        open="shared" if is_open else "queue" if is_unsure else "",
+        open="shared" if is_open else "queue" if is_unsure or is_unsteady else "",
     )
 
 

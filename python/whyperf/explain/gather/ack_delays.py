@@ -1,0 +1,61 @@
+"""How long ACKs were under way, from samples of TCP_INFO of both hosts: the queue of the reverse direction, unlogged.
+
+The receiver's kernel counts the bytes that came in order, the sender's those that were acknowledged. When the second
+count reaches what the first one was is when the ACK arrived.
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.explain.gather.active import Active
+from whyperf.explain.gather.table import read_columns
+
+Floats = NDArray[np.float64]
+
+MAX_CONNECTIONS = 4
+"""Connections that are looked at, those that carried most; all that share a path meet the same queue."""
+MIN_SAMPLES = 8
+"""Fewer say nothing of a median."""
+LEAST_QUANTILE = 0.05
+"""What stands for the delay without a queue: a sample that is late makes a single smaller one."""
+
+
+def ack_delay_ns(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd, active: Active) -> float | None:
+    """The median delay of ACKs above the smallest; None where the samples do not show it.
+
+    Only differences count, so that the offset of the hosts' clocks cancels.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    acked, came = _counts(trial, sender, "bytes_acked", active), _counts(trial, receiver, "bytes_received", active)
+    most = sorted(acked.keys() & came.keys(), key=lambda number: -acked[number][1][-1])[:MAX_CONNECTIONS]
+    found = [delays for number in most if (delays := _delays(*came[number], *acked[number])).size >= MIN_SAMPLES]
+    if not found:
+        return None
+    least = [float(np.quantile(delays, LEAST_QUANTILE)) for delays in found]
+    return float(np.median(np.concatenate([values - low for values, low in zip(found, least, strict=True)])))
+
+
+def _counts(trial: FlowTrial, end: FlowEnd, count: str, active: Active) -> dict[int, tuple[Floats, Floats]]:
+    """By connection, the instants at which a count had grown, and what it was then."""
+    info = read_columns(trial, "tcp_info", end.host, ("connection", "sample_mono_ns", count))
+    if info is None:
+        return {}
+    info = active.rows(info.drop_nulls(), trial, end).sort("sample_mono_ns")
+    found = {}
+    for rows in info.partition_by("connection"):
+        values = rows[count].cast(pl.Int64).to_numpy()
+        grows = np.diff(values, prepend=-1) > 0
+        at = rows["sample_mono_ns"].cast(pl.Int64).to_numpy()
+        if grows.any():
+            found[int(rows["connection"][0])] = (at[grows].astype(np.float64), values[grows].astype(np.float64))
+    return found
+
+
+def _delays(came_ns: Floats, came: Floats, acked_ns: Floats, acked: Floats) -> Floats:
+    """What the ACK of each count of the receiver took, as far as the sender's counts reach."""
+    inside = (came >= acked[0]) & (came <= acked[-1])
+    return np.asarray(np.interp(came[inside], acked, acked_ns) - came_ns[inside])

@@ -131,7 +131,8 @@ class QueueFacts:
         losses_full_ratio: part of the losses that came then.
         lossy_bps: the median own rate in steps with losses, headers included, and `lossy_spread` how far it varies.
         lossy_count: how many steps had losses.
-        back_delay_ns_median: the median delay of ACKs above the smallest; needs both hosts.
+        back_delay_ns_median: the median delay of ACKs above the smallest, without a log above half of the smallest
+            round trip; needs both hosts.
         is_of_acks: whether most of the delay is that of ACKs: no queue before a bottleneck. Without a log only; with
             one, the delays are those of the payload's direction.
         marked_ratio: part of the delivered segments that the path had marked (ECN).

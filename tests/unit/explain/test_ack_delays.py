@@ -13,6 +13,7 @@ from whyperf.explain.gather.active import ALWAYS
 MS = 1_000_000
 STEP_MS, BYTES_PER_MS = 50, 1_000
 CLOCKS_APART_MS = 3_000
+TRIP_MS = 10
 
 
 def found(folder: Path, delays_ms: list[list[float]], samples: int = 40) -> float | None:
@@ -31,15 +32,25 @@ def found(folder: Path, delays_ms: list[list[float]], samples: int = 40) -> floa
         frame.write_parquet(folder / f"tcp_info.{host}.parquet")
     ends = {
         "near": FlowEnd("near", "sender", 0, EndEvidence()),
-        "far": FlowEnd("far", "receiver", 0, EndEvidence()),
+        "far": FlowEnd("far", "receiver", CLOCKS_APART_MS * MS, EndEvidence()),
     }
     trial = FlowTrial(folder, "001-c0001", "c0001", "complete", ends, 0, None)
-    return ack_delay_ns(trial, ends["near"], ends["far"], ALWAYS)
+    return ack_delay_ns(trial, ends["near"], ends["far"], ALWAYS, TRIP_MS * MS)
 
 
-def test_acks_that_wait_are_late_by_what_they_took_above_the_fastest(tmp_path: Path) -> None:
-    # The clocks are three seconds apart, which cancels.
+def test_acks_that_wait_are_late_by_what_they_took_above_half_a_round_trip(tmp_path: Path) -> None:
     assert found(tmp_path, [[5, 5, 5, 60]]) == pytest.approx(55 * MS)
+
+
+def test_counts_that_leap_between_samples_leave_the_median(tmp_path: Path) -> None:
+    assert found(tmp_path, [[4, 40, 5, 0.1, 5]]) == pytest.approx(0, abs=MS)
+
+
+def test_of_delays_that_differ_so_much_is_said_only_what_is_sure(tmp_path: Path) -> None:
+    leaps = [0.1, 3, 6.5, 9, 14] * 8
+    delay = found(tmp_path, [leaps])
+    assert delay is not None
+    assert delay < 1 * MS < (6.5 - TRIP_MS / 2) * MS
 
 
 def test_acks_that_always_take_as_long_are_not_late(tmp_path: Path) -> None:
@@ -47,7 +58,7 @@ def test_acks_that_always_take_as_long_are_not_late(tmp_path: Path) -> None:
 
 
 def test_connections_that_share_a_path_are_looked_at_together(tmp_path: Path) -> None:
-    assert found(tmp_path, [[5, 5, 5, 45], [5, 5, 5, 65]]) == pytest.approx(50 * MS, abs=10 * MS)
+    assert found(tmp_path, [[5, 5, 5, 45], [5, 5, 5, 65]]) == pytest.approx(40 * MS, abs=MS)
 
 
 def test_few_samples_show_no_delay(tmp_path: Path) -> None:
@@ -57,6 +68,9 @@ def test_few_samples_show_no_delay(tmp_path: Path) -> None:
 def test_without_the_receivers_counts_nothing_is_known(tmp_path: Path) -> None:
     found(tmp_path, [[5]])
     (tmp_path / "tcp_info.far.parquet").unlink()
-    near, far = FlowEnd("near", "sender", 0, EndEvidence()), FlowEnd("far", "receiver", 0, EndEvidence())
+    near, far = (
+        FlowEnd("near", "sender", 0, EndEvidence()),
+        FlowEnd("far", "receiver", CLOCKS_APART_MS * MS, EndEvidence()),
+    )
     trial = FlowTrial(tmp_path, "001-c0001", "c0001", "complete", {"near": near, "far": far}, 0, None)
-    assert ack_delay_ns(trial, near, far, ALWAYS) is None
+    assert ack_delay_ns(trial, near, far, ALWAYS, TRIP_MS * MS) is None

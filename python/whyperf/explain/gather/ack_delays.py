@@ -18,29 +18,32 @@ MAX_CONNECTIONS = 4
 """Connections that are looked at, those that carried most; all that share a path meet the same queue."""
 MIN_SAMPLES = 8
 """Fewer say nothing of a median."""
-LEAST_QUANTILE = 0.05
-"""What stands for the delay without a queue: a sample that is late makes a single smaller one."""
+Z_95 = 1.96
+"""Standard deviations of a normal distribution: the count of samples below the median has one of half of their root."""
 
 
-def ack_delay_ns(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd, active: Active) -> float | None:
-    """The median delay of ACKs above the smallest; None where the samples do not show it.
+def ack_delay_ns(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd, active: Active, trip_ns: float) -> float | None:
+    """The median delay of ACKs above half of the smallest round trip, at least; None where the samples do not show it.
 
-    Only differences count, so that the offset of the hosts' clocks cancels.
+    Counts that leap between two samples make single delays wrong by up to their distance, in either direction: so it is
+    the lower end of the median's 95 % interval, by order statistics. The offset of the hosts' clocks is known as well
+    as their control connection is symmetric.
 
     Raises:
         RecordError: a table cannot be read.
     """
     acked, came = _counts(trial, sender, "bytes_acked", active), _counts(trial, receiver, "bytes_received", active)
     most = sorted(acked.keys() & came.keys(), key=lambda number: -acked[number][1][-1])[:MAX_CONNECTIONS]
-    found = [delays for number in most if (delays := _delays(*came[number], *acked[number])).size >= MIN_SAMPLES]
-    if not found:
+    delays = [_delays(*came[number], *acked[number]) for number in most]
+    together = np.concatenate(delays) if delays else np.zeros(0)
+    if together.size < MIN_SAMPLES:
         return None
-    least = [float(np.quantile(delays, LEAST_QUANTILE)) for delays in found]
-    return float(np.median(np.concatenate([values - low for values, low in zip(found, least, strict=True)])))
+    low = float(np.quantile(together, max(0.0, 0.5 - Z_95 / 2 / np.sqrt(together.size))))
+    return max(0.0, low - trip_ns / 2)
 
 
 def _counts(trial: FlowTrial, end: FlowEnd, count: str, active: Active) -> dict[int, tuple[Floats, Floats]]:
-    """By connection, the instants at which a count had grown, and what it was then."""
+    """By connection, the instants (ns, of one clock) at which a count had grown, and what it was then."""
     info = read_columns(trial, "tcp_info", end.host, ("connection", "sample_mono_ns", count))
     if info is None:
         return {}
@@ -49,7 +52,7 @@ def _counts(trial: FlowTrial, end: FlowEnd, count: str, active: Active) -> dict[
     for rows in info.partition_by("connection"):
         values = rows[count].cast(pl.Int64).to_numpy()
         grows = np.diff(values, prepend=-1) > 0
-        at = rows["sample_mono_ns"].cast(pl.Int64).to_numpy()
+        at = rows["sample_mono_ns"].cast(pl.Int64).to_numpy() - end.offset_ns
         if grows.any():
             found[int(rows["connection"][0])] = (at[grows].astype(np.float64), values[grows].astype(np.float64))
     return found

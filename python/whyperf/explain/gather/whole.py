@@ -224,7 +224,7 @@ def _with_queue(
     if facts.queue.delay_ns_median is None:
         back = facts.queue.back_delay_ns_median
         if back is None and receiver is not None:
-            back = ack_delay_ns(trial, sender, receiver, active)
+            back = ack_delay_ns(trial, sender, receiver, active, steps.rtt_ns_min)
         queue = replace(sampled, back_delay_ns_median=back, is_of_acks=_is_of_acks(sampled, back, steps))
     else:
         of_rate = {name: getattr(sampled, name) for name in ("full_bps", "full_spread", "full_count")}
@@ -247,13 +247,18 @@ def _is_queued_back(facts: SegmentFacts, steps: Steps) -> bool:
 
 
 def _is_of_acks(sampled: QueueFacts, back: float | None, steps: Steps) -> bool:
-    """The same by samples: they show the delay of ACKs, and of both directions together."""
-    if back is None or sampled.delay_ns_median is None:
+    """The same by samples: they show the delay of ACKs, and of both directions together. What is longer than that is
+    none of the path: the receiver was late to send them.
+    """
+    both = sampled.delay_ns_median
+    if back is None or both is None or back > MAX_BACK_RATIO * both:
         return False
-    forward = max(0.0, sampled.delay_ns_median - back)
-    return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * forward
+    return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * max(0.0, both - back)
 
 
+MAX_BACK_RATIO = 1.5
+"""Delay of ACKs over the growth of the round trip: a smoothed round trip lags behind (further set: up to 1.16 for
+queues, 2 for a receiver that is stopped)."""
 BACK_TIMES = 2.0
 """How much longer the delay of ACKs is than that of payload where the reverse direction's queue is the one."""
 

@@ -5,7 +5,7 @@ from whyperf.explain.gather.delays import MIN_STANDING_NS
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
-from whyperf.explain.rules.path import MIN_ACKS_ARRIVED, MIN_STANDING_RATIO, WAITS, use_of_line
+from whyperf.explain.rules.path import MIN_ACKS_ARRIVED, MIN_STANDING_RATIO, WAITS, use_of_line, waits_for_acks
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
@@ -41,16 +41,16 @@ def ack_thinning(facts: Facts) -> Finding | None:
 def ack_path(facts: Facts) -> Finding | None:
     """The reverse direction is slow: ACKs wait there, and what runs over is lost; or it loses them one by one."""
     arrived, queue, trip = facts.segments.acks_arrived_ratio, facts.segments.queue, facts.windows.rtt_ns_min
-    late = queue.back_delay_ns_median or 0.0
-    if (arrived is None and not queue.is_of_acks) or not trip or trip < NEIGHBOR_RTT_NS:
+    late, is_of_acks = queue.back_delay_ns_median or 0.0, waits_for_acks(facts)
+    if (arrived is None and not is_of_acks) or not trip or trip < NEIGHBOR_RTT_NS:
         return None
     is_slow = late >= max(MIN_STANDING_NS, MIN_SLOW_TRIP_RATIO * trip)
     is_lossy = arrived is not None and MAX_MERGED_RATIO < arrived < MIN_ACKS_ARRIVED
     if facts.level != "segments":
         # The round trip grows, and ACKs are lost: the queue that stands is the reverse direction's.
         is_full = arrived is not None and arrived < MIN_ACKS_ARRIVED
-        is_slow = queue.is_of_acks or (is_full and (queue.standing_ratio or 0.0) >= MIN_STANDING_RATIO)
-    lost, table = _costs(facts), WINDOWS if queue.is_of_acks else SEGMENTS
+        is_slow = is_of_acks or (is_full and (queue.standing_ratio or 0.0) >= MIN_STANDING_RATIO)
+    lost, table = _costs(facts), WINDOWS if is_of_acks else SEGMENTS
     if lost < 0.1 or not (is_slow or is_lossy):
         return None
     return Finding(

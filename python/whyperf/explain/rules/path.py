@@ -81,6 +81,15 @@ def path_wait(facts: Facts) -> float:
     return facts.sender.ratio(*WAITS) + (facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0)
 
 
+def waits_for_acks(facts: Facts) -> bool:
+    """Without a log: whether ACKs are what waits, and the receiver's threads were there to send them."""
+    return facts.segments.queue.is_of_acks and (facts.receiver.processors.withheld_ratio or 0.0) < MAX_WITHHELD
+
+
+MAX_WITHHELD = 0.2
+"""Share of the time that a receiver waits for a CPU, from which on that is why its ACKs are late."""
+
+
 def has_both_logs(facts: Facts) -> bool:
     """Whether the logs of both hosts show which segments were lost, and what each waited for."""
     return facts.level == "segments" and facts.segments.losses.ratio is not None
@@ -174,7 +183,7 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
     queue = facts.segments.queue
     if has_both_logs(facts) or is_on_cpu(facts) or wait < 0.3 or not drops_when_full(facts) or _is_overtaken(facts):
         return None
-    if not queue.full_bps or not facts.rate_bps or queue.is_of_acks:
+    if not queue.full_bps or not facts.rate_bps or waits_for_acks(facts):
         return None
     use = clipped(facts.rate_bps / queue.full_bps)
     is_always = _is_always_full(facts)
@@ -310,7 +319,7 @@ MIN_FULL_TRIP_RATIO = 0.1
 def shared_bottleneck(facts: Facts) -> Finding | None:
     """A queue stands before the bottleneck that is not the own: others fill it, or its rate changes."""
     queue, wait = facts.segments.queue, path_wait(facts)
-    if wait < 0.3 or (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO or queue.is_of_acks:
+    if wait < 0.3 or (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO or waits_for_acks(facts):
         return None
     if queue.jitter_ratio is None or queue.jitter_ratio > MAX_JITTER_RATIO:
         return None

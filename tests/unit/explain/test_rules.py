@@ -629,6 +629,20 @@ CASES = (
         lambda found: replace(found, windows=replace(found.windows, announced_bytes_median=8_688)),
     ),
     Case(
+        Cause.SEND_BUFFER,
+        facts(
+            {"shares": {"unknown": 1.0}, "sockets.mss_bytes": 1448, "sockets.buffer_bytes": 16_384},
+            windows={
+                **PATH, "flight_bytes_median": 65_000, "cwnd_segments_median": 140, "announced_bytes_max": 250_000,
+                "announced_bytes_median": 250_000, "application_limited_ratio": 0.95,
+            },
+            asked=RequestedLoad(is_greedy=True),
+            level="counters",
+        ),
+        # With no room in the congestion window that one is the limit.
+        lambda found: replace(found, windows=replace(found.windows, cwnd_segments_median=46)),
+    ),
+    Case(
         Cause.SLOW_READER,
         facts(
             {"shares": {"receive_window_buffer": 0.3, "unknown": 0.65}, "sockets.mss_bytes": 1448},

@@ -1,4 +1,4 @@
-"""A catalog of truth experiments, read from `catalog.toml`, `field.toml`, `further.toml` or `unseen.toml` and checked."""
+"""A catalog of truth experiments, read from one of the `FILES` and checked."""
 
 import tomllib
 from pathlib import Path

@@ -77,7 +77,8 @@ def test_the_further_situations_are_others_on_the_same_and_on_own_baselines() ->
 
 
 def test_the_unseen_situations_are_in_no_other_catalog() -> None:
-    unseen, others = load_catalog(FILES["unseen"]), [load_catalog(FILES[name]) for name in ("causes", "field", "further")]
+    unseen = load_catalog(FILES["unseen"])
+    others = [load_catalog(path) for name, path in FILES.items() if name != "unseen"]
     _, plan = plan_truth(unseen, trials=2)
     assert [cell.sweep for cell in plan.cells] == [role.sweep for role in roles_of(unseen)]
     assert len(unseen.situation) + len(unseen.undisturbed) >= 72

@@ -34,7 +34,7 @@ def test_a_situation_is_graded_at_every_level(tmp_path: Path, capsys: pytest.Cap
 def test_a_half_of_the_catalog_of_causes_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["truth", "--half", "tuning", "--dry-run"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "--half is of the field catalog; add --catalog field" in line
+    assert "--half is of the field catalog; add --catalog field, or --catalog unseen" in line
 
 
 def test_what_this_host_cannot_do_is_named_and_left_out(

@@ -1,4 +1,4 @@
-"""A catalog of truth experiments, read from `catalog.toml`, `field.toml` or `further.toml` and checked."""
+"""A catalog of truth experiments, read from one of the `FILES` and checked."""
 
 import tomllib
 from pathlib import Path
@@ -13,11 +13,12 @@ from whyperf.profile.levels import one_level
 from whyperf.profile.workload import read_workload
 from whyperf.truth.situation import CatalogTable, Half, Situation
 
-Name = Literal["causes", "field", "further"]
+Name = Literal["causes", "field", "further", "unseen"]
 FILES: dict[Name, Path] = {
     "causes": Path(__file__).with_name("catalog.toml"),
     "field": Path(__file__).with_name("field.toml"),
     "further": Path(__file__).with_name("further.toml"),
+    "unseen": Path(__file__).with_name("unseen.toml"),
 }
 
 Host = Literal["near", "far"]

@@ -9,6 +9,7 @@ from tests.unit.truth.explained_doses import written
 from whyperf.explain.causes import Cause
 from whyperf.profile import ProfileError
 from whyperf.truth import FILES, load_catalog, plan_truth, roles_of
+from whyperf.truth.catalog import Name
 from whyperf.truth.situation import COMING, Ingredient, Situation, draw, helpful
 
 TWO = """
@@ -32,9 +33,10 @@ ingredient = [
 """
 
 
-def test_the_halves_are_those_of_the_draw() -> None:
+@pytest.mark.parametrize("name", ["field", "unseen"])
+def test_the_halves_are_those_of_the_draw(name: Name) -> None:
     groups: dict[str, list[str]] = {}
-    catalog = load_catalog(FILES["field"])
+    catalog = load_catalog(FILES[name])
     for situation in catalog.situation:
         groups.setdefault(situation.group, []).append(situation.name)
     drawn = draw(groups)
@@ -72,6 +74,37 @@ def test_the_further_situations_are_others_on_the_same_and_on_own_baselines() ->
     assert baselines & set(field.baseline)
     assert baselines - set(field.baseline)
     assert not any(role.held_out for role in roles_of(further))
+
+
+def test_the_unseen_situations_are_in_no_other_catalog() -> None:
+    unseen = load_catalog(FILES["unseen"])
+    others = [load_catalog(path) for name, path in FILES.items() if name != "unseen"]
+    _, plan = plan_truth(unseen, trials=2)
+    assert [cell.sweep for cell in plan.cells] == [role.sweep for role in roles_of(unseen)]
+    assert len(unseen.situation) + len(unseen.undisturbed) >= 72
+    assert len(unseen.undisturbed) >= 8
+    assert sum(len(run.ingredient) > 1 for run in unseen.situation) >= 10
+    names = {run.name for run in (*unseen.situation, *unseen.undisturbed)}
+    for other in others:
+        known = (*other.entry, *other.pair, *other.situation, *other.undisturbed)
+        assert not names & {run.name for run in known}
+        injected = [(other.baseline[run.baseline].factors, run.factors, run.ingredient) for run in other.situation]
+        for run in unseen.situation:
+            assert (unseen.baseline[run.baseline].factors, run.factors, run.ingredient) not in injected
+    baselines = {run.baseline for run in unseen.situation}
+    assert baselines - set(load_catalog(FILES["field"]).baseline) >= {"europe", "download", "satellite", "city-v6"}
+
+
+def test_a_run_without_a_cause_is_in_both_halves_of_the_unseen_situations() -> None:
+    unseen = load_catalog(FILES["unseen"])
+    tuning, held_out = unseen.halved("tuning"), unseen.halved("held_out")
+    assert {run.name for run in tuning.situation} | {run.name for run in held_out.situation} == {
+        run.name for run in unseen.situation
+    }
+    assert tuning.undisturbed == held_out.undisturbed == unseen.undisturbed
+    # Such a run has one honest limit.
+    for run in unseen.undisturbed:
+        assert len(run.limits) == 1
 
 
 def test_a_situation_is_measured_with_without_and_diagnosed_as_often_as_it_is_measured(tmp_path: Path) -> None:

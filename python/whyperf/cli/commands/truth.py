@@ -24,12 +24,13 @@ def command(  # noqa: PLR0917 - the command line
         CatalogName,
         typer.Option(
             "--catalog",
-            help="causes: single causes in doses, and pairs; field: what users meet; further: variants of that.",
+            help="causes: single causes in doses, and pairs; field: what users meet; further: variants of that; "
+            "unseen: situations written without knowledge of the rules.",
         ),
     ] = CatalogName.CAUSES,
     half: Annotated[
         HalfName | None,
-        typer.Option("--half", help="Of the field catalog: the tuning half, or the held-out half, alone."),
+        typer.Option("--half", help="Of field or unseen: the tuning half, or the held-out half, alone."),
     ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="One level each of a few experiments: about a minute.")

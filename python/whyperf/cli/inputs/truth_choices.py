@@ -9,10 +9,11 @@ class CatalogName(StrEnum):
     CAUSES = "causes"
     FIELD = "field"
     FURTHER = "further"
+    UNSEEN = "unseen"
 
 
 class HalfName(StrEnum):
-    """The halves of the field catalog."""
+    """The halves of the field catalog, and of the unseen one."""
 
     TUNING = "tuning"
     HELD_OUT = "held_out"

@@ -45,13 +45,17 @@ class Wanted:
     @property
     def mark(self) -> str:
         """The name of the section of a page that has the results."""
-        return "truth" if self.catalog == "causes" else f"truth {self.half or self.catalog}"
+        if self.catalog == "causes":
+            return "truth"
+        # A half alone is one of the field catalog.
+        names = (self.half or self.catalog,) if self.catalog == "field" else (self.catalog, *filter(None, (self.half,)))
+        return " ".join(("truth", *names))
 
 
 def find_truth(wanted: Wanted) -> int:
     """Does what was wanted; returns the exit code: 3 where a bar is missed."""
-    if wanted.half is not None and wanted.catalog != "field":
-        raise UsageError("--half is of the field catalog; add --catalog field")
+    if wanted.half is not None and wanted.catalog not in {"field", "unseen"}:
+        raise UsageError("--half is of the field catalog; add --catalog field, or --catalog unseen")
     if wanted.page is not None:
         _with_figures(wanted.page, "", wanted.mark)
     catalog = load_catalog(FILES[wanted.catalog])

@@ -5,7 +5,7 @@
 
 It prints how well the tables do on the `--check` records; without any, on halves of the situations that each table was
 not made from. With `--write` it writes `gains.toml` and `confidence.toml` of `whyperf.explain.calibration`, made from
-all RECORDs. Of the field catalog only the tuning half is used, except with `--check … --half held_out`. Run it again
+all RECORDs. Of the unseen catalog only the tuning half is used, except with `--check … --half held_out`. Run it again
 after a rule has changed: the counts are those of the rules at the time.
 
 Rules that were mended on the RECORDs are right in them more often than elsewhere. A FILE has what `whyperf truth
@@ -40,6 +40,8 @@ from whyperf.truth.residuals import VIEWS, Claimed, claims_in
 from whyperf.truth.situation import Half
 
 LEVELS = tuple(map(str, VIEWS))
+HELD_OUT = "unseen"
+"""The catalog whose held-out half no table is made from."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("records", nargs="+", type=Path)
     parser.add_argument("--check", nargs="*", type=Path, default=[])
-    parser.add_argument("--half", choices=("tuning", "held_out"), default="tuning", help="of the field, with --check")
+    parser.add_argument("--half", choices=("tuning", "held_out"), default="tuning", help="of the unseen, with --check")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--date", default=f"{date.today():%Y-%m-%d}")
     parser.add_argument("--first-look", action="append", type=Path, default=[], help="the JSON of whyperf truth")
@@ -127,7 +129,7 @@ def _claims(records: Sequence[Path], half: Half = "tuning") -> list[Claimed]:
         rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
         for name, file in FILES.items():
             catalog = load_catalog(file)
-            found += list(claims_in(experiment, catalog.halved(half) if name == "field" else catalog, rates))
+            found += list(claims_in(experiment, catalog.halved(half) if name == HELD_OUT else catalog, rates))
     return found
 
 

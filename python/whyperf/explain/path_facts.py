@@ -255,7 +255,7 @@ class SegmentFacts:
         acks_arrived_ratio: pure ACKs that arrived over those the receiver sent.
         acks_per_segment: pure ACKs sent over data segments arrived.
         ack_reasons: part of the receiver's pure ACKs by reason.
-        data_back_packets: data packets from the receiver to the sender: answers.
+        data_back_packets: data packets from the receiver to the sender: answers. Without a log, segments.
         held_ratio: part of the time in which the receiver's timer held back an ACK, and data came as soon as it was
             sent.
         released_bytes: median size of the packets that such an ACK released.

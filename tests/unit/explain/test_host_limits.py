@@ -264,6 +264,23 @@ def test_timeouts_after_drops_for_lack_of_memory_are_its_cost(
     assert (judge(lossy)[0].cause is Cause.MEMORY_LIMIT) is is_named
 
 
+@pytest.mark.parametrize(
+    ("retransmitted", "has_halved", "is_named"), [(0.0, True, True), (0.01, True, False), (0.0, False, False)]
+)
+def test_a_single_drop_counts_where_it_alone_can_have_halved_the_window(
+    retransmitted: float, *, has_halved: bool, is_named: bool
+) -> None:
+    once = facts(
+        {
+            "limits": HostLimits(queues=(replace(DROPPING, sent_packets=5_000, dropped_packets=1),)),
+            "shares": {"congestion_window": 0.9},
+        },
+        windows={**PATH, "leaves_slow_start": has_halved},
+        segments={"retransmitted_ratio": retransmitted},
+    )
+    assert (Cause.LOCAL_QUEUE in {verdict.cause for verdict in judge(once)}) is is_named
+
+
 def test_a_shaper_that_drops_before_it_is_full_gains_its_rate() -> None:
     dropping = replace(SHAPER, dropped_packets=323)
     shaped = facts(

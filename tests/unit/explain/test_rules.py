@@ -122,6 +122,7 @@ STOPPED = Interruption(
     other_ratio=0.0, rate_ratio=0.1,
 )  # fmt: skip
 HOGGED = replace(STOPPED, kind="withheld", waited_ratio=0.5, other_ratio=0.48, span_ratio=0.3, rate_ratio=0.45)
+THROTTLED = replace(HOGGED, waited_ratio=0.85, other_ratio=0.03, rate_ratio=0.2)
 SOCKETS_FULL = MemoryLimit("/docker/4f", "cgroup v1", limit_bytes=1 << 20, hits=0, tcp_hits=300)
 SMALL_GROUP = replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=262_144)
 COSTLY = HostLimits(counts={"softnet_processed": 50_000}, span_ns=2_000 * MS)
@@ -129,6 +130,24 @@ FAILED = OutageFacts(longest_ns=600 * MS, length_ns=600 * MS, span_ratio=0.35, f
 SHAPER = Queue("eth0", "tbf", sent_packets=10_000, overlimits=9_000, rate_bps=200e6, limit_bytes=65_536)
 DROPPING = Queue("eth0", "pfifo_fast", sent_packets=10_000, dropped_packets=300)
 
+REPLIED = facts(
+    {"shares": {"unknown": 1.0}, "calls.count": 250},
+    windows={"rtt_ns_min": 3 * MS, "rtt_ns_median": 3.5 * MS, "application_limited_ratio": 1.0},
+    segments={"data_back_packets": 240},
+    level="counters",
+)
+"""A reply to each write, one at a time."""
+HELD_UP = facts(
+    {
+        "shares": {"unknown": 0.97}, "sockets.mss_bytes": 1448,
+        "limits": HostLimits(counts={"TcpRetransSegs": 6}),
+    },
+    windows={"rtt_ns_min": 3 * MS, "rtt_ns_median": 3.1 * MS, "flight_bytes_max": 1448},
+    asked=RequestedLoad(slots=1),
+    exchanges=ExchangeFacts(count=201, per_s=125.0, calls_each=2.0, latency_ns=3.1 * MS),
+    level="counters",
+)  # fmt: skip
+"""Transactions one after the other, of which a few wait for what is sent again."""
 OPEN_LOOP = RequestedLoad(intended_count=152, ended_count=140, span_ns=2_000 * MS, slots=4)
 ANSWERED = ExchangeFacts(count=140, per_s=70.0, calls_each=2.0, latency_ns=10.2 * MS)
 ACKS_LATE = facts(
@@ -256,6 +275,38 @@ CASES = (
             },
         ),
         of_segments({"data_back_packets": 1}),
+    ),
+    Case(
+        Cause.ROUND_TRIP,
+        REPLIED,
+        # What comes back now and then is no reply to a write.
+        of_segments({"data_back_packets": 100}),
+    ),
+    Case(
+        Cause.ROUND_TRIP,
+        REPLIED,
+        # Of such long waits the round trip is a small part.
+        lambda found: replace(found, life_ns=8_000 * MS),
+    ),
+    Case(
+        Cause.RANDOM_LOSS,
+        HELD_UP,
+        # The usual transaction takes all of the time.
+        lambda found: replace(found, exchanges=replace(found.exchanges, per_s=310.0)),
+    ),
+    Case(
+        Cause.RANDOM_LOSS,
+        HELD_UP,
+        # Nothing was sent again.
+        at_sender({"limits": HostLimits()}),
+    ),
+    Case(
+        Cause.RANDOM_LOSS,
+        replace(HELD_UP, transport="udp", sender=with_values(
+            HELD_UP.sender, {"sockets.payload_bytes": 50_000, "calls.bytes_mean": 200.0},
+        ), receiver=with_values(HELD_UP.receiver, {"sockets.payload_bytes": 48_800})),
+        # All datagrams arrived.
+        at_receiver({"sockets.payload_bytes": 50_000}),
     ),
     Case(
         Cause.SLOW_READER,
@@ -559,6 +610,23 @@ CASES = (
         Cause.CPU_QUOTA,
         facts({"limits": HostLimits(quota=QUOTA), "shares": {"not_writing": 0.7}}, level="counters"),
         at_sender({"limits.quota": replace(QUOTA, stopped_ratio=0.02)}),
+    ),
+    Case(
+        Cause.CPU_QUOTA,
+        facts({"limits": HostLimits(interruptions=(THROTTLED,))}, level="counters"),
+        # Somebody else had the CPU.
+        at_sender({"limits.interruptions": (replace(THROTTLED, other_ratio=0.5),)}),
+    ),
+    Case(
+        Cause.CPU_QUOTA,
+        facts({"limits": HostLimits(interruptions=(THROTTLED,))}, level="counters"),
+        at_sender({"processors.steal_ratio": 0.4}),
+    ),
+    Case(
+        Cause.PAUSE,
+        facts(receiver={"limits": HostLimits(interruptions=(STOPPED,))}, level="counters"),
+        # Interrupts have the CPU.
+        at_receiver({"processors.softirq_ratio": 0.95}),
     ),
     Case(
         Cause.PAUSE,

@@ -10,7 +10,10 @@ from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.host_facts import Sockets
 from whyperf.explain.path_facts import Pacing, WindowFacts
 
-_COUNTS = ("retransmitted_segments", "data_segments_out", "duplicate_sacks_count", "reordering_events_count")
+_COUNTS = (
+    *("retransmitted_segments", "data_segments_out", "duplicate_sacks_count", "reordering_events_count"),
+    "data_segments_in",
+)
 _FLOWS = (
     *("connection", "send_buffer_granted_bytes", "receive_buffer_granted_bytes", "window_clamp_bytes", "mss_bytes"),
     *("transport", "no_delay", "first_call_mono_ns", "last_call_mono_ns", "payload_bytes", "calls_count"),
@@ -63,6 +66,7 @@ class Sampled:
         data_segments: data segments sent, and `retransmitted_segments` of them more than once.
         duplicate_sacks: segments that the receiver reported to have come twice (RFC 2883); None on an old record.
         reordering_events: times that the sender saw reordering; None on an old record.
+        data_segments_back: segments with data that came from the receiver.
     """
 
     windows: WindowFacts = field(default_factory=WindowFacts)
@@ -70,6 +74,7 @@ class Sampled:
     retransmitted_segments: int | None = None
     duplicate_sacks: int | None = None
     reordering_events: int | None = None
+    data_segments_back: int | None = None
     pacing: Pacing = field(default_factory=Pacing)
 
     @property
@@ -111,10 +116,10 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         window_scaling=_window_scaling(trial, sender),
     )
     last = info.group_by("connection").agg(pl.col(*_COUNTS).cast(pl.Int64).max())
-    again, data, twice, reordered = (
+    again, data, twice, reordered, back = (
         _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
     )
-    return Sampled(windows, data, again, twice, reordered, pacing(info))
+    return Sampled(windows, data, again, twice, reordered, back, pacing(info))
 
 
 def _window_scaling(trial: FlowTrial, sender: FlowEnd) -> bool | None:

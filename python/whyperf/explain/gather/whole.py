@@ -248,10 +248,11 @@ def _is_queued_back(facts: SegmentFacts, steps: Steps) -> bool:
 
 def _is_of_acks(sampled: QueueFacts, back: float | None, steps: Steps) -> bool:
     """The same by samples: they show the delay of ACKs, and of both directions together. What is longer than that is
-    none of the path: the receiver was late to send them.
+    none of the path: the receiver was late to send them. A sender that has little to send waits for answers, and for
+    ACKs that the receiver's timer holds back.
     """
     both = sampled.delay_ns_median
-    if back is None or both is None or back > MAX_BACK_RATIO * both:
+    if back is None or both is None or back > MAX_BACK_RATIO * both or not steps.can_fill_path:
         return False
     return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * max(0.0, both - back)
 
@@ -289,6 +290,7 @@ def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:
         timeouts=None,
         out_of_order_ratio=_over(_reordered(late, seen.retransmitted_segments), merged or taken),
         reordering_events=seen.reordering_events,
+        data_back_packets=seen.data_segments_back,
         spurious_ratio=seen.spurious_ratio,
         pacing=seen.pacing,
         acks_arrived_ratio=None if came is None else _over(came, acks),

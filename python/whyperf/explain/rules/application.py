@@ -16,6 +16,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
+from whyperf.explain.rules.repairs import slow_exchanges
 from whyperf.explain.rules.transfers import MAX_ROUND_TRIPS, trips_of_transfer
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -44,7 +45,7 @@ def _exchanges(facts: Facts) -> ExchangeFacts | None:
 
 def _answers(facts: Facts) -> bool:
     """Whether the sender gets answers, and waits for them: by the log, and without one as the application counts."""
-    if facts.level != "segments":
+    if facts.level != "segments" or facts.transport != "tcp":
         return facts.exchanges is not None
     segments = facts.segments
     return (segments.data_back_packets or 0) >= MIN_ANSWERS and segments.cycle.waiting_ratio >= 0.1
@@ -86,7 +87,7 @@ def slow_writer(facts: Facts) -> Finding | None:
     lost, is_open = _pausing(facts), False
     if lost < 0.1 and is_perhaps_idle(facts):
         lost, is_open = facts.windows.application_limited_ratio or 0.0, True
-    if lost < 0.1 or _answers(facts) or _has_written_all(facts) or facts.asked.is_greedy:
+    if lost < 0.1 or _answers(facts) or _has_written_all(facts) or facts.asked.is_greedy or _replies(facts):
         # A sender that always has more to write pauses for others only.
         return None
     evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
@@ -178,7 +179,7 @@ def round_trip(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.ROUND_TRIP,
-        waits,
+        min(waits, 1 - slow_exchanges(facts)),
         0.9,
         (
             figure("answer_wait", "segments", facts.sender, waiting_ratio=waits),
@@ -192,9 +193,10 @@ def round_trip(facts: Facts) -> Finding | None:
 def _counted_round_trip(facts: Facts) -> Finding | None:
     """The same without a log, by the application's own times of its transactions."""
     exchanges, trip = facts.exchanges, facts.windows.rtt_ns_min
+    if exchanges is None:
+        return _replies(facts)
     if (
-        exchanges is None
-        or exchanges.latency_ns is None
+        exchanges.latency_ns is None
         or is_on_cpu(facts)
         or not trip
         or trip < NEIGHBOR_RTT_NS
@@ -204,7 +206,7 @@ def _counted_round_trip(facts: Facts) -> Finding | None:
     waits = clipped(trip / exchanges.latency_ns)
     return Finding(
         Cause.ROUND_TRIP,
-        waits * exchanges.payload_ratio,
+        min(waits, 1 - slow_exchanges(facts)) * exchanges.payload_ratio,
         0.9,
         (
             figure("latency", "latencies", facts.asker, latency_ns=exchanges.latency_ns),
@@ -214,6 +216,44 @@ def _counted_round_trip(facts: Facts) -> Finding | None:
         variant="counted",
         values={"transactions_per_s": exchanges.per_s, "latency_ns": exchanges.latency_ns, "rtt_ns": trip},
     )
+
+
+def _replies(facts: Facts) -> Finding | None:
+    """The same for streams whose sender waits for a reply to what it wrote: data comes back for most writes."""
+    trip, each = facts.windows.rtt_ns_min, _reply_ns(facts)
+    if each is None or not trip or trip < NEIGHBOR_RTT_NS or each > 4 * trip or is_on_cpu(facts):
+        return None
+    waits = clipped(trip / each)
+    counts = {"back_count": facts.segments.data_back_packets, "calls_count": facts.sender.calls.count}
+    limited = facts.windows.application_limited_ratio or 0.0
+    return Finding(
+        Cause.ROUND_TRIP,
+        waits,
+        0.9,
+        (
+            figure("replies", WINDOWS, facts.sender, **counts),
+            figure("application_limited", WINDOWS, facts.sender, limited_ratio=limited),
+        ),
+        gain.of_several(facts, waits, OUTSTANDING),
+        variant="replies",
+        values={"answer_ns": each, "rtt_ns": trip},
+    )
+
+
+MIN_REPLIED = 0.5
+"""Segments with data that come back for a write, from which on the sender may wait for them."""
+
+
+def _reply_ns(facts: Facts) -> float | None:
+    """Time from a write to the next, where the sender has nothing to send and data comes back for most writes."""
+    back, calls = facts.segments.data_back_packets or 0, facts.sender.calls.count or 0
+    if facts.level == "segments" or facts.exchanges is not None or facts.asked.is_greedy:
+        return None
+    if back < MIN_ANSWERS or back < MIN_REPLIED * calls:
+        return None
+    if (facts.windows.application_limited_ratio or 0.0) < APPLICATION_LIMITED_RATIO:
+        return None
+    return facts.life_ns * facts.connections / calls if calls else None
 
 
 def slow_reader(facts: Facts) -> Finding | None:

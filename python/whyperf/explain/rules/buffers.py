@@ -3,7 +3,6 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.cpu import costly_packets
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,
     WINDOWS,
@@ -13,6 +12,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.host_limits import is_unscaled
+from whyperf.explain.rules.packets import costly_packets
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import ExchangeFacts, Facts

@@ -232,6 +232,8 @@ def _losses(finding: Finding, facts: Facts, setup: Setup) -> Change:
         return _change("burst_loss.outage", {}, f"ethtool -S {DEVICE}")
     if facts.datagrams is not None:
         code = "random_loss.datagrams"
+    elif finding.variant == "exchanges":
+        code = "random_loss"
     elif finding.cause is not Cause.BURST_LOSS and not _is_bbr(setup):
         code = "random_loss.not_bbr"
     return _change(code, {"path_loss": 0.0}, f"ethtool -S {DEVICE}")
@@ -317,6 +319,8 @@ def _connections(_: Finding, __: Facts, setup: Setup) -> Change:
 def _cpu_quota(finding: Finding, facts: Facts, _: Setup) -> Change:
     end = _end_of(finding, facts)
     quota = end.limits.quota
+    if finding.variant == "unseen":
+        return _change("cpu_quota.unseen", {}, "systemd-cgtop --once", end.host, **_named(finding, "role"))
     group = "" if quota is None else quota.group.rstrip("/")
     is_new = quota is not None and quota.kind == "cgroup v2"
     files = f"/sys/fs/cgroup{group}/cpu.max" if is_new else f"/sys/fs/cgroup/cpu{group}/cpu.cfs_quota_us"

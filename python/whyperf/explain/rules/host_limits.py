@@ -127,6 +127,9 @@ def pause(facts: Facts) -> Finding | None:
     if found is None:
         return None
     role, end, span = found
+    if (end.processors.softirq_ratio or 0.0) >= MAX_INTERRUPTED:
+        # Interrupts have the CPU, so that no thread runs for a while.
+        return None
     values = _span_values(role, span)
     return Finding(
         Cause.PAUSE,
@@ -137,6 +140,10 @@ def pause(facts: Facts) -> Finding | None:
         is_counted=True,
         values=values,
     )
+
+
+MAX_INTERRUPTED = 0.8
+"""Part of a CPU that interrupt processing takes, from which on it keeps a process from running."""
 
 
 def short_load(facts: Facts) -> Finding | None:
@@ -151,8 +158,10 @@ def short_load(facts: Facts) -> Finding | None:
     if _stopped(end) >= MIN_LOST or other_load(facts) is not None or shared_cpu(facts) is not None:
         return None
     values = {**_span_values(role, span), "other_ratio": span.other_ratio}
+    steal = end.processors.steal_ratio or 0.0
+    is_alone = span.waited_ratio >= MIN_STOPPED and span.other_ratio < MIN_OTHER and steal < MIN_OTHER
     return Finding(
-        Cause.OTHER_LOAD,
+        Cause.CPU_QUOTA if is_alone else Cause.OTHER_LOAD,
         span.lost_ratio,
         0.9,
         (
@@ -161,13 +170,17 @@ def short_load(facts: Facts) -> Finding | None:
         ),
         gain.of_interruption(facts, span.lost_ratio),
         is_counted=True,
-        variant=f"part.{'programs' if span.other_ratio >= MIN_OTHER else 'unknown'}",
+        variant="unseen" if is_alone else f"part.{'programs' if span.other_ratio >= MIN_OTHER else 'unknown'}",
         values=values,
     )
 
 
 MIN_OTHER = 0.1
 """What other programs take of a CPU where they are why threads wait for it."""
+
+
+MIN_STOPPED = 0.5
+"""Part of these intervals in which threads wait for a CPU that nobody uses, from which on a quota stops them."""
 
 
 def _costliest(facts: Facts, kind: str) -> tuple[str, HostFacts, Interruption] | None:
@@ -377,7 +390,9 @@ def _of_queue(facts: Facts, queue: Queue) -> Finding | None:
     # (tcp_enter_cwr in __tcp_transmit_skb, net/ipv4/tcp_output.c): without a log a shaper's rate shows the cost.
     states = facts.sender.ratio(S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)
     lost = states if use is None else clipped(1 - use)
-    if queue.dropped_packets < MIN_DROPPED or ratio < DROPPED_RATIO or lost < MIN_LOST:
+    # A window that was halved for a single drop grows back slowly; then it is the only reason why it is small.
+    is_only = not facts.segments.retransmitted_ratio and facts.windows.leaves_slow_start is True
+    if queue.dropped_packets < (1 if is_only else MIN_DROPPED) or ratio < DROPPED_RATIO or lost < MIN_LOST:
         return None
     return Finding(
         Cause.LOCAL_QUEUE,

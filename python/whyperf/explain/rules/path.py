@@ -18,6 +18,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import FULL_LINE_USE, HEADERS_BYTES, is_line_seen
+from whyperf.explain.rules.packets import costly_packets
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -128,7 +129,8 @@ def unused(facts: Facts) -> float:
 def bottleneck(facts: Facts) -> Finding | None:
     """The path's narrowest part carries all it can, and a queue stands before it."""
     segments, wait = facts.segments, path_wait(facts)
-    if policer(facts) is not None:
+    # With costly packets they come at the rate at which a host can process them.
+    if policer(facts) is not None or costly_packets(facts) is not None:
         return None
     shared = shared_bottleneck(facts)
     if pacing_rate(facts) is not None or (shared is not None and not shared.open):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather.deliveries import bottleneck_of_steps, policing_of_steps, queue_of_steps
+from whyperf.explain.gather.deliveries import bottleneck_of_steps, is_over_full, policing_of_steps, queue_of_steps
 from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
 from whyperf.explain.path_facts import BottleneckRate
 
@@ -55,6 +55,23 @@ def test_an_own_rate_that_varies_while_the_queue_is_full_shows() -> None:
     assert alone.full_spread is not None
     assert alone.full_spread < 0.02
     assert shared.full_spread == pytest.approx(0.4 / 0.75, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("queue", "jitter", "is_full"),
+    [
+        (np.full(40, 0.8), 0.02, True),
+        # A window that leaves in bursts makes round trips leap.
+        (np.full(40, 0.8), 0.3, False),
+        # It holds back for a part of the time.
+        (np.r_[np.full(30, 0.8), np.full(10, 0.02)], 0.01, False),
+        (np.full(40, 0.1), 0.001, False),
+    ],
+)
+def test_a_window_larger_than_the_path_keeps_its_queue_full(
+    queue: NDArray[np.float64], jitter: float, *, is_full: bool
+) -> None:
+    assert is_over_full(steps(FULL, queue, jitter_ratios=np.full(40, jitter))) is is_full
 
 
 def test_a_queue_is_served_at_one_rate_whatever_the_round_trip() -> None:

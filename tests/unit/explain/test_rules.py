@@ -148,6 +148,16 @@ HELD_UP = facts(
     level="counters",
 )  # fmt: skip
 """Transactions one after the other, of which a few wait for what is sent again."""
+ASKING_NEXT_TO_OTHERS = facts(
+    {"shares": {"not_writing": 1.0}},
+    windows={"rtt_ns_min": 25 * MS, "rtt_ns_median": 55 * MS},
+    segments={
+        "losses.ratio": 0.0, "queue.standing_ratio": 0.9, "queue.own_ratio": 0.001, "queue.jitter_ratio": 0.17,
+        "queue.delay_ns_median": 37.0 * MS,
+    },
+    exchanges=ExchangeFacts(count=26, per_s=16.0, calls_each=3.6, latency_ns=62.0 * MS),
+)  # fmt: skip
+"""Transactions that wait in a queue of others."""
 OPEN_LOOP = RequestedLoad(intended_count=152, ended_count=140, span_ns=2_000 * MS, slots=4)
 ANSWERED = ExchangeFacts(count=140, per_s=70.0, calls_each=2.0, latency_ns=10.2 * MS)
 ACKS_LATE = facts(
@@ -292,7 +302,7 @@ CASES = (
         Cause.RANDOM_LOSS,
         HELD_UP,
         # The usual transaction takes all of the time.
-        lambda found: replace(found, exchanges=replace(found.exchanges, per_s=310.0)),
+        lambda found: with_values(found, {"exchanges.per_s": 310.0}),
     ),
     Case(
         Cause.RANDOM_LOSS,
@@ -711,6 +721,42 @@ CASES = (
         lambda found: replace(found, windows=replace(found.windows, cwnd_segments_median=46)),
     ),
     Case(
+        Cause.BOTTLENECK,
+        replace(
+            with_values(QUEUED, {"segments.queue.standing_ratio": 0.99}),
+            sender=with_values(QUEUED.sender, {"shares": {"receive_window_buffer": 0.87, "unknown": 0.1}}),
+        ),
+        # A queue that is not always there is one of the window's bursts.
+        of_segments({"queue.standing_ratio": 0.5}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
+        ASKING_NEXT_TO_OTHERS,
+        # The own segments fill that queue.
+        of_segments({"queue.own_ratio": 0.9}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
+        ASKING_NEXT_TO_OTHERS,
+        # It is a small part of what a transaction takes.
+        lambda found: with_values(found, {"exchanges.latency_ns": 300.0 * MS}),
+    ),
+    Case(
+        Cause.RECEIVER_CPU,
+        facts(
+            {"shares": {"not_writing": 0.98}},
+            {"calls.computing_ratio": 0.65, "shares": {"waiting": 0.9}},
+            exchanges=ANSWERED,
+        ),
+        at_receiver({"calls.computing_ratio": 0.05}),
+    ),
+    Case(
+        Cause.SLOW_WRITER,
+        facts({"shares": {"nagle": 0.89, "not_writing": 0.06}, "calls.asleep_ratio": 0.95}),
+        # It waits within its calls.
+        at_sender({"calls.asleep_ratio": 0.01}),
+    ),
+    Case(
         Cause.SLOW_READER,
         facts(
             {"shares": {"receive_window_buffer": 0.3, "unknown": 0.65}, "sockets.mss_bytes": 1448},
@@ -948,6 +994,15 @@ def test_a_link_is_not_full_while_its_reader_sleeps() -> None:
     )
     assert judge(found)[0].cause is Cause.SLOW_READER
     assert judge(at_receiver({"shares": {"not_reading": 0.2}})(found))[0].cause is Cause.BOTTLENECK
+
+
+@pytest.mark.parametrize(("events", "high", "is_named"), [(9, 0.7, True), (3, 0.7, False), (3, 0.4, True)])
+def test_few_losses_are_a_queues_only_where_half_of_them_surely_are(
+    events: int, high: float, *, is_named: bool
+) -> None:
+    lost = of_segments(OF_QUEUE | {"losses.events": events, "losses.random_high": high})
+    found = judge(lost(facts({"shares": {"congestion_window": 0.9}}, windows=PATH, segments=LOST | OF_QUEUE)))
+    assert (found[0].cause is Cause.SMALL_QUEUE) is is_named
 
 
 def test_few_losses_cost_little() -> None:

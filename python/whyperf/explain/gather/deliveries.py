@@ -91,6 +91,20 @@ def _while_full(steps: Steps) -> BottleneckRate | None:
     return BottleneckRate(rate * steps.with_headers, float(near.mean()), use, spread, is_seen_when_full=True)
 
 
+MIN_OVER_FULL, MAX_OVER_FULL_JITTER = 0.3, 0.1
+"""Growth of the round trip, always, from which on a window is larger than the path holds, and the mean deviation of the
+round trip over that growth: a window that leaves in bursts makes round trips leap."""
+
+
+def is_over_full(steps: Steps) -> bool:
+    """Whether a window that is full all the time makes a queue that stands all the time."""
+    queues, jitters = steps.queue_ratios[steps.measured], steps.jitter_ratios
+    if not queues.size or not jitters.size:
+        return False
+    grown = float(np.quantile(queues, 0.1))
+    return grown >= MIN_OVER_FULL and float(np.median(jitters[steps.measured])) <= MAX_OVER_FULL_JITTER * grown
+
+
 def queue_of_steps(steps: Steps) -> QueueFacts:
     """What the samples show of the queue before the bottleneck."""
     full, lossy, queues = _is_full(steps), steps.lost_segments > 0, steps.queue_ratios[steps.measured]

@@ -17,6 +17,7 @@ from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.deliveries import (
     MIN_FULL_QUEUE_RATIO,
     bottleneck_of_steps,
+    is_over_full,
     policing_of_steps,
     queue_of_steps,
 )
@@ -71,8 +72,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
     segments = replace(segments, outage=outages(trial, sender, active))
-    if not _is_held(mixed or [shares_of([budget for budget in own if active.has(budget.connection)], active)]):
-        segments = _with_queue(segments, trial, sender, receiver, active)
+    held = _is_held(mixed or [shares_of([budget for budget in own if active.has(budget.connection)], active)])
+    segments = _with_queue(segments, trial, sender, receiver, active, is_held=held)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
     gaps, offered = _gaps(trial), asked(trial)
@@ -211,14 +212,20 @@ def _is_held(found: Sequence[Population | Mapping[str, float]]) -> bool:
 
 
 def _with_queue(
-    facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd | None, active: Active
+    facts: SegmentFacts,
+    trial: FlowTrial,
+    sender: FlowEnd,
+    receiver: FlowEnd | None,
+    active: Active,
+    *,
+    is_held: bool,
 ) -> SegmentFacts:
     """With what samples show of the path's queue and of its bottleneck's rate, as far as no log shows it.
 
     Jitter and reordering change the spacing of segments, but not what is delivered while a queue stands.
     """
     steps = delivery_steps(trial, sender, active)
-    if steps is None:
+    if steps is None or (is_held and not is_over_full(steps)):
         return facts
     sampled = queue_of_steps(steps)
     if facts.queue.delay_ns_median is None:

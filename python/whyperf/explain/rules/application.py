@@ -55,7 +55,8 @@ def _pausing(facts: Facts) -> float:
     """Share of the time in which the sender's application neither writes, nor computes, nor waits for an answer."""
     idle = facts.sender.ratio(S.NOT_WRITING)
     if facts.sender.calls.asleep_ratio is not None:
-        return min(idle, facts.sender.calls.asleep_ratio)
+        # While it sleeps, Nagle's algorithm holds back what its next write would push.
+        return min(facts.sender.ratio(S.NOT_WRITING, S.NAGLE), facts.sender.calls.asleep_ratio)
     idle = limited = max(idle, _application_limited(facts))
     waited = facts.sender.processors.run_queue_ratio or 0.0
     if facts.sender.processors.thread_ratio is not None:
@@ -179,7 +180,7 @@ def round_trip(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.ROUND_TRIP,
-        min(waits, 1 - slow_exchanges(facts)),
+        min(waits, 1 - slow_exchanges(facts), _trips_part(facts, trip)),
         0.9,
         (
             figure("answer_wait", "segments", facts.sender, waiting_ratio=waits),
@@ -188,6 +189,17 @@ def round_trip(facts: Facts) -> Finding | None:
         gain.of_several(facts, waits, OUTSTANDING),
         values={"answer_ns": each, "rtt_ns": trip},
     )
+
+
+MAX_COUNTED_TRIPS = 2.0
+"""Smallest round trips of a transaction up to which they are most of it; without a log nothing shows what the rest is.
+"""
+
+
+def _trips_part(facts: Facts, trip: int) -> float:
+    """Part of a transaction that the smallest round trip is; all of it where nobody counts transactions."""
+    latency = None if facts.exchanges is None else facts.exchanges.latency_ns
+    return 1.0 if not latency else clipped(trip / latency)
 
 
 def _counted_round_trip(facts: Facts) -> Finding | None:
@@ -200,7 +212,7 @@ def _counted_round_trip(facts: Facts) -> Finding | None:
         or is_on_cpu(facts)
         or not trip
         or trip < NEIGHBOR_RTT_NS
-        or exchanges.latency_ns > 4 * trip
+        or exchanges.latency_ns > MAX_COUNTED_TRIPS * trip
     ):
         return None
     waits = clipped(trip / exchanges.latency_ns)

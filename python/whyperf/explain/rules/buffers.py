@@ -178,7 +178,8 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
     if facts.level != "segments" and facts.exchanges is not None:
         return _counted_nagle(facts, facts.exchanges)
     held = _held(facts) if _is_nagle(facts) else 0.0
-    lost = max(facts.sender.ratio(S.NAGLE), held)
+    # What an application that sleeps has left over, its next write pushes.
+    lost = max(min(facts.sender.ratio(S.NAGLE), 1 - (facts.sender.calls.asleep_ratio or 0.0)), held)
     if lost < 0.1:
         return None
     return Finding(

@@ -35,7 +35,9 @@ def computing_sender(facts: Facts) -> Finding | None:
 
 def computing_receiver(facts: Facts) -> Finding | None:
     """The receiving application computes between its reads, and the sender waits for it."""
-    if facts.level == "segments" and facts.sender.ratio(*HELD_STATES) < 0.1:
+    # Between transactions the asking side computes while nothing is under way.
+    is_waited_for = facts.exchanges is not None or facts.sender.ratio(*HELD_STATES) >= 0.1
+    if facts.level == "segments" and not is_waited_for:
         return None
     return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, facts.receiver.ratio(R.NOT_READING))
 

@@ -128,7 +128,7 @@ def pause(facts: Facts) -> Finding | None:
         return None
     role, end, span = found
     if (end.processors.softirq_ratio or 0.0) >= MAX_INTERRUPTED:
-        # Interrupts have the CPU, so that no thread runs for a while.
+        # Interrupts have the CPU, so that no thread runs.
         return None
     values = _span_values(role, span)
     return Finding(

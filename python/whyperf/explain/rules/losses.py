@@ -35,12 +35,15 @@ from whyperf.explain.rules.path import (
     shared_bottleneck,
     unused,
 )
+from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
 MIN_LOSSES = 3
 SURELY = 0.2
 """A cause has some of the losses for sure where the whole interval of its part of them lies above."""
+MIN_SURE_LOSSES, FEW_RANDOM = 5, 0.5
+"""Loss events from which on they show that a queue has a part in them; of fewer, the most that may be random."""
 CLEAR_LIKELIHOOD_LOG10 = 1.0
 """From ten to one on evidence is strong (Jeffreys, Theory of Probability, appendix B)."""
 
@@ -97,7 +100,9 @@ def _whose(facts: Facts) -> _Whose:
     segments = facts.segments
     if segments.losses.random_low is None or segments.losses.random_high is None:
         return _Whose(random=True, queue=False)
-    return _Whose(random=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= 1 - SURELY)
+    is_few = (segments.losses.events or 0) < MIN_SURE_LOSSES
+    most = 1 - SURELY if not is_few else FEW_RANDOM
+    return _Whose(random=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= most)
 
 
 def small_queue(facts: Facts) -> Finding | None:
@@ -111,7 +116,8 @@ def small_queue(facts: Facts) -> Finding | None:
     if whose.random and not whose.queue:
         return None
     lost = unused(facts) * (1 - scattered(facts) if whose.random else 1.0)
-    lost = min(lost, _most_by_events(facts))
+    # A reader that pauses lets its sender send in bursts, which overrun a queue that is large enough otherwise.
+    lost = min(lost, _most_by_events(facts)) * (1 - facts.receiver.ratio(R.NOT_READING))
     certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,

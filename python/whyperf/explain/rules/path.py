@@ -23,6 +23,8 @@ from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
+HELD_STATES = (S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
+"""States in which a window or a buffer holds the sender."""
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
 MIN_OVERRUN_USE = 0.7
@@ -46,9 +48,9 @@ MIN_STANDING_RATIO = 0.3
 MAX_JITTER_RATIO = 0.5
 """A queue fills and drains; a delay that leaps by more than that part of itself is no queue's (tuning set: queues that
 stand 0.01 to 0.25)."""
-MAX_OWN_RATIO = 0.5
+MAX_OWN_RATIO = 0.7
 """Part of the queueing delay that the own segments explain, up to which others have filled the queue (tuning set:
-0.94 to 1 alone, 0 to 0.1 with others)."""
+0.94 to 1 alone, 0 to 0.1 with others, 0.53 with others for a part of the time)."""
 MAX_OWN_RATIO_UNSURE = 0.2
 """The same where the link's rate is not sure, and may be off by a factor of two (further set: 0.04 with 8 others)."""
 MIN_SURE_STEADINESS = 0.5
@@ -137,6 +139,9 @@ def bottleneck(facts: Facts) -> Finding | None:
         # A sender that is paced has a line's regularity, and what others leave of a line is no line.
         return None
     use = use_of_line(facts)
+    if use is not None and use >= FULL_LINE_USE and (segments.queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO:
+        # A window that is larger than the path holds fills the queue.
+        wait += facts.sender.ratio(*HELD_STATES)
     if segments.bottleneck.bps is None or use is None or wait < 0.3:
         is_others = shared is not None and shared.open != "queue"
         return None if segments.bottleneck.bps is not None or is_others else _perhaps_bottleneck(facts, wait)
@@ -321,6 +326,8 @@ MIN_FULL_TRIP_RATIO = 0.1
 def shared_bottleneck(facts: Facts) -> Finding | None:
     """A queue stands before the bottleneck that is not the own: others fill it, or its rate changes."""
     queue, wait = facts.segments.queue, path_wait(facts)
+    if (behind := _shared_by_exchanges(facts)) is not None:
+        return behind
     if wait < 0.3 or (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO or waits_for_acks(facts):
         return None
     if queue.jitter_ratio is None or queue.jitter_ratio > MAX_JITTER_RATIO:
@@ -328,6 +335,37 @@ def shared_bottleneck(facts: Facts) -> Finding | None:
     if (facts.segments.acks_arrived_ratio or 1.0) < MIN_ACKS_ARRIVED or _is_overtaken(facts):
         return None
     return _shared_by_log(facts, wait) if has_both_logs(facts) else _shared_by_counters(facts, wait)
+
+
+def _shared_by_exchanges(facts: Facts) -> Finding | None:
+    """Transactions wait in a queue that their own segments do not fill."""
+    queue, exchanges, trip = facts.segments.queue, facts.exchanges, facts.windows.rtt_ns_min or 0
+    if not has_both_logs(facts) or exchanges is None or not exchanges.latency_ns or queue.own_ratio is None:
+        return None
+    delay, is_leaping = queue.delay_ns_median or 0.0, (queue.jitter_ratio or 1.0) > MAX_JITTER_RATIO
+    if (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO or queue.own_ratio > MAX_OWN_RATIO_UNSURE or is_leaping:
+        return None
+    if delay < max(MIN_SHARED_DELAY * trip, MIN_SHARED_WAIT * exchanges.latency_ns):
+        return None
+    values = {"delay_ns": delay, "standing_ratio": queue.standing_ratio, "latency_ns": exchanges.latency_ns}
+    lost = clipped(delay / exchanges.latency_ns) * exchanges.payload_ratio
+    return Finding(
+        Cause.SHARED_BOTTLENECK,
+        lost,
+        0.9,
+        (
+            figure("queue_delay", SEGMENTS, facts.receiver, delay_ns=delay, standing_ratio=queue.standing_ratio,
+                   own_ratio=queue.own_ratio),
+            figure("latency", "latencies", facts.asker, latency_ns=exchanges.latency_ns),
+        ),
+        gain.of_pauses(facts, lost),
+        variant="exchanges",
+        values=values,
+    )  # fmt: skip
+
+
+MIN_SHARED_WAIT = 0.15
+"""Part of a transaction that it waits in a queue from which on that counts."""
 
 
 def _leaps(facts: Facts) -> bool:

@@ -1,16 +1,15 @@
 """Makes the tables behind predicted intervals and confidence from records of `whyperf truth`.
 
-    python -m scripts.calibrate_diagnosis RECORD… [--check RECORD… [--half held_out]] [--write] [--date YYYY-MM-DD]
+    python -m scripts.calibrate_diagnosis RECORD… [--check RECORD…] [--write] [--date YYYY-MM-DD]
         [--first-look FILE …]
 
 It prints how well the tables do on the `--check` records; without any, on halves of the situations that each table was
 not made from. With `--write` it writes `gains.toml` and `confidence.toml` of `whyperf.explain.calibration`, made from
-all RECORDs. Of the unseen catalog only the tuning half is used, except with `--check … --half held_out`. Run it again
-after a rule has changed: the counts are those of the rules at the time.
+all RECORDs. Run it again after a rule has changed: the counts are those of the rules at the time.
 
 Rules that were mended on the RECORDs are right in them more often than elsewhere. A FILE has what `whyperf truth
---json` said of a record before any rule had been mended on it. Each of its verdicts counts once. One that was wrong and
-is not any more counts as half right: a mended rule is better, but not as good as it looks where it was mended. All
+--json` said of a record before any rule had been mended on it. Each of its situations counts once. One that was wrong
+and is not any more counts as half right: a mended rule is better, but not as good as it looks where it was mended. All
 verdicts of today on the RECORDs have half of that weight.
 """
 
@@ -18,7 +17,7 @@ import argparse
 import json
 import sys
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -37,11 +36,8 @@ from whyperf.truth.calibration import (
     quality_of,
 )
 from whyperf.truth.residuals import VIEWS, Claimed, claims_in
-from whyperf.truth.situation import Half
 
 LEVELS = tuple(map(str, VIEWS))
-HELD_OUT = "unseen"
-"""The catalog whose held-out half no table is made from."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -49,7 +45,6 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("records", nargs="+", type=Path)
     parser.add_argument("--check", nargs="*", type=Path, default=[])
-    parser.add_argument("--half", choices=("tuning", "held_out"), default="tuning", help="of the unseen, with --check")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--date", default=f"{date.today():%Y-%m-%d}")
     parser.add_argument("--first-look", action="append", type=Path, default=[], help="the JSON of whyperf truth")
@@ -58,7 +53,7 @@ def main(arguments: Sequence[str]) -> None:
     source = f"whyperf truth: {len(known)} verdicts of {len(chosen.records)} records"
     if chosen.check:
         with _tables(known, source, chosen.date):
-            _print("other records", _claims(chosen.check, chosen.half))
+            _print("other records", _claims(chosen.check))
     else:
         _print("situations left out", list(_cross(chosen.records, known, source, chosen.date)))
     if chosen.write:
@@ -100,11 +95,16 @@ def first_looks(file: Path) -> list[FirstLook]:
 
 
 def with_first_looks(tuned: tables.Confidence, looks: Sequence[FirstLook], now: Sequence[Claimed]) -> tables.Confidence:
-    """The table with the first looks by cause, and little weight for the verdicts of today; whole levels have the first
-    looks alone.
+    """The table with the first looks, and little weight for the verdicts of today; whole levels have the first looks
+    alone.
+
+    A situation counts once, however often it was measured. A look counts for the variant of its cause that is named
+    today, if it is one.
     """
-    wrong = (claim for claim in now if claim.number == 1 and claim.is_right is False and claim.cause != "not_known")
-    still_wrong = {(claim.level, claim.situation) for claim in wrong}
+    named = [claim for claim in now if claim.number == 1 and claim.cause != "not_known"]
+    still_wrong = {(claim.level, claim.situation) for claim in named if claim.is_right is False}
+    variants = {(claim.level, claim.situation, claim.cause): claim.code for claim in named}
+    times = Counter((look.level, look.situation) for look in looks)
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for rule in tuned.rules:
         if rule.code:
@@ -112,9 +112,10 @@ def with_first_looks(tuned: tables.Confidence, looks: Sequence[FirstLook], now: 
     for look in looks:
         is_mended = (look.level, look.situation) not in still_wrong
         right = 1.0 if look.is_right else CREDIT_OF_MENDED if is_mended else 0.0
-        for code in (look.cause, ""):
-            sums[look.level, code][0] += 1
-            sums[look.level, code][1] += right
+        weight = 1 / times[look.level, look.situation]
+        for code in (variants.get((look.level, look.situation, look.cause), look.cause), ""):
+            sums[look.level, code][0] += weight
+            sums[look.level, code][1] += weight * right
     rules = [
         tables.RuleRecord(level=level, code=code, verdicts=round(verdicts, 2), right=round(right, 2))
         for (level, code), (verdicts, right) in sorted(sums.items())
@@ -122,14 +123,13 @@ def with_first_looks(tuned: tables.Confidence, looks: Sequence[FirstLook], now: 
     return tuned.model_copy(update={"rules": tuple(rules)})
 
 
-def _claims(records: Sequence[Path], half: Half = "tuning") -> list[Claimed]:
+def _claims(records: Sequence[Path]) -> list[Claimed]:
     found = []
     for folder in records:
         experiment = Experiment.open(folder)
         rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
-        for name, file in FILES.items():
-            catalog = load_catalog(file)
-            found += list(claims_in(experiment, catalog.halved(half) if name == HELD_OUT else catalog, rates))
+        for file in FILES.values():
+            found += list(claims_in(experiment, load_catalog(file), rates))
     return found
 
 

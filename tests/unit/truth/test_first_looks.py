@@ -1,6 +1,7 @@
 """What verdicts are worth by those that were given before any rule had been mended on them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,20 @@ def test_a_first_look_counts_once_and_a_verdict_of_today_half_of_that() -> None:
     found = with_first_looks(TUNED, looks, [claim("a", is_right=True), claim("b", is_right=False)])
     counts = {rule.code: (rule.right, rule.verdicts) for rule in found.rules}
     assert counts == {"": (1, 2), "bottleneck": (5, 6), "bottleneck.regrown": (1.5, 2)}
+
+
+def test_a_situation_counts_once_however_often_it_was_measured() -> None:
+    looks = [FirstLook("counters", name, "bottleneck", is_right=name == "a") for name in ("a", "b", "b")]
+    found = with_first_looks(TUNED, looks, [claim("a", is_right=True), claim("b", is_right=False)])
+    whole = next(rule for rule in found.rules if not rule.code)
+    assert (whole.right, whole.verdicts) == (1, 2)
+
+
+def test_a_look_counts_for_the_variant_that_is_named_today() -> None:
+    looks = [FirstLook("counters", "a", "bottleneck", is_right=False)]
+    today = replace(claim("a", is_right=False), code="bottleneck.regrown")
+    counts = {rule.code: (rule.right, rule.verdicts) for rule in with_first_looks(TUNED, looks, [today]).rules}
+    assert counts == {"": (0, 1), "bottleneck": (4, 4), "bottleneck.regrown": (1.5, 3)}
 
 
 @pytest.mark.parametrize(("is_right_now", "right"), [(True, 0.5), (False, 0.0)])

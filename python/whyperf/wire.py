@@ -850,20 +850,6 @@ class RequestStart(TypedDict):
     request: Literal["start"]
 
 
-class ScheduledFlow(TypedDict):
-    """
-    Connections that begin to carry payload together and end together. All of them are open before the trial's start, so
-    that setting them up is no part of what is measured.
-    """
-
-    congestion_control: NotRequired[str | None]
-    connections_count: U32
-    role: Role
-    start_ns: U64
-    stop_ns: U64
-    transport: NotRequired[Transport | None]
-
-
 class SimulatedEndSystem(TypedDict):
     """What an end system counted."""
 
@@ -1011,6 +997,21 @@ class RequestCarryPath(TypedDict):
     budget_ns: U64
     path: PathSpec
     request: Literal["carry_path"]
+
+
+class ScheduledFlow(TypedDict):
+    """
+    Connections that begin to carry payload together and end together. All of them are open before the trial's start, so
+    that setting them up is no part of what is measured.
+    """
+
+    congestion_control: NotRequired[str | None]
+    connections_count: U32
+    dscp: NotRequired[U8 | None]
+    role: Role
+    start_ns: U64
+    stop_ns: U64
+    transport: NotRequired[Transport | None]
 
 
 class SocketSpec(TypedDict):

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::schedule::ScheduledFlow;
 use crate::trial::{ProbeTransport, ReadWait, SendCall, SocketSpec, TrialSpec};
 use crate::workload::{IoModel, Transport};
 
@@ -77,6 +78,8 @@ use Target::{Hosts, Model};
 use Transport::{Mptcp, Quic, Srt, Tcp, Udp, Udt, Unix};
 
 const EVERY_TRANSPORT: &[Transport] = &[Tcp, Mptcp, Udp, Unix, Udt, Quic, Srt];
+/// Whose packets take a mark.
+const MARKED: &[Transport] = &[Tcp, Mptcp, Udp];
 const EVERY_LOAD: &[Load] = &[Stream, Operations, Datagrams];
 const EVERY_IO_MODEL: &[IoModel] = &[Blocking, Epoll, IoUring];
 const EVERY_TARGET: &[Target] = &[Hosts, Model];
@@ -156,7 +159,7 @@ pub const OPTIONS: &[Rule] = &[
         Socket(|socket| socket.pacing_rate_bytes_per_second.is_some()),
     ),
     option("busy_poll_us", "socket.busy_poll_us", &[Tcp, Mptcp, Udp], &[Hosts], Socket(|socket| socket.busy_poll_us.is_some())),
-    option("dscp", "socket.dscp", &[Tcp, Mptcp, Udp], &[Hosts], Socket(|socket| socket.dscp.is_some())),
+    option("dscp", "socket.dscp", MARKED, &[Hosts], Socket(|socket| socket.dscp.is_some())),
     option("zero_copy", "socket.zero_copy", &[Tcp], &[Hosts], Socket(|socket| socket.zero_copy)),
     Rule { loads: &[Stream], ..option("truncate", "socket.truncate", &[Tcp, Mptcp], &[Hosts], Socket(|socket| socket.truncate)) },
     option("send_call", "socket.send_call", &[Tcp, Mptcp, Unix], &[Hosts], Socket(|socket| socket.send_call != SendCall::Send)),
@@ -232,6 +235,12 @@ pub fn check(spec: &TrialSpec) -> Result<(), NotApplicable> {
     if let Some(other) = spec.schedule.iter().filter_map(|flow| flow.transport).find(|other| !can_join(*other)) {
         let (name, other) = (transport.name(), other.name());
         return Err(NotApplicable(format!("a flow of the schedule over {other} cannot join a trial over {name}; choose tcp for both")));
+    }
+    // A library has sockets of its own, on which no flow's mark is set.
+    let carrying = |flow: &ScheduledFlow| flow.dscp.map(|_| flow.transport.unwrap_or(transport));
+    if let Some(other) = spec.schedule.iter().filter_map(carrying).find(|other| !MARKED.contains(other)) {
+        let (name, others) = (other.name(), any(MARKED));
+        return Err(NotApplicable(format!("dscp of a flow is no option of the transport {name}; leave it out, or choose {others}")));
     }
     let is_asked = |rule: &&Rule| match rule.asked {
         Socket(asked) => asked(&spec.socket),

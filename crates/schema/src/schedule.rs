@@ -25,6 +25,9 @@ pub struct ScheduledFlow {
     /// `TCP_CONGESTION` of them; absent: that of the trial.
     #[serde(default)]
     pub congestion_control: Option<String>,
+    /// DSCP (RFC 2474) of their packets from this side, 0 to 63; absent: that of the trial.
+    #[serde(default)]
+    pub dscp: Option<u8>,
     /// Which way their payload goes, seen from this side.
     pub role: Role,
 }
@@ -44,7 +47,7 @@ impl TrialSpec {
         self.flow_of(connection).map_or(self.role, |flow| self.schedule[flow].role)
     }
 
-    /// The trial as one of its connections sees it: with the role, transport and congestion control of its flow.
+    /// The trial as one of its connections sees it: with the role, transport, congestion control and DSCP of its flow.
     pub fn of_connection(&self, connection: u32) -> Cow<'_, TrialSpec> {
         let Some(flow) = self.flow_of(connection).map(|position| &self.schedule[position]) else { return Cow::Borrowed(self) };
         let mut own = self.clone();
@@ -53,6 +56,7 @@ impl TrialSpec {
         if flow.congestion_control.is_some() {
             own.socket.congestion_control.clone_from(&flow.congestion_control);
         }
+        own.socket.dscp = flow.dscp.or(self.socket.dscp);
         Cow::Owned(own)
     }
 }

@@ -184,6 +184,9 @@ mod tests {
         trial.socket.congestion_control = Some("cubic".to_owned());
         trial.schedule[1].congestion_control = Some("reno".to_owned());
         trial.schedule[1].role = Role::Receiver;
+        trial.socket.dscp = Some(8);
+        trial.schedule[1].dscp = Some(46);
+        assert_eq!((trial.of_connection(0).socket.dscp, trial.of_connection(1).socket.dscp), (Some(8), Some(46)));
         assert_eq!(trial.of_connection(0).socket.congestion_control.as_deref(), Some("cubic"));
         let second = trial.of_connection(2);
         assert_eq!((second.socket.congestion_control.as_deref(), second.role), (Some("reno"), Role::Receiver));

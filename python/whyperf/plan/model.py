@@ -38,7 +38,8 @@ class StopRule(PlanModel):
 class PlannedFlow(PlanModel):
     """A flow of a cell's schedule: connections that carry payload from one instant after the start to another.
 
-    `transport` and `congestion_control` are None where they are the cell's; `direction` is seen from the near side.
+    `transport`, `congestion_control` and `dscp` are None where they are the cell's; `direction` is seen from the near
+    side.
     """
 
     name: str
@@ -48,6 +49,7 @@ class PlannedFlow(PlanModel):
     transport: str | None = None
     congestion_control: str | None = None
     direction: Literal["send", "receive"] = "send"
+    dscp: int | None = None
 
 
 class Cell(PlanModel):
@@ -255,6 +257,9 @@ def _deciding(cell: Mapping[str, Any]) -> dict[str, object]:
         or level not in {BY_NAME[name].default, _AUTO_BEFORE.get(name)}
     }
     kept = {key: value for key, value in cell.items() if value is not None}
+    for flow in kept.get("schedule", ()):
+        if flow["dscp"] is None:
+            del flow["dscp"]
     return kept | {"factors": factors}
 
 

@@ -26,6 +26,7 @@ def _with_schedule(profile: Profile, cell: Cell) -> Cell:
             transport=flow.transport,
             congestion_control=flow.congestion_control,
             direction=flow.direction,
+            dscp=flow.dscp,
         )
         for flow in checked_flows(schedule, cell.factors)
     )

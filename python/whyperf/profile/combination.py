@@ -8,7 +8,7 @@ from whyperf.profile.factor import Factor
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
-from whyperf.profile.options import TRANSPORTS
+from whyperf.profile.options import OPTIONS, TRANSPORTS
 from whyperf.profile.path import defaults_with, has_path, missing, refuse_impossible_path
 from whyperf.profile.path_factors import MAKERS, PATH_FACTORS
 from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
@@ -193,6 +193,13 @@ def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
             problem = (
                 f'flow "{flow.name}" of {schedule.name} wants the transport {flow.transport}; '
                 f"in addition to {own} it takes {known}"
+            )
+            raise ProfileError("", "schedule", problem)
+        if flow.dscp is not None and (flow.transport or own) not in OPTIONS["dscp"].transports:
+            choices = " or ".join(OPTIONS["dscp"].transports)
+            problem = (
+                f'flow "{flow.name}" of {schedule.name} sets dscp, which {flow.transport or own} does not have; '
+                f"choose {choices}"
             )
             raise ProfileError("", "schedule", problem)
     return {"warmup_s": 0.0, "duration_s": max(flow.stop_s for flow in flows), "cooldown_s": 0.0}

@@ -124,6 +124,7 @@ def _flow(flow: PlannedFlow, label: str) -> ScheduledFlow:
         "connections_count": flow.connections,
         "transport": cast("Transport | None", flow.transport),
         "congestion_control": flow.congestion_control,
+        "dscp": flow.dscp,
         "role": "sender" if sends else "receiver",
     }
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.plan import Plan, PlannedTrial, build
-from whyperf.profile import Profile, ProfileError, parse
+from whyperf.profile import Profile, ProfileError, find, parse
 from whyperf.profile.schedule import SHIPPED, Region, regions
 from whyperf.run.ends import Cpus
 from whyperf.run.spec import trial_specs
@@ -105,9 +105,32 @@ def test_an_own_schedule_reaches_both_sides() -> None:
         "connections_count": 2,
         "transport": None,
         "congestion_control": "reno",
+        "dscp": None,
         "role": "receiver",
     }
     assert near["stop"] == {"by": "duration", "warmup_ns": 0, "measure_ns": 60 * SECOND, "cooldown_ns": 0}
+
+
+def test_rrul_has_four_marks_each_way_after_a_time_without_load() -> None:
+    flows = build(find("rrul")).cells[0].schedule or ()
+    assert [(flow.direction, flow.dscp) for flow in flows] == [
+        (direction, dscp) for direction in ("send", "receive") for dscp in (0, 8, 40, 46)
+    ]
+    assert {(flow.start_ns, flow.stop_ns) for flow in flows} == {(5 * SECOND, 65 * SECOND)}
+    (region, *_) = regions([(flow.start_ns, flow.stop_ns) for flow in flows])
+    assert region.flows == ()
+
+
+@pytest.mark.parametrize(("name", "direction"), [("tcp-up", "send"), ("tcp-down", "receive")])
+def test_one_way_loads_take_connections(name: str, direction: str) -> None:
+    (flow,) = build(find(name), overrides={"connections": 4}).cells[0].schedule or ()
+    assert (flow.direction, flow.connections, flow.dscp) == (direction, 4, None)
+
+
+def test_a_mark_of_a_flow_names_a_plan_and_its_absence_does_not() -> None:
+    """A plan from before there were marks is found again."""
+    assert build(profile_of(OWN)).id == "6be719a20cc0"
+    assert build(profile_of(OWN.replace('"reno"', '"reno"\ndscp = 0'))).id != build(profile_of(OWN)).id
 
 
 def test_the_competitor_is_another_congestion_control_or_another_transport() -> None:
@@ -128,7 +151,8 @@ def test_a_plan_without_a_schedule_keeps_its_name() -> None:
     ("text", "says"),
     [
         (OWN.replace("stop_s = 40", "stop_s = 10"), 'flow "guest" of late-guest stops at 10 s, not after it starts'),
-        (OWN.replace("start_s = 0", "start_s = 5"), "no flow of late-guest is at work before 5 s"),
+        (OWN.replace('"reno"', '"reno"\ndscp = 64'), "schedule.flow.2.dscp"),
+        (OWN.replace('congestion_control = "reno"', 'transport = "quic"\ndscp = 46'), "sets dscp, which quic does not"),
         (OWN.replace("stop_s = 40", "stop_s = 20.5"), "region 2 of late-guest lasts 0.5 s, less than 10 samples"),
         (OWN.replace('"late-guest"', '"mixed"'), "schedule.name: mixed is a shipped schedule"),
         (OWN.replace('"reno"', '"no such"'), "schedule.flow.2.congestion_control"),

@@ -263,7 +263,8 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
         let bounds = if *high == u64::MAX { format!("at least {low}") } else { format!("from {low} to {high}") };
         return Err(LoadError::Usage(format!("{name} is {value}; it must be {bounds}")));
     }
-    if let Some(dscp) = spec.socket.dscp.filter(|dscp| *dscp > 63) {
+    let marks = spec.schedule.iter().map(|flow| flow.dscp).chain([spec.socket.dscp]);
+    if let Some(dscp) = marks.flatten().find(|dscp| *dscp > 63) {
         return Err(LoadError::Usage(format!("dscp is {dscp}; it must be from 0 to 63")));
     }
     schema::options::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;

@@ -63,13 +63,15 @@ SCHEDULE: Mapping[str, pl.DataType] = {
     "flow": pl.Int64(),
     "name": pl.String(),
     "protocol": pl.String(),
+    "direction": pl.String(),
+    "dscp": pl.Int64(),
     "start_ns": pl.Int64(),
     "stop_ns": pl.Int64(),
     "trial_start_ns": pl.Int64(),
 }
 """Columns of `Inputs.schedule`, one row a connection of a trial with a schedule: its flow, when that starts and stops
 after the start of the load at `trial_start_ns`, and its `protocol`: the congestion control of TCP, else the
-transport."""
+transport. `direction` is `send` or `receive`, as seen from the near side; `dscp` is null where the flow sets none."""
 
 
 @dataclass(frozen=True)

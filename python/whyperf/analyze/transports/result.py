@@ -48,11 +48,16 @@ class RegionResult(FrozenModel):
 
 
 class FlowResult(FrozenModel):
-    """A flow over its whole time; `goodput_bps` is its mean, `stability` that over all bins of its time."""
+    """A flow over its whole time; `goodput_bps` is its mean, `stability` that over all bins of its time.
+
+    `direction` is `send` or `receive`, as seen from the near side; `dscp` is null where the flow sets none.
+    """
 
     flow: int
     name: str
     protocol: str
+    direction: str
+    dscp: int | None
     connections: int
     start_s: float
     stop_s: float

@@ -26,6 +26,8 @@ def scheduled_connections(manifest: Document, names: Sequence[str]) -> Iterator[
                     "flow": number,
                     "name": names[number] if number < len(names) else f"flow {number + 1}",
                     "protocol": protocol(flow, spec),
+                    "direction": "receive" if flow.get("role") == "receiver" else "send",
+                    "dscp": flow.get("dscp"),
                     "start_ns": flow["start_ns"],
                     "stop_ns": flow["stop_ns"],
                     "trial_start_ns": int(manifest.get("start_mono_ns") or 0),

@@ -143,6 +143,8 @@ class _Cell:
             flow=flow,
             name=interval.name,
             protocol=interval.protocol,
+            direction=interval.direction,
+            dscp=interval.dscp,
             connections=len(interval.connections),
             start_s=interval.start_s,
             stop_s=interval.stop_s,

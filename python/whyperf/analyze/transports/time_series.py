@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ActiveInterval:
-    """A flow of the schedule: when it was at work, in s after the start of the load."""
+    """A flow of the schedule: when it was at work, in s after the start of the load; `direction` is seen from near."""
 
     flow: int
     name: str
@@ -32,6 +32,8 @@ class ActiveInterval:
     connections: tuple[int, ...]
     start_s: float
     stop_s: float
+    direction: str = "send"
+    dscp: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def active_intervals(schedule: pl.DataFrame) -> tuple[ActiveInterval, ...]:
             tuple(row["connection"]),
             row["start_ns"] / NS_PER_S,
             row["stop_ns"] / NS_PER_S,
+            row["direction"],
+            row["dscp"],
         )
         for row in grouped.sort("flow").iter_rows(named=True)
     )

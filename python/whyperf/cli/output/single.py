@@ -235,6 +235,7 @@ def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:
         "Regions",
         "; ".join(f"{len(region.flows)}: {si(region.goodput_bps.median or 0.0, 'bit/s')}" for region in regions),
     )
+    yield from _flows(result)
     steady = [] if result.stability.median is None else [f"S {result.stability.median:.3f}"]
     if result.fairness_min.median is not None:
         steady.append(f"F {result.fairness_min.median:.3f} at least")
@@ -256,6 +257,17 @@ def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:
                 "Harm",
                 f"{harm.by} took {percent(harm.goodput_ratio.median)} of the goodput of {name} ({harm.protocol})",
             )
+
+
+def _flows(result: Transports) -> Iterator[tuple[str, str]]:
+    """The goodput of each direction and of each marked flow, while it is at work."""
+    rates = {flow.flow: flow.goodput_bps.median or 0.0 for flow in result.flows}
+    for direction, name in (("send", "Near to far"), ("receive", "Far to near")):
+        here = [flow for flow in result.flows if flow.direction == direction]
+        marked = [f"{flow.name} {bit_rate(rates[flow.flow])}" for flow in here if flow.dscp is not None]
+        if here and len(here) < len(result.flows) and len({(flow.start_s, flow.stop_s) for flow in here}) == 1:
+            parts = f" ({', '.join(marked)})" if marked else ""
+            yield name, f"{bit_rate(sum(rates[flow.flow] for flow in here))}{parts}"
 
 
 def _duration(found: Duration) -> str:

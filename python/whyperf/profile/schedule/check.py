@@ -17,8 +17,8 @@ def checked_flows(schedule: Schedule, factors: Mapping[str, Level]) -> tuple[Flo
     """The flows as the factors of a cell scale them.
 
     Raises:
-        ProfileError: with the factor at fault as key: a flow that stops before it starts, a load that begins with
-            nobody, regions too short for the samples, flows of two directions with a window.
+        ProfileError: with the factor at fault as key: a flow that stops before it starts, regions too short for the
+            samples, flows of two directions with a window.
     """
     scale = float(factors["schedule_scale"])
     flows = tuple(
@@ -31,10 +31,6 @@ def checked_flows(schedule: Schedule, factors: Mapping[str, Level]) -> tuple[Flo
                 f'flow "{flow.name}" of {name} stops at {flow.stop_s:g} s, not after it starts at {flow.start_s:g} s'
             )
             raise ProfileError("", "schedule", f"{problem}; give it a later stop_s")
-    first = min(flow.start_s for flow in flows)
-    if first > 0:
-        problem = f"no flow of {name} is at work before {first:g} s; let the first one start at 0"
-        raise ProfileError("", "schedule", problem)
     _refuse_short_regions(name, flows, int(factors["interval_ms"]))
     if len({flow.direction for flow in flows}) > 1:
         for buffer in ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes"):

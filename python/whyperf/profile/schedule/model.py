@@ -17,7 +17,8 @@ Direction = Literal["send", "receive"]
 class Flow:
     """Connections that carry payload from `start_s` to `stop_s` after the start of the load.
 
-    `transport` and `congestion_control` are None where they are the cell's. `direction` is seen from the near side.
+    `transport`, `congestion_control` and `dscp` are None where they are the cell's. `direction` is seen from the near
+    side. Both sides mark their packets with `dscp`.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Flow:
     transport: str | None = None
     congestion_control: str | None = None
     direction: Direction = "send"
+    dscp: int | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class FlowTable(_Table):
     transport: str | None = None
     congestion_control: str | None = Field(default=None, pattern=f"^{CONGESTION_NAME.pattern}$")
     direction: Literal["send", "receive"] = "send"
+    dscp: int | None = Field(default=None, ge=0, le=63)
 
 
 class ScheduleTable(_Table):
@@ -58,10 +59,7 @@ def read_schedule(table: Mapping[str, Any]) -> Schedule:
     for name in names:
         if names.count(name) > 1:
             raise ProfileError("", "flow", f'two flows have the name "{name}"; rename one')
-    flows = tuple(
-        Flow(name, flow.start_s, flow.stop_s, flow.connections, flow.transport, flow.congestion_control, flow.direction)
-        for name, flow in zip(names, read.flow, strict=True)
-    )
+    flows = tuple(Flow(name, **flow.model_dump(exclude={"name"})) for name, flow in zip(names, read.flow, strict=True))
 
     def make(_: Mapping[str, Level]) -> tuple[Flow, ...]:
         return flows

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import TypedDict
 
 from whyperf.profile.factor import Level
 from whyperf.profile.schedule.model import Direction, Flow, Schedule
@@ -23,11 +24,25 @@ PARALLEL_PAUSE_S = 5.0
 #: One alone, both, the other alone: the times alone are what the harm is measured against.
 MIXED_S = (2 * MINUTE_S, 4 * MINUTE_S, 2 * MINUTE_S)
 
+#: Before and after the load nothing is sent but the RTT probe, which measures the idle path.
+IDLE_S = 5.0
+LATENCY_LOAD_S = MINUTE_S
+#: The classes of the RRUL test (T. Hoiland-Jorgensen et al., "Flent: the FLExible Network Tester", VALUETOOLS 2017)
+#: and their DSCP: best effort, background (CS1, RFC 3662), broadcast video (CS5) and telephony (EF, RFC 3246).
+RRUL_CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
+
 #: Transports that are no congestion control of TCP; the factor `competitor` takes these names too.
 OTHER_TRANSPORTS = frozenset({"udt", "quic", "srt"})
 
 
-def competitor(name: str) -> dict[str, str]:
+class FlowTransport(TypedDict, total=False):
+    """The transport and congestion control of a flow, where they are not those of the trial."""
+
+    transport: str
+    congestion_control: str
+
+
+def competitor(name: str) -> FlowTransport:
     """What the factor `competitor` stands for: a transport of its own, or a congestion control of TCP."""
     return {"transport": name} if name in OTHER_TRANSPORTS else {"transport": "tcp", "congestion_control": name}
 
@@ -76,6 +91,27 @@ def _forward_reverse(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
     )
 
 
+def _rrul(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    connections = int(factors["connections"])
+    marks = RRUL_CLASSES.items()
+    return (
+        *(_under_load(f"up {mark}", connections, "send", dscp) for mark, dscp in marks),
+        *(_under_load(f"down {mark}", connections, "receive", dscp) for mark, dscp in marks),
+    )
+
+
+def _tcp_up(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    return (_under_load("up", int(factors["connections"]), "send"),)
+
+
+def _tcp_down(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    return (_under_load("down", int(factors["connections"]), "receive"),)
+
+
+def _under_load(name: str, connections: int, direction: Direction, dscp: int | None = None) -> Flow:
+    return Flow(name, IDLE_S, IDLE_S + LATENCY_LOAD_S, connections, direction=direction, dscp=dscp)
+
+
 def _flows(spans: Sequence[tuple[float, float]], factors: Mapping[str, Level]) -> tuple[Flow, ...]:
     connections = int(factors["connections"])
     return tuple(
@@ -119,6 +155,24 @@ SHIPPED: Mapping[str, Schedule] = {
             "2 minutes forward, 4 minutes both ways, 2 minutes in reverse.",
             _ANY | {"connections"},
             _forward_reverse,
+        ),
+        Schedule(
+            "rrul",
+            "4 flows each way for a minute, marked BE, BK (CS1), CS5 and EF, after 5 s without load.",
+            _ANY | {"connections"},
+            _rrul,
+        ),
+        Schedule(
+            "tcp-up",
+            "The connections send from near to far for a minute, after 5 s without load.",
+            _ANY | {"connections"},
+            _tcp_up,
+        ),
+        Schedule(
+            "tcp-down",
+            "The connections send from far to near for a minute, after 5 s without load.",
+            _ANY | {"connections"},
+            _tcp_down,
         ),
     )
 }

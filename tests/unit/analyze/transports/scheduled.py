@@ -44,6 +44,8 @@ def schedule_rows(flows: Sequence[Flow]) -> pl.DataFrame:
             "flow": number,
             "name": f"flow {number + 1}",
             "protocol": flow.protocol,
+            "direction": "send",
+            "dscp": None,
             "start_ns": round(flow.start_s * NS_PER_S),
             "stop_ns": round(flow.stop_s * NS_PER_S),
             "trial_start_ns": START_NS,

@@ -12,7 +12,7 @@ from whyperf.analyze.text import octets, significant
 from whyperf.calibrate import Calibration, Judged
 from whyperf.calibrate.sentences import determined_by_data, point_row, verdict_lines
 from whyperf.calibrate.steps import QUANTITIES
-from whyperf.report.assets import asset, bokeh_script, together
+from whyperf.report.assets import asset, chart_scripts, packed_charts, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS
 
@@ -29,7 +29,7 @@ def page(calibration: Calibration) -> str:
     charts: dict[str, Model] = {
         f"Window {octets(window)}": _chart(judged) for window, judged in sorted(by_window.items())
     }
-    script, divs = components(charts)
+    script, divs = components(charts, wrap_script=False)
     lines = verdict_lines(calibration)
     facts = calibration.measured_on
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -63,10 +63,9 @@ def page(calibration: Calibration) -> str:
             (QUANTITIES[name][0], name, significant(step.value), f"{significant(step.low)} to {significant(step.high)}")
             for name, step in calibration.steps.measured.items()
         ],
-        bokeh=bokeh_script(),
-        script=script,
+        packed=packed_charts(script),
         css=Markup(asset("page.css")),
-        js=asset("page.js"),
+        js=chart_scripts(),
     )
 
 

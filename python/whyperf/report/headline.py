@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.spread import interval_name
-from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
@@ -76,18 +76,8 @@ def key_figures(summary: Summary) -> list[Figure]:
         *_datagram_figures(best, of_best),
     ]
     for end in ENDS:
-        cpu = getattr(best.cpu, end)
-        if cpu is not None and cpu.busy_ratio is not None:
-            # Ticks of 10 ms are too coarse for a short transfer. The model does not count in ticks.
-            rough = "~" if summary.origin != "sim" and cpu.pooled_s < CPU_POOL_SHORT_S else ""
-            value = rough + percent(cpu.busy_ratio).removesuffix(" %")
-            threads = cpu.load_threads_ratio
-            # If this is far below the CPU share, other programs used the CPU.
-            own = "" if threads is None else f"whyperf's own threads {percent(threads)}"
-            figures.append(Figure(value, "%", f"CPU of the {end}", ", ".join(part for part in (of_best, own) if part)))
-        elif cpu is not None and cpu.load_threads_ratio is not None:
-            value = percent(cpu.load_threads_ratio).removesuffix(" %")
-            figures.append(Figure(value, "%", f"CPU of the {end}", "whyperf's own threads only"))
+        if (cpu := getattr(best.cpu, end)) is not None:
+            figures += _cpu_figure(cpu, end, of_best, counts_ticks=summary.origin != "sim")
     cycles = best.cycles_per_kbyte
     if cycles.sender is not None and cycles.receiver is not None and metric is GOODPUT:
         both = f"{cycles.sender:,.0f} + {cycles.receiver:,.0f}"
@@ -101,6 +91,21 @@ def key_figures(summary: Summary) -> list[Figure]:
             figures.append(Figure(f"{again.median:,.0f}", "", f"Retransmitted {again.unit}", of_several))
     figures.append(_trials(summary))
     return figures
+
+
+def _cpu_figure(cpu: EndCpu, end: str, of_best: str, *, counts_ticks: bool) -> list[Figure]:
+    """The load's own CPU time first: only its part of the host's is what this rate costs."""
+    # Ticks of 10 ms are too coarse for a short transfer. The model does not count in ticks.
+    rough = "~" if counts_ticks and cpu.pooled_s < CPU_POOL_SHORT_S else ""
+    host = None if cpu.busy_ratio is None else rough + percent(cpu.busy_ratio)
+    if cpu.load_threads_ratio is None:
+        value, remarks = host, [of_best, "host"]
+    else:
+        value = percent(cpu.load_threads_ratio)
+        remarks = [of_best, "whyperf's own threads only" if host is None else f"whyperf's own threads; host {host}"]
+    if value is None:
+        return []
+    return [Figure(value.removesuffix(" %"), "%", f"CPU of the {end}", ", ".join(filter(None, remarks)))]
 
 
 def _trials(summary: Summary) -> Figure:
@@ -207,11 +212,15 @@ def _direction(cell: CellResult) -> str:
 
 
 def _cpu_sentence(cell: CellResult) -> str:
-    shares = {end: getattr(cell.cpu, end) for end in ENDS}
-    known = {end: cpu.busy_ratio for end, cpu in shares.items() if cpu is not None and cpu.busy_ratio is not None}
-    if len(known) < 2:
-        return ""
-    return f"The sender's CPU was {percent(known['sender'])} busy, the receiver's {percent(known['receiver'])}."
+    cpus = [cpu for end in ENDS if (cpu := getattr(cell.cpu, end)) is not None]
+    threads = [cpu.load_threads_ratio for cpu in cpus if cpu.load_threads_ratio is not None]
+    busy = [cpu.busy_ratio for cpu in cpus if cpu.busy_ratio is not None]
+    if len(threads) == len(ENDS):
+        sender, receiver = map(percent, threads)
+        return f"whyperf's own threads took {sender} of the sender's CPU and {receiver} of the receiver's."
+    if len(busy) == len(ENDS):
+        return f"The sender's CPU was {percent(busy[0])} busy, the receiver's {percent(busy[1])}."
+    return ""
 
 
 def _median(cell: CellResult, metric: Metric) -> float:

@@ -9,7 +9,7 @@ from whyperf import __version__
 from whyperf.analyze.text import bit_rate, percent
 from whyperf.overhead import Overhead
 from whyperf.overhead.sentences import headline, layer_rows, setting, shown_point
-from whyperf.report.assets import asset, bokeh_script, together
+from whyperf.report.assets import asset, chart_scripts, packed_charts, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS, FAINT
 
@@ -20,7 +20,7 @@ _TICKS = tuple(4**power for power in range(13))
 
 def page(answer: Overhead) -> str:
     """A self-contained HTML page."""
-    script, div = components(_curve(answer))
+    script, div = components(_curve(answer), wrap_script=False)
     example = shown_point(answer)
     cells_heading = ["Cells"] if any(size.cells for size in answer.points) else []
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -58,10 +58,9 @@ def page(answer: Overhead) -> str:
             )
             for point in answer.points
         ],
-        bokeh=bokeh_script(),
-        script=script,
+        packed=packed_charts(script),
         css=Markup(asset("page.css")),
-        js=asset("page.js"),
+        js=chart_scripts(),
     )
 
 

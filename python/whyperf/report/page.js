@@ -10,7 +10,8 @@
     grid: ["#e6e9ed", "#2a313a"],
   };
 
-  const plots = () => Bokeh.documents.flatMap((document_) => document_.roots());
+  const documents = () => window.Bokeh?.documents ?? [];
+  const plots = () => documents().flatMap((document_) => document_.roots());
   const tags = (model, kind) => (model.tags ?? []).map((tag) => String(tag).split("|")).filter((tag) => tag[0] === kind);
 
   function paintPlot(plot, shade) {
@@ -29,7 +30,7 @@
       for (const tag of tags(renderer, "paint")) {
         const color = tag[1 + shade];
         for (const glyph of [renderer.glyph]) {
-          for (const property of ["line_color", "fill_color"]) {
+          for (const property of ["line_color", "fill_color", "text_color"]) {
             if (property in glyph && glyph[property] !== null && glyph[property]?.value !== null) {
               glyph[property] = glyph.type === "Line" || glyph.type === "Step" || glyph.type === "VArea" ? color : { value: color };
             }
@@ -55,7 +56,7 @@
     for (const [name, entry] of Object.entries(switched)) {
       const key = entry.choices.map((id) => document.getElementById(id).value).join("|");
       const columns = entry.columns[key];
-      for (const document_ of Bokeh.documents) {
+      for (const document_ of documents()) {
         const source = document_.get_model_by_name(name);
         if (source && columns) source.data = columns;
       }

@@ -13,14 +13,14 @@ from whyperf.analyze.bootstrap import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import properties
-from whyperf.report.assets import asset, bokeh_script, prose, together
+from whyperf.report.assets import asset, chart_scripts, packed_charts, prose, together
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import ExplanationSection
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
-from whyperf.report.repeat import command
+from whyperf.report.repeat import changes, command
 from whyperf.report.table import cells_table
 
 EXPLANATION = "explanation.html.j2"
@@ -48,7 +48,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
     with document.models.freeze():
         for chart in charts.values():
             document.add_root(chart)
-    script, divs = components(charts) if charts else ("", {})
+    script, divs = components(charts, wrap_script=False) if charts else ("", {})
     table = cells_table(summary)
     styles = [asset("page.css")]
     styles += [asset("explanation/explanation.css")] if data.why else []
@@ -65,6 +65,8 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         summary=summary,
         headline=headline(summary),
         about=plan.about.strip(),
+        profile=plan.profile,
+        changes=changes(plan),
         figures=key_figures(summary),
         plan_warnings=plan.warnings,
         sections=sections,
@@ -90,10 +92,9 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         remake=f"whyperf report {data.folder}",
         resamples=f"{RESAMPLES:,}",
         switched=board.to_json(),
-        bokeh=bokeh_script() if charts else "window.Bokeh = { documents: [] };",
-        script=script,
+        charts=packed_charts(script) if charts else "",
         css=Markup("".join(styles)),
-        js=asset("page.js"),
+        js=chart_scripts(),
     )
 
 

@@ -28,6 +28,12 @@ def command(plan: Plan, folder: str) -> str:
     return " ".join([*variables, shlex.join([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
 
 
+def changes(plan: Plan) -> list[str]:
+    """What the command line changed in the profile, as its options set it."""
+    trials = [] if plan.asked_trials is None else [f"trials={plan.asked_trials}"]
+    return [*as_set(plan.overrides), *(f"only {part}" for part in plan.only), *trials]
+
+
 def log_command(plan: Plan, cell_id: str, folder: str) -> str:
     """The command that measures one cell again, with a segment log; "" where no options of `whyperf run` make it."""
     return _cell_command(plan, cell_id, {}, folder, ["--evidence", "segments"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import level_with_unit, percent, significant
+from whyperf.report.charts.layout import Axis
 from whyperf.report.charts.metric import GOODPUT, Metric, RateUnit
 
 Point = tuple[float, object, CellResult | None]
@@ -72,6 +73,13 @@ def values(
         "line": [line] * len(known),
         "shown": [show(cell) for _, _, cell, _ in known],
     }
+
+
+def labeled(columns: dict[str, list[object]], axis: Axis) -> dict[str, list[object]]:
+    """With the text of each value in the column `value`, where levels are names and no line joins the points."""
+    if axis.numeric:
+        return columns
+    return columns | {"value": [significant(y) if isinstance(y, int | float) else "" for y in columns["y"]]}
 
 
 def spread_text(cell: CellResult, metric: Metric = GOODPUT) -> str:

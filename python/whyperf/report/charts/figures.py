@@ -7,6 +7,7 @@ script of the page reads. Models of one line carry its `line` tag, which the but
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from bokeh.core.properties import value
 from bokeh.models import (
     BasicTicker,
     ColumnDataSource,
@@ -26,6 +27,9 @@ from whyperf.report.charts.ticks import axis_ticks
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 340
+TIME = "Time since the start of the load (s)"
+#: A linear x axis of a factor starts at 0 if its smallest level is at most this part of its largest.
+FROM_ZERO = 0.25
 
 Figure: TypeAlias = figure
 Drawn: TypeAlias = "GlyphRenderer[Any]"
@@ -84,11 +88,24 @@ def chart(
 def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool = False) -> Figure:
     """An empty chart with a factor on the x axis."""
     made = chart(axis.title, y_title, log_x=axis.geometric, log_y=log_y, height=height)
+    values = axis.values()
+    if axis.numeric and not axis.geometric and 0 <= min(values) <= FROM_ZERO * max(values):
+        made.x_range = DataRange1d(start=0)
     ticks, labels = axis_ticks(axis)
     made.xaxis.ticker = FixedTicker(ticks=ticks, minor_ticks=[])
     label(made, labels)
     if not axis.numeric:
+        # Room for the label of the highest point.
+        if isinstance(made.y_range, DataRange1d):
+            made.y_range.range_padding = 0.14
         made.x_range = DataRange1d(start=-0.5, end=len(axis.levels) - 0.5)
+    return made
+
+
+def time_chart(y_title: str, *, height: int = HEIGHT) -> Figure:
+    """An empty chart with the time since the start of the load on the x axis."""
+    made = chart(TIME, y_title, height=height)
+    made.x_range = DataRange1d(start=0, range_padding=0.02)
     return made
 
 
@@ -105,6 +122,21 @@ def _painted(renderer: Drawn, paint: Paint, line: str) -> Drawn:
 def add_line(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
     """A line through the columns `x` and `y`."""
     _painted(made.line("x", "y", source=source, color=paint[0], line_width=2, line_join="round"), paint, line)
+
+
+def add_trend(made: Figure, source: ColumnDataSource, axis: Axis, paint: Paint, line: str = "") -> None:
+    """A line through the points of a factor with numbers; levels that are names are not joined but labeled.
+
+    The columns of such levels have their label in `value` (`columns.labeled`).
+    """
+    if axis.numeric:
+        add_line(made, source, paint, line)
+        return
+    values = made.text(
+        "x", "y", text="value", source=source, text_color=INK[0], text_font=value(FONT), text_font_size=value("12px"),
+        x_offset=7, y_offset=-3,
+    )  # fmt: skip
+    _painted(values, INK, line)
 
 
 def add_band(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:

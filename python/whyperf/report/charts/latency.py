@@ -98,7 +98,7 @@ def _against(place: Place, unit: tuple[float, str]) -> Group:
         for (field, name), paint in zip(FIELDS.items(), ordered(len(FIELDS)), strict=True):
             line = f"{prefix}-latency-{field}"
             source = board.source(panels, _values(layout, None, name, _value(field, unit[0]), _latency_text(field)))
-            figures.add_line(made, source, paint, line)
+            figures.add_trend(made, source, axis, paint, line)
             points.append(figures.add_points(made, source, paint, line))
             keys.append(Key(name, paint, line))
         figures.hover(made, points, {_label(axis): "at", "Not exceeded by": "line", "Latency": "shown"})
@@ -115,7 +115,7 @@ def _against(place: Place, unit: tuple[float, str]) -> Group:
             name = level_with_unit(lines.factor, level)
             source = board.source(panels, _values(layout, level, name, _value(field, unit[0]), _latency_text(field)))
             # The chart above uses the same names of lines, so that one legend hides both.
-            figures.add_line(made, source, paint, f"{prefix}-line-{index}")
+            figures.add_trend(made, source, axis, paint, f"{prefix}-line-{index}")
             points.append(figures.add_points(made, source, paint, f"{prefix}-line-{index}"))
         figures.hover(made, points, {_label(axis): "at", _label(lines): "line", "Latency": "shown"})
         description = f"Latency that {FIELDS[field]} did not exceed, against {factor_name(axis.factor)}."
@@ -177,7 +177,7 @@ def transaction_cost_groups(place: Place, cells: Sequence[CellResult]) -> list[G
             name = "" if lines is None else level_with_unit(lines.factor, level)
             columns = _values(layout, level, name, _cost(end), _cost_text(end))
             source = board.source(panels, columns)
-            figures.add_line(made, source, paint, f"{prefix}-line-{index}")
+            figures.add_trend(made, source, axis, paint, f"{prefix}-line-{index}")
             points.append(figures.add_points(made, source, paint, f"{prefix}-line-{index}"))
         rows = {_label(axis): "at", **({} if lines is None else {_label(lines): "line"}), "CPU time": "shown"}
         figures.hover(made, points, rows)
@@ -247,7 +247,9 @@ def _values(
     for panel in product(*(factor.levels for factor in layout.panels)):
         places = zip(axis.values(), axis.levels, strict=True)
         rows = [(place, level, layout.cell(level, line, panel)) for place, level in places]
-        columns[tuple(level_text(level) for level in panel)] = data.values(rows, axis.factor, line_name, value, show)
+        columns[tuple(level_text(level) for level in panel)] = data.labeled(
+            data.values(rows, axis.factor, line_name, value, show), axis
+        )
     return columns
 
 

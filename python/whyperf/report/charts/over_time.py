@@ -19,8 +19,6 @@ MIN_INTERVALS = 5
 
 BYTE_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
-TIME = "Time since the start of the load (s)"
-
 
 def add_time_charts(
     section: Section, courses: Sequence[Course], board: Switchboard, counted_as: str | None = None
@@ -81,7 +79,7 @@ class _Drawer:
 
     def _rates(self) -> Chart:
         unit = GOODPUT.unit_for(max(float(series.rates["bps"].max() or 0) for series in self._courses.values()))  # type: ignore[arg-type]
-        made = figures.chart(TIME, f"Goodput ({unit.name})")
+        made = figures.time_chart(f"Goodput ({unit.name})")
         frames = {
             key: series.rates.select(
                 "role",
@@ -96,7 +94,7 @@ class _Drawer:
 
     def _transactions(self) -> Chart:
         title = (self._counted_as or "").capitalize()
-        made = figures.chart(TIME, f"{title} per second")
+        made = figures.time_chart(f"{title} per second")
         figures.full_numbers(made)
         frames = {
             key: series.transactions.select(
@@ -110,7 +108,7 @@ class _Drawer:
         return self._finish(made, "transactions", title, f"Completed {title.lower()} over time.")
 
     def _cpu(self) -> Chart:
-        made = figures.chart(TIME, "CPU busy (%)")
+        made = figures.time_chart("CPU busy (%)")
         highest = max(float(series.cpu["busy_ratio"].max() or 0) for series in self._courses.values())  # type: ignore[arg-type]
         figures.full_percent(made, 100 * highest)
         frames = {
@@ -133,7 +131,7 @@ class _Drawer:
             for column in columns
         )
         size, unit = next(((size, unit) for size, unit in BYTE_UNITS if highest >= 4 * size), (1, "bytes"))
-        made = figures.chart(TIME, f"All connections together ({unit})")
+        made = figures.time_chart(f"All connections together ({unit})")
         for column, (title, end) in columns.items():
             frames = {key: _transport(series, column, octets, 1 / size) for key, series in self._courses.items()}
             self._line(made, frames, ENDS[end], title, f"course-{end}")
@@ -144,7 +142,7 @@ class _Drawer:
     def _rtt(self) -> Chart:
         highest = max(float(series.transport["rtt_ms"].max() or 0) for series in self._courses.values())  # type: ignore[arg-type]
         scale, unit = (1.0, "ms") if highest >= 1 else (1000.0, "µs")
-        made = figures.chart(TIME, f"Smoothed round-trip time ({unit})")
+        made = figures.time_chart(f"Smoothed round-trip time ({unit})")
         frames = {
             key: _transport(series, "rtt_ms", lambda number: seconds(number * 1e6), scale)
             for key, series in self._courses.items()

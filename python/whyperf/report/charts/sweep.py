@@ -214,11 +214,11 @@ class _Drawer:
         columns: dict[tuple[str, ...], Columns] = {}
         for key, (x, panel) in combos.items():
             rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(lines)]
-            columns[key] = data.medians(rows, lines.factor, self._metric, self._unit, "")
+            columns[key] = data.labeled(data.medians(rows, lines.factor, self._metric, self._unit, ""), lines)
         source = self._board.source([*self.panels, at], columns)
         paint = CATEGORIES[2]
         figures.add_whiskers(made, source, paint)
-        figures.add_line(made, source, paint)
+        figures.add_trend(made, source, lines, paint)
         figures.hover(
             made, [figures.add_points(made, source, paint)], {_label(lines): "at", self._metric.title: "shown"}
         )
@@ -242,13 +242,15 @@ class _Drawer:
             if at:
                 for key, (x, panel) in combos.items():
                     rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(axis)]
-                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
+                    made_of = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
+                    columns[key] = data.labeled(made_of, axis)
             else:
                 for key, panel in self._panel_combos().items():
                     rows = [(pos, level, self._layout.cell(level, None, panel)) for pos, level in _positions(axis)]
-                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
+                    made_of = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
+                    columns[key] = data.labeled(made_of, axis)
             source = self._board.source([*self.panels, *at], columns)
-            figures.add_line(made, source, paint, f"{self.id}-end-{end}")
+            figures.add_trend(made, source, axis, paint, f"{self.id}-end-{end}")
             points.append(figures.add_points(made, source, paint, f"{self.id}-end-{end}"))
         figures.hover(made, points, {_label(axis): "at", "Role": "line", "CPU busy": "shown"})
         return Chart(f"{self.id}-cpu", head, made, f"CPU busy of sender and receiver against {_names(axis)}.")
@@ -295,7 +297,7 @@ class _Drawer:
         columns: dict[tuple[str, ...], Columns] = {}
         for key, panel in self._panel_combos().items():
             rows = [(pos + shift, at, self._layout.cell(at, level, panel)) for pos, at in _positions(axis)]
-            columns[key] = make(rows, name)
+            columns[key] = data.labeled(make(rows, name), axis)
         return self._board.source(self.panels, columns)
 
     def _draw(
@@ -305,8 +307,7 @@ class _Drawer:
         dense = self._dense(axis)
         if interval:
             (figures.add_band if dense else figures.add_whiskers)(made, source, paint, line)
-        if axis.numeric:
-            figures.add_line(made, source, paint, line)
+        figures.add_trend(made, source, axis, paint, line)
         points = figures.add_points(made, source, paint, line, size=4 if dense else 7)
         if interval and any(cell.unsteady_trials for cell in self._cells):
             level = self._levels[index]

@@ -1,18 +1,20 @@
 """Verdicts as cards: claim, cost, evidence, refutation, change, and verification."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.text import percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict, Verification
 from whyperf.explain.predicted import command_label, gain_line
-from whyperf.profile import as_set
+from whyperf.profile import Level, as_set
 
 SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", "right": "✓", "wrong": "✗"}
 CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}
 
 LinkOf = Callable[[Evidence], str]
+RunOf = Callable[[Mapping[str, Level]], str]
+"""The command that measures a cell with changed factors."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Card:
     evidence: tuple[EvidenceView, ...]
     refuted_by: str
     factors: tuple[str, ...]
+    run: str
+    """The command that measures the cell with the changed factors; "" where no options of `whyperf run` make it."""
     by_hand: str
     command: str
     command_label: str
@@ -69,12 +73,12 @@ def cause_title(cause: Cause) -> str:
     return " ".join([first[:1].upper() + first[1:], *others])
 
 
-def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, verify: str) -> list[Card]:
+def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, verify: str, run_of: RunOf = lambda _: "") -> list[Card]:
     """The cards of a cell; `verify` is the command that verifies a verdict, without its number."""
-    return [_card(rank, verdict, link_of, verify) for rank, verdict in enumerate(verdicts, 1)]
+    return [_card(rank, verdict, link_of, verify, run_of) for rank, verdict in enumerate(verdicts, 1)]
 
 
-def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
+def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: RunOf) -> Card:
     change, tried = verdict.change, verdict.verification
     lost = verdict.lost_ratio
     can_try = change is not None and bool(change.factors)
@@ -89,6 +93,7 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         evidence=tuple(_evidence(evidence, link_of) for evidence in verdict.evidence),
         refuted_by=verdict.refuted_by,
         factors=tuple(as_set(change.factors)) if change else (),
+        run=run_of(change.factors) if change and change.factors else "",
         by_hand=change.by_hand if change else "",
         command=change.command if change else "",
         command_label=command_label(change) if change else "",

@@ -35,7 +35,7 @@ def gather(experiment: Experiment, summary: Summary) -> Explained:
     drawn = [cell.trial for cell in chosen(explanation) if cell.trial is not None and cell.budgets]
     spans = {trial: found for trial in drawn if (found := _spans(experiment, trial)) is not None}
     pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
-    return Explained(explanation, spans, pages, str(experiment.folder))
+    return Explained(explanation, spans, pages, str(experiment.folder), experiment.plan)
 
 
 def _kept(experiment: Experiment) -> Explanation | None:

@@ -9,6 +9,8 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
+from whyperf.plan import Plan
+from whyperf.profile import Level
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
@@ -18,6 +20,7 @@ from whyperf.report.explanation.map import Map, maps_of
 from whyperf.report.explanation.over_time import TimeChart, time_charts
 from whyperf.report.explanation.strip import Strip, strips_of
 from whyperf.report.explanation.styles import look_of
+from whyperf.report.repeat import change_command
 from whyperf.report.table import Column, Entry, Table
 
 MAX_DRAWN = 10
@@ -35,6 +38,7 @@ class Explained:
     spans: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True)
@@ -155,13 +159,17 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
     trial = cell.trial or ""
     verify = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --verify"
     spans = explained.spans.get(trial)
+
+    def run_of(factors: Mapping[str, Level]) -> str:
+        return "" if explained.plan is None else change_command(explained.plan, cell.cell, factors, explained.folder)
+
     return CellView(
         id=cell.cell,
         trial=trial,
         setting=place,
         headline=cell.headline,
         missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),
-        cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify)),
+        cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify, run_of)),
         bars=bars_of(cell.budgets),
         charts=tuple(time_charts(spans)) if spans is not None else (),
         strips=tuple(strips_of(cell.patterns, cell.budgets)),

@@ -17,7 +17,6 @@ from whyperf.report.charts.metric import GOODPUT, RateUnit
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 from whyperf.report.charts.ticks import MAX_TICKS
 
-TIME = "Time since the start of the load (s)"
 MAX_POINTS = 480
 MAX_FLOWS = len(CATEGORIES)
 ID = "transports"
@@ -35,7 +34,7 @@ def time_group(courses: Courses, board: Switchboard) -> Group:
     trials: dict[tuple[str, ...], Indicators] = {(text,) if choices else (): trial for text, trial in courses.items()}
     flows = min(MAX_FLOWS, max(len(trial.course.active) for trial in trials.values()))
     unit = GOODPUT.unit_for(max(float(trial.course.bps.sum(axis=0).max()) for trial in trials.values()))
-    rates = figures.chart(TIME, f"Goodput ({unit.name})")
+    rates = figures.time_chart(f"Goodput ({unit.name})")
     source = board.source(choices, {key: _stacked(trial, flows, unit) for key, trial in trials.items()})
     for flow in range(flows):
         figures.add_area(rates, source, (f"y{flow}", f"y{flow + 1}"), CATEGORIES[flow], f"{ID}-flow-{flow}")
@@ -70,7 +69,7 @@ def _round_trips(
 ) -> Chart:
     longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials.values() if trial.rtt_samples.rtt_s.size)
     scale, unit = (1e3, "ms") if longest >= 1e-3 else (1e6, "µs")
-    made = figures.chart(TIME, f"Round-trip time ({unit})", height=240)
+    made = figures.time_chart(f"Round-trip time ({unit})", height=240)
     made.x_range = above.x_range
     source = board.source(choices, {key: _rtt_columns(trial, scale) for key, trial in trials.items()})
     figures.add_line(made, source, CATEGORIES[2])

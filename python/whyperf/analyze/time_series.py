@@ -3,7 +3,8 @@
 Instants are seconds after the start of the load, which is the first interval's start.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -30,6 +31,15 @@ class Course:
     transport: pl.DataFrame
     cpu: pl.DataFrame
     transactions: pl.DataFrame
+
+
+def courses_of(inputs: Inputs, trials: Sequence[str]) -> list[Course]:
+    """The courses of some trials, in their order; trials without intervals have none."""
+    # Each course looks through the tables; of many trials, only those that are wanted.
+    here = pl.col("trial").is_in(trials)
+    names = ("intervals", "datagrams", "tcp_info", "transactions", "ends", "cpu")
+    fewer = replace(inputs, **{name: getattr(inputs, name).filter(here) for name in names})
+    return [found for trial in trials if (found := course(fewer, trial)) is not None]
 
 
 def course(inputs: Inputs, trial: str) -> Course | None:

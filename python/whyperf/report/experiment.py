@@ -5,9 +5,10 @@ from pathlib import Path
 import polars as pl
 
 from whyperf.analyze import Summary, read_inputs
-from whyperf.analyze.measures.latency import merged
+from whyperf.analyze.measures.latency import merged, probe_requests
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.time_series import course
+from whyperf.analyze.time_series import courses_of
 from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment
@@ -16,6 +17,8 @@ from whyperf.record.errors import as_record_error
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.columns import Marks
 from whyperf.report.charts.latency import Histograms
+from whyperf.report.charts.levels_over_time import MAX_CELLS
+from whyperf.report.charts.round_trips import round_trips_group
 from whyperf.report.charts.single import single_section
 from whyperf.report.charts.sweep import sweep_section
 from whyperf.report.charts.switchboard import Switchboard
@@ -32,21 +35,24 @@ MAX_TIME_CHARTS = 30
 """At most this many trials of a single cell are drawn over time."""
 
 
-def write_report(experiment: Experiment, summary: Summary) -> Path:
+def write_report(experiment: Experiment, summary: Summary, inputs: Inputs | None = None) -> Path:
     """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
+
+    `inputs` are what `summary` was made of; without, they are read again.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
     """
     board = Switchboard()
+    inputs = read_inputs(experiment) if inputs is None else inputs
     flow = flow_section(experiment, summary)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
     why = explanation_section(gather(experiment, summary), summary)
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
     sections = [
-        *_transports(experiment, summary, board),
-        *_sections(experiment, summary, board, why.marks),
+        *_transports(inputs, summary, board),
+        *_sections(inputs, summary, board, why.marks),
         *([study] if study is not None else []),
     ]
     testbed = experiment.testbed()
@@ -61,30 +67,34 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     return path
 
 
-def _sections(experiment: Experiment, summary: Summary, board: Switchboard, marks: Marks) -> list[Section]:
-    """A section for the only cell, or one for each sweep."""
-    single = len(summary.cells) == 1
-    counted = any(cell.transactions is not None and cell.transactions.latency for cell in summary.cells)
-    if not (single or counted):
-        sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-        return [sweep_section(name, _of_sweep(summary, name), board, marks=marks) for name in sweeps]
-    inputs = read_inputs(experiment)
+def _sections(inputs: Inputs, summary: Summary, board: Switchboard, marks: Marks) -> list[Section]:
+    """A section of the latency under load, and one for the only cell, or one for each sweep."""
     measured = measure_trials(inputs).trials.sort("trial")
-    usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial")
+    usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial", "cell")
     histograms = _histograms(inputs.latencies.join(usable, on="trial", how="semi"))
-    if single:
-        drawn = measured["trial"].to_list()[:MAX_TIME_CHARTS]
-        courses = [found for trial in drawn if (found := course(inputs, trial)) is not None]
-        return [single_section(summary.cells[0], measured.to_dicts(), courses, board, histograms)]
+    group = round_trips_group(summary.cells, probe_requests(inputs, measured))
+    latency = [] if group is None else [Section("latency", "Latency", groups=[group])]
+    if len(summary.cells) == 1:
+        trials = courses_of(inputs, measured["trial"].to_list()[:MAX_TIME_CHARTS])
+        return [*latency, single_section(summary.cells[0], measured.to_dicts(), trials, board, histograms)]
+    # A schedule has its own charts over time; transactions have none of their own.
+    plain = [cell.id for cell in summary.cells if cell.transports is None and cell.metric != "transactions"]
+    first = usable.filter(pl.col("cell").is_in(plain)).unique("cell", keep="first", maintain_order=True)
+    drawn = first if first.height <= MAX_CELLS else first.clear()
+    cell_of = dict(drawn.select("trial", "cell").iter_rows())
+    courses = {cell_of[found.trial]: found for found in courses_of(inputs, list(cell_of))}
     sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-    return [sweep_section(name, _of_sweep(summary, name), board, histograms, marks) for name in sweeps]
+    return [
+        *latency,
+        *(sweep_section(name, _of_sweep(summary, name), board, histograms, marks, courses=courses) for name in sweeps),
+    ]
 
 
-def _transports(experiment: Experiment, summary: Summary, board: Switchboard) -> list[Section]:
+def _transports(inputs: Inputs, summary: Summary, board: Switchboard) -> list[Section]:
     """The sections of cells with a schedule of flows."""
     if all(cell.transports is None for cell in summary.cells):
         return []
-    return transports_section(summary.cells, trial_indicators(read_inputs(experiment)), board)
+    return transports_section(summary.cells, trial_indicators(inputs), board)
 
 
 def _of_sweep(summary: Summary, name: str) -> list[CellResult]:

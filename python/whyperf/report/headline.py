@@ -39,7 +39,7 @@ def headline(summary: Summary) -> str:
     where = WHERE.get(summary.testbed, "")
     best = max(measured, key=lambda cell: _median(cell, metric))
     if len(summary.cells) == 1:
-        tail = _latency_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
+        tail = _latency_sentence(best) or _probe_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
         return f"{metric.text(_median(best, metric))} {_direction(best)} {where}. {tail}".strip()
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
     worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
@@ -73,6 +73,7 @@ def key_figures(summary: Summary) -> list[Figure]:
     figures = [
         Figure(value, unit.name, metric.title, remark),
         *_latency_figures(best, of_best),
+        *_probe_figures(best, of_best),
         *_datagram_figures(best, of_best),
     ]
     for end in ENDS:
@@ -139,6 +140,19 @@ def _latency_figures(cell: CellResult, of_best: str) -> list[Figure]:
     return figures
 
 
+def _probe_figures(cell: CellResult, of_best: str) -> list[Figure]:
+    """Median round-trip time of the RTT probe, idle and under load; the tail is the remark."""
+    if cell.rtt_probe is None:
+        return []
+    figures = []
+    for name, found in (("RTT under load", cell.rtt_probe.load), ("RTT idle", cell.rtt_probe.idle)):
+        if found is not None and found.p50_ns is not None:
+            number, unit = seconds(found.p50_ns).rsplit(" ", 1)
+            tail = "largest " + seconds(found.max_ns) if found.p99_ns is None else "99 % " + seconds(found.p99_ns)
+            figures.append(Figure(number, unit, name, ", ".join(filter(None, (of_best, f"median; {tail}")))))
+    return figures
+
+
 def _datagram_figures(cell: CellResult, of_best: str) -> list[Figure]:
     found = cell.datagrams
     if found is None or found.lost_ratio is None:
@@ -180,6 +194,16 @@ def _latency_sentence(cell: CellResult) -> str:
     return f"Half of them took at most {seconds(latency.p50_ns)}{tail}."
 
 
+def _probe_sentence(cell: CellResult) -> str:
+    probe = cell.rtt_probe
+    if probe is None or probe.load is None or probe.load.p50_ns is None:
+        return ""
+    rose = f"The median round-trip time is {seconds(probe.load.p50_ns)} under load"
+    idle = "" if probe.idle is None or probe.idle.p50_ns is None else f", {seconds(probe.idle.p50_ns)} without"
+    tail = "" if probe.load.p99_ns is None else f"; 99 % are at most {seconds(probe.load.p99_ns)} under load"
+    return f"{rose}{idle}{tail}."
+
+
 def _loss_sentence(cell: CellResult) -> str:
     found = cell.datagrams
     if found is None or found.lost_ratio is None:
@@ -205,6 +229,9 @@ def _whole_window(cell: CellResult, metric: Metric) -> str:
 def _direction(cell: CellResult) -> str:
     many = cell.factors.get("connections")
     over = f" over {many} connections" if isinstance(many, int) and many > 1 else ""
+    if cell.transports is not None and len({flow.direction for flow in cell.transports.flows}) > 1:
+        number = sum(flow.connections for flow in cell.transports.flows)
+        return f"in both directions together, over {number} connections"
     if cell.metric == "transactions" or cell.workload == "bidirectional":
         return f"between near and far{over}"
     is_received = near_receives({**cell.factors, "workload": cell.workload})

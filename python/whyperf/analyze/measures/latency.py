@@ -83,18 +83,7 @@ def cell_round_trips(inputs: Inputs, trials: pl.DataFrame) -> dict[str, RttProbe
     `trials` are rows of `goodput.measure`. Only requests within the window of their trial count; of a trial with a
     schedule those at a time at which no flow was to send are idle.
     """
-    windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns").drop_nulls()
-    sent = pl.col("sent_mono_ns")
-    requests = (
-        inputs.round_trips.drop("cell")
-        .join(windows, on="trial", how="inner")
-        .filter((sent >= pl.col("window_start_ns")) & (sent < pl.col("window_end_ns")))
-        .with_row_index("request")
-    )
-    if requests.is_empty():
-        return {}
-    state = pl.when("is_idle").then(pl.lit(IDLE)).otherwise(pl.lit(LOAD)).alias("state")
-    by_cell = requests.join(_is_idle(requests, inputs.schedule), on="request").with_columns(state)
+    by_cell = probe_requests(inputs, trials)
     return {
         str(cell): RttProbe(
             sent_count=rows.height,
@@ -104,6 +93,25 @@ def cell_round_trips(inputs: Inputs, trials: pl.DataFrame) -> dict[str, RttProbe
         )
         for (cell,), rows in by_cell.partition_by("cell", as_dict=True).items()
     }
+
+
+def probe_requests(inputs: Inputs, trials: pl.DataFrame) -> pl.DataFrame:
+    """The requests of `cell_round_trips`, in the order in which they were sent: `trial`, `cell`, `state`, `rtt_ns`.
+
+    `state` is `LOAD` or `IDLE`; `rtt_ns` is null where no answer came.
+    """
+    windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns").drop_nulls()
+    sent = pl.col("sent_mono_ns")
+    requests = (
+        inputs.round_trips.drop("cell")
+        .join(windows, on="trial", how="inner")
+        .filter((sent >= pl.col("window_start_ns")) & (sent < pl.col("window_end_ns")))
+        .sort("trial", "sent_mono_ns")
+        .with_row_index("request")
+    )
+    state = pl.when("is_idle").then(pl.lit(IDLE)).otherwise(pl.lit(LOAD)).alias("state")
+    states = _is_idle(requests, inputs.schedule)
+    return requests.join(states, on="request", maintain_order="left").select("trial", "cell", state, "rtt_ns")
 
 
 def _is_idle(requests: pl.DataFrame, schedule: pl.DataFrame) -> pl.DataFrame:

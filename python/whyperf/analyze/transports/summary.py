@@ -171,7 +171,9 @@ class _Cell:
         factors = self.cell.factors
         rate, mtu = factors.get("path_rate_bps"), factors.get("mtu_bytes")
         ideal = None
-        if isinstance(rate, int | float) and isinstance(mtu, int):
+        # Flows of both directions together may carry twice the rate of the path.
+        is_one_way = len({flow.direction for flow in self.trials[0].course.active}) == 1
+        if is_one_way and isinstance(rate, int | float) and isinstance(mtu, int):
             ideal = ideal_bps(rate, mtu, 6 if factors.get("ip_version") == 6 else 4)
 
         def again(trial: Indicators) -> float | None:

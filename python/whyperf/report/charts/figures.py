@@ -15,6 +15,7 @@ from bokeh.models import (
     FixedTicker,
     HoverTool,
     InlineStyleSheet,
+    NoOverlap,
     NumeralTickFormatter,
     Range1d,
 )
@@ -109,6 +110,17 @@ def time_chart(y_title: str, *, height: int = HEIGHT) -> Figure:
     return made
 
 
+def named_chart(names: Sequence[str], y_title: str, *, log_y: bool = False) -> Figure:
+    """An empty chart with names on the x axis, at 0, 1, 2 …"""
+    made = chart("", y_title, log_y=log_y)
+    made.xaxis.ticker = FixedTicker(ticks=list(range(len(names))), minor_ticks=[])
+    # On a narrow screen, labels that would touch are left out; the tooltip has them.
+    made.xaxis.major_label_policy = NoOverlap(min_distance=6)
+    label(made, {float(place): name for place, name in enumerate(names)})
+    made.x_range = Range1d(start=-0.6, end=len(names) - 0.4)
+    return made
+
+
 def label(made: Figure, labels: Mapping[float, str]) -> None:
     """Labels some ticks of the x axis."""
     made.xaxis.major_label_overrides = {position: text for position, text in labels.items()}  # noqa: C416
@@ -132,11 +144,7 @@ def add_trend(made: Figure, source: ColumnDataSource, axis: Axis, paint: Paint, 
     if axis.numeric:
         add_line(made, source, paint, line)
         return
-    values = made.text(
-        "x", "y", text="value", source=source, text_color=INK[0], text_font=value(FONT), text_font_size=value("12px"),
-        x_offset=7, y_offset=-3,
-    )  # fmt: skip
-    _painted(values, INK, line)
+    add_values(made, source, line)
 
 
 def add_band(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
@@ -167,6 +175,33 @@ def add_points(made: Figure, source: ColumnDataSource, paint: Paint, line: str =
     """A disc at each point; returns it for tooltips."""
     points = made.scatter("x", "y", source=source, color=paint[0], size=size, marker="circle")
     return _painted(points, paint, line)
+
+
+def add_boxes(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> Drawn:
+    """Box plots: a box from `quarter` to `three_quarters`, whiskers from `low` to `high`, a mark `y`, a dot `top`.
+
+    The text in `value` stands next to the mark.
+    """
+    whiskers = made.segment("x", "low", "x", "high", source=source, color=paint[0], line_width=1.5)
+    _painted(whiskers, paint, line)
+    box = made.vbar(
+        x="x", bottom="quarter", top="three_quarters", width=0.5, source=source, color=paint[0], fill_alpha=0.35
+    )
+    _painted(box, paint, line)
+    median = made.scatter("x", "y", source=source, marker="dash", size=34, line_width=2.5, color=INK[0])
+    _painted(median, INK, line)
+    _painted(made.scatter("x", "top", source=source, marker="circle", size=4, color=paint[0]), paint, line)
+    add_values(made, source, line, x_offset=22)
+    return box
+
+
+def add_values(made: Figure, source: ColumnDataSource, line: str = "", *, x_offset: int = 7) -> None:
+    """The text in the column `value` next to each point."""
+    values = made.text(
+        "x", "y", text="value", source=source, text_color=INK[0], text_font=value(FONT), text_font_size=value("12px"),
+        x_offset=x_offset, y_offset=-3,
+    )  # fmt: skip
+    _painted(values, INK, line)
 
 
 def add_rings(made: Figure, source: ColumnDataSource, line: str = "") -> None:

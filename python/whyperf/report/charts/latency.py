@@ -15,7 +15,8 @@ from whyperf.report.charts import columns as data
 from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint, ordered
-from whyperf.report.charts.layout import MAX_LINES, Axis, Layout
+from whyperf.report.charts.distribution import BOX_NOTE, box_columns
+from whyperf.report.charts.layout import MAX_LINES, Axis, Layout, Level
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
 Histograms = Mapping[tuple[str, str], pl.DataFrame]
@@ -158,7 +159,36 @@ def _curves(place: Place, histograms: Histograms, unit: tuple[float, str]) -> Gr
         for index, (level, paint) in enumerate(zip(levels, paints, strict=True))
     )
     chart = Chart(f"{prefix}-curves", "", made, "Latency by the share of transactions that did not exceed it.")
-    return Group("Latency distribution", (chart,), CURVE_NOTE, Legend(axis.title, keys), own)
+    boxes = _boxes(place, levels, own, histograms, unit)
+    return Group("Latency distribution", (chart, boxes), f"{CURVE_NOTE} {BOX_NOTE}", Legend(axis.title, keys), own)
+
+
+def _boxes(
+    place: Place, levels: Sequence[Level], own: tuple[Choice, ...], histograms: Histograms, unit: tuple[float, str]
+) -> Chart:
+    """A box plot per level of x, by the same lists as the curves."""
+    axis, lines = place.layout.x, place.layout.lines
+    names = [level_text(level) for level in levels]
+    made = figures.named_chart(names, f"Latency ({unit[1]})", log_y=True)
+    boxes = []
+    for number, (level, paint) in enumerate(zip(levels, _paints(axis, len(levels)), strict=True)):
+        columns: dict[tuple[str, ...], Columns] = {}
+        for panel in product(*(factor.levels for factor in place.layout.panels)):
+            for line in lines.levels if lines is not None else (None,):
+                key = (*map(level_text, panel), *(() if lines is None else (level_text(line),)))
+                found = _histogram(place.layout.cell(level, line, panel), histograms)
+                columns[key] = _box(number, level_with_unit(axis.factor, level), found, unit[0])
+        source = place.board.source((*place.panels, *own), columns)
+        boxes.append(figures.add_boxes(made, source, paint, f"{place.prefix}-curve-{number}"))
+    figures.hover(made, boxes, {_label(axis): "at", "Transactions": "count", "Latency": "shown"})
+    return Chart(f"{place.prefix}-latency-boxes", "Box plots", made, f"Box plots of the latency by {axis.title}.")
+
+
+def _box(place: int, name: str, histogram: pl.DataFrame | None, scale: float) -> Columns:
+    if histogram is None or histogram["count"].sum() == 0:
+        return {column: [] for column in box_columns(0, "", np.ones(1), 1.0)}
+    values = np.maximum(histogram["high"].cast(pl.Float64).to_numpy(), 1.0)
+    return box_columns(place, name, values, scale, histogram["count"].cast(pl.Float64).to_numpy())
 
 
 def transaction_cost_groups(place: Place, cells: Sequence[CellResult]) -> list[Group]:

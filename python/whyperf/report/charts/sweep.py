@@ -1,7 +1,7 @@
 """The charts of one sweep, chosen by what varied."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from bokeh.models import ColumnDataSource, Range1d
@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource, Range1d
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, level_text, level_with_unit, significant, sweep_title
+from whyperf.analyze.time_series import Course
 from whyperf.report.charts import columns as data
 from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend, Section
@@ -16,6 +17,7 @@ from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.charts.cpu_split import split_group
 from whyperf.report.charts.latency import Histograms, Place, latency_groups, transaction_cost_groups
 from whyperf.report.charts.layout import CPU_FACTORS, MAX_LINES, Axis, Layout, choose
+from whyperf.report.charts.levels_over_time import levels_over_time
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
@@ -38,10 +40,12 @@ def sweep_section(
     board: Switchboard,
     histograms: Histograms | None = None,
     marks: data.Marks | None = None,
+    *,
+    courses: Mapping[str, Course] | None = None,
 ) -> Section:
     """The section of sweep `name`, whose `cells` differ in at least one factor.
 
-    `histograms` are of latency by cell; `marks` are the anomalies by cell.
+    `histograms` are of latency by cell; `marks` are the anomalies by cell; `courses` have a trial per cell over time.
     """
     layout = choose(cells)
     section = Section(f"sweep-{name}", sweep_title(name))
@@ -58,6 +62,8 @@ def sweep_section(
     if any(cell.transactions is not None and cell.transactions.counted_as == "messages" for cell in cells):
         section.groups.append(drawer.packets())
     section.groups += latency_groups(place, cells, histograms)
+    if courses and (group := levels_over_time(drawer.id, layout, courses, board)) is not None:
+        section.groups.append(group)
     if drawer.knows_cpu:
         section.groups += drawer.cpu()
         split = split_group(drawer.id, layout, board, drawer.panels, drawer.at)

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from bokeh.models import FixedTicker
+from bokeh.models import FixedTicker, Range
 from bokeh.models.annotations import BoxAnnotation
 
 from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.text import bit_rate, seconds
 from whyperf.analyze.transports.indicators import Indicators
-from whyperf.analyze.transports.samples import SENDER
+from whyperf.analyze.transports.samples import PROBE, SENDER
 from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
-from whyperf.report.charts.colors import CATEGORIES, INK, SHADE, tag
+from whyperf.report.charts.colors import CATEGORIES, INK, SHADE, Paint, ordered, tag
+from whyperf.report.charts.figures import Figure
 from whyperf.report.charts.metric import GOODPUT, RateUnit
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 from whyperf.report.charts.ticks import MAX_TICKS
@@ -23,6 +24,14 @@ ID = "transports"
 #: Room for the y axis and its labels, in pixels.
 LEFT = 64
 
+#: Round trips in a time step at least, and time steps at most.
+MIN_ANSWERS, MAX_STEPS = 25, 150
+#: Parts of the round trips in a time step, with their names and colors.
+PERCENTILES: Mapping[float, tuple[str, Paint]] = dict(
+    zip((1.0, 0.9, 0.5), zip(("RTT, largest", "RTT, 90 %", "RTT, 50 %"), ordered(3)[::-1], strict=True), strict=True)
+)
+DIRECTIONS = {"send": "near to far", "receive": "far to near"}
+
 Courses = Mapping[str, Indicators]
 """A trial per cell, by the text of the cell."""
 
@@ -32,25 +41,108 @@ def time_group(courses: Courses, board: Switchboard) -> Group:
     options = tuple(courses)
     choices = (Choice(f"{ID}-cell", "Transport", options, options[0]),) if len(options) > 1 else ()
     trials: dict[tuple[str, ...], Indicators] = {(text,) if choices else (): trial for text, trial in courses.items()}
-    flows = min(MAX_FLOWS, max(len(trial.course.active) for trial in trials.values()))
-    unit = GOODPUT.unit_for(max(float(trial.course.bps.sum(axis=0).max()) for trial in trials.values()))
-    rates = figures.time_chart(f"Goodput ({unit.name})")
-    source = board.source(choices, {key: _stacked(trial, flows, unit) for key, trial in trials.items()})
-    for flow in range(flows):
-        figures.add_area(rates, source, (f"y{flow}", f"y{flow + 1}"), CATEGORIES[flow], f"{ID}-flow-{flow}")
-    top = figures.add_edge(rates, source, f"y{flows}", INK)
-    figures.hover(rates, [top], {"Time": "at", "Region": "region", "All flows": "shown"})
-    charts = [Chart(f"{ID}-goodput", "Goodput of each flow", rates, "Stacked goodput of the flows over time.")]
-    if any(trial.rtt_samples.source for trial in trials.values()):
-        charts.append(_round_trips(choices, trials, board, rates))
+    directions = [way for way in DIRECTIONS if any(_flows(trial, way) for trial in trials.values())]
+    several = len(directions) > 1
+    charts = [_rates(way, choices, trials, board, several=several) for way in directions]
+    time_range = charts[0].figure.x_range
+    if any(trial.rtt_samples.source == PROBE for trial in trials.values()):
+        charts.append(_percentiles(choices, trials, board, time_range))
+    elif any(trial.rtt_samples.source for trial in trials.values()):
+        charts.append(_round_trips(choices, trials, board, time_range))
     for chart in charts:
         # The same left border, so that the time axes are aligned.
         chart.figure.min_border_left = LEFT
+        chart.figure.x_range = time_range
         _mark_regions(chart.figure, list(trials.values()))
     first = next(iter(trials.values())).course
-    names = [interval.name for interval in first.active[:flows]]
-    keys = tuple(Key(name, CATEGORIES[flow], f"{ID}-flow-{flow}") for flow, name in enumerate(names))
+    keys = tuple(
+        Key(interval.name, CATEGORIES[flow], f"{ID}-flow-{flow}")
+        for flow, interval in enumerate(first.active[:MAX_FLOWS])
+    )
+    if any(trial.rtt_samples.source == PROBE for trial in trials.values()):
+        keys += tuple(Key(name, paint, f"{ID}-rtt-{part}") for part, (name, paint) in PERCENTILES.items())
     return Group("Over time", tuple(charts), _note(list(trials.values())), Legend("", keys), choices, is_stacked=True)
+
+
+def _flows(trial: Indicators, direction: str) -> list[int]:
+    """The drawn flows of a direction, by their position in the schedule."""
+    return [flow for flow, found in enumerate(trial.course.active[:MAX_FLOWS]) if found.direction == direction]
+
+
+def _rates(
+    direction: str,
+    choices: tuple[Choice, ...],
+    trials: Mapping[tuple[str, ...], Indicators],
+    board: Switchboard,
+    *,
+    several: bool,
+) -> Chart:
+    """The goodput of the flows of a direction, stacked."""
+    highest = max(
+        float(trial.course.bps[_flows(trial, direction)].sum(axis=0).max(initial=0.0)) for trial in trials.values()
+    )
+    unit = GOODPUT.unit_for(highest)
+    flows = sorted({flow for trial in trials.values() for flow in _flows(trial, direction)})
+    made = figures.time_chart(f"Goodput ({unit.name})", height=260 if several else figures.HEIGHT)
+    source = board.source(choices, {key: _stacked(trial, direction, flows, unit) for key, trial in trials.items()})
+    for place, flow in enumerate(flows):
+        figures.add_area(made, source, (f"y{place}", f"y{place + 1}"), CATEGORIES[flow], f"{ID}-flow-{flow}")
+    top = figures.add_edge(made, source, f"y{len(flows)}", INK)
+    figures.hover(made, [top], {"Time": "at", "Region": "region", "All flows": "shown"})
+    way = f", {DIRECTIONS[direction]}" if several else ""
+    name = f"{ID}-goodput" + (f"-{direction}" if several else "")
+    return Chart(name, f"Goodput of each flow{way}", made, f"Stacked goodput of the flows{way} over time.")
+
+
+def _percentiles(
+    choices: tuple[Choice, ...],
+    trials: Mapping[tuple[str, ...], Indicators],
+    board: Switchboard,
+    time_range: Range,
+) -> Chart:
+    """Percentiles of the probe's round trips in equal time steps."""
+    made, scale = _rtt_chart("Round-trip time", trials, time_range)
+    steps = {key: _by_step(trial) for key, trial in trials.items()}
+    points = []
+    for part, (name, paint) in PERCENTILES.items():
+        columns = {key: _percentile_columns(found, part, name, scale) for key, found in steps.items()}
+        source = board.source(choices, columns)
+        figures.add_line(made, source, paint, f"{ID}-rtt-{part}")
+        points.append(figures.add_points(made, source, paint, f"{ID}-rtt-{part}", size=3))
+    figures.hover(made, points, {"Time": "at", "Percentile": "line", "Round-trip time": "shown", "Answers": "count"})
+    return Chart(
+        f"{ID}-rtt", "Latency: round-trip time of the RTT probe", made, "Percentiles of the round-trip time over time."
+    )
+
+
+def _by_step(trial: Indicators) -> list[tuple[float, Floats]]:
+    """The center of each time step, and the round-trip times in it; each step has about `MIN_ANSWERS` of them."""
+    at_s, rtt_s = trial.rtt_samples.at_s, trial.rtt_samples.rtt_s
+    count = int(np.clip(at_s.size // MIN_ANSWERS, 1, MAX_STEPS))
+    length_s = float(trial.course.edges_s[-1]) / count
+    places = (at_s / length_s).astype(np.int64)
+    return [((place + 0.5) * length_s, rtt_s[places == place]) for place in range(count) if (places == place).any()]
+
+
+def _percentile_columns(steps: Sequence[tuple[float, Floats]], part: float, name: str, scale: float) -> Columns:
+    values = np.array([np.quantile(found, part) for _, found in steps])
+    return {
+        "x": _short(np.array([center for center, _ in steps])),
+        "y": _short(values * scale),
+        "at": [f"{center:.1f} s" for center, _ in steps],
+        "line": [name] * len(steps),
+        "shown": [seconds(value * 1e9) for value in values],
+        "count": [str(found.size) for _, found in steps],
+    }
+
+
+def _rtt_chart(title: str, trials: Mapping[tuple[str, ...], Indicators], time_range: Range) -> tuple[Figure, float]:
+    """An empty chart of round-trip times, and how many of its units a second has."""
+    longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials.values() if trial.rtt_samples.rtt_s.size)
+    scale, unit = (1e3, "ms") if longest >= 1e-3 else (1e6, "µs")
+    made = figures.time_chart(f"{title} ({unit})", height=240)
+    made.x_range = time_range
+    return made, scale
 
 
 def _note(trials: Sequence[Indicators]) -> str:
@@ -65,12 +157,9 @@ def _round_trips(
     choices: tuple[Choice, ...],
     trials: Mapping[tuple[str, ...], Indicators],
     board: Switchboard,
-    above: figures.Figure,
+    time_range: Range,
 ) -> Chart:
-    longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials.values() if trial.rtt_samples.rtt_s.size)
-    scale, unit = (1e3, "ms") if longest >= 1e-3 else (1e6, "µs")
-    made = figures.time_chart(f"Round-trip time ({unit})", height=240)
-    made.x_range = above.x_range
+    made, scale = _rtt_chart("Round-trip time", trials, time_range)
     source = board.source(choices, {key: _rtt_columns(trial, scale) for key, trial in trials.items()})
     figures.add_line(made, source, CATEGORIES[2])
     points = figures.add_points(made, source, CATEGORIES[2], size=3)
@@ -78,14 +167,19 @@ def _round_trips(
     return Chart(f"{ID}-rtt", "Round-trip time", made, "Round-trip time over time.")
 
 
-def _stacked(trial: Indicators, flows: int, unit: RateUnit) -> Columns:
-    """Edges of the areas: y0 is 0, y1 the first flow, y2 the first two …, at the center of each bin."""
+def _stacked(trial: Indicators, direction: str, flows: Sequence[int], unit: RateUnit) -> Columns:
+    """Edges of the areas: y0 is 0, y1 the first of `flows`, y2 the first two …, at the center of each bin.
+
+    A flow that the trial does not have, or has in the other direction, is 0.
+    """
     course = trial.course
     step = max(1, -(-course.region.size // MAX_POINTS))
     centers = _thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
-    levels = np.zeros((flows + 1, centers.size))
-    for flow in range(min(flows, len(course.active))):
-        levels[flow + 1] = _thinned(course.bps[flow], step)
+    levels = np.zeros((len(flows) + 1, centers.size))
+    own = _flows(trial, direction)
+    for place, flow in enumerate(flows):
+        if flow in own:
+            levels[place + 1] = _thinned(course.bps[flow], step)
     levels = levels.cumsum(axis=0)
     regions = course.region[::step][: centers.size]
     return {

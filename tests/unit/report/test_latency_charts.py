@@ -1,0 +1,158 @@
+"""Latency under load and courses by factor level, as the report draws them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from bokeh.models import ColumnDataSource
+from bokeh.models.renderers import GlyphRenderer
+
+from tests.unit.analyze import synthetic as made
+from whyperf.analyze import read_inputs, summarize_inputs
+from whyperf.analyze.measures.latency import IDLE, LOAD
+from whyperf.analyze.time_series import courses_of
+from whyperf.record import Experiment
+from whyperf.report.charts.blocks import Chart, Group
+from whyperf.report.charts.distribution import box_columns, distribution_group
+from whyperf.report.charts.layout import choose
+from whyperf.report.charts.levels_over_time import MAX_POINTS, levels_over_time
+from whyperf.report.charts.round_trips import round_trips_group
+from whyperf.report.charts.switchboard import Switchboard
+
+MS = 1e6
+
+
+def drawn(chart: Chart) -> list[dict[str, Any]]:
+    """The data of each mark of a chart, each once."""
+    sources = [
+        mark.data_source
+        for mark in chart.figure.renderers
+        if isinstance(mark, GlyphRenderer) and isinstance(mark.data_source, ColumnDataSource)
+    ]
+    return [source.data for source in dict.fromkeys(sources)]
+
+
+def names(group: Group) -> list[str]:
+    assert group.legend is not None
+    return [key.text for key in group.legend.keys]
+
+
+def requests(*rows: tuple[str, str, str, Sequence[float | None]]) -> pl.DataFrame:
+    """Rows of `probe_requests`: trial, cell, state, round trips in ms."""
+    parts = [
+        pl.DataFrame(
+            {
+                "trial": trial,
+                "cell": cell,
+                "state": state,
+                "rtt_ns": [None if rtt is None else int(rtt * MS) for rtt in values],
+            },
+            schema={"trial": pl.String, "cell": pl.String, "state": pl.String, "rtt_ns": pl.UInt64},
+        )
+        for trial, cell, state, values in rows
+    ]
+    return pl.concat(parts)
+
+
+def test_a_distribution_has_the_share_of_the_values_and_a_box_for_each_part() -> None:
+    values = np.arange(1, 1001, dtype=np.float64) * 1e5
+    group = distribution_group("x", "Latency", "Time", {"idle": values / 100, "under load": values})
+    shares, boxes = group.charts
+    idle, loaded = drawn(shares)
+    assert (idle["line"][0], loaded["line"][0]) == ("idle", "under load")
+    at_half = loaded["y"].index(50.0)
+    assert loaded["x"][at_half] == pytest.approx(50, rel=0.01)
+    assert (loaded["y"][0], loaded["y"][-1]) == (0, 100)
+    box = drawn(boxes)[1]
+    found = [box[column][0] for column in ("low", "quarter", "y", "three_quarters", "high", "top")]
+    assert found == pytest.approx([1.1, 25.1, 50.05, 75.0, 99.0, 100], rel=0.01)
+    assert (box["x"], box["value"]) == ([1], ["50.0"])
+
+
+def test_a_box_of_a_histogram_is_that_of_its_values() -> None:
+    values, counts = np.array([1.0, 2.0, 3.0, 4.0]) * MS, np.array([1.0, 98.0, 100.0, 1.0])
+    whole = box_columns(0, "a", np.repeat(values, counts.astype(int)), MS)
+    assert dict(box_columns(0, "a", values, MS, counts)) == dict(whole)
+
+
+def test_round_trips_of_one_cell_are_overlaid_by_trial_next_to_the_idle_ones() -> None:
+    rows = requests(
+        ("001-c0001", "c0001", IDLE, [1.0, 1.1]),
+        ("001-c0001", "c0001", LOAD, [50.0, 60.0, None]),
+        ("002-c0001", "c0001", LOAD, [70.0, 80.0]),
+    )
+    group = round_trips_group([], rows)
+    assert group is not None
+    assert names(group) == ["idle", "001-c0001", "002-c0001"]
+    boxes = drawn(group.charts[1])
+    assert [box["count"] for box in boxes] == [["2"], ["2"], ["2"]]
+    assert [box["y"] for box in boxes] == [[1.05], [55.0], [75.0]]
+
+
+def test_a_single_trial_is_idle_and_under_load_and_no_answer_is_no_chart() -> None:
+    group = round_trips_group([], requests(("001-c0001", "c0001", LOAD, [50.0]), ("001-c0001", "c0001", IDLE, [1.0])))
+    assert group is not None
+    assert names(group) == ["idle", "under load"]
+    assert round_trips_group([], requests(("001-c0001", "c0001", LOAD, [None]))) is None
+
+
+def test_round_trips_of_several_cells_have_the_names_of_their_settings(tmp_path: Path) -> None:
+    trials = [
+        made.Trial(cell=f"c{number:04d}", duration_s=1, factors={"congestion_control": name})
+        for number, name in enumerate(("cubic", "bbr"), 1)
+    ]
+    summary = summarize_inputs(read_inputs(Experiment.open(made.write(tmp_path / "two", trials))))
+    rows = [(f"001-{cell.id}", cell.id, LOAD, [10.0 * number]) for number, cell in enumerate(summary.cells, 1)]
+    group = round_trips_group(summary.cells, requests(*rows))
+    assert group is not None
+    assert names(group) == ["congestion control cubic", "congestion control bbr"]
+
+
+def test_a_sweep_over_time_has_a_line_per_level_and_lists_for_the_other_factor(tmp_path: Path) -> None:
+    settings = [(window, size) for window in (4096, 8192, 16384) for size in (512, 4096)]
+    trials = [
+        made.Trial(
+            cell=f"c{number:04d}",
+            rate_bps=window * size * 1e3,
+            duration_s=2,
+            window_bytes=window,
+            write_size_bytes=size,
+        )
+        for number, (window, size) in enumerate(settings, 1)
+    ]
+    inputs = read_inputs(Experiment.open(made.write(tmp_path / "sweep", trials)))
+    cells = summarize_inputs(inputs).cells
+    layout = choose(cells)
+    assert layout is not None
+    assert layout.lines is not None
+    cell_of = dict(inputs.trials.select("trial", "cell").iter_rows())
+    courses = {cell_of[course.trial]: course for course in courses_of(inputs, list(cell_of))}
+    assert set(courses) == {cell.id for cell in cells}
+    group = levels_over_time("x", layout, courses, Switchboard())
+    assert group is not None
+    assert [chart.heading for chart in group.charts] == ["Goodput", "Congestion window", "Smoothed round-trip time"]
+    assert len(group.choices) == 1
+    for chart in group.charts:
+        lines = drawn(chart)
+        assert len(lines) == len(layout.lines.levels)
+        assert all(5 <= len(line["x"]) <= MAX_POINTS for line in lines)
+    rates = [np.mean(np.asarray(line["y"], dtype=float)) for line in drawn(group.charts[0])]
+    chosen = group.choices[0].chosen
+    medians = [
+        cell.goodput_bps.median or 0.0
+        for level in layout.lines.levels
+        for cell in cells
+        if cell.factors[layout.lines.factor] == level and f"{cell.factors[layout.x.factor]:,}" == chosen
+    ]
+    ratios = [rate / median for rate, median in zip(rates, medians, strict=True)]
+    assert ratios == pytest.approx([ratios[0]] * len(ratios), rel=0.15)
+
+
+def test_a_sweep_without_series_has_no_chart_over_time(tmp_path: Path) -> None:
+    experiment = Experiment.open(made.write(tmp_path / "sweep", made.sweep([4096, 8192, 16384], [512], blocks=1)))
+    layout = choose(summarize_inputs(read_inputs(experiment)).cells)
+    assert layout is not None
+    assert levels_over_time("x", layout, {}, Switchboard()) is None

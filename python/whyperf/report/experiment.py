@@ -6,8 +6,6 @@ import polars as pl
 
 from whyperf.analyze import Summary, read_inputs
 from whyperf.analyze.measures.latency import merged, probe_requests
-from whyperf.analyze.read.inputs import Inputs
-from whyperf.analyze.summary import CellResult
 from whyperf.analyze.time_series import courses_of
 from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.analyze.trials import measure_trials
@@ -35,24 +33,20 @@ MAX_TIME_CHARTS = 30
 """At most this many trials of a single cell are drawn over time."""
 
 
-def write_report(experiment: Experiment, summary: Summary, inputs: Inputs | None = None) -> Path:
+def write_report(experiment: Experiment, summary: Summary) -> Path:
     """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
-
-    `inputs` are what `summary` was made of; without, they are read again.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
     """
     board = Switchboard()
-    inputs = read_inputs(experiment) if inputs is None else inputs
     flow = flow_section(experiment, summary)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
     why = explanation_section(gather(experiment, summary), summary)
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
     sections = [
-        *_transports(inputs, summary, board),
-        *_sections(inputs, summary, board, why.marks),
+        *_sections(experiment, summary, board, why.marks),
         *([study] if study is not None else []),
     ]
     testbed = experiment.testbed()
@@ -67,38 +61,44 @@ def write_report(experiment: Experiment, summary: Summary, inputs: Inputs | None
     return path
 
 
-def _sections(inputs: Inputs, summary: Summary, board: Switchboard, marks: Marks) -> list[Section]:
-    """A section of the latency under load, and one for the only cell, or one for each sweep."""
+def _sections(experiment: Experiment, summary: Summary, board: Switchboard, marks: Marks) -> list[Section]:
+    """The sections of flows and of latency, and one for the only cell, or one for each sweep."""
+    cells = summary.cells
+    has_flows = any(cell.transports is not None for cell in cells)
+    counted = any(cell.transactions is not None and cell.transactions.latency for cell in cells)
+    if len(cells) == 1 or has_flows or counted or any(cell.rtt_probe is not None for cell in cells):
+        inputs = read_inputs(experiment)
+    else:
+        # All that is drawn from the record itself are the trials over time.
+        inputs = read_inputs(experiment, trials=_drawn_trials(experiment, summary))
     measured = measure_trials(inputs).trials.sort("trial")
     usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial", "cell")
     histograms = _histograms(inputs.latencies.join(usable, on="trial", how="semi"))
-    group = round_trips_group(summary.cells, probe_requests(inputs, measured))
-    latency = [] if group is None else [Section("latency", "Latency", groups=[group])]
-    if len(summary.cells) == 1:
+    sections = transports_section(cells, trial_indicators(inputs), board) if has_flows else []
+    if (group := round_trips_group(cells, probe_requests(inputs, measured))) is not None:
+        sections.append(Section("latency", "Latency", groups=[group]))
+    if len(cells) == 1:
         trials = courses_of(inputs, measured["trial"].to_list()[:MAX_TIME_CHARTS])
-        return [*latency, single_section(summary.cells[0], measured.to_dicts(), trials, board, histograms)]
-    # A schedule has its own charts over time; transactions have none of their own.
-    plain = [cell.id for cell in summary.cells if cell.transports is None and cell.metric != "transactions"]
-    first = usable.filter(pl.col("cell").is_in(plain)).unique("cell", keep="first", maintain_order=True)
-    drawn = first if first.height <= MAX_CELLS else first.clear()
-    cell_of = dict(drawn.select("trial", "cell").iter_rows())
+        return [*sections, single_section(cells[0], measured.to_dicts(), trials, board, histograms)]
+    drawn = {trial for trial in _drawn_trials(experiment, summary) if trial in set(usable["trial"])}
+    cell_of = {trial: cell for trial, cell in usable.iter_rows() if trial in drawn}
     courses = {cell_of[found.trial]: found for found in courses_of(inputs, list(cell_of))}
-    sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-    return [
-        *latency,
-        *(sweep_section(name, _of_sweep(summary, name), board, histograms, marks, courses=courses) for name in sweeps),
-    ]
+    sweeps = {
+        name: [cell for cell in cells if cell.sweep == name] for name in dict.fromkeys(cell.sweep for cell in cells)
+    }
+    sections += [sweep_section(name, own, board, histograms, marks, courses=courses) for name, own in sweeps.items()]
+    return sections
 
 
-def _transports(inputs: Inputs, summary: Summary, board: Switchboard) -> list[Section]:
-    """The sections of cells with a schedule of flows."""
-    if all(cell.transports is None for cell in summary.cells):
-        return []
-    return transports_section(summary.cells, trial_indicators(inputs), board)
-
-
-def _of_sweep(summary: Summary, name: str) -> list[CellResult]:
-    return [cell for cell in summary.cells if cell.sweep == name]
+def _drawn_trials(experiment: Experiment, summary: Summary) -> set[str]:
+    """The trials of sweeps that are drawn over time: the first complete one of each cell; none of too many cells."""
+    # A schedule has its own charts over time; transactions have none.
+    plain = {cell.id for cell in summary.cells if cell.transports is None and cell.metric != "transactions"}
+    first: dict[str, str] = {}
+    for name, manifest in sorted(experiment.trials().measured.items()):
+        if manifest.status == "complete" and manifest.cell in plain:
+            first.setdefault(manifest.cell, name)
+    return set(first.values()) if len(first) <= MAX_CELLS else set()
 
 
 def _histograms(latencies: pl.DataFrame) -> Histograms:

@@ -17,6 +17,7 @@ from whyperf.plan import build
 from whyperf.profile import parse
 from whyperf.profile.schedule import regions
 from whyperf.record import Experiment
+from whyperf.report import write
 from whyperf.run import Kind, Session, Target, run_plan
 
 pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("ours")]
@@ -67,6 +68,26 @@ def test_flows_come_and_go_as_the_schedule_says(tmp_path: Path) -> None:
     assert all(earlier < later for earlier, later in pairwise(sent["first_call_mono_ns"]))
     (cell,) = summarize(record.experiment).cells
     assert (cell.trials, cell.unsteady_trials, cell.connections) == (1, 0, None)
+
+
+def test_rrul_measures_the_idle_path_and_the_loaded_one(tmp_path: Path) -> None:
+    record = measure(tmp_path, kind=Kind.LOOPBACK, schedule="rrul", schedule_scale=0.02, interval_ms=10, rtt_probe_ms=2)
+    assert record.only.status == "complete", record.only.reason
+    summary = summarize(record.experiment)
+    (cell,) = summary.cells
+    assert cell.rtt_probe is not None
+    assert cell.rtt_probe.idle is not None
+    assert cell.rtt_probe.load is not None
+    # 100 ms without load, and 1.2 s with it; a busy host sends fewer requests.
+    assert 5 <= cell.rtt_probe.idle.count <= 50
+    assert cell.rtt_probe.load.count > 2 * cell.rtt_probe.idle.count
+    assert cell.transports is not None
+    rates = {flow.name: flow.goodput_bps.median or 0 for flow in cell.transports.flows}
+    assert list(rates) == [f"{way} {mark}" for way in ("up", "down") for mark in ("BE", "BK", "CS5", "EF")]
+    assert min(rates.values()) > 0
+    page = write(record.experiment, summary).read_text(encoding="utf-8")
+    for chart in ("transports-goodput-send", "transports-goodput-receive", "transports-rtt", "rtt-probe-boxes"):
+        assert f'id="chart-{chart}"' in page
 
 
 def test_each_flow_has_its_congestion_control_and_its_direction(tmp_path: Path) -> None:

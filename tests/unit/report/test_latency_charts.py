@@ -1,6 +1,7 @@
 """Latency under load and courses by factor level, as the report draws them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ from bokeh.models import ColumnDataSource
 from bokeh.models.renderers import GlyphRenderer
 
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.transport_samples import trial as scheduled
 from whyperf.analyze import read_inputs, summarize_inputs
 from whyperf.analyze.measures.latency import IDLE, LOAD
 from whyperf.analyze.time_series import courses_of
+from whyperf.analyze.transports.samples import PROBE, RttSamples
+from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.record import Experiment
 from whyperf.report.charts.blocks import Chart, Group
 from whyperf.report.charts.distribution import box_columns, distribution_group
@@ -21,6 +25,7 @@ from whyperf.report.charts.layout import choose
 from whyperf.report.charts.levels_over_time import MAX_POINTS, levels_over_time
 from whyperf.report.charts.round_trips import round_trips_group
 from whyperf.report.charts.switchboard import Switchboard
+from whyperf.report.transports.over_time import time_group
 
 MS = 1e6
 
@@ -156,3 +161,28 @@ def test_a_sweep_without_series_has_no_chart_over_time(tmp_path: Path) -> None:
     layout = choose(summarize_inputs(read_inputs(experiment)).cells)
     assert layout is not None
     assert levels_over_time("x", layout, {}, Switchboard()) is None
+
+
+def test_goodput_of_each_direction_and_percentiles_of_the_probe_share_the_time_axis(tmp_path: Path) -> None:
+    folder = made.write(tmp_path / "flows", [scheduled("cubic", 10.0, "c0001")])
+    (found,) = trial_indicators(read_inputs(Experiment.open(folder)))["c0001"]
+    up, down = found.course.active[:2], found.course.active[2:]
+    both = replace(found.course, active=(*up, *(replace(flow, direction="receive") for flow in down)))
+    at_s = np.arange(0, 16, 0.01)
+    samples = RttSamples(PROBE, at_s, np.where(np.arange(at_s.size) % 10 == 9, 0.09, 0.05), 0.05)
+    group = time_group({"cubic": replace(found, course=both, rtt_samples=samples)}, Switchboard())
+    assert [chart.id for chart in group.charts] == [
+        "transports-goodput-send",
+        "transports-goodput-receive",
+        "transports-rtt",
+    ]
+    assert len({chart.figure.x_range.id for chart in group.charts}) == 1
+    assert names(group)[-3:] == ["RTT, largest", "RTT, 90 %", "RTT, 50 %"]
+    (send,), (receive,) = drawn(group.charts[0]), drawn(group.charts[1])
+    assert (len(send.keys() & {"y1", "y2", "y3"}), len(receive.keys() & {"y1", "y2", "y3"})) == (2, 2)
+    total = found.course.bps.sum(axis=0).mean() / 1e6
+    assert np.mean(send["y2"]) + np.mean(receive["y2"]) == pytest.approx(total, rel=0.01)
+    largest, most, half = drawn(group.charts[2])
+    assert (set(largest["y"]), set(half["y"])) == ({90.0}, {50.0})
+    assert all(50 <= value < 90 for value in most["y"])
+    assert sum(int(count) for count in half["count"]) == at_s.size

@@ -59,6 +59,22 @@ def test_a_ramp_that_outlasts_the_warm_up_is_cut() -> None:
     assert row["steady"] is True
 
 
+def test_the_time_before_the_first_flow_of_a_schedule_does_not_count() -> None:
+    flows = made.Trial(
+        rate_bps=1e9,
+        connections=2,
+        duration_s=10,
+        warmup_s=0,
+        cooldown_s=0,
+        active=((2.0, 10.0), (2.0, 10.0)),
+        factors={"schedule": "two"},
+    )
+    row = only(measured(flows).trials)
+    assert row["lead_ns"] == 2_000_000_000
+    assert row["window_end_ns"] - row["window_start_ns"] == 8_000_000_000
+    assert row["goodput_bps"] == pytest.approx(1e9, rel=1e-6)
+
+
 def test_one_transfer_is_payload_over_first_call_to_last_read() -> None:
     row = only(measured(made.Trial(rate_bps=2e9, transfer_bytes=16 << 20)).trials)
     assert row["goodput_bps"] == pytest.approx(2e9, rel=1e-6)

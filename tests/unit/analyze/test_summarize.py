@@ -216,15 +216,22 @@ def test_a_busy_process_is_named() -> None:
         assert text.endswith(says)
 
 
-def test_the_rtt_probe_has_percentiles_under_load_and_idle() -> None:
-    """Two flows with a second between them; a request each 10 ms, the fifth of each second without an answer."""
-    trips = [(at / 100, None if at % 100 == 5 else 10_000_000 if 100 <= at < 200 else 30_000_000) for at in range(300)]
+@pytest.mark.parametrize(
+    ("active", "idle_s"), [(((0, 1), (2, 3)), 1), (((1, 3), (2, 3)), 0)], ids=["between two flows", "before the first"]
+)
+def test_the_rtt_probe_has_percentiles_under_load_and_idle(
+    active: tuple[tuple[float, float], ...], idle_s: int
+) -> None:
+    """A second without a flow; a request each 10 ms, the fifth of each second without an answer."""
+    trips = [
+        (at / 100, None if at % 100 == 5 else 10_000_000 if at // 100 == idle_s else 30_000_000) for at in range(300)
+    ]
     trial = made.Trial(
         warmup_s=0,
         duration_s=3,
         cooldown_s=0,
         connections=2,
-        active=((0, 1), (2, 3)),
+        active=active,
         round_trips=tuple(trips),
         factors={"schedule": "two", "rtt_probe_ms": 10},
     )

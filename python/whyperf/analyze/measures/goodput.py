@@ -7,8 +7,8 @@ Three kinds of trial (see the glossary for goodput, and `ttcp` for the transfer)
 - *Transfer* of a given number of bytes: with one connection the payload over the time from the
   sender's first call to the receiver's last, as ttcp does; with several, the octets read between
   the latest first read and the earliest last read, when all connections were at work.
-- *Schedule*: the window is all of it, beginnings of flows and what they leave behind included; nothing is
-  cut, and no steadiness is expected of flows that come and go.
+- *Schedule*: the window is all of it from the start of the first flow on, beginnings of flows and what they leave
+  behind included; nothing is cut, and no steadiness is expected of flows that come and go.
 """
 
 import polars as pl
@@ -38,12 +38,12 @@ def measure(
     rows = receiver_rows(intervals)
     reads = flows.filter(pl.col("role") == "receiver")
     timed = trials.filter(pl.col("transfer_bytes").is_null() & ~pl.col("scheduled")).select("trial")
-    scheduled = trials.filter(pl.col("scheduled")).select("trial")
+    scheduled = trials.filter(pl.col("scheduled")).select("trial", "lead_ns")
     whole = set(trials.filter("is_whole_phase")["trial"])
     windows = pl.concat(
         [
             settle(duration_windows(rows.join(timed, on="trial", how="semi")), rows, whole),
-            _scheduled(duration_windows(rows.join(scheduled, on="trial", how="semi"))),
+            _scheduled(duration_windows(rows.join(scheduled, on="trial", how="semi")), scheduled),
             transfer_windows(trials.filter(pl.col("transfer_bytes").is_not_null()), flows, rows),
         ],
         how="diagonal_relaxed",
@@ -95,9 +95,15 @@ def _whole_windows(
     )
 
 
-def _scheduled(windows: pl.DataFrame) -> pl.DataFrame:
-    """Windows of which nothing is cut."""
-    return windows.with_columns(pl.lit(value=False).alias("whole_life"))
+def _scheduled(windows: pl.DataFrame, leads: pl.DataFrame) -> pl.DataFrame:
+    """Windows from the first flow on, of which nothing is cut. `leads` are trial and `lead_ns`."""
+    start = pl.col("window_start_ns") + pl.col("lead_ns")
+    return (
+        windows.join(leads, on="trial")
+        .with_columns(start.alias("window_start_ns"), pl.lit(value=False).alias("whole_life"))
+        .drop("lead_ns")
+        .filter(pl.col("window_end_ns") > pl.col("window_start_ns"))
+    )
 
 
 def receiver_rows(intervals: pl.DataFrame) -> pl.DataFrame:

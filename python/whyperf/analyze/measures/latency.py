@@ -80,8 +80,8 @@ LOAD, IDLE = "load", "idle"
 def cell_round_trips(inputs: Inputs, trials: pl.DataFrame) -> dict[str, RttProbe]:
     """By cell; cells without a request in a trial's window are left out.
 
-    `trials` are rows of `goodput.measure`. Only requests within the window of their trial count; of a trial with a
-    schedule those at a time at which no flow was to send are idle.
+    `trials` are rows of `goodput.measure`. Only requests within the window of their trial count, and those before the
+    first flow of a schedule; of a trial with a schedule those at a time at which no flow was to send are idle.
     """
     by_cell = probe_requests(inputs, trials)
     return {
@@ -100,7 +100,9 @@ def probe_requests(inputs: Inputs, trials: pl.DataFrame) -> pl.DataFrame:
 
     `state` is `LOAD` or `IDLE`; `rtt_ns` is null where no answer came.
     """
-    windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns").drop_nulls()
+    # What was sent before the first flow of a schedule measured the idle path.
+    start = pl.col("window_start_ns") - pl.col("lead_ns")
+    windows = trials.select("trial", "cell", start, "window_end_ns").drop_nulls()
     sent = pl.col("sent_mono_ns")
     requests = (
         inputs.round_trips.drop("cell")

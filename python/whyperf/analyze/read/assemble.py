@@ -142,9 +142,16 @@ def _trial(manifest: Document, whole_phase: Container[str]) -> dict[str, object]
         "reason": manifest.get("reason"),
         "transfer_bytes": transfer if isinstance(transfer, int) else None,
         "scheduled": factors.get("schedule", "none") != "none",
+        "lead_ns": _lead_ns(manifest),
         "uncertainty_ns": max((int(clock.get("uncertainty_ns") or 0) for clock in clocks), default=0),
         "is_whole_phase": manifest["cell"] in whole_phase,
     }
+
+
+def _lead_ns(manifest: Document) -> int:
+    """The time before the first flow of a schedule."""
+    specs = [host.get("spec") or {} for host in manifest.get("hosts", {}).values()]
+    return min((int(flow["start_ns"]) for spec in specs for flow in spec.get("schedule") or ()), default=0)
 
 
 def _ends(manifest: Document) -> Iterator[dict[str, object]]:

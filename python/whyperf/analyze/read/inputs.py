@@ -16,11 +16,12 @@ TRIALS: Mapping[str, pl.DataType] = {
     "reason": pl.String(),
     "transfer_bytes": pl.Int64(),
     "scheduled": pl.Boolean(),
+    "lead_ns": pl.Int64(),
     "uncertainty_ns": pl.Int64(),
     "is_whole_phase": pl.Boolean(),
 }
 """Columns of `Inputs.trials`, one row a trial. `transfer_bytes` is null in duration mode,
-`scheduled` whether flows started and stopped at set times.
+`scheduled` whether flows started and stopped at set times, `lead_ns` the time before the first of them.
 `uncertainty_ns` is the larger clock uncertainty of the two ends against the controller.
 `is_whole_phase` says that a rest of the warm-up is not cut off: latencies are counted by phase, so the
 rates of the same trials are of the whole phase too."""

@@ -26,6 +26,7 @@ from whyperf.report.charts.levels_over_time import MAX_POINTS, levels_over_time
 from whyperf.report.charts.round_trips import round_trips_group
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.transports.over_time import time_group
+from whyperf.report.transports.overlaid import overlaid_group
 
 MS = 1e6
 
@@ -186,3 +187,24 @@ def test_goodput_of_each_direction_and_percentiles_of_the_probe_share_the_time_a
     assert (set(largest["y"]), set(half["y"])) == ({90.0}, {50.0})
     assert all(50 <= value < 90 for value in most["y"])
     assert sum(int(count) for count in half["count"]) == at_s.size
+
+
+def test_runs_are_overlaid_a_line_each_and_a_single_run_is_not(tmp_path: Path) -> None:
+    trials = [scheduled("cubic", 10.0, "c0001", block) for block in (1, 2)]
+    first, second = trial_indicators(read_inputs(Experiment.open(made.write(tmp_path / "runs", trials))))["c0001"]
+    up, down = first.course.active[:2], first.course.active[2:]
+    both = replace(first.course, active=(*up, *(replace(flow, direction="receive") for flow in down)))
+    group = overlaid_group({"a": replace(first, course=both), "b": second})
+    assert group is not None
+    assert names(group) == ["a", "b"]
+    send, receive, rtt = group.charts
+    assert len({chart.figure.x_range.id for chart in group.charts}) == 1
+    # The flows of the second run all go one way.
+    assert [[line["line"][0] for line in drawn(chart)] for chart in (send, receive, rtt)] == [
+        ["a", "b"],
+        ["a"],
+        ["a", "b"],
+    ]
+    total = second.course.bps.sum(axis=0).mean() / 1e6
+    assert np.mean(drawn(send)[1]["y"]) == pytest.approx(total, rel=0.01)
+    assert overlaid_group({"a": first}) is None

@@ -58,6 +58,7 @@ class Harmed:
 class Indicators:
     """One trial."""
 
+    trial: str
     course: FlowSeries
     rtt_samples: RttSamples
     goodput_bps: float
@@ -84,11 +85,12 @@ def indicators(
     course = flow_course(schedule, intervals.filter(pl.col("role") == "receiver"))
     start_ns = int(schedule["trial_start_ns"][0])
     rtt = round_trips(probe, senders, course.active, start_ns)
-    return _Trial(course, rtt, connections(senders, start_ns)).all()
+    return _Trial(str(schedule["trial"][0]), course, rtt, connections(senders, start_ns)).all()
 
 
 @dataclass(frozen=True)
 class _Trial:
+    name: str
     course: FlowSeries
     rtt: RttSamples
     connections: Mapping[int, ConnectionSamples]
@@ -107,6 +109,7 @@ class _Trial:
         ]
         everyone = tuple(range(len(course.active)))
         return Indicators(
+            trial=self.name,
             course=course,
             rtt_samples=self.rtt,
             goodput_bps=float(np.average(total[working], weights=lengths[working])),

@@ -1,6 +1,6 @@
 """Stacked goodput of the flows over time, and round-trip times on the same time axis."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from bokeh.models import FixedTicker, Range
@@ -41,7 +41,7 @@ def time_group(courses: Courses, board: Switchboard) -> Group:
     options = tuple(courses)
     choices = (Choice(f"{ID}-cell", "Transport", options, options[0]),) if len(options) > 1 else ()
     trials: dict[tuple[str, ...], Indicators] = {(text,) if choices else (): trial for text, trial in courses.items()}
-    directions = [way for way in DIRECTIONS if any(_flows(trial, way) for trial in trials.values())]
+    directions = [way for way in DIRECTIONS if any(flows_of(trial, way) for trial in trials.values())]
     several = len(directions) > 1
     charts = [_rates(way, choices, trials, board, several=several) for way in directions]
     time_range = charts[0].figure.x_range
@@ -64,7 +64,7 @@ def time_group(courses: Courses, board: Switchboard) -> Group:
     return Group("Over time", tuple(charts), _note(list(trials.values())), Legend("", keys), choices, is_stacked=True)
 
 
-def _flows(trial: Indicators, direction: str) -> list[int]:
+def flows_of(trial: Indicators, direction: str) -> list[int]:
     """The drawn flows of a direction, by their position in the schedule."""
     return [flow for flow, found in enumerate(trial.course.active[:MAX_FLOWS]) if found.direction == direction]
 
@@ -79,10 +79,10 @@ def _rates(
 ) -> Chart:
     """The goodput of the flows of a direction, stacked."""
     highest = max(
-        float(trial.course.bps[_flows(trial, direction)].sum(axis=0).max(initial=0.0)) for trial in trials.values()
+        float(trial.course.bps[flows_of(trial, direction)].sum(axis=0).max(initial=0.0)) for trial in trials.values()
     )
     unit = GOODPUT.unit_for(highest)
-    flows = sorted({flow for trial in trials.values() for flow in _flows(trial, direction)})
+    flows = sorted({flow for trial in trials.values() for flow in flows_of(trial, direction)})
     made = figures.time_chart(f"Goodput ({unit.name})", height=260 if several else figures.HEIGHT)
     source = board.source(choices, {key: _stacked(trial, direction, flows, unit) for key, trial in trials.items()})
     for place, flow in enumerate(flows):
@@ -101,8 +101,8 @@ def _percentiles(
     time_range: Range,
 ) -> Chart:
     """Percentiles of the probe's round trips in equal time steps."""
-    made, scale = _rtt_chart("Round-trip time", trials, time_range)
-    steps = {key: _by_step(trial) for key, trial in trials.items()}
+    made, scale = rtt_chart("Round-trip time", trials.values(), time_range)
+    steps = {key: by_step(trial) for key, trial in trials.items()}
     points = []
     for part, (name, paint) in PERCENTILES.items():
         columns = {key: _percentile_columns(found, part, name, scale) for key, found in steps.items()}
@@ -115,7 +115,7 @@ def _percentiles(
     )
 
 
-def _by_step(trial: Indicators) -> list[tuple[float, Floats]]:
+def by_step(trial: Indicators) -> list[tuple[float, Floats]]:
     """The center of each time step, and the round-trip times in it; each step has about `MIN_ANSWERS` of them."""
     at_s, rtt_s = trial.rtt_samples.at_s, trial.rtt_samples.rtt_s
     count = int(np.clip(at_s.size // MIN_ANSWERS, 1, MAX_STEPS))
@@ -127,8 +127,8 @@ def _by_step(trial: Indicators) -> list[tuple[float, Floats]]:
 def _percentile_columns(steps: Sequence[tuple[float, Floats]], part: float, name: str, scale: float) -> Columns:
     values = np.array([np.quantile(found, part) for _, found in steps])
     return {
-        "x": _short(np.array([center for center, _ in steps])),
-        "y": _short(values * scale),
+        "x": short(np.array([center for center, _ in steps])),
+        "y": short(values * scale),
         "at": [f"{center:.1f} s" for center, _ in steps],
         "line": [name] * len(steps),
         "shown": [seconds(value * 1e9) for value in values],
@@ -136,12 +136,13 @@ def _percentile_columns(steps: Sequence[tuple[float, Floats]], part: float, name
     }
 
 
-def _rtt_chart(title: str, trials: Mapping[tuple[str, ...], Indicators], time_range: Range) -> tuple[Figure, float]:
+def rtt_chart(title: str, trials: Iterable[Indicators], time_range: Range | None) -> tuple[Figure, float]:
     """An empty chart of round-trip times, and how many of its units a second has."""
-    longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials.values() if trial.rtt_samples.rtt_s.size)
+    longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials if trial.rtt_samples.rtt_s.size)
     scale, unit = (1e3, "ms") if longest >= 1e-3 else (1e6, "µs")
     made = figures.time_chart(f"{title} ({unit})", height=240)
-    made.x_range = time_range
+    if time_range is not None:
+        made.x_range = time_range
     return made, scale
 
 
@@ -159,8 +160,8 @@ def _round_trips(
     board: Switchboard,
     time_range: Range,
 ) -> Chart:
-    made, scale = _rtt_chart("Round-trip time", trials, time_range)
-    source = board.source(choices, {key: _rtt_columns(trial, scale) for key, trial in trials.items()})
+    made, scale = rtt_chart("Round-trip time", trials.values(), time_range)
+    source = board.source(choices, {key: mean_columns(trial, scale) for key, trial in trials.items()})
     figures.add_line(made, source, CATEGORIES[2])
     points = figures.add_points(made, source, CATEGORIES[2], size=3)
     figures.hover(made, [points], {"Time": "at", "Round-trip time": "shown"})
@@ -174,24 +175,24 @@ def _stacked(trial: Indicators, direction: str, flows: Sequence[int], unit: Rate
     """
     course = trial.course
     step = max(1, -(-course.region.size // MAX_POINTS))
-    centers = _thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
+    centers = thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
     levels = np.zeros((len(flows) + 1, centers.size))
-    own = _flows(trial, direction)
+    own = flows_of(trial, direction)
     for place, flow in enumerate(flows):
         if flow in own:
-            levels[place + 1] = _thinned(course.bps[flow], step)
+            levels[place + 1] = thinned(course.bps[flow], step)
     levels = levels.cumsum(axis=0)
     regions = course.region[::step][: centers.size]
     return {
-        "x": _short(centers),
-        **{f"y{number}": _short(level / unit.scale) for number, level in enumerate(levels)},
+        "x": short(centers),
+        **{f"y{number}": short(level / unit.scale) for number, level in enumerate(levels)},
         "at": [f"{value:.1f} s" for value in centers],
         "region": [f"{course.regions[region].number}" for region in regions],
         "shown": [bit_rate(value) for value in levels[-1]],
     }
 
 
-def _rtt_columns(trial: Indicators, scale: float) -> Columns:
+def mean_columns(trial: Indicators, scale: float) -> Columns:
     """Means over equal time steps, at most `MAX_POINTS` of them."""
     at_s, rtt_s = trial.rtt_samples.at_s, trial.rtt_samples.rtt_s
     end_s = float(trial.course.edges_s[-1])
@@ -202,8 +203,8 @@ def _rtt_columns(trial: Indicators, scale: float) -> Columns:
     means = totals[have] / numbers[have]
     centers = (have + 0.5) * end_s / count
     return {
-        "x": _short(centers),
-        "y": _short(means * scale),
+        "x": short(centers),
+        "y": short(means * scale),
         "at": [f"{value:.1f} s" for value in centers],
         "shown": [seconds(value * 1e9) for value in means],
     }
@@ -231,12 +232,13 @@ def _mark_regions(made: figures.Figure, trials: Sequence[Indicators]) -> None:
         figures.label(made, {edge: f"{edge:g}" for edge in edges})
 
 
-def _thinned(values: Floats, step: int) -> Floats:
+def thinned(values: Floats, step: int) -> Floats:
     """Means of `step` neighbors; an incomplete group at the end is left out."""
     count = values.size // step
     means: Floats = values[: count * step].reshape(count, step).mean(axis=1)
     return means
 
 
-def _short(values: Floats) -> list[float]:
+def short(values: Floats) -> list[float]:
+    """Five significant digits: finer than a pixel, and it halves the size of the page."""
     return [float(f"{value:.5g}") for value in values]

@@ -9,6 +9,7 @@ from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.transports.cells import scheduled_cells
 from whyperf.report.transports.dots import dots_group
 from whyperf.report.transports.over_time import time_group
+from whyperf.report.transports.overlaid import overlaid_group
 from whyperf.report.transports.study import study_of_transports
 from whyperf.report.transports.table import transports_table
 
@@ -24,8 +25,18 @@ def transports_section(
     courses = {cell.text: trials[cell.cell.id][0] for cell in known.cells if trials.get(cell.cell.id)}
     if courses:
         section.groups.append(time_group(courses, board))
+    overlaid = overlaid_group(_runs(courses, trials))
+    if overlaid is not None:
+        section.groups.append(overlaid)
     compared = dots_group(known)
     if compared is not None:
         section.groups.append(compared)
     study = study_of_transports(known)
     return [section] if study is None else [section, study]
+
+
+def _runs(courses: Mapping[str, Indicators], trials: Mapping[str, Sequence[Indicators]]) -> dict[str, Indicators]:
+    """What is compared: the first trial of each setting, or all trials of the only one."""
+    if len(courses) > 1:
+        return dict(courses)
+    return {trial.trial: trial for found in trials.values() for trial in found}

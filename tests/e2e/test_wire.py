@@ -30,9 +30,15 @@ COUNT_BYTES = 8
 
 
 def measure_on_wire(folder: Path, **levels: Any) -> tuple[Record, pl.DataFrame]:
-    """Runs an experiment under capture on the far side; returns the record and the segments by trial."""
+    """Measures transfers of one connection under capture; returns the record and the segments by trial."""
+    record, segments = captured(folder, transfer_bytes=TRANSFER_BYTES, **levels)
+    return record, of_trials(segments, record)
+
+
+def captured(folder: Path, **levels: Any) -> tuple[Record, pl.DataFrame]:
+    """Runs an experiment under capture on the far side; returns the record and the segments."""
     folder.mkdir(exist_ok=True)
-    plan = plan_of(transfer_bytes=TRANSFER_BYTES, **levels)
+    plan = plan_of(**levels)
     capture_file = folder / "capture.pcap"
     with session(folder / "results", plan) as (opened, experiment):
         assert opened.testbed is not None
@@ -40,7 +46,7 @@ def measure_on_wire(folder: Path, **levels: Any) -> tuple[Record, pl.DataFrame]:
         with wire.capture(far["netns"], far["device"], capture_file):
             run_plan(opened, experiment, Quiet(), lambda _: None)
         record = Record(experiment)
-    return record, of_trials(wire.segments(capture_file), record)
+    return record, wire.segments(capture_file)
 
 
 def of_trials(segments: pl.DataFrame, record: Record) -> pl.DataFrame:
@@ -139,3 +145,29 @@ def test_segments_are_joined_with_offloads_on(tmp_path: Path) -> None:
     record, segments = measure_on_wire(tmp_path, mtu_bytes=1500)
     assert_payload_on_wire(record, segments)
     assert max(numbers(segments, "frame_bytes")) > 1500 + wire.ETHERNET_HEADER_BYTES
+
+
+def test_rrul_marks_the_packets_of_each_flow_in_its_direction(tmp_path: Path) -> None:
+    record, segments = captured(
+        tmp_path,
+        schedule="rrul",
+        schedule_scale=0.02,
+        interval_ms=10,
+        rtt_probe_ms=2,
+        path_rate_bps=20_000_000,
+        path_rtt_ms=10,
+    )
+    assert record.only.status == "complete", record.only.reason
+    flows = record.experiment.plan.cells[0].schedule
+    assert flows is not None
+    near = record.table("flows").filter(host="near")
+    port = pl.col("local_address").str.extract(r":(\d+)$").cast(pl.Int64)
+    found = {}
+    for connection, own_port in near.select("connection", port).iter_rows():
+        flow = flows[connection]
+        # What comes before is the greeting.
+        data = segments.filter((pl.col("payload_bytes") > 0) & (pl.col("stream_end") > 1000))
+        side = "from_port" if flow.direction == "send" else "to_port"
+        found[flow.name] = set(data.filter(pl.col(side) == own_port)["dscp"])
+    marks = {"BE": {0}, "BK": {8}, "CS5": {40}, "EF": {46}}
+    assert found == {f"{way} {mark}": dscp for way in ("up", "down") for mark, dscp in marks.items()}

@@ -22,6 +22,7 @@ FIELDS = (
     ("tcp.window_size_value", "window_field", pl.Int64),
     ("tcp.options.wscale.shift", "scale_offered", pl.Int64),
     ("frame.len", "frame_bytes", pl.Int64),
+    ("ip.dsfield.dscp", "dscp", pl.Int64),
 )
 ETHERNET_HEADER_BYTES = 14
 

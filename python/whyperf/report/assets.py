@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 NUMBER_AND_UNIT = re.compile(r"(\d) ([kMGT]?bit/s|bytes|%|s\b|ms\b|µs\b)")
 CODE = re.compile(r"`([^`]+)`")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def asset(name: str) -> str:
@@ -23,7 +24,12 @@ def together(text: str) -> str:
 
 def prose(text: str) -> Markup:
     """A sentence for the page: keeps numbers and units together and formats text in backticks as code."""
-    return Markup(CODE.sub(r"<code>\1</code>", str(escape(together(text)))))
+    return options(Markup(CODE.sub(r"<code>\1</code>", str(escape(together(text))))))
+
+
+def options(text: str) -> Markup:
+    """Keeps the name of each option on one line: a browser breaks lines after hyphens."""
+    return Markup(OPTION.sub(r'<span class="whole">\g<0></span>', str(escape(text))))
 
 
 def packed_charts(script: str) -> str:

@@ -13,7 +13,7 @@ from whyperf.analyze.bootstrap import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import properties
-from whyperf.report.assets import asset, chart_scripts, packed_charts, prose, together
+from whyperf.report.assets import asset, chart_scripts, options, packed_charts, prose, together
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import ExplanationSection
@@ -58,7 +58,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         jinja2.FunctionLoader(flow_asset),
     ])  # fmt: skip
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=loader)
-    environment.filters |= {"together": together, "prose": prose}
+    environment.filters |= {"together": together, "prose": prose, "options": options}
     template = environment.from_string(asset("page.html.j2"))
     return template.render(
         version=__version__,

@@ -43,7 +43,7 @@ from whyperf.report.assets import prose, together
         ),
         (sweep_title("cpu-cost"), "CPU cost"),
         (together("9.14 Gbit/s at 98 % busy"), "9.14\N{NO-BREAK SPACE}Gbit/s at 98\N{NO-BREAK SPACE}% busy"),
-        (prose("`--log` keeps <it>"), "<code>--log</code> keeps &lt;it&gt;"),
+        (prose("`log` keeps <it>"), "<code>log</code> keeps &lt;it&gt;"),
     ],
 )
 def test_quantities(text: str, expected: str) -> None:

@@ -20,6 +20,7 @@ from whyperf.explain.model import Change
 from whyperf.plan import Plan, build
 from whyperf.profile import Level, find
 from whyperf.record import Experiment
+from whyperf.report.assets import options, prose
 from whyperf.report.charts.figures import Figure
 from whyperf.report.charts.sweep import sweep_section
 from whyperf.report.charts.switchboard import Switchboard
@@ -126,3 +127,24 @@ def test_overridden_settings_stand_where_the_text_of_the_profile_would_contradic
 def test_a_card_has_the_command_of_its_change(factors: dict[str, Level], runs: list[str]) -> None:
     (card,) = cards_of([verdict(change=Change(factors=factors))], lambda _: "", "", lambda _: "whyperf run x")
     assert [card.run] == (runs or [""])
+
+
+def test_sender_and_receiver_of_levels_that_are_names_do_not_hide_each_other(tmp_path: Path) -> None:
+    cells = summary_of(tmp_path / "names", by_congestion_control("cubic", "reno")).cells
+    (cpu,) = (
+        chart.figure
+        for group in sweep_section("main", cells, Switchboard()).groups
+        for chart in group.charts
+        if chart.id == "sweep-main-cpu"
+    )
+    labels = [found.data_source.data for found in drawn(cpu) if isinstance(found.glyph, Text)]
+    assert [data["x"] for data in labels] == [pytest.approx([-0.15, 0.85]), pytest.approx([0.15, 1.15])]
+    # 100 % and its label fit.
+    assert cpu.y_range.end == pytest.approx(112)
+
+
+def test_the_name_of_an_option_stays_on_one_line() -> None:
+    assert prose("`run --no-delay` <a>, or --set.") == (
+        '<code>run <span class="whole">--no-delay</span></code> &lt;a&gt;, or <span class="whole">--set</span>.'
+    )
+    assert options("a--b & --c") == 'a--b &amp; <span class="whole">--c</span>'

@@ -229,7 +229,11 @@ def _window(cell: CellResult) -> str:
 def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:
     """Name and text of each line; none of what no trial has."""
     protocols = " and ".join(dict.fromkeys(flow.protocol for flow in result.flows))
-    yield "Schedule", f"{result.schedule}: {len(result.flows)} flows of {protocols} in {len(result.regions)} regions"
+    flows, times = (
+        f"{count} {noun}{'' if count == 1 else 's'}"
+        for count, noun in ((len(result.flows), "flow"), (len(result.regions), "region"))
+    )
+    yield "Schedule", f"{result.schedule}: {flows} of {protocols} in {times}"
     regions = [region for region in result.regions if region.flows and region.goodput_bps.median is not None]
     yield (
         "Regions",

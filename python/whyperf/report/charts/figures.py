@@ -29,6 +29,8 @@ from whyperf.report.charts.ticks import axis_ticks
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 340
 TIME = "Time since the start of the load (s)"
+#: Room above the highest point for its label, as a ratio of the y axis.
+LABELED = 0.14
 #: A linear x axis of a factor starts at 0 if its smallest level is at most this part of its largest.
 FROM_ZERO = 0.25
 
@@ -96,10 +98,10 @@ def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool 
     made.xaxis.ticker = FixedTicker(ticks=ticks, minor_ticks=[])
     label(made, labels)
     if not axis.numeric:
-        # Room for the label of the highest point.
+        # Room for the labels of the highest point and of the last one.
         if isinstance(made.y_range, DataRange1d):
-            made.y_range.range_padding = 0.14
-        made.x_range = DataRange1d(start=-0.5, end=len(axis.levels) - 0.5)
+            made.y_range.range_padding = LABELED
+        made.x_range = DataRange1d(start=-0.5, end=len(axis.levels) - 0.25)
     return made
 
 

@@ -24,8 +24,8 @@ from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choi
 DENSE = 12
 """With at least this many points, intervals are drawn as a band, otherwise as whiskers."""
 
-SIDE_BY_SIDE = 0.08
-"""Distance of the points of different lines at a level that is not a number, as a ratio of the distance of levels."""
+SIDE_BY_SIDE = 0.6
+"""Room for the points of all lines at a level that is not a number, as a ratio of the distance of levels."""
 
 USUAL_SIZE = 8192
 """The user data size at which the ATM study compares windows."""
@@ -241,18 +241,21 @@ class _Drawer:
     ) -> Chart:
         """CPU of sender and receiver against `axis`."""
         made = figures.factor_chart(axis, self._cpu_title)
-        self._full_cpu(made)
+        self._full_cpu(made, axis)
         points = []
-        for end, paint in ENDS.items():
+        for number, (end, paint) in enumerate(ENDS.items()):
+            shift = _shift(axis, number, len(ENDS))
             columns: dict[tuple[str, ...], Columns] = {}
             if at:
                 for key, (x, panel) in combos.items():
-                    rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(axis)]
+                    rows = [(pos + shift, level, self._layout.cell(x, level, panel)) for pos, level in _positions(axis)]
                     made_of = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
                     columns[key] = data.labeled(made_of, axis)
             else:
                 for key, panel in self._panel_combos().items():
-                    rows = [(pos, level, self._layout.cell(level, None, panel)) for pos, level in _positions(axis)]
+                    rows = [
+                        (pos + shift, level, self._layout.cell(level, None, panel)) for pos, level in _positions(axis)
+                    ]
                     made_of = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
                     columns[key] = data.labeled(made_of, axis)
             source = self._board.source([*self.panels, *at], columns)
@@ -261,12 +264,12 @@ class _Drawer:
         figures.hover(made, points, {_label(axis): "at", "Role": "line", "CPU busy": "shown"})
         return Chart(f"{self.id}-cpu", head, made, f"CPU busy of sender and receiver against {_names(axis)}.")
 
-    def _full_cpu(self, made: figures.Figure) -> None:
-        """Sets the end of the axis to 100 %, or to the highest number of CPUs in use."""
-        if self._busy.in_cpus:
-            made.y_range = Range1d(start=0, end=max(1.0, math.ceil(self._highest_cpu)) * 1.04)
-        else:
-            figures.full_percent(made, self._highest_cpu)
+    def _full_cpu(self, made: figures.Figure, axis: Axis) -> None:
+        """Sets the end of the y axis to 100 %, or to the highest number of CPUs in use."""
+        # Points at the top have labels where no line joins them.
+        room = 1.04 if axis.numeric else 1.12
+        highest = max(1.0, math.ceil(self._highest_cpu)) if self._busy.in_cpus else max(100, self._highest_cpu)
+        made.y_range = Range1d(start=0, end=highest * room)
 
     def _per_role(
         self, kind: str, title: str, value: Callable[[str], Get], text: Callable[[str], Text]
@@ -277,7 +280,7 @@ class _Drawer:
         for end in ENDS:
             made = figures.factor_chart(axis, title)
             if kind == "cpu":
-                self._full_cpu(made)
+                self._full_cpu(made, axis)
             else:
                 figures.full_numbers(made)
             points = []
@@ -298,8 +301,7 @@ class _Drawer:
         """The source of a line: its data for every combination of panels."""
         axis, lines = self._layout.x, self._layout.lines
         name = level_with_unit(lines.factor, level) if lines else ""
-        # Levels that are not numbers have shifted points, so that equal values do not hide each other.
-        shift = 0.0 if axis.numeric else (self._levels.index(level) - (len(self._levels) - 1) / 2) * SIDE_BY_SIDE
+        shift = _shift(axis, self._levels.index(level), len(self._levels))
         columns: dict[tuple[str, ...], Columns] = {}
         for key, panel in self._panel_combos().items():
             rows = [(pos + shift, at, self._layout.cell(at, level, panel)) for pos, at in _positions(axis)]
@@ -390,6 +392,11 @@ def _paints(lines: Axis | None, count: int) -> Sequence[Paint]:
 
 def _positions(axis: Axis) -> list[tuple[float, object]]:
     return list(zip(axis.values(), axis.levels, strict=True))
+
+
+def _shift(axis: Axis, number: int, count: int) -> float:
+    """How far the points of one of `count` lines are from the level, so that equal values do not hide each other."""
+    return 0.0 if axis.numeric else (number - (count - 1) / 2) * SIDE_BY_SIDE / count
 
 
 def _label(axis: Axis) -> str:

@@ -97,7 +97,7 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: Run
         by_hand=change.by_hand if change else "",
         command=change.command if change else "",
         command_label=command_label(change) if change else "",
-        gain=gain_line(verdict),
+        gain=gain_line(verdict).removesuffix("."),
         badges=badges_of(tried) if tried else (),
         proof=tuple(filter(None, (tried.cause_words or tried.words, tried.prediction_words))) if tried else (),
         experiment=tried.experiment if tried else "",

@@ -17,6 +17,8 @@ from whyperf.report.transports.cells import Scheduled, ScheduledCells
 ID = "transports-dots"
 #: The dots of the settings cover this share of the distance between two transports.
 SPREAD = 0.35
+#: With more points, their labels would touch on a narrow screen; the tooltips have them.
+MAX_LABELS = 6
 #: With more names than this, the names are rotated.
 MAX_LEVEL_NAMES = 4
 ANGLE = 0.9
@@ -96,12 +98,17 @@ def _chart(indicator: Indicator, cells: ScheduledCells) -> Chart | None:
     if len(protocols) > MAX_LEVEL_NAMES:
         made.xaxis.major_label_orientation = ANGLE
     settings = list(cells.settings)
+    has_labels = len(protocols) * len(settings) <= MAX_LABELS
+    if has_labels and isinstance(made.y_range, DataRange1d):
+        made.y_range.range_padding = figures.LABELED
     points = []
     for number, (setting, paint) in enumerate(zip(settings, _paints(len(settings)), strict=True)):
         offset = SPREAD * (number / (len(settings) - 1) - 0.5) if len(settings) > 1 else 0.0
         mine = [cell for cell in known if cell.setting == setting]
         source = ColumnDataSource(_columns(indicator, mine, protocols, offset))
         figures.add_whiskers(made, source, paint, f"{ID}-{number}")
+        if has_labels:
+            figures.add_values(made, source, f"{ID}-{number}")
         points.append(figures.add_points(made, source, paint, f"{ID}-{number}", size=8))
     figures.hover(made, points, {"Transport": "text", indicator.title: "shown"})
     return Chart(f"{ID}-{indicator.id}", indicator.title, made, f"{indicator.title} of each transport.")
@@ -122,6 +129,7 @@ def _columns(
         "low": [scaled(spread.low, spread) for spread in spreads],
         "high": [scaled(spread.high, spread) for spread in spreads],
         "text": [cell.text for cell in cells],
+        "value": [significant(scaled(spread.median, spread)) for spread in spreads],
         "shown": [indicator.text(spread.median or 0.0) for spread in spreads],
     }
 

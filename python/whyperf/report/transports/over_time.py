@@ -21,6 +21,8 @@ from whyperf.report.charts.ticks import MAX_TICKS
 MAX_POINTS = 480
 MAX_FLOWS = len(CATEGORIES)
 ID = "transports"
+#: With fewer changes of the schedule, the time axis has ticks at round times.
+MIN_TICKS = 4
 #: Room for the y axis and its labels, in pixels.
 LEFT = 64
 
@@ -227,7 +229,7 @@ def _mark_regions(made: figures.Figure, trials: Sequence[Indicators]) -> None:
         shade.tags = [tag(SHADE)]
         made.add_layout(shade)
     edges = [0.0, *(region.stop_ns / 1e9 for region in regions)]
-    if len(edges) <= MAX_TICKS + 2:
+    if MIN_TICKS <= len(edges) <= MAX_TICKS + 2:
         made.xaxis.ticker = FixedTicker(ticks=edges, minor_ticks=[])
         figures.label(made, {edge: f"{edge:g}" for edge in edges})
 

@@ -1,4 +1,6 @@
-"""The record's explain.json: what was explained last. Like the report it can be made again at any time.
+"""The record's explain.json: what was explained last, by `whyperf explain` or for a report.
+
+Like the report it can be made again at any time.
 
 Next to the explanation stands what it was made of: by another whyperf, or of other trials, it counts no more.
 """
@@ -23,14 +25,16 @@ NAME = "explain.json"
 _MADE_OF = "made_of"
 
 
-def write_explanation(experiment: Experiment, explanation: Explanation) -> Path:
+def write_explanation(experiment: Experiment, explanation: Explanation, of: str | None = None) -> Path:
     """Writes it into the experiment's folder, whole or not at all; returns its path.
+
+    `of` is the fingerprint (`made_of`) from before the explanation was made, where trials may be added meanwhile.
 
     Raises:
         RecordError: the disk refuses.
     """
     path = experiment.folder / NAME
-    content = {_MADE_OF: made_of(experiment.folder)} | explanation.model_dump(mode="json")
+    content = {_MADE_OF: of or made_of(experiment.folder)} | explanation.model_dump(mode="json")
     try:
         write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as error:

@@ -17,14 +17,17 @@ from tests.unit.report.test_explanation_page import verdict
 from tests.unit.report.test_page import page, plain_text
 from whyperf.analyze import Summary, summarize
 from whyperf.explain.model import Change
+from whyperf.explain.store import read_explanation
 from whyperf.plan import Plan, build
 from whyperf.profile import Level, find
-from whyperf.record import Experiment
+from whyperf.record import Experiment, RecordError
 from whyperf.report.assets import options, prose
 from whyperf.report.charts.figures import Figure
 from whyperf.report.charts.sweep import sweep_section
 from whyperf.report.charts.switchboard import Switchboard
+from whyperf.report.explanation import gathered
 from whyperf.report.explanation.cards import cards_of
+from whyperf.report.explanation.gathered import gather
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import changes
 
@@ -148,3 +151,29 @@ def test_the_name_of_an_option_stays_on_one_line() -> None:
         '<code>run <span class="whole">--no-delay</span></code> &lt;a&gt;, or <span class="whole">--set</span>.'
     )
     assert options("a--b & --c") == 'a--b &amp; <span class="whole">--c</span>'
+
+
+def test_a_second_report_makes_no_second_explanation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = Experiment.open(made.write(tmp_path / "names", by_congestion_control("cubic", "reno")))
+    summary = summarize(experiment)
+    made_first = gather(experiment, summary).explanation
+    assert len(made_first.cells) == 2
+
+    def fail(*_: object, **__: object) -> None:
+        pytest.fail("the explanation was made again")
+
+    monkeypatch.setattr(gathered, "explain_experiment", fail)
+    assert gather(experiment, summary).explanation == made_first
+
+
+def test_a_report_of_a_folder_that_cannot_be_written_has_its_explanation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = Experiment.open(made.write(tmp_path / "names", by_congestion_control("cubic", "reno")))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise RecordError("read-only")
+
+    monkeypatch.setattr(gathered, "write_explanation", refuse)
+    assert len(gather(experiment, summarize(experiment)).explanation.cells) == 2
+    assert read_explanation(experiment) is None

@@ -1,5 +1,6 @@
 """Collects the explanation for the report: the stored one or a new one, and the spans of the drawn trials."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from whyperf.explain.budget import budgets_of
 from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, best_trials, explain_experiment, long_logs
 from whyperf.explain.model import Explanation
 from whyperf.explain.segment_log import read_logs
-from whyperf.explain.store import NAME, read_explanation
+from whyperf.explain.store import NAME, made_of, read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.record import Experiment, RecordError
 from whyperf.report.explanation.section import Explained, chosen
@@ -53,6 +54,8 @@ def _last_recorded(trials: Path) -> float:
 
 
 def _made(experiment: Experiment, summary: Summary) -> Explanation:
+    # Before the trials are read: a trial that is added meanwhile is not explained here.
+    fingerprint = made_of(experiment.folder)
     cells = [cell.id for cell in experiment.plan.cells]
     manifests = experiment.trials().manifests
     long = long_logs(manifests)
@@ -69,6 +72,10 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
         experiment, cells=part, rates=rates, summary=summary, max_logged=MAX_LOGGED_AFTER_RUN
     )
     if not left_out:
+        if not long:
+            # The same as of `whyperf explain`: the next report need not make it again. A folder may be read-only.
+            with suppress(RecordError):
+                write_explanation(experiment, explanation, of=fingerprint)
         return explanation
     note = (
         f"{len(left_out):,} of {len(cells):,} cells are not explained here: a report explains at most {MAX_EXPLAINED}. "

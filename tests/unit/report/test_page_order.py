@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bokeh.models import ColumnDataSource, DataRange1d
+from bokeh.models import ColumnDataSource, DataRange1d, Range1d
 from bokeh.models.glyphs import Line, Text
 from bokeh.models.renderers import GlyphRenderer
 
@@ -140,9 +140,11 @@ def test_sender_and_receiver_of_levels_that_are_names_do_not_hide_each_other(tmp
         for chart in group.charts
         if chart.id == "sweep-main-cpu"
     )
-    labels = [found.data_source.data for found in drawn(cpu) if isinstance(found.glyph, Text)]
-    assert [data["x"] for data in labels] == [pytest.approx([-0.15, 0.85]), pytest.approx([0.15, 1.15])]
+    sources = [found.data_source for found in drawn(cpu) if isinstance(found.glyph, Text)]
+    places = [source.data["x"] for source in sources if isinstance(source, ColumnDataSource)]
+    assert places == [pytest.approx([-0.15, 0.85]), pytest.approx([0.15, 1.15])]
     # 100 % and its label fit.
+    assert isinstance(cpu.y_range, Range1d)
     assert cpu.y_range.end == pytest.approx(112)
 
 

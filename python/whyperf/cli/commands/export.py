@@ -19,9 +19,7 @@ def command(
         bool,
         typer.Option("--anonymize", help="Replace the names of hosts, users, devices and paths, and all addresses."),
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="New folder for the copy. Default: results/anonymized-NAME.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="New folder for the copy. Default: results/anonymized-NAME.")] = None,
 ) -> int:
     """Writes a copy of a result for sharing, without what identifies hosts and people.
 

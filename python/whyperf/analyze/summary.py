@@ -7,6 +7,9 @@ not known. Every field is always present.
 from whyperf.analyze.spread import FrozenModel, Spread
 from whyperf.analyze.transports.result import Transports
 
+#: Cells with more connections have no list of them.
+MAX_STREAMS = 16
+
 
 class EndCpu(FrozenModel):
     """CPU time of one side as a share of wall time x CPUs, pooled over the trials.

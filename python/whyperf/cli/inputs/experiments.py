@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError
-from whyperf.cli.inputs.question import say_what_is_taken
+from whyperf.cli.inputs import say_what_is_taken
 from whyperf.record import Experiment
 from whyperf.record.naming import RESULTS
 

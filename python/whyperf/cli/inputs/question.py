@@ -4,7 +4,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from whyperf.cli.exits import UsageError, say
+from whyperf.cli.exits import UsageError
+from whyperf.cli.inputs import say_what_is_taken
 from whyperf.profile import (
     BY_NAME,
     Profile,
@@ -83,13 +84,6 @@ def _shipped(name: str) -> Profile | None:
         say_what_is_taken(name, "the shipped workload")
         return _about(find(QUICK).with_overrides({"workload": name}), shipped_workload(name).about)
     return None
-
-
-def say_what_is_taken(name: str, meaning: str) -> None:
-    """Where a file or folder in the working directory has a bare name, too: what the name means, and how to name it."""
-    if Path(name).exists():
-        kind = "folder" if Path(name).is_dir() else "file"
-        say(f"{name} means {meaning}; for the {kind} of that name give ./{name}")
 
 
 def with_workload(profile: Profile, argument: str) -> Profile:

@@ -4,6 +4,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 
 from rich.console import Console
@@ -13,24 +14,18 @@ from whyperf.analyze.text import bit_rate, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.explain.causes import Cause
-from whyperf.explain.experiment import (
-    MAX_LOGGED_AFTER_RUN,
-    explain_experiment,
-    explain_trial,
-    long_logs,
-    not_read,
-)
-from whyperf.explain.headline import WITHOUT_LOG
+from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, gain_line
 from whyperf.explain.states import name_of
-from whyperf.explain.store import write_explanation
+from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.explain.verify.candidates import attempts_of
 from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.plan import LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
+from whyperf.record.kept import fingerprint_of
 from whyperf.report.repeat import change_command, log_command
 
 #: Width where standard output is no terminal.
@@ -72,23 +67,45 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Ex
         return with_verifications(_of_trial(experiment, trial, cell), experiment)
     if cell is not None and cell not in known:
         raise UsageError(_unknown(experiment.name, "cell", cell, known))
-    summary = _summary(experiment)
-    found = explain_experiment(
-        experiment,
-        cells=None if cell is None else {cell},
-        rates={} if summary is None else _rates_of(summary),
-        summary=summary if cell is None else None,
-    )
+    if (stored := stored_explanation(experiment)) is not None:
+        return with_verifications(stored if cell is None else _only(stored, cell), experiment)
+    fingerprint, summary = fingerprint_of(experiment.folder), _summary(experiment)
+    found = _explained(experiment, summary, None if cell is None else {cell}, with_anomalies=cell is None)
     found = with_verifications(found, experiment)
     if cell is None:
-        _keep(experiment, found)
+        _keep(experiment, found, fingerprint)
     return found
 
 
-def _keep(experiment: Experiment, found: Explanation) -> None:
+def stored_explanation(experiment: Experiment) -> Explanation | None:
+    """The explanation of all cells in explain.json, if it is of the record as it is."""
+    found = read_explanation(experiment)
+    return found if found is not None and len(found.cells) == len(experiment.plan.cells) else None
+
+
+def _only(found: Explanation, cell: str) -> Explanation:
+    """The explanation of one cell, as it would have been made alone."""
+    cells = [explained for explained in found.cells if explained.cell == cell]
+    return found.model_copy(update={"cells": cells, "anomalies": [], "headline": experiment_headline(cells)})
+
+
+def _explained(
+    experiment: Experiment, summary: Summary | None, cells: set[str] | None, *, with_anomalies: bool
+) -> Explanation:
+    from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415 - a stored explanation needs none
+
+    return explain_experiment(
+        experiment,
+        cells=cells,
+        rates={} if summary is None else _rates_of(summary),
+        summary=summary if with_anomalies else None,
+    )
+
+
+def _keep(experiment: Experiment, found: Explanation, fingerprint: str) -> None:
     """A result that may only be read, or a full disk, is explained all the same."""
     try:
-        write_explanation(experiment, found)
+        write_explanation(experiment, found, fingerprint)
     except RecordError as error:
         say(f"Could not save explain.json: {error}")
 
@@ -129,16 +146,31 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
 
 def why(experiment: Experiment, summary: Summary) -> str:
     """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` prints at its end."""
+    from whyperf.explain.experiment import (  # noqa: PLC0415 - a stored result needs none
+        MAX_LOGGED_AFTER_RUN,
+        explain_experiment,
+        long_logs,
+        not_read,
+    )
+
     rates = _rates_of(summary)
     measured = {cell: rate for cell, rate in rates.items() if rate is not None}
     if not measured:
         return "no trial has a result, so there is nothing to explain"
     fastest = max(measured, key=lambda cell: measured[cell])
-    why = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
     of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
+    fingerprint = fingerprint_of(experiment.folder)
     long = [log for log in long_logs(experiment.trials().manifests).values() if log.cell == fastest]
+    # The report may have explained all cells; not from logs that nobody asked to read.
+    found = None if long else stored_explanation(experiment)
+    if found is None:
+        found = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
+        if len(rates) == 1 and not long:
+            with suppress(RecordError):
+                write_explanation(experiment, found, fingerprint)
+    (explained_cell,) = (cell for cell in found.cells if cell.cell == fastest)
     # The next sentence names the log, so the headline does not ask for one.
-    headline = why.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
+    headline = explained_cell.headline.removesuffix(WITHOUT_LOG if long else "")
     return " ".join((f"{of}{headline}", *(not_read(evidence, experiment) for evidence in long)))
 
 
@@ -162,6 +194,8 @@ def _of_trial(experiment: Experiment, trial: str, cell: str | None) -> Explanati
     own = trials.manifests[trial].cell if trial in trials.manifests else trial.rpartition("-")[2]
     if cell is not None and cell != own:
         raise UsageError(f"trial {trial} is of cell {own}, not {cell}; leave --cell away")
+    from whyperf.explain.experiment import explain_trial  # noqa: PLC0415 - as above
+
     found = explain_trial(experiment, own, trial)
     reasons = [f"Trial {trial} is damaged: {damaged[trial]}."] if trial in damaged else []
     return Explanation(experiment=experiment.name, cells=[found], missing=reasons, headline=found.headline)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -11,18 +12,19 @@ from whyperf.analyze.summary import Advice
 from whyperf.analyze.text import setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
-from whyperf.cli.live.intervals import PrintedLine, dropped_lines
 from whyperf.cli.output.cells_csv import print_csv
-from whyperf.cli.output.explanation import why
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
 from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
-from whyperf.cli.output.uperf import print_trials
 from whyperf.cli.streams import print_json
+from whyperf.explain.stored_result import StoredResult, read_result, write_result
 from whyperf.record import Experiment, RecordError
-from whyperf.report import write
+from whyperf.record.kept import fingerprint_of
 from whyperf.report.headline import headline
+
+if TYPE_CHECKING:
+    from whyperf.cli.live.intervals import PrintedLine
 
 #: Warnings after which the exit code is 3 although no cell counts a trial as lost.
 INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
@@ -38,14 +40,19 @@ def print_result(
     *,
     report: bool = True,
     explain: bool = True,
-    lines: Sequence[PrintedLine] = (),
+    lines: "Sequence[PrintedLine]" = (),
 ) -> int:
     """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code.
 
-    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again.
+    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again. The result
+    is stored; one that is there and still holds is not computed again.
     """
-    summary = summarize(experiment)
+    fingerprint = fingerprint_of(experiment.folder)
+    stored = read_result(experiment, fingerprint)
+    summary = summarize(experiment) if stored is None else stored.summary
     if output.format is Format.UPERF:
+        from whyperf.cli.output.uperf import print_trials  # noqa: PLC0415 - a stored result needs none
+
         print_trials(experiment, interval_s=output.interval_s)
     elif output.format is Format.JSON:
         print_json(summary.model_dump(mode="json"))
@@ -57,34 +64,45 @@ def print_result(
         if summary.evidence is not None and summary.evidence.log_trials:
             print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
     if report:
+        from whyperf.report import write  # noqa: PLC0415 - as above
+
         path = write(experiment, summary)
         if output.is_for_programs:
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201
+    why = None if stored is None else stored.why
     if explain and any(cell.goodput_bps.median is not None for cell in summary.cells):
-        _say_why(experiment, summary, output)
+        why = why or _why(experiment, summary)
+        if output.is_for_programs:
+            say(f"Why: {why}")
+        else:
+            print(f"Why: {why}")  # noqa: T201
+    if stored is None or stored.why != why:
+        write_result(experiment, StoredResult(summary, why), fingerprint)
     return verdict(summary)
 
 
-def _say_why(experiment: Experiment, summary: Summary, output: OutputFormat) -> None:
+def _why(experiment: Experiment, summary: Summary) -> str:
     """One sentence on why the rate is what it is; a result is never lost because it could not be explained."""
+    from whyperf.cli.output.explanation import why  # noqa: PLC0415 - a stored result needs none
+
     try:
-        sentence = f"Why: {why(experiment, summary)}"
+        return why(experiment, summary)
     except RecordError as error:
-        sentence = f"Why: not explained: {error}"
+        return f"not explained: {error}"
     except Exception as error:
         if wants_traceback():
             raise
-        sentence = f"Why: not explained: {explain_error(error)[1]}"
-    if output.is_for_programs:
-        say(sentence)
-    else:
-        print(sentence)  # noqa: T201
+        return f"not explained: {explain_error(error)[1]}"
 
 
-def _print_dropped(summary: Summary, lines: Sequence[PrintedLine]) -> None:
+def _print_dropped(summary: Summary, lines: "Sequence[PrintedLine]") -> None:
     """The interval lines that the goodput of a single trial leaves out, marked."""
+    if not lines:
+        return
+    from whyperf.cli.live.intervals import dropped_lines  # noqa: PLC0415 - as above
+
     cut = summary.cells[0].cut
     if cut is None or len(summary.cells) > 1 or summary.cells[0].trials > 1:
         return

@@ -8,11 +8,11 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from whyperf.analyze.summary import Summary
-from whyperf.record import Experiment
 from whyperf.record.kept import read_kept, write_kept
 
 NAME = "result.json"
@@ -26,24 +26,24 @@ class StoredResult:
     why: str | None
 
 
-def write_result(experiment: Experiment, result: StoredResult, fingerprint: str) -> None:
+def write_result(folder: Path, result: StoredResult, fingerprint: str) -> None:
     """Keeps a result of the record that had this `fingerprint`; a folder that may only be read goes without."""
     document = {
         # A sentence may name the folder as it was given.
-        "folder": str(experiment.folder),
+        "folder": str(folder),
         "why": result.why,
         "summary": result.summary.model_dump(mode="json"),
     }
     # What does not come back as it was is not kept.
-    if _result(document, str(experiment.folder)) == result:
+    if _result(document, str(folder)) == result:
         with suppress(OSError):
-            write_kept(experiment.folder / NAME, fingerprint, document)
+            write_kept(folder / NAME, fingerprint, document)
 
 
-def read_result(experiment: Experiment, fingerprint: str) -> StoredResult | None:
+def read_result(folder: Path, fingerprint: str) -> StoredResult | None:
     """The result that was stored last; None if there is none, or not by this whyperf of what is there now."""
-    content = read_kept(experiment.folder / NAME, fingerprint)
-    return None if content is None else _result(content, str(experiment.folder))
+    content = read_kept(folder / NAME, fingerprint)
+    return None if content is None else _result(content, str(folder))
 
 
 def _result(content: Mapping[str, object], folder: str) -> StoredResult | None:

@@ -16,7 +16,7 @@ from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.mistakes import of_factors, of_structure
 from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
 from whyperf.profile.schedule import Schedule, read_schedule
-from whyperf.profile.uperf import looks_like_uperf, profile_of
+from whyperf.profile.uperf import looks_like_uperf
 from whyperf.profile.workload import Workload, read_workload, shipped_workload_names
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -59,6 +59,8 @@ def parse(text: str, *, name: str, where: str) -> Profile:
             where, "", f'"{name}" cannot name results; rename the file to letters, digits, ".", "_", "-"'
         )
     if looks_like_uperf(text):
+        from whyperf.profile.uperf.load import profile_of  # noqa: PLC0415 - few profiles are uperf's
+
         return profile_of(text, name=name, where=where, environment=os.environ)
     try:
         written = parse_toml(text)

@@ -19,12 +19,12 @@ from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
 from whyperf.cli.streams import print_json
 from whyperf.explain.stored_result import StoredResult, read_result, write_result
-from whyperf.record import Experiment, RecordError
 from whyperf.record.kept import fingerprint_of
 from whyperf.report.headline import headline
 
 if TYPE_CHECKING:
     from whyperf.cli.live.intervals import PrintedLine
+    from whyperf.record import Experiment
 
 #: Warnings after which the exit code is 3 although no cell counts a trial as lost.
 INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
@@ -34,8 +34,27 @@ SHOWN_WARNINGS = 2
 PLAIN_WIDTH = 160
 
 
+def print_stored(folder: Path, output: OutputFormat, *, explain: bool) -> int | None:
+    """Prints the result that a folder keeps, as `print_result` would; None where it keeps none that still holds, or not
+    all that is wanted.
+    """
+    if output.format is Format.UPERF:
+        return None
+    folder = folder.resolve() if folder.is_symlink() else folder
+    stored = read_result(folder, fingerprint_of(folder))
+    if stored is None:
+        return None
+    has_why = explain and _has_rate(stored.summary)
+    if has_why and stored.why is None:
+        return None
+    _print_as_asked(stored.summary, output, folder)
+    if has_why:
+        _print_why(str(stored.why), output)
+    return verdict(stored.summary)
+
+
 def print_result(
-    experiment: Experiment,
+    experiment: "Experiment",
     output: OutputFormat,
     *,
     report: bool = True,
@@ -48,21 +67,16 @@ def print_result(
     is stored; one that is there and still holds is not computed again.
     """
     fingerprint = fingerprint_of(experiment.folder)
-    stored = read_result(experiment, fingerprint)
+    stored = read_result(experiment.folder, fingerprint)
     summary = summarize(experiment) if stored is None else stored.summary
     if output.format is Format.UPERF:
         from whyperf.cli.output.uperf import print_trials  # noqa: PLC0415 - a stored result needs none
 
         print_trials(experiment, interval_s=output.interval_s)
-    elif output.format is Format.JSON:
-        print_json(summary.model_dump(mode="json"))
-    elif output.format is Format.CSV:
-        print_csv(summary)
     else:
-        _print_dropped(summary, lines)
-        _print(summary, output, experiment.folder)
-        if summary.evidence is not None and summary.evidence.log_trials:
-            print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
+        if not output.is_for_programs:
+            _print_dropped(summary, lines)
+        _print_as_asked(summary, output, experiment.folder)
     if report:
         from whyperf.report import write  # noqa: PLC0415 - as above
 
@@ -72,29 +86,54 @@ def print_result(
         else:
             print(f"\nReport: {path}")  # noqa: T201
     why = None if stored is None else stored.why
-    if explain and any(cell.goodput_bps.median is not None for cell in summary.cells):
-        why = why or _why(experiment, summary)
-        if output.is_for_programs:
-            say(f"Why: {why}")
-        else:
-            print(f"Why: {why}")  # noqa: T201
+    if explain and _has_rate(summary):
+        why, sentence = _why(experiment, summary) if why is None else (why, why)
+        _print_why(sentence, output)
     if stored is None or stored.why != why:
-        write_result(experiment, StoredResult(summary, why), fingerprint)
+        write_result(experiment.folder, StoredResult(summary, why), fingerprint)
     return verdict(summary)
 
 
-def _why(experiment: Experiment, summary: Summary) -> str:
-    """One sentence on why the rate is what it is; a result is never lost because it could not be explained."""
+def _has_rate(summary: Summary) -> bool:
+    return any(cell.goodput_bps.median is not None for cell in summary.cells)
+
+
+def _print_as_asked(summary: Summary, output: OutputFormat, folder: Path) -> None:
+    """The result alone, in each format but uperf's."""
+    if output.format is Format.JSON:
+        print_json(summary.model_dump(mode="json"))
+    elif output.format is Format.CSV:
+        print_csv(summary)
+    else:
+        _print(summary, output, folder)
+        if summary.evidence is not None and summary.evidence.log_trials:
+            print(f"\nSegment flow: whyperf flow {folder}")  # noqa: T201
+
+
+def _print_why(sentence: str, output: OutputFormat) -> None:
+    if output.is_for_programs:
+        say(f"Why: {sentence}")
+    else:
+        print(f"Why: {sentence}")  # noqa: T201
+
+
+def _why(experiment: "Experiment", summary: Summary) -> tuple[str | None, str]:
+    """Why the rate is what it is, in one sentence, None without one; and what to print.
+
+    A result is never lost because it could not be explained.
+    """
     from whyperf.cli.output.explanation import why  # noqa: PLC0415 - a stored result needs none
+    from whyperf.record import RecordError  # noqa: PLC0415 - as above
 
     try:
-        return why(experiment, summary)
+        sentence = why(experiment, summary)
     except RecordError as error:
-        return f"not explained: {error}"
+        return None, f"not explained: {error}"
     except Exception as error:
         if wants_traceback():
             raise
-        return f"not explained: {explain_error(error)[1]}"
+        return None, f"not explained: {explain_error(error)[1]}"
+    return sentence, sentence
 
 
 def _print_dropped(summary: Summary, lines: "Sequence[PrintedLine]") -> None:

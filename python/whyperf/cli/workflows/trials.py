@@ -7,6 +7,7 @@ from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import Stopped, say
 from whyperf.cli.output.formats import OutputFormat
+from whyperf.cli.workflows import preload
 from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost, read_table
 from whyperf.run import Session, Target, run_plan
@@ -62,7 +63,9 @@ def measure_missing_trials(
             experiment.write_probe_cost(cost)
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
-        with watcher_for(experiment.plan, missing, as_json=as_json, output=output) as watcher:
+        with watcher_for(
+            experiment.plan, missing, as_json=as_json, output=output, on_measured=preload.start
+        ) as watcher:
             run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
         return watcher.measured
 

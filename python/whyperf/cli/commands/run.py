@@ -237,6 +237,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             "-c",
+            "-H",
             "--host",
             "--client",
             metavar="HOST",
@@ -275,7 +276,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "-i", "--interval", metavar="S", help="Seconds between printed lines of a single measurement; 0: no lines."
         ),
@@ -330,9 +331,17 @@ def command(  # noqa: PLR0917 - typer fills them by name
     given = overrides(options, assignments or ())
     if blocks is not None:
         given["transfer_bytes"] = iperf3.bytes_of_blocks(blocks, size_factor, given)
-    if interval and interval * 1000 < float(BY_NAME["interval_ms"].default) and format_ is not Format.UPERF:
+    output = replace(
+        output_format(json=json, csv=csv, format_=format_, interval=interval, rate_unit=rate_unit, has_lines=True),
+        per_stream=per_stream,
+    )
+    if (
+        output.interval_s
+        and output.interval_s * 1000 < float(BY_NAME["interval_ms"].default)
+        and format_ is not Format.UPERF
+    ):
         # A line is made of samples.
-        given.setdefault("interval_ms", max(1, round(interval * 1000)))
+        given.setdefault("interval_ms", max(1, round(output.interval_s * 1000)))
     if bidirectional and workload is not None:
         raise UsageError(f"--bidir is the workload bidirectional; drop it or --workload {workload}")
     return measure(
@@ -356,12 +365,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             dry_run=dry_run,
             save_profile=save_profile,
             retry_failed=retry_failed,
-            output=replace(
-                output_format(
-                    json=json, csv=csv, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True
-                ),
-                per_stream=per_stream,
-            ),
+            output=output,
             report=report,
         )
     )  # fmt: skip

@@ -23,7 +23,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
-        float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
+        str | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
     ] = None,
     per_stream: Annotated[
         bool,
@@ -40,7 +40,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.output.result import print_result, print_stored  # noqa: PLC0415
 
     output = replace(
-        output_format(json=json, format_=format_, interval_s=interval, csv=csv),
+        output_format(json=json, format_=format_, interval=interval, csv=csv),
         all_warnings=all_warnings,
         per_stream=per_stream,
     )

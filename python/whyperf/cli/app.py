@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code: Any = app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
+        code: Any = _refused(given) or app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has seen enough.
@@ -117,6 +117,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
+def _refused(given: Sequence[str]) -> int:
+    """The exit code for a command line of netperf or flent, after saying what to write instead; 0 for any other."""
+    if not given or (given[0] in VERBS and given[0] != run.NAME):
+        return DONE
+    from whyperf.cli.inputs.other_tools import whyperf_command  # noqa: PLC0415 - keeps help quick
+
+    def profiles() -> list[str]:
+        from whyperf.profile import shipped_names  # noqa: PLC0415 - as above
+
+        return shipped_names()
+
+    if (meant := whyperf_command(given, profiles)) is None:
+        return DONE
+    say(f"whyperf: {meant}")
+    return USAGE
+
+
 def _usage(error: Exception, given: Sequence[str]) -> str:
     """Click's message in one line, with the way to the help, or to what was meant."""
     message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
@@ -135,7 +152,16 @@ def hint(verb: str | None, option: str | None, message: str, given: Sequence[str
 
     if option is not None and option in INSTEAD:
         return INSTEAD[option]
+    if verb is None and (option in _options_of_run() or ("No such command" in message and "mean" not in message)):
+        from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
+
+        return with_verb(given)
     values = [word for word in given[1:] if not word.startswith("-")]
     if verb is not None and "unexpected extra argument" in message and len(values) == len(given) - 1 == 2:
         return f"a profile and a host: `whyperf run {values[0]} --host {values[1]}`"
     return None
+
+
+def _options_of_run() -> set[str]:
+    command: Any = typer.main.get_command(app)
+    return {name for parameter in command.commands[run.NAME].params for name in parameter.opts}

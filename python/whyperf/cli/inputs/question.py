@@ -23,6 +23,18 @@ from whyperf.profile.schedule import SHIPPED as SHIPPED_SCHEDULES
 from whyperf.run.agents.pipes import is_usable_host, refuse_unusable_host
 
 QUICK = "quick"
+#: Arguments that stand for this machine, as iperf3 and netperf take them: measured over loopback, without ssh.
+THIS_MACHINE = {
+    "localhost": 4,
+    "localhost.localdomain": 4,
+    "127.0.0.1": 4,
+    "loopback": 4,
+    "lo": 4,
+    "::1": 6,
+    "ip6-localhost": 6,
+}
+#: Arguments that stand for the embedded testbed.
+TESTBED = frozenset({"testbed", "veth"})
 
 
 def understand(argument: str | None, host: str | None) -> tuple[Profile, str | None]:

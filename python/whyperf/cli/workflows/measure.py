@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
-from whyperf.cli.inputs.question import QUICK, understand, with_workload
+from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
@@ -60,6 +60,7 @@ class Order:
 
 def measure(order: Order) -> int:
     """Does what was ordered; returns the exit code."""
+    order = _on_this_machine(order)
     profile, host = understand(order.question, order.host)
     if order.workload is not None:
         profile = with_workload(profile, order.workload)
@@ -98,6 +99,21 @@ def measure(order: Order) -> int:
             experiment.discard_if_empty()
             raise
         return _print(experiment, order.output, report=order.report, lines=lines)
+
+
+def _on_this_machine(order: Order) -> Order:
+    """The order with its testbed, where a name of this machine stands in the place of a host."""
+    if order.question in TESTBED and order.host is None and not Path(str(order.question)).is_dir():
+        return replace(order, question=None, testbed="veth" if order.testbed == "auto" else order.testbed)
+    named = order.host if order.host is not None else order.question
+    version = THIS_MACHINE.get(str(named))
+    if version is None or order.address is not None or order.near is not None:
+        return order
+    if order.testbed == "auto":
+        say(f"{named} is this machine: measuring over the loopback, without ssh; --testbed veth is closer to a network")
+    overrides = {"ip_version": version, **order.overrides} if version != 4 else order.overrides
+    order = replace(order, testbed="loopback" if order.testbed == "auto" else order.testbed, overrides=overrides)
+    return replace(order, host=None) if order.host is not None else replace(order, question=None)
 
 
 def _print(

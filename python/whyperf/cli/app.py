@@ -86,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code: Any = _refused(given) or app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
+        given = _in_own_options(given)
+        code: Any = app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has seen enough.
@@ -117,21 +118,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _refused(given: Sequence[str]) -> int:
-    """The exit code for a command line of netperf or flent, after saying what to write instead; 0 for any other."""
+def _in_own_options(given: list[str]) -> list[str]:
+    """The command line, or that of whyperf which does what one of netperf or flent asks for, after saying so."""
     if not given or (given[0] in VERBS and given[0] != run.NAME):
-        return DONE
-    from whyperf.cli.inputs.other_tools import whyperf_command  # noqa: PLC0415 - keeps help quick
+        return given
+    from whyperf.cli.inputs.other_tools import meant  # noqa: PLC0415 - keeps help quick
 
     def profiles() -> list[str]:
         from whyperf.profile import shipped_names  # noqa: PLC0415 - as above
 
         return shipped_names()
 
-    if (meant := whyperf_command(given, profiles)) is None:
-        return DONE
-    say(f"whyperf: {meant}")
-    return USAGE
+    if (found := meant(given, profiles, _options_of_run)) is None:
+        return given
+    say(f"whyperf: {found.sentence()}")
+    return list(found.arguments)
 
 
 def _usage(error: Exception, given: Sequence[str]) -> str:
@@ -162,6 +163,10 @@ def hint(verb: str | None, option: str | None, message: str, given: Sequence[str
     return None
 
 
-def _options_of_run() -> set[str]:
+def _options_of_run() -> dict[str, bool]:
+    """The options of `run`, and whether each has a value."""
     command: Any = typer.main.get_command(app)
-    return {name for parameter in command.commands[run.NAME].params for name in parameter.opts}
+    parameters = command.commands[run.NAME].params
+    return {
+        name: not getattr(each, "is_flag", False) for each in parameters for name in (*each.opts, *each.secondary_opts)
+    }

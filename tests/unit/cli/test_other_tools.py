@@ -1,4 +1,4 @@
-"""Command lines of netperf, flent and a hurried user of iperf3 are answered with the command of whyperf."""
+"""Command lines of netperf, flent and a hurried user of iperf3: the command of whyperf that does the same runs."""
 
 import json
 import re
@@ -12,44 +12,79 @@ from whyperf.profile import shipped_names
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "same"),
     [
         ("-H host7 -t TCP_RR -l 5", "run rr --host host7 -t 5"),
         ("run -H host7 -t TCP_RR -l 5", "run rr --host host7 -t 5"),
         ("run TCP_RR -H host7", "run rr --host host7"),
+        ("run --no-report -t TCP_RR --trials 3 host7", "run rr --host host7 --dry-run --no-report --trials 3"),
         ("run -t tcp_maerts host7", "run --reverse --host host7"),
-        ("run -tUDP_STREAM -Hhost7 -l10", "run -u -b 0 --host host7 -t 10"),
+        ("run -tUDP_STREAM -Hhost7 -l10 -4", "run -u -b 0 --host host7 -t 10 -4"),
         ("run -t TCP_STREAM -l -100000 host7", "run --host host7"),
         ("run -t TCP_CRR host7 -- -r 100,2K", "run crr --host host7 --set request_size_bytes=100"),
         ("-H host7 -t TCP_STREAM -- -m 64K -s 256K -S 256K -D", "run --host host7 --write-size 64K --window 256K"),
-        ("tcp_upload -H host7 -l 5", "run --set rtt_probe_ms=100ms --host host7 -t 5"),
-        ("run tcp_ndown -H host7", "run --reverse -P 4 --set rtt_probe_ms=100ms --host host7"),
+        ("tcp_1up -H host7 -l 5", "run --set rtt_probe_ms=100ms --host host7 -t 5"),
+        (
+            "run tcp_ndown -H host7 --test-parameter download_streams=8",
+            "run --reverse --set rtt_probe_ms=100ms --host h",
+        ),
+        ("-c host7 -t 2", "run -c host7 -t 2"),
+        ("-H host7 -t 2 -P 4", "run -H host7 -t 2 -P 4"),
+    ],
+)
+def test_the_same_command_of_whyperf_runs_and_is_printed(
+    typed: str, same: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before, dashes, after = typed.partition(" --")
+    if before.startswith("run"):
+        typed = f"{before} --dry-run{dashes}{after}"
+    else:
+        # Without the verb, options of whyperf alone have no place.
+        monkeypatch.setattr("whyperf.cli.workflows.measure.measure", lambda _: 0)
+    assert main(typed.split()) == 0
+    streams = capsys.readouterr()
+    found = re.search("running `whyperf (.*)`", streams.err)
+    assert found is not None, streams.err
+    assert found[1].startswith(same)
+    assert main([*shlex.split(found[1]), *(["--dry-run"] if "--dry-run" not in found[1] else [])]) == 0
+    assert ("-P 8" in found[1]) == ("streams=8" in typed)
+
+
+def test_what_has_no_counterpart_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = "run --dry-run -t TCP_STREAM -H host7 -c -C -v 2 -I 99,5 -i 10,3 -- -m 64K -o all"
+    assert main(typed.split()) == 0
+    said = capsys.readouterr().err
+    assert "`whyperf run --host host7 --write-size 64K --dry-run`; left out: -I 99,5 -i 10,3 -o all" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "same"),
+    [
         ("run window-sweep -H host7 -l 5", "run window-sweep -H host7 -t 5"),
         ("localhost", "run localhost"),
-        ("-c host7 -t 2", "run -c host7 -t 2"),
         ("-u -b 500M host7", "run -u -b 500M host7"),
     ],
 )
-def test_the_answer_is_a_command_that_can_be_planned(
-    typed: str, meant: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_what_could_mean_two_things_is_answered_with_a_command(
+    typed: str, same: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert main(typed.split()) == 2
     streams = capsys.readouterr()
     assert streams.out == ""
     assert streams.err.count("\n") == 1
-    found = re.search("`(whyperf .*)`", streams.err)
+    found = re.search("`whyperf (.*)`", streams.err)
     assert found is not None, streams.err
-    verb, *command = shlex.split(found[1])[1:]
-    if "tcp-up" not in command:
-        assert shlex.join([verb, *command]).startswith(meant)
-    assert main([verb, *command, "--dry-run"]) == 0
+    assert found[1] == same
+    assert main([*shlex.split(same), "--dry-run"]) == 0
 
 
-def test_rrul_is_the_profile_where_it_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rrul", "-H", "host7", "-l", "5"]) == 2
-    answer = capsys.readouterr().err
-    assert ("whyperf run rrul --host host7 -t 5" in answer) == ("rrul" in shipped_names())
+@pytest.mark.parametrize("typed", ["run rrul -H host7 -l 5", "run rrul host7", "run rrul --host host7"])
+def test_rrul_runs_with_its_profile_where_there_is_one(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if "rrul" in shipped_names() and typed == "run rrul host7":
+        pytest.skip("a profile has its host behind --host")
+    assert main([*typed.split(), "--dry-run"]) == 0
+    assert "host7" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("typed", ["shw", "-s", "--foo", "run --foo", "list -H x", "show -H x"])

@@ -134,7 +134,9 @@ def test_a_sweep_without_a_name_is_main() -> None:
     profile = parse('[[sweep]]\n[sweep.factors]\nwindow_bytes = ["64K", "1M"]\n', name="x", where="x.toml")
     assert [sweep.name for sweep in profile.sweeps] == ["main"]
     twice = "[[sweep]]\n[sweep.fixed]\nwindow_bytes = 65536\n" * 2
-    with pytest.raises(ProfileError, match=r"sweep\.main: two sweeps have this name; rename one \(a sweep without a name"):
+    with pytest.raises(
+        ProfileError, match=r"sweep\.main: two sweeps have this name; rename one \(a sweep without a name"
+    ):
         parse(twice, name="x", where="x.toml")
 
 

@@ -1,11 +1,16 @@
-"""Command lines of netperf and flent, and those of iperf3 without a verb: which command of whyperf does the same.
+"""Command lines of netperf and flent, and one of iperf3 without a verb, as the command of whyperf that does the same.
 
-Options have other meanings there (`-l` is the duration, `-t` a test), so nothing is guessed: the answer is a command.
+Options have other meanings there: `-l` is the duration, `-t` a test. Only a name of one of their tests, or a far host
+where whyperf has a verb, says that these are meant.
 """
 
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from whyperf.cli.exits import UsageError
 
 #: Tests of netperf 2.7 (netperf -t), and what measures the same: a workload and options.
 NETPERF: Mapping[str, str] = {
@@ -29,72 +34,92 @@ FLENT: Mapping[str, tuple[str, str]] = {
     "tcp_bidirectional": ("", "--bidir --set rtt_probe_ms=100ms"),
     "tcp_1down": ("", "--reverse --set rtt_probe_ms=100ms"),
     "tcp_1up": ("", "--set rtt_probe_ms=100ms"),
-    "tcp_ndown": ("", "--reverse -P 4 --set rtt_probe_ms=100ms"),
-    "tcp_nup": ("", "-P 4 --set rtt_probe_ms=100ms"),
+    "tcp_ndown": ("", "--reverse --set rtt_probe_ms=100ms"),
+    "tcp_nup": ("", "--set rtt_probe_ms=100ms"),
     "udp_flood": ("", "-u -b 0"),
     "ping": ("", "rr"),
 }
-#: Options of netperf behind `--`, by what takes their place; others are left out.
+#: Options of a test of netperf, behind `--`, by what takes their place.
 TEST_OPTIONS: Mapping[str, str] = {"-m": "--write-size", "-s": "--window", "-S": "--window", "-K": "-C"}
-#: Options of netperf and flent that have a value here or there.
-WITH_VALUE = {
-    "-t",
-    "-H",
-    "-l",
-    "-p",
-    "-f",
-    "-x",
-    "-n",
-    "-o",
-    "-s",
-    "-D",
-    "-i",
-    "-c",
-    "--host",
-    "--length",
-    "--step-size",
-}
+#: Options without a value.
+FLAGS = frozenset({"-4", "-6", "-C", "-d", "-D", "-N", "-h", "-V", "-j", "-r"})
+#: What they ask for is measured or said anyway, or concerns only their own output.
+NOT_NEEDED = frozenset({"-c", "-C", "-P", "-v", "-f", "-d", "-j"})
+#: Who gives one of these names a far host.
+FAR_HOST = ("-c", "--client", "-H", "--host")
+#: Options whose value may be written without a space: `-H10.0.0.2`.
+JOINED = re.compile(r"(?P<long>--[a-z-]+)=(?P<value>.*)|(?P<short>-[tHl])(?P<rest>.+)")
 
 
-def whyperf_command(given: Sequence[str], profiles: Callable[[], Collection[str]]) -> str | None:
-    """What to write instead of a command line of netperf or flent, as a sentence; None for any other.
+@dataclass(frozen=True)
+class Meant:
+    """A command line of whyperf, and why it is not the one that was typed."""
 
-    `profiles` returns the names of those that are shipped.
+    why: str
+    arguments: tuple[str, ...]
+    #: What was typed that the command lacks.
+    left_out: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """What runs, and why."""
+        lacks = f"; left out: {' '.join(self.left_out)}" if self.left_out else ""
+        return f"{self.why}; running {_quoted(self.arguments)}{lacks}"
+
+
+def meant(
+    given: Sequence[str], profiles: Callable[[], Collection[str]], own: Callable[[], Mapping[str, bool]]
+) -> Meant | None:
+    """What a command line of netperf, flent, or of iperf3 without a verb means; None for any other.
+
+    `profiles` returns the names of those that are shipped, and `own` the options of `whyperf run` and whether each
+    has a value.
+
+    Raises:
+        UsageError: `-l` means two things.
     """
     before, after = _at_dashes(given)
     has_verb = before[:1] == ["run"]
-    arguments = before[1:] if has_verb else before
-    options, names = _options(arguments)
-    test = options.get("-t", options.get("--testname", ""))
-    # Few tests of netperf have a name that somebody gives to a host.
-    test = next((name for name in names if name.upper() in NETPERF), test)
-    host = options.get("-H", options.get("--host", options.get("-c")))
-    if test.upper() in NETPERF:
-        command = ["run", *NETPERF[test.upper()].split()]
-        # A request by its size and its response's, or a stream by its write size.
-        other = next((name for name in names if name != test), None)
-        translated = [*_host(host or other), *_length(options.get("-l")), *_of_test(after)]
-        return f"{test} is a test of netperf: {_sentence([*command, *translated])}"
-    flent = next((name for name in (*names, test) if name.lower() in FLENT), None)
-    if flent is not None and ({"-H", "-l"} & options.keys() or "_" in flent or not has_verb):
-        profile, same = FLENT[flent.lower()]
-        if has_verb and "-l" not in options and flent in profiles():
-            return None
-        asked = [profile] if profile in profiles() else same.split()
-        return f"{flent} is a test of flent: {_sentence(['run', *asked, *_host(host), *_length(options.get('-l'))])}"
-    if has_verb and "-H" in options and "-l" in options:
-        changed = _replaced(arguments, {"-l": "-t"})
-        return f"-l is the size of writes here, as in iperf3, and -t the duration: {_sentence(['run', *changed])}"
+    if has_verb and not any(_is_of_another_tool(word) for word in before):
+        return None
+    options, kept, names = _read(before[1:], own()) if has_verb else _read(before, {})
+    host = next((options[name] for name in FAR_HOST if options.get(name)), None)
+    # A test of netperf is a word that nobody gives to a host; so are those of flent but one.
+    test = next((name for name in (options.get("-t", ""), *names) if name.upper() in NETPERF), None)
+    if test is not None:
+        command = ["run", *NETPERF[test.upper()].split(), *_place(host, names, test), *_common(options)]
+        done = {"-t", "-l", *FAR_HOST, *NOT_NEEDED, "-4", "-6"}
+        left_out = (*_left_out(options, done), *_left_out(_read(after, {})[0], {"-D", "-r", *TEST_OPTIONS}))
+        return Meant(f"{test} is a test of netperf", (*command, *_of_test(after), *kept), left_out)
+    test = next((name for name in names if name.lower() in FLENT), None)
+    if test is not None and (test != "ping" or not has_verb or "-H" in options):
+        profile, same = FLENT[test.lower()]
+        if profile in profiles():
+            if has_verb and test == profile and "-l" not in options:
+                return None
+            same = profile
+        command = ["run", *same.split(), *_place(host, names, test), *_common(options), *_streams(options)]
+        done = {"-l", *FAR_HOST, "--test-parameter", "-4", "-6"}
+        return Meant(f"{test} is a test of flent", (*command, *kept), _left_out(options, done))
+    if has_verb and "-H" in options and options.get("-l", "").isdigit():
+        changed = [{"-l": "-t"}.get(word, word) for word in given]
+        raise UsageError(f"-l is the size of writes here, as in iperf3, and -t the duration: {_quoted(changed)}")
+    if not has_verb and host is not None:
+        return Meant("measurements have the verb run", ("run", *given))
     return None
 
 
 def with_verb(given: Sequence[str]) -> str:
     """For who gave no verb: the same as a measurement."""
-    return f"measurements have the verb run: {_sentence(['run', *given])}"
+    return f"measurements have the verb run: {_quoted(['run', *given])}"
 
 
-def _sentence(arguments: Sequence[str]) -> str:
+def _quoted(arguments: Sequence[str]) -> str:
     return f"`{shlex.join(['whyperf', *arguments])}`"
+
+
+def _is_of_another_tool(word: str) -> bool:
+    test = word.removeprefix("-t")
+    return word.startswith("-H") or test.upper() in NETPERF or test.lower() in FLENT
 
 
 def _at_dashes(given: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -103,34 +128,49 @@ def _at_dashes(given: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(given[:at]), list(given[at + 1 :])
 
 
-def _options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Options with the value behind them, and the other words."""
+def _read(arguments: Sequence[str], own: Mapping[str, bool]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Options with the value behind them, long options of whyperf as they are, and the other words."""
     options: dict[str, str] = {}
+    kept: list[str] = []
     names: list[str] = []
-    left = iter(arguments)
-    for word in left:
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
         if not word.startswith("-"):
             names.append(word)
-        elif joined := re.fullmatch(r"(--[a-z-]+)=(.*)|(-[tHl])(.+)", word):
-            options[joined[1] or joined[3]] = joined[2] or joined[4]
+        elif (name := word.partition("=")[0]) in own and name.startswith("--") and name not in FAR_HOST:
+            kept += [word, *([left.pop(0)] if own[name] and name == word and left else [])]
+        elif joined := JOINED.fullmatch(word):
+            options[joined["long"] or joined["short"]] = joined["value"] or joined["rest"] or ""
+        elif word not in FLAGS and left and (not left[0].startswith("-") or left[0][1:].isdigit()):
+            options[word] = left.pop(0)
         else:
-            options[word] = next(left, "") if word in WITH_VALUE else ""
-    return options, names
+            options[word] = ""
+    return options, kept, names
 
 
-def _replaced(arguments: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    return [names.get(word, word) for word in arguments]
+def _place(host: str | None, names: Sequence[str], test: str) -> list[str]:
+    """The far host: that of an option, or the word that is not the test."""
+    far = host or next((name for name in names if name != test), None)
+    return [] if far is None else ["--host", far]
 
 
-def _host(host: str | None) -> list[str]:
-    return [] if not host else ["--host", host]
+def _common(options: Mapping[str, str]) -> Iterator[str]:
+    seconds = options.get("-l", "")
+    # A negative number counts bytes or transactions in netperf; the trial ends in another way here.
+    if seconds and not seconds.startswith("-"):
+        yield from ("-t", seconds)
+    yield from (version for version in ("-4", "-6") if version in options)
 
 
-def _length(seconds: str | None) -> list[str]:
-    """netperf counts bytes or transactions where the number is negative; that is another end of the trial."""
-    if not seconds or seconds.startswith("-"):
-        return []
-    return ["-t", seconds]
+def _streams(options: Mapping[str, str]) -> list[str]:
+    """The number of streams of flent's tests with several."""
+    number = re.fullmatch(r"(?:up|down|bidir_)?(?:load)?_?streams=(\d+)", options.get("--test-parameter", ""))
+    return ["-P", number[1]] if number else []
+
+
+def _left_out(options: Mapping[str, str], done: Collection[str]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(filter(None, each) for each in options.items() if each[0] not in done))
 
 
 def _of_test(arguments: Sequence[str]) -> Iterator[str]:

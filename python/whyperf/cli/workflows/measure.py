@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whyperf.cli.exits import UsageError, say
+from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
@@ -103,7 +104,8 @@ def measure(order: Order) -> int:
 
 def _on_this_machine(order: Order) -> Order:
     """The order with its testbed, where a name of this machine stands in the place of a host."""
-    if order.question in TESTBED and order.host is None and not Path(str(order.question)).is_dir():
+    if order.question in TESTBED and order.host is None:
+        say_what_is_taken(str(order.question), "the embedded testbed")
         return replace(order, question=None, testbed="veth" if order.testbed == "auto" else order.testbed)
     named = order.host if order.host is not None else order.question
     version = THIS_MACHINE.get(str(named))

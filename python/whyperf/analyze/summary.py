@@ -393,3 +393,11 @@ class Summary(FrozenModel):
     unfinished: list[Unfinished]
     warnings: list[Advice]
     facts: list[Fact]
+
+    def transactions_per_s(self) -> dict[str, float | None]:
+        """The median of each cell whose metric they are; goodput does not order such cells."""
+        return {
+            cell.id: cell.transactions.per_s.median
+            for cell in self.cells
+            if cell.metric == "transactions" and cell.transactions is not None
+        }

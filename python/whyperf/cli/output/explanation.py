@@ -26,6 +26,7 @@ from whyperf.plan import LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
 from whyperf.record.kept import fingerprint_of
+from whyperf.report.charts.metric import per_second
 from whyperf.report.repeat import change_command, log_command
 
 #: Width where standard output is no terminal.
@@ -98,6 +99,7 @@ def _explained(
         experiment,
         cells=cells,
         rates={} if summary is None else _rates_of(summary),
+        transactions={} if summary is None else summary.transactions_per_s(),
         summary=summary if with_anomalies else None,
     )
 
@@ -157,14 +159,22 @@ def why(experiment: Experiment, summary: Summary) -> str:
     measured = {cell: rate for cell, rate in rates.items() if rate is not None}
     if not measured:
         return "no trial has a result, so there is nothing to explain"
-    fastest = max(measured, key=lambda cell: measured[cell])
+    counted = {cell: rate for cell, rate in summary.transactions_per_s().items() if rate is not None}
+    ordered = counted if counted.keys() == measured.keys() else measured
+    fastest = max(ordered, key=ordered.__getitem__)
     of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
     fingerprint = fingerprint_of(experiment.folder)
     long = [log for log in long_logs(experiment.trials().manifests).values() if log.cell == fastest]
     # The report may have explained all cells; not from logs that nobody asked to read.
     found = None if long else stored_explanation(experiment)
     if found is None:
-        found = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
+        found = explain_experiment(
+            experiment,
+            cells={fastest},
+            rates=rates,
+            transactions=summary.transactions_per_s(),
+            max_logged=MAX_LOGGED_AFTER_RUN,
+        )
         if len(rates) == 1 and not long:
             with suppress(RecordError):
                 write_explanation(experiment, found, fingerprint)
@@ -238,8 +248,7 @@ def _print(found: Explanation, experiment: Experiment) -> None:
         say("No setting stands out from its neighbors.")
     console.print()
     for cell in found.cells:
-        rate = "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
-        say(f"{cell.cell} ({rate}): {cell.headline}")
+        say(f"{cell.cell} ({_speed(cell)}): {cell.headline}")
     if found.anomalies:
         console.print()
         say("What stands out:")
@@ -257,14 +266,19 @@ def extremes(cells: Sequence[CellExplanation], plan: Plan) -> Iterator[str]:
     for cell in cells:
         if cell.rate_bps is not None:
             sweeps.setdefault(plan.cell(cell.cell).sweep, []).append((cell.rate_bps, cell))
-    for sweep, rated in sweeps.items():
-        if len(rated) < 2:
+    for sweep, by_goodput in sweeps.items():
+        if len(by_goodput) < 2:
             continue
+        by_transactions = [
+            (cell.transactions_per_s, cell) for _, cell in by_goodput if cell.transactions_per_s is not None
+        ]
+        rated = by_transactions if len(by_transactions) == len(by_goodput) else by_goodput
+        to_text = bit_rate if rated is by_goodput else per_second
         where = f" of {sweep}" if len(sweeps) > 1 else ""
         (most, fastest), (least, slowest) = max(rated, key=_rate), min(rated, key=_rate)
-        yield f"Fastest{where}: {_named(fastest, plan)}, {bit_rate(most)}. {fastest.headline}"
+        yield f"Fastest{where}: {_named(fastest, plan)}, {to_text(most)}. {fastest.headline}"
         part = f", {percent(least / most)} of the fastest" if most else ""
-        yield f"Slowest{where}: {_named(slowest, plan)}, {bit_rate(least)}{part}. {slowest.headline}"
+        yield f"Slowest{where}: {_named(slowest, plan)}, {to_text(least)}{part}. {slowest.headline}"
 
 
 def has_curve(cells: Sequence[CellExplanation], plan: Plan) -> bool:
@@ -275,6 +289,12 @@ def has_curve(cells: Sequence[CellExplanation], plan: Plan) -> bool:
         len({level for level in own if isinstance(level, int | float) and not isinstance(level, bool)}) >= MIN_CURVE
         for own in levels
     )
+
+
+def _speed(cell: CellExplanation) -> str:
+    if cell.transactions_per_s is not None:
+        return per_second(cell.transactions_per_s)
+    return "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
 
 
 def _rate(rated: tuple[float, CellExplanation]) -> float:
@@ -297,7 +317,7 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
     for gap in cell.gaps:
         yield f"Note: {gap}", ""
     named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
-    yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {bit_rate(cell.rate_bps)}"), ""
+    yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for number, verdict in enumerate(cell.verdicts, start=1):
         yield "", ""
         yield f"{number}. {verdict.claim}", ""

@@ -61,7 +61,12 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
     part = None if not left_out else set(cells) - left_out
     rates = {cell.id: cell.goodput_bps.median for cell in summary.cells}
     explanation = explain_experiment(
-        experiment, cells=part, rates=rates, summary=summary, max_logged=MAX_LOGGED_AFTER_RUN
+        experiment,
+        cells=part,
+        rates=rates,
+        transactions=summary.transactions_per_s(),
+        summary=summary,
+        max_logged=MAX_LOGGED_AFTER_RUN,
     )
     if not left_out:
         if not long:

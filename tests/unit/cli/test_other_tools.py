@@ -113,6 +113,26 @@ def test_this_machine_is_measured_over_the_loopback(
     assert "is this machine: measuring over the loopback, without ssh" in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "factors"),
+    [
+        (
+            "--rate 200M --delay 20ms --loss 0.1%",
+            {"path_rate_bps": 200_000_000, "path_rtt_ms": 20.0, "path_loss": 0.001},
+        ),
+        ("--rtt 20ms localhost", {"path_rtt_ms": 20.0}),
+    ],
+)
+def test_an_emulated_path_has_options_and_is_on_the_testbed(
+    arguments: str, factors: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = [] if "localhost" in arguments else ["--testbed", "veth"]
+    assert main(["run", *arguments.split(), *where, "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["testbed"]["kind"] == "veth"
+    assert factors.items() <= plan["cells"][0]["factors"].items()
+
+
 def test_loopback_and_testbed_are_places(capsys: pytest.CaptureFixture[str]) -> None:
     assert planned(capsys, "loopback")[0] == "loopback"
     assert planned(capsys, "localhost", "--testbed", "loopback")[1] == ""

@@ -133,7 +133,6 @@ INSTEAD: Mapping[str, str] = {
     "--daemon": _NO_SERVER,
     "-1": _NO_SERVER,
     "--one-off": _NO_SERVER,
-    "-B": "the routing table of the near host chooses the near address: `ip route replace HOST … src ADDRESS`",
     "-V": _COMPLETE,
     "--verbose": _COMPLETE,
     "--get-server-output": _COMPLETE,
@@ -147,12 +146,8 @@ INSTEAD: Mapping[str, str] = {
     "--sctp": "SCTP is not supported; transports are: --set transport=tcp,mptcp,udp,unix,udt,quic,srt",
     "-L": "the kernel chooses the flow label of IPv6; leave it out",
     "--flowlabel": "the kernel chooses the flow label of IPv6; leave it out",
-    "--rate": "the rate of writes is --bitrate, that of the emulated path --set path_rate_bps=200M",
-    "--delay": "the emulated path has a round-trip time: --set path_rtt_ms=20ms",
-    "--rtt": "the emulated path is a set of factors: --set path_rtt_ms=20ms",
-    "--latency": "the emulated path is a set of factors: --set path_rtt_ms=20ms; a workload of requests is rr",
-    "--loss": "the emulated path is a set of factors: --set path_loss=0.1%",
-    "--jitter": "the emulated path is a set of factors: --set path_jitter_us=500us",
+    "--latency": "an emulated path has --rtt 20ms; the workload of requests and responses is rr",
+    "--jitter": "an emulated path has it as a factor: --set path_jitter_us=500us",
     "--mtu": "the embedded testbed has an MTU: --set mtu_bytes=9000",
     "--connect-timeout": "leave it out; --set deadline_s=30 bounds the whole trial",
     "--rcv-timeout": "leave it out; --set deadline_s=30 bounds the whole trial",
@@ -164,4 +159,4 @@ INSTEAD: Mapping[str, str] = {
     "--forceflush": "leave it out: every line is flushed",
 }
 """By option of iperf3 that `run` does not have."""
-INSTEAD = {**INSTEAD, "--bind": INSTEAD["-B"], "--file": INSTEAD["-F"], "--xbind": INSTEAD["-X"], "-d": _COMPLETE}
+INSTEAD = {**INSTEAD, "--file": INSTEAD["-F"], "--xbind": INSTEAD["-X"], "-d": _COMPLETE}

@@ -19,7 +19,7 @@ from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.save_profile import ProfileRequest, save_profile
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
 from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
-from whyperf.profile import Overrides, Profile, ProfileError
+from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
@@ -111,10 +111,15 @@ def _on_this_machine(order: Order) -> Order:
     version = THIS_MACHINE.get(str(named))
     if version is None or order.address is not None or order.near is not None:
         return order
-    if order.testbed == "auto":
-        say(f"{named} is this machine: measuring over the loopback, without ssh; --testbed veth is closer to a network")
     overrides = {"ip_version": version, **order.overrides} if version != 4 else order.overrides
-    order = replace(order, testbed="loopback" if order.testbed == "auto" else order.testbed, overrides=overrides)
+    testbed = order.testbed
+    if testbed == "auto" and any(BY_NAME[name].testbed for name in overrides):
+        say(f"{named} is this machine: measuring on the embedded testbed, which the settings of the path need")
+        testbed = "veth"
+    elif testbed == "auto":
+        say(f"{named} is this machine: measuring over the loopback, without ssh; --testbed veth is closer to a network")
+        testbed = "loopback"
+    order = replace(order, testbed=testbed, overrides=overrides)
     return replace(order, host=None) if order.host is not None else replace(order, question=None)
 
 

@@ -17,7 +17,7 @@ ROUNDS = 11
 #: Of commands that take seconds.
 FEW_ROUNDS = 5
 EMPTY = [sys.executable, "-c", "pass"]
-WHYPERF = [sys.executable, "-c", "import sys; from whyperf.cli import main; sys.exit(main(sys.argv[1:]))"]
+WHYPERF = [sys.executable, str(Path(__file__).parents[1] / "python/whyperf.data/scripts/whyperf")]
 #: Longest time of a command on a quiet machine, in seconds.
 TARGETS_S = {"--help": 0.15, "list": 0.25, "show": 0.4, "report": 2.0}
 #: What a run may add to its phases, in seconds.

@@ -14,7 +14,6 @@ from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
-from whyperf.cli.output.uperf import refuse_streams
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.save_profile import ProfileRequest, save_profile
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
@@ -79,6 +78,8 @@ def measure(order: Order) -> int:
     if order.dry_run:
         return dry_run.show(plan, as_json=order.output.format is Format.JSON)
     if order.output.format is Format.UPERF:
+        from whyperf.cli.output.uperf import refuse_streams  # noqa: PLC0415 - loads polars
+
         refuse_streams(plan)
     for warning in plan.warnings:
         say(warning)
@@ -90,7 +91,7 @@ def measure(order: Order) -> int:
     ):
         try:
             lines = measure_missing_trials(
-                experiment, target, as_json=order.output.is_for_programs, output=order.output
+                experiment, target, as_json=order.output.is_for_programs, output=order.output, report=order.report
             )
         except KeyboardInterrupt:
             if plan.is_single and experiment.trials().manifests:

@@ -3,6 +3,7 @@
 Loading takes half a second, which a short run would take longer otherwise.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from threading import Thread
 
@@ -13,13 +14,15 @@ _MODULES = (
     "whyperf.cli.output.explanation",
     "whyperf.explain.experiment",
 )
+_REPORT = "whyperf.report.experiment"
 
 
-def start() -> None:
+def start(*, report: bool) -> None:
     """Starts loading in a thread; whoever imports one of the modules meanwhile waits for it."""
-    Thread(target=_load, name="preload", daemon=True).start()
+    modules = (*_MODULES, _REPORT) if report else _MODULES
+    Thread(target=_load, args=(modules,), name="preload", daemon=True).start()
 
 
-def _load() -> None:
-    for module in _MODULES:
+def _load(modules: Sequence[str]) -> None:
+    for module in modules:
         import_module(module)

@@ -124,12 +124,7 @@ def _in_own_options(given: list[str]) -> list[str]:
         return given
     from whyperf.cli.inputs.other_tools import meant  # noqa: PLC0415 - keeps help quick
 
-    def profiles() -> list[str]:
-        from whyperf.profile import shipped_names  # noqa: PLC0415 - as above
-
-        return shipped_names()
-
-    if (found := meant(given, profiles, _options_of_run)) is None:
+    if (found := meant(given, _options_of_run)) is None:
         return given
     say(f"whyperf: {found.sentence()}")
     return list(found.arguments)

@@ -40,7 +40,8 @@ def planned(typed: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, An
         ("run -t 2 --rate 200M --delay 20ms --loss 0.1% localhost", {"path_rtt_ms": 20.0, "path_loss": 0.001}),
         ("run -H localhost -t TCP_RR -l 2", {"workload": "rr", "duration_s": 2.0}),
         ("run -H localhost -t TCP_STREAM -l 2 -- -m 64K", {"duration_s": 2.0, "write_size_bytes": 65536}),
-        ("run rrul -H localhost -l 5", {"duration_s": 5.0}),
+        ("run rrul -H localhost -l 5", {"schedule": "rrul", "schedule_scale": 5 / 60}),
+        ("run tcp-up -t 6 -c localhost", {"schedule": "tcp-up", "schedule_scale": 0.1}),
     ],
 )
 def test_a_guess_is_planned_as_it_is_meant(

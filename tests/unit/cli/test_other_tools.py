@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from whyperf.cli import main
-from whyperf.profile import shipped_names
 
 
 @pytest.mark.parametrize(
@@ -23,10 +22,10 @@ from whyperf.profile import shipped_names
         ("run -t TCP_STREAM -l -100000 host7", "run --host host7"),
         ("run -t TCP_CRR host7 -- -r 100,2K", "run crr --host host7 --set request_size_bytes=100"),
         ("-H host7 -t TCP_STREAM -- -m 64K -s 256K -S 256K -D", "run --host host7 --write-size 64K --window 256K"),
-        ("tcp_1up -H host7 -l 5", "run --set rtt_probe_ms=100ms --host host7 -t 5"),
+        ("tcp_1up -H host7 -l 5", "run tcp-up --host host7 -t 5"),
         (
             "run tcp_ndown -H host7 --test-parameter download_streams=8",
-            "run --reverse --set rtt_probe_ms=100ms --host h",
+            "run tcp-down --host host7 -P 8",
         ),
         ("-c host7 -t 2", "run -c host7 -t 2"),
         ("-H host7 -t 2 -P 4", "run -H host7 -t 2 -P 4"),
@@ -79,12 +78,11 @@ def test_what_could_mean_two_things_is_answered_with_a_command(
     assert main([*shlex.split(same), "--dry-run"]) == 0
 
 
-@pytest.mark.parametrize("typed", ["run rrul -H host7 -l 5", "run rrul host7", "run rrul --host host7"])
-def test_rrul_runs_with_its_profile_where_there_is_one(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if "rrul" in shipped_names() and typed == "run rrul host7":
-        pytest.skip("a profile has its host behind --host")
+@pytest.mark.parametrize("typed", ["run rrul -H host7 -l 5", "run rrul --host host7", "run tcp_upload host7"])
+def test_a_test_with_a_profile_runs_it(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*typed.split(), "--dry-run"]) == 0
-    assert "host7" in capsys.readouterr().out
+    profile = "rrul" if "rrul" in typed else "tcp-up"
+    assert f"of profile {profile}, seed 1995, on host7" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("typed", ["shw", "-s", "--foo", "run --foo", "list -H x", "show -H x"])

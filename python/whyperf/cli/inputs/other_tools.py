@@ -25,19 +25,19 @@ NETPERF: Mapping[str, str] = {
     "STREAM_STREAM": "--set transport=unix",
     "STREAM_RR": "rr --set transport=unix",
 }
-#: Tests of flent 2.1 (flent --list-tests): a profile, and the same without it.
-FLENT: Mapping[str, tuple[str, str]] = {
-    "rrul": ("rrul", "--bidir -P 4 --set rtt_probe_ms=100ms"),
-    "rrul_be": ("", "--bidir -P 4 --set rtt_probe_ms=100ms"),
-    "tcp_download": ("tcp-down", "--reverse --set rtt_probe_ms=100ms"),
-    "tcp_upload": ("tcp-up", "--set rtt_probe_ms=100ms"),
-    "tcp_bidirectional": ("", "--bidir --set rtt_probe_ms=100ms"),
-    "tcp_1down": ("", "--reverse --set rtt_probe_ms=100ms"),
-    "tcp_1up": ("", "--set rtt_probe_ms=100ms"),
-    "tcp_ndown": ("", "--reverse --set rtt_probe_ms=100ms"),
-    "tcp_nup": ("", "--set rtt_probe_ms=100ms"),
-    "udp_flood": ("", "-u -b 0"),
-    "ping": ("", "rr"),
+#: Tests of flent 2.1 (flent --list-tests), and what measures the same: a profile or a workload, and options.
+FLENT: Mapping[str, str] = {
+    "rrul": "rrul",
+    "rrul_be": "--bidir -P 4 --set rtt_probe_ms=100ms",
+    "tcp_download": "tcp-down",
+    "tcp_upload": "tcp-up",
+    "tcp_bidirectional": "--bidir --set rtt_probe_ms=100ms",
+    "tcp_1down": "tcp-down",
+    "tcp_1up": "tcp-up",
+    "tcp_ndown": "tcp-down",
+    "tcp_nup": "tcp-up",
+    "udp_flood": "-u -b 0",
+    "ping": "rr",
 }
 #: Options of a test of netperf, behind `--`, by what takes their place.
 TEST_OPTIONS: Mapping[str, str] = {"-m": "--write-size", "-s": "--window", "-S": "--window", "-K": "-C"}
@@ -66,13 +66,10 @@ class Meant:
         return f"{self.why}; running {_quoted(self.arguments)}{lacks}"
 
 
-def meant(
-    given: Sequence[str], profiles: Callable[[], Collection[str]], own: Callable[[], Mapping[str, bool]]
-) -> Meant | None:
+def meant(given: Sequence[str], own: Callable[[], Mapping[str, bool]]) -> Meant | None:
     """What a command line of netperf, flent, or of iperf3 without a verb means; None for any other.
 
-    `profiles` returns the names of those that are shipped, and `own` the options of `whyperf run` and whether each
-    has a value.
+    `own` returns the options of `whyperf run`, and whether each has a value.
 
     Raises:
         UsageError: `-l` means two things.
@@ -92,14 +89,18 @@ def meant(
         return Meant(f"{test} is a test of netperf", (*command, *_of_test(after), *kept), left_out)
     test = next((name for name in names if name.lower() in FLENT), None)
     if test is not None and (test != "ping" or not has_verb or "-H" in options):
-        profile, same = FLENT[test.lower()]
-        if profile in profiles():
-            if has_verb and test == profile and "-l" not in options:
-                return None
-            same = profile
-        command = ["run", *same.split(), *_place(host, names, test), *_common(options), *_streams(options)]
+        if has_verb and FLENT[test.lower()] == test and "-l" not in options:
+            # The name of a profile of whyperf too.
+            return None
+        command = [
+            "run",
+            *FLENT[test.lower()].split(),
+            *_place(host, names, test),
+            *_common(options),
+            *_streams(options),
+        ]
         done = {"-l", *FAR_HOST, "--test-parameter", "-4", "-6"}
-        return Meant(f"{test} is a test of flent", (*command, *kept), _left_out(options, done))
+        return Meant(f"{test} is a test of flent", (*command, *_streams(options), *kept), _left_out(options, done))
     if has_verb and "-H" in options and options.get("-l", "").isdigit():
         changed = [{"-l": "-t"}.get(word, word) for word in given]
         raise UsageError(f"-l is the size of writes here, as in iperf3, and -t the duration: {_quoted(changed)}")

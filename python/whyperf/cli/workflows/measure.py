@@ -11,6 +11,7 @@ from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
+from whyperf.cli.inputs.scheduled import with_scale
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
@@ -66,6 +67,7 @@ def measure(order: Order) -> int:
         profile = with_workload(profile, order.workload)
     if order.is_over_udp:
         profile = over_udp(profile, order.overrides)
+    order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
     if order.leave_out_missing:

@@ -29,6 +29,8 @@ const OF_BOTH: &str = "stdc++";
 const ABSENT: &str = "src/absent.c";
 /// In front of SRT's symbols: it still carries the interface of the library that it grew out of, under UDT's names.
 const PREFIX: &str = "whyperf_";
+/// How the functions begin that construct the static objects of a file.
+const CONSTRUCTS: &str = "_GLOBAL__sub_I_";
 /// How the symbols of C++ begin that keep their names, being the language's own library's.
 const KEPT: [&str; 5] = ["_ZSt", "_ZNSt", "_ZNKSt", "_ZTISt", "_ZTVSt"];
 
@@ -77,11 +79,14 @@ impl Library {
         for name in self.archives {
             archives.push((*name, file_of(&compiler, name)?));
         }
-        if self.name == "srt" {
-            archives[0] = ("whyperf_srt", renamed(&archives[0].1)?);
-            // Linked behind the library, so cargo hears of it with the archives.
-            cc::Build::new().file(NO_CIPHER).warnings_into_errors(true).cargo_metadata(false).compile("no_cipher");
-            archives.push(("no_cipher", PathBuf::from(env::var_os("OUT_DIR")?).join("libno_cipher.a")));
+        match self.name {
+            "srt" => {
+                archives[0] = ("whyperf_srt", renamed(&archives[0].1)?);
+                // Linked behind the library, so cargo hears of it with the archives.
+                cc::Build::new().file(NO_CIPHER).warnings_into_errors(true).cargo_metadata(false).compile("no_cipher");
+                archives.push(("no_cipher", PathBuf::from(env::var_os("OUT_DIR")?).join("libno_cipher.a")));
+            }
+            _ => archives[0] = ("whyperf_udt", with_late_constructors(&archives[0].1)?),
         }
         println!("cargo:rustc-cfg={}_present", self.name);
         let mut build = cc::Build::new();
@@ -117,6 +122,27 @@ fn tool(name: &str) -> String {
     let variable = format!("{}_{target}", name.to_uppercase());
     println!("cargo:rerun-if-env-changed={variable}");
     env::var(variable).unwrap_or_else(|_| name.to_owned())
+}
+
+/// A copy of UDT's archive whose static objects are not constructed before `main`: that sleeps 0.1 s in every agent, to
+/// measure the CPU's clock. The shim constructs them when the library is used first, in the order of the archive.
+fn with_late_constructors(archive: &Path) -> Option<PathBuf> {
+    let folder = PathBuf::from(env::var_os("OUT_DIR")?);
+    let listed = Command::new(tool("nm")).args(["-P", "--defined-only"]).arg(archive).output().ok()?;
+    let symbols = String::from_utf8(listed.stdout).ok()?;
+    let constructors: Vec<&str> =
+        symbols.lines().filter_map(|line| line.split(' ').next()).filter(|symbol| symbol.starts_with(CONSTRUCTS)).collect();
+    // Their names have dots, which C does not allow.
+    let declare = |(number, symbol)| format!("void construct_{number}(void) __asm__(\"{symbol}\");\n");
+    let declared: Vec<String> = constructors.iter().enumerate().map(declare).collect();
+    let calls: Vec<String> = (0..constructors.len()).map(|number| format!("    construct_{number}();\n")).collect();
+    let source = folder.join("udt_constructors.c");
+    fs::write(&source, format!("{}void whyperf_construct_udt(void) {{\n{}}}\n", declared.concat(), calls.concat())).ok()?;
+    cc::Build::new().file(&source).warnings(true).compile("udtconstructors");
+    let copy = folder.join("libwhyperf_udt.a");
+    let globalized = constructors.iter().map(|symbol| format!("--globalize-symbol={symbol}"));
+    let done = Command::new(tool("objcopy")).args(globalized).arg("--remove-section=.init_array").arg(archive).arg(&copy).status().ok()?;
+    done.success().then_some(copy)
 }
 
 /// A copy of SRT's archive whose names clash with nobody's.

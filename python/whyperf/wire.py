@@ -1029,6 +1029,7 @@ class SocketSpec(TypedDict):
     receive_buffer_bytes: NotRequired[U32 | None]
     send_buffer_bytes: NotRequired[U32 | None]
     send_call: NotRequired[SendCall]
+    source_address: NotRequired[str | None]
     truncate: NotRequired[bool]
     window_bytes: NotRequired[U32 | None]
     zero_copy: NotRequired[bool]

@@ -48,6 +48,7 @@ TRIED: dict[str, tuple[dict[str, Level], ...]] = {
     "pacing_rate_bps": ({"pacing_rate_bps": 80_000_000},),
     "busy_poll_us": ({"busy_poll_us": 50},),
     "dscp": ({"dscp": 8},),
+    "source_address": ({"source_address": "127.0.0.9"},),
     "zero_copy": ({"zero_copy": True},),
     "truncate": ({"truncate": True},),
     "send_call": ({"send_call": "sendfile"}, {"send_call": "splice"}),

@@ -9,8 +9,10 @@
 use schema::message::{Buffer, Note};
 use schema::trial::{Role, SocketSpec};
 use schema::workload::Transport;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
 use crate::LoadError;
@@ -168,6 +170,29 @@ pub(crate) fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_in
     if got == value { Ok(()) } else { Err(LoadError::Limit(format!("{name} was set to {value} and reads back as {got}"))) }
 }
 
+/// Binds a socket that will connect to the address that the trial asks for.
+///
+/// # Errors
+/// It is no address of this host, or of another version of IP.
+pub fn bind_source(socket: &Socket, spec: &SocketSpec) -> Result<(), LoadError> {
+    let Some(source) = source(spec) else { return Ok(()) };
+    let advice = "; source_address is an address of the near host, of the trial's version of IP";
+    let refused = |error| LoadError::host(format!("binding to {source}"), error, advice);
+    bind_without_port(socket, &SocketAddr::new(source, 0).into()).map_err(refused)
+}
+
+/// The address that connecting sockets are bound to; none leaves it to the kernel.
+pub(crate) fn source(spec: &SocketSpec) -> Option<IpAddr> {
+    spec.source_address.as_deref().and_then(|text| text.parse().ok())
+}
+
+/// Binds to an address and leaves the port to connect(2).
+pub(crate) fn bind_without_port(socket: &Socket, source: &SockAddr) -> io::Result<()> {
+    // Multipath TCP may lack the option; its port is chosen here then.
+    let _ = sockopt::BIND_ADDRESS_NO_PORT.set(socket, 1);
+    socket.bind(source)
+}
+
 /// Options that must be set (again) once the connection is open.
 ///
 /// # Errors
@@ -257,4 +282,30 @@ fn congestion_control(socket: &Socket) -> std::io::Result<String> {
 
 fn as_int(bytes: u32) -> Result<libc::c_int, LoadError> {
     libc::c_int::try_from(bytes).map_err(|_| LoadError::Usage(format!("{bytes} bytes is more than a socket option can say")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn connected_from(source: &str) -> Result<IpAddr, LoadError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let spec = SocketSpec { source_address: Some(source.to_owned()), ..SocketSpec::default() };
+        let socket = prepare(Domain::IPV4, Transport::Tcp, &spec, Role::Sender)?;
+        bind_source(&socket, &spec)?;
+        socket.connect(&listener.local_addr().expect("an address").into()).expect("connects");
+        Ok(listener.accept().expect("a connection").1.ip())
+    }
+
+    #[test]
+    fn connections_come_from_the_source_address() {
+        assert_eq!(connected_from("127.0.0.9").expect("binds").to_string(), "127.0.0.9");
+    }
+
+    #[test]
+    fn an_address_of_another_host_is_refused_by_its_name() {
+        let error = connected_from("192.0.2.7").expect_err("no address of this host").to_string();
+        assert!(error.contains("binding to 192.0.2.7") && error.contains("source_address"), "{error}");
+    }
 }

@@ -35,6 +35,10 @@ pub const CORK: IntOption = tcp("TCP_CORK", libc::TCP_CORK);
 pub const BUSY_POLL: IntOption = any("SO_BUSY_POLL", libc::SO_BUSY_POLL);
 /// Sends without copying may be asked for.
 pub const ZERO_COPY: IntOption = any("SO_ZEROCOPY", libc::SO_ZEROCOPY);
+/// A bind to an address alone leaves the port to connect(2), which may then use one that is in use towards another
+/// destination (Linux 4.2).
+pub const BIND_ADDRESS_NO_PORT: IntOption =
+    IntOption { name: "IP_BIND_ADDRESS_NO_PORT", level: libc::IPPROTO_IP, number: libc::IP_BIND_ADDRESS_NO_PORT };
 /// DSCP and ECN of IPv4.
 pub const TYPE_OF_SERVICE: IntOption = IntOption { name: "IP_TOS", level: libc::IPPROTO_IP, number: libc::IP_TOS };
 /// DSCP and ECN of IPv6.

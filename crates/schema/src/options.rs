@@ -151,6 +151,7 @@ pub const OPTIONS: &[Rule] = &[
         Socket(|socket| socket.congestion_control.is_some()),
     ),
     option("mss_bytes", "socket.mss_bytes", &[Tcp, Mptcp], EVERY_TARGET, Socket(|socket| socket.mss_bytes.is_some())),
+    option("source_address", "socket.source_address", &[Tcp, Mptcp, Udp], &[Hosts], Socket(|socket| socket.source_address.is_some())),
     option(
         "pacing_rate_bps",
         "socket.pacing_rate_bytes_per_second",

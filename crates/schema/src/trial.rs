@@ -95,6 +95,8 @@ pub struct SocketSpec {
     pub congestion_control: Option<String>,
     /// `TCP_MAXSEG` in bytes.
     pub mss_bytes: Option<u32>,
+    /// Numeric address that connecting sockets are bound to, with any port; the kernel's choice when absent.
+    pub source_address: Option<String>,
     /// `SO_MAX_PACING_RATE` of each connection at the sender, in bytes a second.
     pub pacing_rate_bytes_per_second: Option<u64>,
     /// Partial segments wait for more: `TCP_CORK`, let go after every write operation.

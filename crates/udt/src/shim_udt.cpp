@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <cstring>
 
+// Constructs the library's static objects (build.rs).
+extern "C" void whyperf_construct_udt(void);
+
 namespace {
 
 struct Option {
@@ -25,7 +28,10 @@ int no_linger(UDTSOCKET socket) {
     return UDT::setsockopt(socket, 0, UDT_LINGER, &off, sizeof off);
 }
 
-int startup(void) { return UDT::startup(); }
+int startup(void) {
+    whyperf_construct_udt();
+    return UDT::startup();
+}
 
 int open_socket(int family) {
     UDTSOCKET socket = UDT::socket(family, SOCK_STREAM, 0);

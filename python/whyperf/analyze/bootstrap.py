@@ -8,9 +8,11 @@ than 1 - 2^(1-n): 75 % for 3 trials, 94 % for 5.
 
 import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -35,6 +37,8 @@ def median_intervals(samples: Sequence[Sequence[float]], seed: int) -> list[Inte
     are resampled together with one generator seeded by `seed`, so a result does not depend on how
     many other samples there are.
     """
+    import numpy as np  # noqa: PLC0415 - printing a stored result needs none
+
     result: list[Interval] = [(None, None)] * len(samples)
     by_size: dict[int, list[int]] = {}
     for index, sample in enumerate(samples):
@@ -49,12 +53,14 @@ def median_intervals(samples: Sequence[Sequence[float]], seed: int) -> list[Inte
     return result
 
 
-def _range(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _range(values: "NDArray[np.float64]") -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     return values.min(axis=1), values.max(axis=1)
 
 
-def _bootstrap(values: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bootstrap(values: "NDArray[np.float64]", seed: int) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     """Interval ends of the row medians of `values`, shape (samples, size)."""
+    import numpy as np  # noqa: PLC0415 - as above
+
     low, high = _scipy(values, seed, "BCa")
     undefined = ~(np.isfinite(low) & np.isfinite(high))
     if undefined.any():
@@ -62,7 +68,8 @@ def _bootstrap(values: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float
     return low, high
 
 
-def _scipy(values: NDArray[np.float64], seed: int, method: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scipy(values: "NDArray[np.float64]", seed: int, method: str) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    import numpy as np  # noqa: PLC0415 - as above
     from scipy import stats  # noqa: PLC0415 - takes a second to load, and few verbs need it
 
     with warnings.catch_warnings():

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from whyperf.analyze.bootstrap import CONFIDENCE, MIN_TRIALS, coverage_limit, median_intervals
@@ -42,6 +41,8 @@ def interval_name(trials_counts: Iterable[int]) -> str:
 
 def spreads(samples: Sequence[Sequence[float]], seed: int) -> list[Spread]:
     """The spread of each sample, in the order of `samples`; their intervals are taken together."""
+    import numpy as np  # noqa: PLC0415 - printing a stored result needs none
+
     intervals = median_intervals(samples, seed)
     return [
         Spread(

@@ -7,6 +7,9 @@ not known. Every field is always present.
 from whyperf.analyze.spread import FrozenModel, Spread
 from whyperf.analyze.transports.result import Transports
 
+#: Cells with more connections have no list of them.
+MAX_STREAMS = 16
+
 
 class EndCpu(FrozenModel):
     """CPU time of one side as a share of wall time x CPUs, pooled over the trials.
@@ -390,3 +393,11 @@ class Summary(FrozenModel):
     unfinished: list[Unfinished]
     warnings: list[Advice]
     facts: list[Fact]
+
+    def transactions_per_s(self) -> dict[str, float | None]:
+        """The median of each cell whose metric they are; goodput does not order such cells."""
+        return {
+            cell.id: cell.transactions.per_s.median
+            for cell in self.cells
+            if cell.metric == "transactions" and cell.transactions is not None
+        }

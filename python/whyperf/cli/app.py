@@ -86,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        given = _in_own_options(given)
         code: Any = app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -117,6 +118,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
+def _in_own_options(given: list[str]) -> list[str]:
+    """The command line, or that of whyperf which does what one of netperf or flent asks for, after saying so."""
+    if not given or (given[0] in VERBS and given[0] != run.NAME):
+        return given
+    from whyperf.cli.inputs.other_tools import meant  # noqa: PLC0415 - keeps help quick
+
+    if (found := meant(given, _options_of_run)) is None:
+        return given
+    say(f"whyperf: {found.sentence()}")
+    return list(found.arguments)
+
+
 def _usage(error: Exception, given: Sequence[str]) -> str:
     """Click's message in one line, with the way to the help, or to what was meant."""
     message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
@@ -135,7 +148,20 @@ def hint(verb: str | None, option: str | None, message: str, given: Sequence[str
 
     if option is not None and option in INSTEAD:
         return INSTEAD[option]
+    if verb is None and (option in _options_of_run() or ("No such command" in message and "mean" not in message)):
+        from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
+
+        return with_verb(given)
     values = [word for word in given[1:] if not word.startswith("-")]
     if verb is not None and "unexpected extra argument" in message and len(values) == len(given) - 1 == 2:
         return f"a profile and a host: `whyperf run {values[0]} --host {values[1]}`"
     return None
+
+
+def _options_of_run() -> dict[str, bool]:
+    """The options of `run`, and whether each has a value."""
+    command: Any = typer.main.get_command(app)
+    parameters = command.commands[run.NAME].params
+    return {
+        name: not getattr(each, "is_flag", False) for each in parameters for name in (*each.opts, *each.secondary_opts)
+    }

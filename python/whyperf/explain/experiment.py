@@ -39,6 +39,7 @@ def explain_experiment(
     *,
     cells: Collection[str] | None = None,
     rates: Mapping[str, float | None] | None = None,
+    transactions: Mapping[str, float | None] | None = None,
     summary: Summary | None = None,
     by_plan: bool = True,
     max_logged: int | None = None,
@@ -49,6 +50,7 @@ def explain_experiment(
         experiment: finished or not.
         cells: identifiers of those wanted; all when absent.
         rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is used.
+        transactions: median per second of each cell whose metric they are, where there are such cells.
         summary: its result, in which points of sweeps may stand out; without, none is looked for.
         by_plan: whether what the plan adds to a trial shows more of a gain: another cell that is this one with the
             change, and the rate of the emulated path.
@@ -78,6 +80,10 @@ def explain_experiment(
     ]
     if are_known:
         explained = [with_whose_rate(found, rates.get(found.cell)) for found in explained]
+    if transactions:
+        explained = [
+            found.model_copy(update={"transactions_per_s": transactions.get(found.cell)}) for found in explained
+        ]
     missing = [render("missing", "damaged", {"trial": lost.trial, "reason": lost.reason}) for lost in trials.damaged]
     missing += [not_read(log, experiment) for log in long.values()]
     return Explanation(

@@ -321,6 +321,8 @@ class CellExplanation(FrozenModel):
     verdicts: list[Verdict]
     joint: list[JointGain] = Field(default_factory=list)
     headline: str
+    transactions_per_s: float | None = None
+    """Median over the trials, where transactions are the metric of the cell's workload."""
 
 
 class Explanation(FrozenModel):

@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-import numpy as np
-
 from whyperf.plan.model import Plan, StopRule
 
 #: Resamples of the bootstrap; the interval's ends then vary by a few per cent of its width.
@@ -52,6 +50,8 @@ def relative_width(goodputs: Sequence[float], seed: str) -> float:
 @lru_cache(maxsize=100_000)
 def _relative_width(goodputs: tuple[float, ...], seed: str) -> float:
     """Kept, because a runner asks for every cell after every trial, and one cell has changed."""
+    import numpy as np  # noqa: PLC0415 - most plans have a fixed number of trials
+
     values = np.asarray(goodputs, dtype=np.float64)
     median = float(np.median(values))
     if median == 0:

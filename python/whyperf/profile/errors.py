@@ -1,7 +1,13 @@
 """What a profile can have wrong, in one sentence."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Names that have the wrong one as a part.
+MAX_SUGGESTED = 3
 
 
 class ProfileError(Exception):
@@ -42,13 +48,35 @@ def joined(errors: Sequence[ProfileError]) -> ProfileError:
     return errors[0] if len(errors) == 1 else JoinedProfileError(errors)
 
 
+def gathered(parts: Iterable[Callable[[], T]]) -> list[T]:
+    """What all `parts` return.
+
+    Raises:
+        ProfileError: with the mistakes of all parts.
+    """
+    found: list[T] = []
+    wrong: list[ProfileError] = []
+    for part in parts:
+        try:
+            found.append(part())
+        except ProfileError as error:
+            wrong.append(error)
+    if wrong:
+        raise joined([each for error in wrong for each in getattr(error, "errors", (error,))])
+    return found
+
+
 def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:
     """`; did you mean X?` when a known word is near, else the known words, or the command that lists them."""
     names = sorted(known)
-    near = [known_word for known_word in names if len(word) > 1 and known_word.startswith(word)]
-    near = near[:1] or get_close_matches(word, names, n=1)
+    # A part of a name is nearer than a name of similar letters.
+    near = [name for name in names if len(word) > 1 and name.startswith(word)]
+    near += sorted((name for name in names if len(word) > 2 and f"_{word}_" in f"{name}_"), key=len)
+    near = near[:MAX_SUGGESTED] or [name for name in names if word.startswith(f"{name}_")]
+    near = near or get_close_matches(word, names, n=1)
     if near:
-        return f"; did you mean {near[0]}?"
+        *others, last = near
+        return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
     if listed_by:
         return f"; `{listed_by}` lists what there is"
     return f"; known: {', '.join(names)}" if names else ""

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Literal
 
 from whyperf.profile.errors import ProfileError
@@ -18,12 +19,15 @@ TEXT_PHRASES = {
     "schedule": "a schedule's name",
     "queue": QUEUE_FORMS,
     "loss": LOSS_FORMS,
+    "address": "a numeric address such as 10.0.0.1",
     "hosts": "one host of the model such as sparc2+sba-100@2.2.6, two as SENDER,RECEIVER",
 }
 KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 Level = bool | int | float | str
-Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus", "queue", "loss", "hosts"]
+Kind = Literal[
+    "int", "float", "bool", "choice", "name", "workload", "schedule", "cpus", "queue", "loss", "address", "hosts"
+]
 
 #: Where a factor applies that is no option with a rule of its own (options.py): everywhere; only where the cell's
 #: workload refers to it; with the workload `stream`; where the cell's schedule refers to it; with an emulated path.
@@ -174,6 +178,14 @@ class Factor:
         return text
 
 
+def address_of(level: object) -> str | None:
+    """The level where it is a numeric address without a scope."""
+    try:
+        return str(ip_address(level)) if isinstance(level, str) and "%" not in level else None
+    except ValueError:
+        return None
+
+
 CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
@@ -188,7 +200,7 @@ FORMS = {
     "schedule": WORKLOAD_NAME,
     "hosts": HOSTS,
 }
-FORMED: Mapping[str, Callable[[object], object]] = {"queue": queue_of, "loss": loss_of}
+FORMED: Mapping[str, Callable[[object], object]] = {"queue": queue_of, "loss": loss_of, "address": address_of}
 
 
 def cpus_of_list(text: str) -> list[int]:

@@ -225,6 +225,10 @@ FACTORS: tuple[Factor, ...] = (
         "Kernel time stamps in addition to the application's (SO_TIMESTAMPING): time in the near host and "
         "beyond it, and the jitter of datagrams as they arrive.", later=True,
     ),
+    Factor(
+        "source_address", "address", "default", "",
+        "Address of the near host that its connections come from (bind).", keywords=("default",), later=True,
+    ),
     Factor("ip_version", "choice", 4, "", "IP version.", choices=(4, 6)),
     Factor(
         "transfer_bytes", "int", "default", "bytes",

@@ -4,6 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.mistakes import of_factors, of_structure
 from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
 from whyperf.profile.schedule import Schedule, read_schedule
-from whyperf.profile.uperf import looks_like_uperf, profile_of
+from whyperf.profile.uperf import looks_like_uperf
 from whyperf.profile.workload import Workload, read_workload, shipped_workload_names
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -59,6 +60,8 @@ def parse(text: str, *, name: str, where: str) -> Profile:
             where, "", f'"{name}" cannot name results; rename the file to letters, digits, ".", "_", "-"'
         )
     if looks_like_uperf(text):
+        from whyperf.profile.uperf.load import profile_of  # noqa: PLC0415 - few profiles are uperf's
+
         return profile_of(text, name=name, where=where, environment=os.environ)
     try:
         written = parse_toml(text)
@@ -105,17 +108,29 @@ def _table(written: Mapping[str, Any], where: str) -> ProfileTable:
         wrong = of_structure(written, error)
     wrong += of_factors(written)
     if wrong:
+        # What the profile carries is read on its own; only here it would come after all else is right.
+        carried = (("workload", partial(read_workload, folder=_folder(where))), ("schedule", read_schedule))
+        for name, read in carried:
+            try:
+                if isinstance(written.get(name), dict):
+                    read(written[name])
+            except ProfileError as error:
+                wrong.append(error.at("", name))
         raise joined(wrong).at(where) from None
     return table
+
+
+def _folder(where: str) -> Path | None:
+    """Where files that a profile names stand."""
+    return Path(where).parent if Path(where).is_file() else None
 
 
 def _own_workload(table: ProfileTable, where: str) -> Workload | None:
     """The workload that the profile carries; files that it names stand next to the profile."""
     if table.workload is None:
         return None
-    folder = Path(where).parent if Path(where).is_file() else None
     try:
-        workload = read_workload(table.workload, folder=folder)
+        workload = read_workload(table.workload, folder=_folder(where))
     except ProfileError as error:
         raise error.at("", "workload") from None
     if workload.name in shipped_workload_names():
@@ -159,7 +174,8 @@ def _sweeps(table: ProfileTable) -> tuple[Sweep, ...]:
     names = [sweep.name for sweep in table.sweep]
     for name in names:
         if names.count(name) > 1:
-            raise ProfileError("", f"sweep.{name}", "two sweeps have this name; rename one")
+            problem = "two sweeps have this name; rename one (a sweep without a name is main)"
+            raise ProfileError("", f"sweep.{name}", problem)
     return tuple(_sweep(sweep) for sweep in table.sweep)
 
 

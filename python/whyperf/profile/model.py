@@ -60,7 +60,7 @@ class DesignTable(Table):
 class SweepTable(Table):
     """`[[sweep]]`: factors whose levels are combined."""
 
-    name: str = Field(pattern=SWEEP_NAME, max_length=40)
+    name: str = Field(default="main", pattern=SWEEP_NAME, max_length=40)
     fixed: dict[str, object] = {}
     factors: dict[str, object] = {}
     trials: int | None = Field(default=None, ge=1, le=MAX_TRIALS)

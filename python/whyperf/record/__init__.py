@@ -1,13 +1,20 @@
-"""The record: append-only, atomic, resumable."""
+"""The record: append-only, atomic, resumable.
 
-from whyperf.record.costs import keep_cost, known_cost
-from whyperf.record.errors import RecordError
-from whyperf.record.experiment import Experiment, Trials, kept_profile
-from whyperf.record.kinds import code_words, is_table, wrong_in_table
-from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
-from whyperf.record.naming import planned_folder, quick_folder
-from whyperf.record.tables import TableRead, read_table
-from whyperf.record.writer import TableFile, TrialWriter
+Its modules are imported when a name of theirs is used first: a stored result needs neither plans nor tables.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whyperf.record.costs import keep_cost, known_cost
+    from whyperf.record.errors import RecordError
+    from whyperf.record.experiment import Experiment, Trials, kept_profile
+    from whyperf.record.kinds import code_words, is_table, wrong_in_table
+    from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
+    from whyperf.record.naming import planned_folder, quick_folder
+    from whyperf.record.tables import TableRead, read_table
+    from whyperf.record.writer import TableFile, TrialWriter
 
 __all__ = [
     "INTERRUPTED",
@@ -32,3 +39,68 @@ __all__ = [
     "read_table",
     "wrong_in_table",
 ]
+
+_MODULES = {
+    **dict.fromkeys(
+        (
+            "keep_cost",
+            "known_cost",
+        ),
+        "costs",
+    ),
+    **dict.fromkeys(("RecordError",), "errors"),
+    **dict.fromkeys(
+        (
+            "Experiment",
+            "Trials",
+            "kept_profile",
+        ),
+        "experiment",
+    ),
+    **dict.fromkeys(
+        (
+            "code_words",
+            "is_table",
+            "wrong_in_table",
+        ),
+        "kinds",
+    ),
+    **dict.fromkeys(
+        (
+            "INTERRUPTED",
+            "LOST",
+            "RECORD_VERSION",
+            "Damaged",
+            "Manifest",
+            "busiest_process",
+        ),
+        "manifest",
+    ),
+    **dict.fromkeys(
+        (
+            "planned_folder",
+            "quick_folder",
+        ),
+        "naming",
+    ),
+    **dict.fromkeys(
+        (
+            "TableRead",
+            "read_table",
+        ),
+        "tables",
+    ),
+    **dict.fromkeys(
+        (
+            "TableFile",
+            "TrialWriter",
+        ),
+        "writer",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -2,13 +2,15 @@
 
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from whyperf.plan import Plan
+if TYPE_CHECKING:
+    from whyperf.plan import Plan
 
 RESULTS = Path("results")
 
 
-def planned_folder(plan: Plan, results: Path = RESULTS) -> Path:
+def planned_folder(plan: "Plan", results: Path = RESULTS) -> Path:
     """`results/<profile>-<6 digits of the plan's id>`: the same plan resumes, another never collides."""
     return results / f"{plan.profile}-{plan.id[:6]}"
 

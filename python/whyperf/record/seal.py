@@ -36,6 +36,13 @@ def is_made_here(folder: Path, *sealed: str) -> bool:
     return len(key) == KEY_BYTES and kept.isascii() and hmac.compare_digest(kept, _seal(key, sealed))
 
 
+def signature(*texts: str) -> str | None:
+    """What only this user's whyperf on this host can write next to these texts; None where the key cannot be kept."""
+    with suppress(OSError):
+        return _seal(_key(), texts)
+    return None
+
+
 def _seal(key: bytes, sealed: tuple[str, ...]) -> str:
     digest = hmac.new(key, digestmod=hashlib.sha256)
     for text in (platform.node(), *sealed):

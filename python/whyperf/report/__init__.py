@@ -1,14 +1,16 @@
 """The HTML reports: a self-contained page of an experiment, and one of the segment flow of a trial (`flow`)."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from whyperf.analyze import Summary
-from whyperf.record import Experiment
+if TYPE_CHECKING:
+    from whyperf.analyze import Summary
+    from whyperf.record import Experiment
 
 __all__ = ["write"]
 
 
-def write(experiment: Experiment, summary: Summary) -> Path:
+def write(experiment: "Experiment", summary: "Summary") -> Path:
     """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
 
     Raises:

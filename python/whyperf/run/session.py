@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from types import TracebackType
 from typing import Any, NotRequired, Self, TypedDict
 
@@ -152,7 +153,7 @@ class Session:
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
             self._holder.when_lost(self._on_lost)
-            self._host = self._holder.call({"request": "describe_host"})
+            self._host = describe_host(None)
             self._check({NEAR: self._host, FAR: self._host})
             self._check_paths()
             self._build_testbed(self.plan.cells[0])
@@ -304,6 +305,15 @@ def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
 
 def describe_host(host: str | None, *, with_hooks: bool = False) -> HostFacts:
     """HostFacts of this host, or of one reached by ssh; trying the hooks of the evidence takes a moment more."""
+    if host is None and not with_hooks:
+        return _this_host()
     argv = pipes.local() if host is None else pipes.ssh(host)
     with Agent(host or "local", argv, shares_clock=host is None, host=host) as agent:
         return agent.call({"request": "describe_host", "with_hooks": with_hooks})
+
+
+@cache
+def _this_host() -> HostFacts:
+    """Asked once: where to measure, and what a plan may ask for, both follow from it before the agents start."""
+    with Agent("local", pipes.local(), shares_clock=True) as agent:
+        return agent.call({"request": "describe_host", "with_hooks": False})

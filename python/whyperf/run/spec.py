@@ -108,6 +108,9 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         "opening": "listen",
         "listen_address": listen_address,
         "listen_port": listen_port,
+        "socket": cast(
+            "SocketSpec", {name: level for name, level in near["socket"].items() if name != "source_address"}
+        ),
         "pin_cpus": list(cpus[FAR].pin),
         "own_cpus": list(cpus[FAR].own),
         "schedule": [_flow(flow, FAR) for flow in schedule],

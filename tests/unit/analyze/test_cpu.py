@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
+from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.measures.costs import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.measures.cpu import KINDS, MIN_ACCOUNTED_RATIO, cell_cpu
-from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.time_series import course
 from whyperf.analyze.trials import measure_trials

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.analyze import synthetic as made
+from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.read.assemble import assemble
-from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import Evidence, Summary
 from whyperf.analyze.warnings.evidence import evidence_rows, summarize_evidence
 from whyperf.analyze.warnings.evidence_rules import of_cell, of_experiment

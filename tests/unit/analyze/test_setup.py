@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.summarize import summarize_inputs
+from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.cli.output.single import single_lines
 

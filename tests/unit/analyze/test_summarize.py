@@ -6,9 +6,9 @@ from typing import Literal
 import pytest
 
 from tests.unit.analyze import synthetic as made
+from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.measures import segments
 from whyperf.analyze.read.assemble import assemble
-from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import percent
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS

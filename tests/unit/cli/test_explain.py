@@ -144,7 +144,7 @@ def test_what_was_explained_of_something_else_counts_no_more(
         path = experiment.folder / "trials" / "001-c0001" / "manifest.json"
         path.write_text(path.read_text() + " ")
     else:
-        monkeypatch.setattr("whyperf.explain.store._explainer", lambda: "another")
+        monkeypatch.setattr("whyperf.record.kept._code", lambda: "another")
     assert read_explanation(experiment) is None
 
 
@@ -195,7 +195,7 @@ def test_a_result_that_may_only_be_read_is_reported_and_not_kept(
     def refuse(path: Path, _: bytes) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr("whyperf.explain.store.write_file", refuse)
+    monkeypatch.setattr("whyperf.record.kept.write_file", refuse)
     code, out, err = explain(experiment, capsys)
     assert code == 3
     assert "c0001" in out

@@ -37,6 +37,18 @@ def test_the_fastest_and_the_slowest_setting_are_named() -> None:
     assert slowest == "Slowest: c0001 (window 4,096 bytes), 1.00 Gbit/s, 25 % of the fastest. Limited in c0001."
 
 
+def test_transactions_order_the_settings_whose_metric_they_are() -> None:
+    plan = windows(4096, 8192)
+    cells = explained(plan, [1e9, 4e9])
+    counted = [
+        cell.model_copy(update={"transactions_per_s": rate}) for cell, rate in zip(cells, (2430.0, 180.4), strict=True)
+    ]
+    fastest, slowest = extremes(counted, plan)
+    assert fastest.startswith("Fastest: c0001 (window 4,096 bytes), 2,430 transactions/s.")
+    assert slowest.startswith("Slowest: c0002 (window 8,192 bytes), 180.4 transactions/s, 7.4 % of the fastest.")
+    assert next(iter(extremes([counted[0], cells[1]], plan))).startswith("Fastest: c0002")
+
+
 def test_a_setting_without_a_rate_is_neither() -> None:
     plan = windows(4096, 8192, 16384)
     fastest, slowest = extremes(explained(plan, [None, 4e9, 0.0]), plan)

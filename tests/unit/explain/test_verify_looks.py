@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from whyperf.explain.verify.looks import SIDE, Looks, center, critical_ranks, repeated_interval
+from whyperf.explain.verify.looks import SIDE, Looks
+from whyperf.explain.verify.signed_ranks import center, critical_ranks, repeated_interval
 
 ALL = (Looks(6, 16), Looks(6, 20), Looks(8, 16), Looks(3, 12))
 

@@ -39,7 +39,6 @@ def test_a_good_profile_is_read_as_written() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ('name = "throughput"', "", "x.toml: sweep.1.name: this key is missing"),
         ('about = "A question."', "about = 5", "x.toml: about: "),
         ("[design]", "[desing]", "x.toml: desing: there is no such key; did you mean design?"),
         ("trials = 3", "trails = 3", "x.toml: design.trails: there is no such key; did you mean trials?"),
@@ -107,10 +106,52 @@ def test_levels_are_checked_in_a_file_whose_tables_are_no_tables() -> None:
     assert str(caught.value).splitlines() == [
         "x.toml: fixed: 3 does not fit; a table belongs here",
         "x.toml: sweep.1: 7 does not fit; a table belongs here",
-        "x.toml: sweep.2.name: this key is missing; add it",
         "x.toml: sweep.2.factors.window_bytes: 0 is not a level; it takes a whole number from 1 to 1073741824 "
         "or default",
     ]
+
+
+def test_what_a_profile_carries_is_checked_with_the_rest() -> None:
+    text = """
+        [fixed]
+        mtu = 9000
+        [workload]
+        metrc = "goodput"
+        defaults = { window_bytes = "9Q", bogus = 1 }
+        [[workload.group]]
+        usrs = 3
+        [schedule]
+        name = "own"
+        flows = 1
+    """
+    with pytest.raises(ProfileError) as caught:
+        parse(text, name="x", where="x.toml")
+    keys = [line.split(": ")[1] for line in str(caught.value).splitlines()]
+    assert keys == ["fixed.mtu", "workload.group.1.usrs", "workload.metrc", "schedule.flows"]
+
+
+def test_a_sweep_without_a_name_is_main() -> None:
+    profile = parse('[[sweep]]\n[sweep.factors]\nwindow_bytes = ["64K", "1M"]\n', name="x", where="x.toml")
+    assert [sweep.name for sweep in profile.sweeps] == ["main"]
+    twice = "[[sweep]]\n[sweep.fixed]\nwindow_bytes = 65536\n" * 2
+    with pytest.raises(
+        ProfileError, match=r"sweep\.main: two sweeps have this name; rename one \(a sweep without a name"
+    ):
+        parse(twice, name="x", where="x.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("loss", "path_loss or path_loss_back"),
+        ("window", "window_bytes"),
+        ("path_loss_ratio", "path_loss"),
+        ("mtu", "mtu_bytes"),
+    ],
+)
+def test_a_part_of_a_name_is_understood(name: str, meant: str) -> None:
+    with pytest.raises(ProfileError, match=rf"did you mean {meant}\?"):
+        parse(f"[fixed]\n{name} = 1\n", name="x", where="x.toml")
 
 
 def test_a_profile_needs_no_text_about_it() -> None:

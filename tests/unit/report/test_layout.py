@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.summarize import summarize_inputs
+from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.report.charts.layout import Axis, choose
 from whyperf.report.charts.ticks import axis_ticks, bar_labels

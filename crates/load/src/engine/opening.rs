@@ -8,6 +8,7 @@ use probe::clock::mono_ns;
 use schema::workload::Transport;
 use socket2::{SockAddr, Socket};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Duration;
 use workload::user::Direction;
@@ -104,18 +105,21 @@ impl Worker {
         Ok(())
     }
 
-    /// Connects from the next port, and on the loopback from the next address.
+    /// Connects from the next port, and from the address that the trial asks for, or on the loopback from the next one.
     fn begin_connect(&mut self, socket: &Socket, address: &SockAddr) -> io::Result<()> {
         if self.plan.transport != Transport::Unix {
-            let source = self.opening.ports.source(address);
+            let source = if let Some(source) = options::source(&self.plan.socket_spec) {
+                Some(SockAddr::from(SocketAddr::new(source, 0)))
+            } else {
+                self.opening.ports.source(address)
+            };
             if let Some(port) = self.opening.ports.next_port()
                 && sys::choose_port(socket.as_raw_fd(), port).is_err()
             {
                 self.opening.ports.is_known = false;
             }
             if let Some(source) = source {
-                sys::bind_without_port(socket.as_raw_fd())?;
-                socket.bind(&source)?;
+                options::bind_without_port(socket, &source)?;
             }
         }
         open::start(socket, address)

@@ -219,17 +219,6 @@ pub fn choose_port(descriptor: RawFd, port: u16) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A bind to an address alone leaves the port to connect(2), which may then use one that is in use
-/// towards another destination (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2).
-pub fn bind_without_port(descriptor: RawFd) -> io::Result<()> {
-    let enabled: libc::c_int = 1;
-    let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
-    // SAFETY: the kernel reads `length` bytes of `enabled`, which lives through the call.
-    let status =
-        unsafe { libc::setsockopt(descriptor, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, (&raw const enabled).cast(), length) };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Takes a connection from a port's queue; it does not block.
 pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;

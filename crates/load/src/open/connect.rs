@@ -166,6 +166,7 @@ impl<'a> Calling<'a> {
             // 9293 section 3.6), and thousands of them leave the next trial no row of free ports.
             socket.set_reuse_address(true)?;
         }
+        options::bind_source(&socket, &own.socket)?;
         match start(&socket, &address) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),

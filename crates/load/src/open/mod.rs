@@ -21,7 +21,7 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use socket2::Socket;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -266,6 +266,9 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     let marks = spec.schedule.iter().map(|flow| flow.dscp).chain([spec.socket.dscp]);
     if let Some(dscp) = marks.flatten().find(|dscp| *dscp > 63) {
         return Err(LoadError::Usage(format!("dscp is {dscp}; it must be from 0 to 63")));
+    }
+    if let Some(source) = spec.socket.source_address.as_ref().filter(|source| source.parse::<IpAddr>().is_err()) {
+        return Err(LoadError::Usage(format!("source_address is {source}; it must be a numeric address")));
     }
     schema::options::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     workload::schedule::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;

@@ -244,6 +244,7 @@ impl<'a> Calling<'a> {
     fn start(&mut self, number: u32) -> Result<(), LoadError> {
         let socket = options::prepare(self.caller.place.domain(), Transport::Udp, &self.caller.spec.socket, self.caller.spec.role)?;
         let address = self.caller.place.address_of(number).map_err(|error| self.unreachable(error))?;
+        options::bind_source(&socket, &self.caller.spec.socket)?;
         socket.connect(&address).map_err(|error| self.unreachable(error))?;
         socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
         watch(&self.caller.epoll, &socket, EpollFlags::EPOLLIN, self.flows.len() as u64)?;

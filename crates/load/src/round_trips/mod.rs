@@ -21,6 +21,7 @@ use self::wire::Wire;
 pub use self::wire::icmp_ability;
 use crate::LoadError;
 use crate::open::token_of;
+use crate::options;
 use crate::preamble::{self, MIN_BYTES, Token};
 use crate::urgency::Urgent;
 
@@ -123,8 +124,8 @@ impl Probe {
     pub fn for_trial(spec: &TrialSpec, echo: Option<SocketAddr>, start_mono_ns: u64) -> Result<Option<Self>, LoadError> {
         let (Some(period_ns), Some(echo)) = (period_of(spec)?, echo) else { return Ok(None) };
         let wire = match spec.round_trip_probe_by {
-            ProbeTransport::Udp => Wire::udp(echo)?,
-            ProbeTransport::Icmp => Wire::icmp(echo.ip())?,
+            ProbeTransport::Udp => Wire::udp(echo, options::source(&spec.socket))?,
+            ProbeTransport::Icmp => Wire::icmp(echo.ip(), options::source(&spec.socket))?,
         };
         Ok(Some(Self::over(wire, token_of(spec)?, start_mono_ns, period_ns)))
     }
@@ -134,7 +135,7 @@ impl Probe {
     /// # Errors
     /// The kernel refuses the socket.
     pub fn start(echo: SocketAddr, token: Token, start_mono_ns: u64, period_ns: u64) -> Result<Self, LoadError> {
-        Ok(Self::over(Wire::udp(echo)?, token, start_mono_ns, period_ns))
+        Ok(Self::over(Wire::udp(echo, None)?, token, start_mono_ns, period_ns))
     }
 
     fn over(wire: Wire, token: Token, start_mono_ns: u64, period_ns: u64) -> Self {
@@ -273,7 +274,7 @@ mod tests {
         }
         for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
             let start = mono_ns();
-            let probe = Probe::over(Wire::icmp(address).expect("a socket"), token("5a"), start, PERIOD_NS);
+            let probe = Probe::over(Wire::icmp(address, None).expect("a socket"), token("5a"), start, PERIOD_NS);
             thread::sleep(Duration::from_nanos(PERIODS * PERIOD_NS));
             let trips = probe.finish();
             assert!(trips.len() >= 2, "{trips:?}");

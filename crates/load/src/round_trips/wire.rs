@@ -41,11 +41,11 @@ struct Icmp {
 
 impl Wire {
     /// UDP to an echo.
-    pub fn udp(echo: SocketAddr) -> Result<Self, LoadError> {
+    pub fn udp(echo: SocketAddr, source: Option<IpAddr>) -> Result<Self, LoadError> {
         let made = || -> io::Result<Socket> {
             let any: IpAddr = if echo.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             let socket = Socket::new(Domain::for_address(echo), Type::DGRAM, Some(Protocol::UDP))?;
-            socket.bind(&SocketAddr::new(any, 0).into())?;
+            socket.bind(&SocketAddr::new(source.unwrap_or(any), 0).into())?;
             connected(socket, echo)
         };
         let socket = made().map_err(|error| LoadError::host("a socket for the round-trip probe", error, ""))?;
@@ -53,9 +53,13 @@ impl Wire {
     }
 
     /// ICMP to a host.
-    pub fn icmp(host: IpAddr) -> Result<Self, LoadError> {
+    pub fn icmp(host: IpAddr, source: Option<IpAddr>) -> Result<Self, LoadError> {
+        let refused = |error| LoadError::host("an ICMP socket", error, "");
         let (socket, icmp) = icmp_socket(host.is_ipv4())?;
-        let socket = connected(socket, SocketAddr::new(host, 0)).map_err(|error| LoadError::host("an ICMP socket", error, ""))?;
+        if let Some(source) = source {
+            socket.bind(&SocketAddr::new(source, 0).into()).map_err(refused)?;
+        }
+        let socket = connected(socket, SocketAddr::new(host, 0)).map_err(refused)?;
         Ok(Self { socket, icmp: Some(icmp) })
     }
 

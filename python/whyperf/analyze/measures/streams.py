@@ -4,10 +4,7 @@ import polars as pl
 
 from whyperf.analyze.measures.segments import connection_segments
 from whyperf.analyze.read.inputs import Inputs
-from whyperf.analyze.summary import Stream
-
-#: Cells with more connections have no list of them.
-MAX_STREAMS = 16
+from whyperf.analyze.summary import MAX_STREAMS, Stream
 
 
 def cell_streams(inputs: Inputs, trials: pl.DataFrame, connections: pl.DataFrame) -> dict[str, list[Stream]]:

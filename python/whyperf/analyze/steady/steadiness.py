@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whyperf.analyze.steady import MATERIAL_RATIO
 from whyperf.analyze.steady.changepoint import pettitt
 from whyperf.analyze.steady.levels import two_levels
 from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.steady.warmup import mser5
-
-MATERIAL_RATIO = 0.05
-"""A change smaller than this part of the mean is no concern, however significant."""
 
 MIN_INTERVALS = 20
 """Shorter series are not judged: Pettitt's test is at its best sure to 0.2 % of a change at the center of 20 values

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from whyperf.analyze.bootstrap import MIN_TRIALS
-from whyperf.analyze.steady.steadiness import MATERIAL_RATIO
+from whyperf.analyze.steady import MATERIAL_RATIO
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds
 from whyperf.analyze.warnings.catalog import RaisedWarning
 from whyperf.record import LOST

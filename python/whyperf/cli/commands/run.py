@@ -38,6 +38,7 @@ class Evidence(StrEnum):
 PART = "What to measure"
 PLAN = "Trials and evidence"
 IPERF3 = "As in iperf3"
+PATH = "Emulated path"
 
 
 def command(  # noqa: PLR0917 - typer fills them by name
@@ -129,6 +130,16 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = None,
     ipv4: Annotated[bool, typer.Option("-4", "--ipv4", help="IP version 4.", rich_help_panel=IPERF3)] = False,
     ipv6: Annotated[bool, typer.Option("-6", "--ipv6", help="IP version 6.", rich_help_panel=PART)] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "-B",
+            "--bind",
+            metavar="ADDRESS",
+            help="Address of this host that connections come from.",
+            rich_help_panel=IPERF3,
+        ),
+    ] = None,
     no_delay: Annotated[bool, typer.Option("-N", "--no-delay", help="Nagle off.", rich_help_panel=PART)] = False,
     omit: Annotated[
         str | None,
@@ -176,6 +187,24 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             "-A", "--affinity", metavar="NEAR[,FAR]", help="CPU of the load on each side.", rich_help_panel=IPERF3
         ),
+    ] = None,
+    path_rtt: Annotated[
+        str | None,
+        typer.Option(
+            "--rtt",
+            "--delay",
+            metavar="TIME",
+            help="Round-trip time of an emulated path, such as 20ms: testbed only.",
+            rich_help_panel=PATH,
+        ),
+    ] = None,
+    path_rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="RATE", help="Its bottleneck, such as 200M.", rich_help_panel=PATH),
+    ] = None,
+    path_loss: Annotated[
+        str | None,
+        typer.Option("--loss", metavar="SHARE", help="Packets that it loses, such as 0.1%.", rich_help_panel=PATH),
     ] = None,
     assignments: Annotated[
         list[str] | None,
@@ -237,6 +266,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             "-c",
+            "-H",
             "--host",
             "--client",
             metavar="HOST",
@@ -275,7 +305,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "-i", "--interval", metavar="S", help="Seconds between printed lines of a single measurement; 0: no lines."
         ),
@@ -315,7 +345,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         "write_rate_bps": iperf3.bitrate(bitrate),
         "direction": "receive" if reverse else None,
         "congestion_control": congestion,
-        "ip_version": _ip_version(four=ipv4, six=ipv6),
+        "ip_version": _ip_version(four=ipv4, six=ipv6 or (not ipv4 and ":" in (source or ""))),
+        "source_address": source,
         "no_delay": "true" if no_delay else None,
         "warmup_s": omit,
         "send_call": "sendfile" if zero_copy else None,
@@ -324,15 +355,26 @@ def command(  # noqa: PLR0917 - typer fills them by name
         "dscp": iperf3.code_point(dscp, tos),
         "pacing_rate_bps": fq_rate,
         "transport": "mptcp" if mptcp else None,
+        "path_rtt_ms": path_rtt,
+        "path_rate_bps": path_rate,
+        "path_loss": path_loss,
         "near_cpus": near_cpus,
         "far_cpus": far_cpus,
     }
     given = overrides(options, assignments or ())
     if blocks is not None:
         given["transfer_bytes"] = iperf3.bytes_of_blocks(blocks, size_factor, given)
-    if interval and interval * 1000 < float(BY_NAME["interval_ms"].default) and format_ is not Format.UPERF:
+    output = replace(
+        output_format(json=json, csv=csv, format_=format_, interval=interval, rate_unit=rate_unit, has_lines=True),
+        per_stream=per_stream,
+    )
+    if (
+        output.interval_s
+        and output.interval_s * 1000 < float(BY_NAME["interval_ms"].default)
+        and format_ is not Format.UPERF
+    ):
         # A line is made of samples.
-        given.setdefault("interval_ms", max(1, round(interval * 1000)))
+        given.setdefault("interval_ms", max(1, round(output.interval_s * 1000)))
     if bidirectional and workload is not None:
         raise UsageError(f"--bidir is the workload bidirectional; drop it or --workload {workload}")
     return measure(
@@ -356,12 +398,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             dry_run=dry_run,
             save_profile=save_profile,
             retry_failed=retry_failed,
-            output=replace(
-                output_format(
-                    json=json, csv=csv, format_=format_, interval_s=interval, rate_unit=rate_unit, has_lines=True
-                ),
-                per_stream=per_stream,
-            ),
+            output=output,
             report=report,
         )
     )  # fmt: skip

@@ -23,7 +23,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
-        float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
+        str | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
     ] = None,
     per_stream: Annotated[
         bool,
@@ -36,13 +36,19 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = False,
 ) -> int:
     """Prints a result, finished or still running."""
-    from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.output.result import print_result  # noqa: PLC0415
+    from whyperf.cli.inputs.experiments import find_folder  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.output.result import print_result, print_stored  # noqa: PLC0415
 
     output = replace(
-        output_format(json=json, format_=format_, interval_s=interval, csv=csv),
+        output_format(json=json, format_=format_, interval=interval, csv=csv),
         all_warnings=all_warnings,
         per_stream=per_stream,
     )
     # For programs, `whyperf explain --json` has it.
-    return print_result(find_experiment(experiment), output, report=False, explain=not output.is_for_programs)
+    folder, explain = find_folder(experiment), not output.is_for_programs
+    code = print_stored(folder, output, explain=explain)
+    if code is not None:
+        return code
+    from whyperf.record import Experiment  # noqa: PLC0415 - as above
+
+    return print_result(Experiment.open(folder), output, report=False, explain=explain)

@@ -91,6 +91,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             seed=seed,
             dry_run=dry_run,
             out=out,
-            output=output_format(json=json, format_=None, interval_s=None),
+            output=output_format(json=json, format_=None, interval=None),
         )
     )

@@ -3,22 +3,37 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyperf.cli.exits import UsageError
-from whyperf.cli.inputs.question import say_what_is_taken
-from whyperf.record import Experiment
+from whyperf.cli.inputs import say_what_is_taken
 from whyperf.record.naming import RESULTS
+
+if TYPE_CHECKING:
+    from whyperf.record import Experiment
 
 #: Experiments that an error names.
 SHOWN = 3
 
 
-def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment:
-    """The experiment that an argument names, first of all under `results`; the one started last without an argument.
+def find_experiment(argument: str | None, results: Path = RESULTS) -> "Experiment":
+    """The experiment that an argument names, as `find_folder`.
 
     Raises:
         UsageError: there is none.
         RecordError: it cannot be read.
+    """
+    from whyperf.record import Experiment  # noqa: PLC0415 - a stored result needs no plan
+
+    return Experiment.open(find_folder(argument, results))
+
+
+def find_folder(argument: str | None, results: Path = RESULTS) -> Path:
+    """The folder of the experiment that an argument names, first of all under `results`; of the one started last
+    without an argument.
+
+    Raises:
+        UsageError: there is none.
     """
     known = {path.parent.name: path for path in results.glob("*/plan.json")}
     if argument == "":
@@ -27,13 +42,13 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment
         if not known:
             raise UsageError(f"there are no results in {results}; `whyperf run` makes some")
         latest = max(known.values(), key=lambda path: path.lstat().st_mtime)
-        return Experiment.open(latest.parent)
+        return latest.parent
     if argument in known:
         if (Path(argument) / "plan.json").exists():
             say_what_is_taken(argument, f"the result {known[argument].parent}")
-        return Experiment.open(known[argument].parent)
+        return known[argument].parent
     if (Path(argument) / "plan.json").exists():
-        return Experiment.open(Path(argument))
+        return Path(argument)
     if Path(argument).exists():
         raise UsageError(f"there is no experiment {argument}: it has no plan.json; {_known(known, results)}")
     near = get_close_matches(argument, known, n=1)

@@ -133,7 +133,6 @@ INSTEAD: Mapping[str, str] = {
     "--daemon": _NO_SERVER,
     "-1": _NO_SERVER,
     "--one-off": _NO_SERVER,
-    "-B": "the routing table of the near host chooses the near address: `ip route replace HOST … src ADDRESS`",
     "-V": _COMPLETE,
     "--verbose": _COMPLETE,
     "--get-server-output": _COMPLETE,
@@ -147,6 +146,9 @@ INSTEAD: Mapping[str, str] = {
     "--sctp": "SCTP is not supported; transports are: --set transport=tcp,mptcp,udp,unix,udt,quic,srt",
     "-L": "the kernel chooses the flow label of IPv6; leave it out",
     "--flowlabel": "the kernel chooses the flow label of IPv6; leave it out",
+    "--latency": "an emulated path has --rtt 20ms; the workload of requests and responses is rr",
+    "--jitter": "an emulated path has it as a factor: --set path_jitter_us=500us",
+    "--mtu": "the embedded testbed has an MTU: --set mtu_bytes=9000",
     "--connect-timeout": "leave it out; --set deadline_s=30 bounds the whole trial",
     "--rcv-timeout": "leave it out; --set deadline_s=30 bounds the whole trial",
     "--snd-timeout": "leave it out; --set deadline_s=30 bounds the whole trial",
@@ -157,4 +159,4 @@ INSTEAD: Mapping[str, str] = {
     "--forceflush": "leave it out: every line is flushed",
 }
 """By option of iperf3 that `run` does not have."""
-INSTEAD = {**INSTEAD, "--bind": INSTEAD["-B"], "--file": INSTEAD["-F"], "--xbind": INSTEAD["-X"], "-d": _COMPLETE}
+INSTEAD = {**INSTEAD, "--file": INSTEAD["-F"], "--xbind": INSTEAD["-X"], "-d": _COMPLETE}

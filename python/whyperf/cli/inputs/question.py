@@ -4,7 +4,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from whyperf.cli.exits import UsageError, say
+from whyperf.cli.exits import UsageError
+from whyperf.cli.inputs import say_what_is_taken
 from whyperf.profile import (
     BY_NAME,
     Profile,
@@ -22,6 +23,18 @@ from whyperf.profile.schedule import SHIPPED as SHIPPED_SCHEDULES
 from whyperf.run.agents.pipes import is_usable_host, refuse_unusable_host
 
 QUICK = "quick"
+#: Arguments that stand for this machine, as iperf3 and netperf take them: measured over loopback, without ssh.
+THIS_MACHINE = {
+    "localhost": 4,
+    "localhost.localdomain": 4,
+    "127.0.0.1": 4,
+    "loopback": 4,
+    "lo": 4,
+    "::1": 6,
+    "ip6-localhost": 6,
+}
+#: Arguments that stand for the embedded testbed.
+TESTBED = frozenset({"testbed", "veth"})
 
 
 def understand(argument: str | None, host: str | None) -> tuple[Profile, str | None]:
@@ -83,13 +96,6 @@ def _shipped(name: str) -> Profile | None:
         say_what_is_taken(name, "the shipped workload")
         return _about(find(QUICK).with_overrides({"workload": name}), shipped_workload(name).about)
     return None
-
-
-def say_what_is_taken(name: str, meaning: str) -> None:
-    """Where a file or folder in the working directory has a bare name, too: what the name means, and how to name it."""
-    if Path(name).exists():
-        kind = "folder" if Path(name).is_dir() else "file"
-        say(f"{name} means {meaning}; for the {kind} of that name give ./{name}")
 
 
 def with_workload(profile: Profile, argument: str) -> Profile:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, TextIO
@@ -25,16 +25,29 @@ from whyperf.wire import ReplyProgress
 REDRAW_S = 0.5
 #: Where nobody watches live, a line at most this often.
 LINE_S = 5.0
+#: The phase in which the load goes on and nothing is measured any more (crates/schema/src/trial.rs).
+COOL_DOWN = "cool-down"
+#: Of several hosts on a side the first reports.
+SIDES = ("near", "far")
 
 
 def watcher_for(
-    plan: Plan, missing: Sequence[PlannedTrial], *, as_json: bool, output: OutputFormat | None = None
+    plan: Plan,
+    missing: Sequence[PlannedTrial],
+    *,
+    as_json: bool,
+    output: OutputFormat | None = None,
+    on_measured: Callable[[], None] = lambda: None,
 ) -> "Watcher":
-    """The way to show this plan here: intervals for a single trial, with its log trial, otherwise the progress."""
+    """The way to show this plan here: intervals for a single trial, with its log trial, otherwise the progress.
+
+    `on_measured` is called when a single trial without a log trial cools down.
+    """
     progress = Progress(plan, missing)
     logs = sum(trial.is_log for trial in missing)
     if logs <= 1 and len(missing) - logs <= 1 and "duration_s" in plan.cells[0].factors:
-        return Intervals(progress, sys.stderr if as_json else sys.stdout, output)
+        called = on_measured if len(missing) == 1 else lambda: None
+        return Intervals(progress, sys.stderr if as_json else sys.stdout, output, called)
     if sys.stderr.isatty():
         return LiveLine(progress)
     return PlainLines(progress)
@@ -159,9 +172,17 @@ class LiveLine(Watcher):
 class Intervals(Watcher):
     """A line a second, or as often as asked, of the only trial, and of its log trial, as in iperf3, with both sides."""
 
-    def __init__(self, progress: Progress, stream: TextIO, output: OutputFormat | None = None) -> None:
-        """Lines go to `stream`."""
+    def __init__(
+        self,
+        progress: Progress,
+        stream: TextIO,
+        output: OutputFormat | None = None,
+        on_measured: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Lines go to `stream`; `on_measured` is called once both sides cool down."""
         super().__init__(progress)
+        self._on_measured = on_measured
+        self._cooling: set[str] = set()
         self._output = output
         self._stream = stream
         self._lines: IntervalLines | None = None
@@ -181,6 +202,10 @@ class Intervals(Watcher):
         super().on_progress(host, progress)
         if self._lines is not None:
             self._lines.on_progress(host, progress)
+        if progress["phase"] == COOL_DOWN and host not in self._cooling:
+            self._cooling.add(host)
+            if len(self._cooling) == len(SIDES):
+                self._on_measured()
 
     def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """What is left of the last second."""

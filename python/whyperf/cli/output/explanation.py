@@ -4,6 +4,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 
 from rich.console import Console
@@ -13,24 +14,19 @@ from whyperf.analyze.text import bit_rate, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.explain.causes import Cause
-from whyperf.explain.experiment import (
-    MAX_LOGGED_AFTER_RUN,
-    explain_experiment,
-    explain_trial,
-    long_logs,
-    not_read,
-)
-from whyperf.explain.headline import WITHOUT_LOG
+from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, gain_line
 from whyperf.explain.states import name_of
-from whyperf.explain.store import write_explanation
+from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.explain.verify.candidates import attempts_of
 from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.plan import LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
+from whyperf.record.kept import fingerprint_of
+from whyperf.report.charts.metric import per_second
 from whyperf.report.repeat import change_command, log_command
 
 #: Width where standard output is no terminal.
@@ -72,23 +68,46 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Ex
         return with_verifications(_of_trial(experiment, trial, cell), experiment)
     if cell is not None and cell not in known:
         raise UsageError(_unknown(experiment.name, "cell", cell, known))
-    summary = _summary(experiment)
-    found = explain_experiment(
-        experiment,
-        cells=None if cell is None else {cell},
-        rates={} if summary is None else _rates_of(summary),
-        summary=summary if cell is None else None,
-    )
+    if (stored := stored_explanation(experiment)) is not None:
+        return with_verifications(stored if cell is None else _only(stored, cell), experiment)
+    fingerprint, summary = fingerprint_of(experiment.folder), _summary(experiment)
+    found = _explained(experiment, summary, None if cell is None else {cell}, with_anomalies=cell is None)
     found = with_verifications(found, experiment)
     if cell is None:
-        _keep(experiment, found)
+        _keep(experiment, found, fingerprint)
     return found
 
 
-def _keep(experiment: Experiment, found: Explanation) -> None:
+def stored_explanation(experiment: Experiment) -> Explanation | None:
+    """The explanation of all cells in explain.json, if it is of the record as it is."""
+    found = read_explanation(experiment)
+    return found if found is not None and len(found.cells) == len(experiment.plan.cells) else None
+
+
+def _only(found: Explanation, cell: str) -> Explanation:
+    """The explanation of one cell, as it would have been made alone."""
+    cells = [explained for explained in found.cells if explained.cell == cell]
+    return found.model_copy(update={"cells": cells, "anomalies": [], "headline": experiment_headline(cells)})
+
+
+def _explained(
+    experiment: Experiment, summary: Summary | None, cells: set[str] | None, *, with_anomalies: bool
+) -> Explanation:
+    from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415 - a stored explanation needs none
+
+    return explain_experiment(
+        experiment,
+        cells=cells,
+        rates={} if summary is None else _rates_of(summary),
+        transactions={} if summary is None else summary.transactions_per_s(),
+        summary=summary if with_anomalies else None,
+    )
+
+
+def _keep(experiment: Experiment, found: Explanation, fingerprint: str) -> None:
     """A result that may only be read, or a full disk, is explained all the same."""
     try:
-        write_explanation(experiment, found)
+        write_explanation(experiment, found, fingerprint)
     except RecordError as error:
         say(f"Could not save explain.json: {error}")
 
@@ -129,16 +148,39 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
 
 def why(experiment: Experiment, summary: Summary) -> str:
     """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` prints at its end."""
+    from whyperf.explain.experiment import (  # noqa: PLC0415 - a stored result needs none
+        MAX_LOGGED_AFTER_RUN,
+        explain_experiment,
+        long_logs,
+        not_read,
+    )
+
     rates = _rates_of(summary)
     measured = {cell: rate for cell, rate in rates.items() if rate is not None}
     if not measured:
         return "no trial has a result, so there is nothing to explain"
-    fastest = max(measured, key=lambda cell: measured[cell])
-    why = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
+    counted = {cell: rate for cell, rate in summary.transactions_per_s().items() if rate is not None}
+    ordered = counted if counted.keys() == measured.keys() else measured
+    fastest = max(ordered, key=ordered.__getitem__)
     of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
+    fingerprint = fingerprint_of(experiment.folder)
     long = [log for log in long_logs(experiment.trials().manifests).values() if log.cell == fastest]
+    # The report may have explained all cells; not from logs that nobody asked to read.
+    found = None if long else stored_explanation(experiment)
+    if found is None:
+        found = explain_experiment(
+            experiment,
+            cells={fastest},
+            rates=rates,
+            transactions=summary.transactions_per_s(),
+            max_logged=MAX_LOGGED_AFTER_RUN,
+        )
+        if len(rates) == 1 and not long:
+            with suppress(RecordError):
+                write_explanation(experiment, found, fingerprint)
+    (explained_cell,) = (cell for cell in found.cells if cell.cell == fastest)
     # The next sentence names the log, so the headline does not ask for one.
-    headline = why.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
+    headline = explained_cell.headline.removesuffix(WITHOUT_LOG if long else "")
     return " ".join((f"{of}{headline}", *(not_read(evidence, experiment) for evidence in long)))
 
 
@@ -162,6 +204,8 @@ def _of_trial(experiment: Experiment, trial: str, cell: str | None) -> Explanati
     own = trials.manifests[trial].cell if trial in trials.manifests else trial.rpartition("-")[2]
     if cell is not None and cell != own:
         raise UsageError(f"trial {trial} is of cell {own}, not {cell}; leave --cell away")
+    from whyperf.explain.experiment import explain_trial  # noqa: PLC0415 - as above
+
     found = explain_trial(experiment, own, trial)
     reasons = [f"Trial {trial} is damaged: {damaged[trial]}."] if trial in damaged else []
     return Explanation(experiment=experiment.name, cells=[found], missing=reasons, headline=found.headline)
@@ -204,8 +248,7 @@ def _print(found: Explanation, experiment: Experiment) -> None:
         say("No setting stands out from its neighbors.")
     console.print()
     for cell in found.cells:
-        rate = "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
-        say(f"{cell.cell} ({rate}): {cell.headline}")
+        say(f"{cell.cell} ({_speed(cell)}): {cell.headline}")
     if found.anomalies:
         console.print()
         say("What stands out:")
@@ -223,14 +266,19 @@ def extremes(cells: Sequence[CellExplanation], plan: Plan) -> Iterator[str]:
     for cell in cells:
         if cell.rate_bps is not None:
             sweeps.setdefault(plan.cell(cell.cell).sweep, []).append((cell.rate_bps, cell))
-    for sweep, rated in sweeps.items():
-        if len(rated) < 2:
+    for sweep, by_goodput in sweeps.items():
+        if len(by_goodput) < 2:
             continue
+        by_transactions = [
+            (cell.transactions_per_s, cell) for _, cell in by_goodput if cell.transactions_per_s is not None
+        ]
+        rated = by_transactions if len(by_transactions) == len(by_goodput) else by_goodput
+        to_text = bit_rate if rated is by_goodput else per_second
         where = f" of {sweep}" if len(sweeps) > 1 else ""
         (most, fastest), (least, slowest) = max(rated, key=_rate), min(rated, key=_rate)
-        yield f"Fastest{where}: {_named(fastest, plan)}, {bit_rate(most)}. {fastest.headline}"
+        yield f"Fastest{where}: {_named(fastest, plan)}, {to_text(most)}. {fastest.headline}"
         part = f", {percent(least / most)} of the fastest" if most else ""
-        yield f"Slowest{where}: {_named(slowest, plan)}, {bit_rate(least)}{part}. {slowest.headline}"
+        yield f"Slowest{where}: {_named(slowest, plan)}, {to_text(least)}{part}. {slowest.headline}"
 
 
 def has_curve(cells: Sequence[CellExplanation], plan: Plan) -> bool:
@@ -241,6 +289,12 @@ def has_curve(cells: Sequence[CellExplanation], plan: Plan) -> bool:
         len({level for level in own if isinstance(level, int | float) and not isinstance(level, bool)}) >= MIN_CURVE
         for own in levels
     )
+
+
+def _speed(cell: CellExplanation) -> str:
+    if cell.transactions_per_s is not None:
+        return per_second(cell.transactions_per_s)
+    return "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
 
 
 def _rate(rated: tuple[float, CellExplanation]) -> float:
@@ -263,7 +317,7 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
     for gap in cell.gaps:
         yield f"Note: {gap}", ""
     named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
-    yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {bit_rate(cell.rate_bps)}"), ""
+    yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for number, verdict in enumerate(cell.verdicts, start=1):
         yield "", ""
         yield f"{number}. {verdict.claim}", ""

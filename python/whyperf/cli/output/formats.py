@@ -63,7 +63,7 @@ def output_format(
     *,
     json: bool,
     format_: Format | None,
-    interval_s: float | None,
+    interval: str | None,
     rate_unit: RateUnit | None = None,
     has_lines: bool = False,
     csv: bool = False,
@@ -79,11 +79,28 @@ def output_format(
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(asked)} are two formats; drop one")
     chosen = Format.JSON if json else Format.CSV if csv else format_ or Format.TEXT
-    if interval_s is None:
+    if interval is None:
         return OutputFormat(chosen, rate_unit=rate_unit)
+    interval_s = _seconds(interval)
     if chosen is not Format.UPERF and not has_lines:
         raise UsageError("--interval is the distance of lines with --format uperf; add it, or set interval_ms instead")
     is_none = interval_s == 0 and chosen is not Format.UPERF
     if not (is_none or 0.001 <= interval_s <= 86_400):
         raise UsageError(f"--interval {interval_s:g} is not from 0.001 to 86400 seconds")
     return OutputFormat(chosen, interval_s, rate_unit)
+
+
+def _seconds(text: str) -> float:
+    """The number of seconds in `0.5`, `500ms` or `1.5s`.
+
+    Raises:
+        UsageError: none.
+    """
+    # Imported here, so that help and completion stay quick.
+    from whyperf.profile.units import with_unit  # noqa: PLC0415
+
+    try:
+        found = with_unit(text.strip(), "s")
+        return float(text) if found is None else float(found)
+    except ValueError:
+        raise UsageError(f"--interval {text} is no time; give seconds such as 0.5, or 500ms") from None

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -11,18 +12,19 @@ from whyperf.analyze.summary import Advice
 from whyperf.analyze.text import setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
-from whyperf.cli.live.intervals import PrintedLine, dropped_lines
 from whyperf.cli.output.cells_csv import print_csv
-from whyperf.cli.output.explanation import why
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
 from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
-from whyperf.cli.output.uperf import print_trials
 from whyperf.cli.streams import print_json
-from whyperf.record import Experiment, RecordError
-from whyperf.report import write
+from whyperf.explain.stored_result import StoredResult, read_result, write_result
+from whyperf.record.kept import fingerprint_of
 from whyperf.report.headline import headline
+
+if TYPE_CHECKING:
+    from whyperf.cli.live.intervals import PrintedLine
+    from whyperf.record import Experiment
 
 #: Warnings after which the exit code is 3 although no cell counts a trial as lost.
 INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
@@ -32,59 +34,114 @@ SHOWN_WARNINGS = 2
 PLAIN_WIDTH = 160
 
 
+def print_stored(folder: Path, output: OutputFormat, *, explain: bool) -> int | None:
+    """Prints the result that a folder keeps, as `print_result` would; None where it keeps none that still holds, or not
+    all that is wanted.
+    """
+    if output.format is Format.UPERF:
+        return None
+    folder = folder.resolve() if folder.is_symlink() else folder
+    stored = read_result(folder, fingerprint_of(folder))
+    if stored is None:
+        return None
+    has_why = explain and _has_rate(stored.summary)
+    if has_why and stored.why is None:
+        return None
+    _print_as_asked(stored.summary, output, folder)
+    if has_why:
+        _print_why(str(stored.why), output)
+    return verdict(stored.summary)
+
+
 def print_result(
-    experiment: Experiment,
+    experiment: "Experiment",
     output: OutputFormat,
     *,
     report: bool = True,
     explain: bool = True,
-    lines: Sequence[PrintedLine] = (),
+    lines: "Sequence[PrintedLine]" = (),
 ) -> int:
     """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code.
 
-    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again.
+    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again. The result
+    is stored; one that is there and still holds is not computed again.
     """
-    summary = summarize(experiment)
+    fingerprint = fingerprint_of(experiment.folder)
+    stored = read_result(experiment.folder, fingerprint)
+    summary = summarize(experiment) if stored is None else stored.summary
     if output.format is Format.UPERF:
+        from whyperf.cli.output.uperf import print_trials  # noqa: PLC0415 - a stored result needs none
+
         print_trials(experiment, interval_s=output.interval_s)
-    elif output.format is Format.JSON:
-        print_json(summary.model_dump(mode="json"))
-    elif output.format is Format.CSV:
-        print_csv(summary)
     else:
-        _print_dropped(summary, lines)
-        _print(summary, output, experiment.folder)
-        if summary.evidence is not None and summary.evidence.log_trials:
-            print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
+        if not output.is_for_programs:
+            _print_dropped(summary, lines)
+        _print_as_asked(summary, output, experiment.folder)
     if report:
+        from whyperf.report import write  # noqa: PLC0415 - as above
+
         path = write(experiment, summary)
         if output.is_for_programs:
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201
-    if explain and any(cell.goodput_bps.median is not None for cell in summary.cells):
-        _say_why(experiment, summary, output)
+    why = None if stored is None else stored.why
+    if explain and _has_rate(summary):
+        why, sentence = _why(experiment, summary) if why is None else (why, why)
+        _print_why(sentence, output)
+    if stored is None or stored.why != why:
+        write_result(experiment.folder, StoredResult(summary, why), fingerprint)
     return verdict(summary)
 
 
-def _say_why(experiment: Experiment, summary: Summary, output: OutputFormat) -> None:
-    """One sentence on why the rate is what it is; a result is never lost because it could not be explained."""
+def _has_rate(summary: Summary) -> bool:
+    return any(cell.goodput_bps.median is not None for cell in summary.cells)
+
+
+def _print_as_asked(summary: Summary, output: OutputFormat, folder: Path) -> None:
+    """The result alone, in each format but uperf's."""
+    if output.format is Format.JSON:
+        print_json(summary.model_dump(mode="json"))
+    elif output.format is Format.CSV:
+        print_csv(summary)
+    else:
+        _print(summary, output, folder)
+        if summary.evidence is not None and summary.evidence.log_trials:
+            print(f"\nSegment flow: whyperf flow {folder}")  # noqa: T201
+
+
+def _print_why(sentence: str, output: OutputFormat) -> None:
+    if output.is_for_programs:
+        say(f"Why: {sentence}")
+    else:
+        print(f"Why: {sentence}")  # noqa: T201
+
+
+def _why(experiment: "Experiment", summary: Summary) -> tuple[str | None, str]:
+    """Why the rate is what it is, in one sentence, None without one; and what to print.
+
+    A result is never lost because it could not be explained.
+    """
+    from whyperf.cli.output.explanation import why  # noqa: PLC0415 - a stored result needs none
+    from whyperf.record import RecordError  # noqa: PLC0415 - as above
+
     try:
-        sentence = f"Why: {why(experiment, summary)}"
+        sentence = why(experiment, summary)
     except RecordError as error:
-        sentence = f"Why: not explained: {error}"
+        return None, f"not explained: {error}"
     except Exception as error:
         if wants_traceback():
             raise
-        sentence = f"Why: not explained: {explain_error(error)[1]}"
-    if output.is_for_programs:
-        say(sentence)
-    else:
-        print(sentence)  # noqa: T201
+        return None, f"not explained: {explain_error(error)[1]}"
+    return sentence, sentence
 
 
-def _print_dropped(summary: Summary, lines: Sequence[PrintedLine]) -> None:
+def _print_dropped(summary: Summary, lines: "Sequence[PrintedLine]") -> None:
     """The interval lines that the goodput of a single trial leaves out, marked."""
+    if not lines:
+        return
+    from whyperf.cli.live.intervals import dropped_lines  # noqa: PLC0415 - as above
+
     cut = summary.cells[0].cut
     if cut is None or len(summary.cells) > 1 or summary.cells[0].trials > 1:
         return

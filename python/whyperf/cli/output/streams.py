@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from whyperf.analyze.measures.streams import MAX_STREAMS
-from whyperf.analyze.summary import CellResult, Stream
+from whyperf.analyze.summary import MAX_STREAMS, CellResult, Stream
 from whyperf.analyze.text import count, seconds
 
 HEADINGS = ("Connection", "Goodput", "Retr", "RTT median", "RTT min")

@@ -2,7 +2,8 @@
 
 from whyperf.cli.exits import UsageError
 from whyperf.plan import Plan
-from whyperf.profile.uperf import looks_like_uperf, name_of
+from whyperf.profile.uperf import looks_like_uperf
+from whyperf.profile.uperf.load import name_of
 from whyperf.record import LOST, Experiment, Manifest, read_table
 from whyperf.report.uperf import NS_PER_S, Run, durations, flowops_count, lines
 

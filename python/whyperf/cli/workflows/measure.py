@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whyperf.cli.exits import UsageError, say
+from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
-from whyperf.cli.inputs.question import QUICK, understand, with_workload
+from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
+from whyperf.cli.inputs.scheduled import with_scale
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
-from whyperf.cli.output.uperf import refuse_streams
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.save_profile import ProfileRequest, save_profile
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
 from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
-from whyperf.profile import Overrides, Profile, ProfileError
+from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
@@ -60,11 +61,13 @@ class Order:
 
 def measure(order: Order) -> int:
     """Does what was ordered; returns the exit code."""
+    order = _on_this_machine(order)
     profile, host = understand(order.question, order.host)
     if order.workload is not None:
         profile = with_workload(profile, order.workload)
     if order.is_over_udp:
         profile = over_udp(profile, order.overrides)
+    order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
     if order.leave_out_missing:
@@ -77,6 +80,8 @@ def measure(order: Order) -> int:
     if order.dry_run:
         return dry_run.show(plan, as_json=order.output.format is Format.JSON)
     if order.output.format is Format.UPERF:
+        from whyperf.cli.output.uperf import refuse_streams  # noqa: PLC0415 - loads polars
+
         refuse_streams(plan)
     for warning in plan.warnings:
         say(warning)
@@ -88,7 +93,7 @@ def measure(order: Order) -> int:
     ):
         try:
             lines = measure_missing_trials(
-                experiment, target, as_json=order.output.is_for_programs, output=order.output
+                experiment, target, as_json=order.output.is_for_programs, output=order.output, report=order.report
             )
         except KeyboardInterrupt:
             if plan.is_single and experiment.trials().manifests:
@@ -98,6 +103,27 @@ def measure(order: Order) -> int:
             experiment.discard_if_empty()
             raise
         return _print(experiment, order.output, report=order.report, lines=lines)
+
+
+def _on_this_machine(order: Order) -> Order:
+    """The order with its testbed, where a name of this machine stands in the place of a host."""
+    if order.question in TESTBED and order.host is None:
+        say_what_is_taken(str(order.question), "the embedded testbed")
+        return replace(order, question=None, testbed="veth" if order.testbed == "auto" else order.testbed)
+    named = order.host if order.host is not None else order.question
+    version = THIS_MACHINE.get(str(named))
+    if version is None or order.address is not None or order.near is not None:
+        return order
+    overrides = {"ip_version": version, **order.overrides} if version != 4 else order.overrides
+    testbed = order.testbed
+    if testbed == "auto" and any(BY_NAME[name].testbed for name in overrides):
+        say(f"{named} is this machine: measuring on the embedded testbed, which the settings of the path need")
+        testbed = "veth"
+    elif testbed == "auto":
+        say(f"{named} is this machine: measuring over the loopback, without ssh; --testbed veth is closer to a network")
+        testbed = "loopback"
+    order = replace(order, testbed=testbed, overrides=overrides)
+    return replace(order, host=None) if order.host is not None else replace(order, question=None)
 
 
 def _print(

@@ -1,14 +1,16 @@
 """Makes the trials that a record lacks, on hosts or on the model, until the stop rule is satisfied."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import Stopped, say
 from whyperf.cli.output.formats import OutputFormat
+from whyperf.cli.workflows import preload
 from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
-from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost, read_table
+from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost
 from whyperf.run import Session, Target, run_plan
 from whyperf.simulate import Known, hosts_facts, simulate_plan
 from whyperf.simulate.request import user_profiles
@@ -30,10 +32,11 @@ def measure_missing_trials(
     as_json: bool,
     wants: Wants = lambda *_: True,
     output: OutputFormat | None = None,
+    report: bool = False,
 ) -> "Sequence[PrintedLine]":
     """Measures what the record lacks, as long as it is wanted; returns the interval lines of a single trial.
 
-    `output` is for these lines.
+    `output` is for these lines; `report` says that a page of the result is made next.
     """
     total = experiment.plan.trials_count
     not_made = experiment.missing_trials()
@@ -62,7 +65,9 @@ def measure_missing_trials(
             experiment.write_probe_cost(cost)
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
-        with watcher_for(experiment.plan, missing, as_json=as_json, output=output) as watcher:
+        with watcher_for(
+            experiment.plan, missing, as_json=as_json, output=output, on_measured=partial(preload.start, report=report)
+        ) as watcher:
             run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
         return watcher.measured
 
@@ -145,6 +150,7 @@ class Goodputs:
         # Imported here: a plan with a fixed number of trials does not need it before the end.
         from whyperf.analyze.measures.goodput import measure  # noqa: PLC0415
         from whyperf.analyze.read.assemble import assemble  # noqa: PLC0415
+        from whyperf.record import read_table  # noqa: PLC0415
 
         manifests: dict[str, Manifest] = trials.manifests
         if not manifests:

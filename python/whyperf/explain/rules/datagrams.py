@@ -109,10 +109,10 @@ def _decided(datagrams: DatagramFacts) -> tuple[Cause, float] | None:
     steps, p = datagrams.steps, datagrams.missed_ratio
     mean = sum(steps) / len(steps) if steps else 0.0
     if len(steps) >= MIN_STEPS and p * mean >= MIN_EXPECTED:
-        from scipy.stats import chi2  # noqa: PLC0415 (slow to load)
+        from scipy.special import gammaincinv  # noqa: PLC0415 (slow to load)
 
         squares = sum((step - mean) ** 2 for step in steps) / (p * mean)
-        low, high = (float(chi2.ppf(part, len(steps) - 1)) for part in (RARELY, 1 - RARELY))
+        low, high = (2 * float(gammaincinv((len(steps) - 1) / 2, part)) for part in (RARELY, 1 - RARELY))
         if squares < low:
             return Cause.BOTTLENECK, 0.9
         if squares <= high and datagrams.is_sent_as_asked and p < FULL_LOST_RATIO:

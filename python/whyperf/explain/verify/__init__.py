@@ -23,7 +23,6 @@ from whyperf.explain.verify.obstacles import (
     refuse_untriable,
     refuse_unwritable,
 )
-from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.question import plan_of, question_of
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "judged",
     "keep",
     "looks_of",
-    "pairs_of",
     "plan_of",
     "question_of",
     "refuse_other_host",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from whyperf.explain.model import Verification
-from whyperf.explain.verify.looks import MIN_PAIRS, Looks, center, repeated_interval
+from whyperf.explain.verify.looks import MIN_PAIRS, Looks
 from whyperf.explain.wording.verifications import with_text
 
 #: A claim that names no figure promises this much.
@@ -83,6 +83,8 @@ def judge(
         change: what was changed, for the sentence.
         experiment: where the pairs are kept.
     """
+    from whyperf.explain.verify.signed_ranks import center  # noqa: PLC0415 - printing what was judged needs no numpy
+
     tried = looks.most if tried is None else tried
     reached = [look for look in looks.at if look <= tried]
     seen = [pair for pair in pairs if pair.block <= (reached[-1] if reached else tried)]
@@ -134,6 +136,8 @@ def worth_gain(claimed: float | None) -> float:
 
 
 def _measured(seen: Sequence[Pair], looks: Looks, reached: Sequence[int]) -> _Measured | None:
+    from whyperf.explain.verify.signed_ranks import center, repeated_interval  # noqa: PLC0415 - as above
+
     taken = looks.taken([sum(pair.block <= look for pair in seen) for look in reached])
     gains = [math.log(pair.gain) for pair in seen]
     interval = repeated_interval(gains, taken) if taken and gains else None

@@ -9,13 +9,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from whyperf.analyze import read_inputs
 from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, JointGain, Level, Verdict, Verification
 from whyperf.explain.verify.judgement import Judged, PredictedGain, judge
 from whyperf.explain.verify.looks import Looks
-from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.wording.verifications import change_text
 from whyperf.foreign import read_bytes
 from whyperf.plan import Plan
@@ -90,6 +88,9 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
     Raises:
         RecordError: it cannot be read.
     """
+    from whyperf.analyze import read_inputs  # noqa: PLC0415 - printing what was judged needs no polars
+    from whyperf.explain.verify.pairs import pairs_of  # noqa: PLC0415
+
     plan = experiment.plan
     missing = experiment.missing_trials()
     return judge(
@@ -108,7 +109,7 @@ def with_verifications(explanation: Explanation, experiment: Experiment) -> Expl
     What cannot be read is left out: a verification never keeps an explanation from being printed.
     """
     found = list(_kept(experiment))
-    if not found:
+    if not found and not _has_any(explanation):
         return explanation
     cells = []
     for cell in explanation.cells:
@@ -118,10 +119,19 @@ def with_verifications(explanation: Explanation, experiment: Experiment) -> Expl
     return explanation.model_copy(update={"cells": cells})
 
 
+def _has_any(explanation: Explanation) -> bool:
+    return any(
+        any(verdict.verification is not None for verdict in cell.verdicts)
+        or any(joint.verification is not None for joint in cell.joint)
+        for cell in explanation.cells
+    )
+
+
 def _verified(cell: CellExplanation, verdict: Verdict, found: list[tuple[Verified, Verification]]) -> Verdict:
     of_verdict = [verification for verified, verification in found if verified.is_of(cell, verdict)]
     if not of_verdict:
-        return verdict
+        # A stored explanation may have one that is not there any more.
+        return verdict.model_copy(update={"verification": None})
     return verdict.model_copy(update={"verification": max(of_verdict, key=lambda verification: verification.pairs)})
 
 
@@ -134,7 +144,7 @@ def _verified_together(
         if (verified.cell, verified.factors) == (cell.cell, joint.factors)
     ]
     if not of_joint:
-        return joint
+        return joint.model_copy(update={"verification": None})
     return joint.model_copy(update={"verification": max(of_joint, key=lambda verification: verification.pairs)})
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
-from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.errors import ProfileError, joined, suggestion
 from whyperf.profile.factor import CONGESTION_NAME, Level
 from whyperf.profile.schedule.model import NO_SCHEDULE, Flow, Schedule
 from whyperf.profile.schedule.shipped import SHIPPED
@@ -50,7 +51,7 @@ def read_schedule(table: Mapping[str, Any]) -> Schedule:
     try:
         read = ScheduleTable.model_validate(table)
     except ValidationError as error:
-        raise _first_problem(error) from None
+        raise joined([_problem(finding) for finding in error.errors(include_url=False)]) from None
     if read.name in SHIPPED or read.name == NO_SCHEDULE:
         raise ProfileError("", "name", f"{read.name} is a shipped schedule; choose another name")
     if not read.flow:
@@ -67,8 +68,7 @@ def read_schedule(table: Mapping[str, Any]) -> Schedule:
     return Schedule(read.name, read.about.strip(), frozenset({"schedule_scale"}), make)
 
 
-def _first_problem(error: ValidationError) -> ProfileError:
-    finding = error.errors(include_url=False)[0]
+def _problem(finding: ErrorDetails) -> ProfileError:
     parts = [str(part + 1) if isinstance(part, int) else part for part in finding["loc"]]
     key = ".".join(parts)
     match finding["type"]:

@@ -4,7 +4,6 @@ They look like XML and are none: uperf cuts them into words by itself, and profi
 docs/how-to/uperf.md says what runs and what differs.
 """
 
-from whyperf.profile.uperf.load import name_of, profile_of
 from whyperf.profile.uperf.tokens import looks_like_uperf
 
-__all__ = ["looks_like_uperf", "name_of", "profile_of"]
+__all__ = ["looks_like_uperf"]

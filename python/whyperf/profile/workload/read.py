@@ -1,17 +1,18 @@
-"""Reads a workload: structure, then every value; the first thing wrong ends it, named by its key."""
+"""Reads a workload: structure, then every value. Everything wrong is named at once, each by its key."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from whyperf import wire
 from whyperf.foreign import parse_toml, read_text
-from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.errors import ProfileError, gathered, joined, suggestion
 from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
 from whyperf.profile.levels import one_level
@@ -88,10 +89,13 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
     try:
         table = WorkloadTable.model_validate(dict(written))
     except ValidationError as error:
-        raise first_problem(written, error) from None
+        raise joined([_problem(written, finding) for finding in error.errors(include_url=False)]) from None
     if (table.datagrams is None) == (not table.group):
         raise ProfileError("", "group", "a workload has groups, or a datagrams table instead; write one of the two")
-    defaults = _defaults(table.defaults)
+    # What is wrong with the defaults is named together with what is wrong in the groups.
+    groups_read = (partial(_group, f"group.{group.name}", group, folder) for group in table.group)
+    parts: list[Callable[[], Any]] = [partial(_defaults, table.defaults), *groups_read]
+    defaults, *values = gathered(parts)
     uses: frozenset[str] = frozenset()
     groups = datagrams = None
     if table.datagrams is not None:
@@ -105,7 +109,6 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
             problem = f"groups of operations run over {', '.join(transports)} only; leave the others out"
             raise ProfileError("", "transports", problem)
         _refuse_twice("group", [group.name for group in table.group])
-        values = [_group(f"group.{group.name}", group, folder) for group in table.group]
         uses = frozenset().union(*(value.uses for value in values))
         groups = partial(_of_cell, values)
     referred = {level.removeprefix("=") for level in defaults.values() if isinstance(level, str) and level[:1] == "="}
@@ -138,15 +141,16 @@ def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[wire.Gro
 
 
 def _defaults(written: Mapping[str, Any]) -> dict[str, Level]:
-    defaults = {}
-    for name, level in written.items():
-        try:
-            if name in NOT_DEFAULTS:
-                raise ProfileError("", name, "a workload cannot choose itself; remove the key")
-            defaults[name] = one_level(factor_named(name), level)
-        except ProfileError as error:
-            raise error.at("", "defaults") from None
-    return defaults
+    return dict(gathered(partial(_default, name, level) for name, level in written.items()))
+
+
+def _default(name: str, level: object) -> tuple[str, Level]:
+    try:
+        if name in NOT_DEFAULTS:
+            raise ProfileError("", name, "a workload cannot choose itself; remove the key")
+        return name, one_level(factor_named(name), level)
+    except ProfileError as error:
+        raise error.at("", "defaults") from None
 
 
 def _datagrams(table: DatagramsTable) -> Value:
@@ -178,7 +182,7 @@ def _group(key: str, group: GroupTable, folder: Path | None) -> Value:
         follow_connections(at, transaction.steps, opened)
         if transaction.iterations != 1:
             follow_connections(at, transaction.steps, opened)
-    transactions = [_transaction(f"{key}.{each.name}", each, folder) for each in group.transaction]
+    transactions = gathered(partial(_transaction, f"{key}.{each.name}", each, folder) for each in group.transaction)
     uses = strands.uses.union(*(value.uses for value in transactions))
 
     def of(factors: Mapping[str, Any]) -> wire.Group:
@@ -196,9 +200,10 @@ def _transaction(key: str, transaction: TransactionTable, folder: Path | None) -
     repeat = _repeat(key, transaction)
     arrivals = _arrivals(key, transaction, folder)
     outstanding = count_of(f"{key}.outstanding", transaction.outstanding, high=65_536)
-    steps = [
-        step_value(f"{key}.steps.{number}", step, folder) for number, step in enumerate(transaction.steps, start=1)
-    ]
+    steps = gathered(
+        partial(step_value, f"{key}.steps.{number}", step, folder)
+        for number, step in enumerate(transaction.steps, start=1)
+    )
     is_plain = all(step.op in MOVING for step in transaction.steps)
     uses = (repeat.uses | arrivals.uses | outstanding.uses).union(*(step.uses for step in steps))
 
@@ -289,9 +294,8 @@ def _refuse_twice(key: str, names: list[str]) -> None:
             raise ProfileError("", f"{key}.{name}", "two have this name; rename one")
 
 
-def first_problem(written: Mapping[str, Any], error: ValidationError) -> ProfileError:
-    """The first of pydantic's findings in the words of this program."""
-    finding = error.errors(include_url=False)[0]
+def _problem(written: Mapping[str, Any], finding: ErrorDetails) -> ProfileError:
+    """One of pydantic's findings in the words of this program."""
     path = _key(written, finding["loc"])
     match finding["type"]:
         case "extra_forbidden":

@@ -1,7 +1,6 @@
 """Collects the explanation for the report: the stored one or a new one, and the spans of the drawn trials."""
 
 from contextlib import suppress
-from pathlib import Path
 
 import polars as pl
 
@@ -11,9 +10,10 @@ from whyperf.explain.budget import budgets_of
 from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, best_trials, explain_experiment, long_logs
 from whyperf.explain.model import Explanation
 from whyperf.explain.segment_log import read_logs
-from whyperf.explain.store import NAME, made_of, read_explanation, write_explanation
+from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.record import Experiment, RecordError
+from whyperf.record.kept import fingerprint_of
 from whyperf.report.explanation.section import Explained, chosen
 from whyperf.report.flow.write import page_path
 
@@ -40,22 +40,14 @@ def gather(experiment: Experiment, summary: Summary) -> Explained:
 
 
 def _kept(experiment: Experiment) -> Explanation | None:
-    """The explanation in explain.json, if it is newer than all trials and has all cells."""
-    path = experiment.folder / NAME
-    if not path.exists() or path.stat().st_mtime < _last_recorded(experiment.folder / "trials"):
-        return None
+    """The explanation in explain.json, if it is of the record as it is and has all cells."""
     found = read_explanation(experiment)
     has_all = found is not None and len(found.cells) == len(experiment.plan.cells)
     return found if has_all else None
 
 
-def _last_recorded(trials: Path) -> float:
-    return trials.stat().st_mtime if trials.is_dir() else 0.0
-
-
 def _made(experiment: Experiment, summary: Summary) -> Explanation:
-    # Before the trials are read: a trial that is added meanwhile is not explained here.
-    fingerprint = made_of(experiment.folder)
+    fingerprint = fingerprint_of(experiment.folder)
     cells = [cell.id for cell in experiment.plan.cells]
     manifests = experiment.trials().manifests
     long = long_logs(manifests)
@@ -69,13 +61,18 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
     part = None if not left_out else set(cells) - left_out
     rates = {cell.id: cell.goodput_bps.median for cell in summary.cells}
     explanation = explain_experiment(
-        experiment, cells=part, rates=rates, summary=summary, max_logged=MAX_LOGGED_AFTER_RUN
+        experiment,
+        cells=part,
+        rates=rates,
+        transactions=summary.transactions_per_s(),
+        summary=summary,
+        max_logged=MAX_LOGGED_AFTER_RUN,
     )
     if not left_out:
         if not long:
-            # The same as of `whyperf explain`: the next report need not make it again. A folder may be read-only.
+            # `whyperf explain` would find the same.
             with suppress(RecordError):
-                write_explanation(experiment, explanation, of=fingerprint)
+                write_explanation(experiment, explanation, fingerprint)
         return explanation
     note = (
         f"{len(left_out):,} of {len(cells):,} cells are not explained here: a report explains at most {MAX_EXPLAINED}. "

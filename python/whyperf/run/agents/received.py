@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from whyperf.record import TableFile, TrialWriter, is_table, wrong_in_table
+from whyperf.record import TableFile, TrialWriter
 from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
 from whyperf.wire import ReplyTable
@@ -35,6 +35,8 @@ class ReceivedTables:
         """
         self.finish()
         name = table["name"]
+        from whyperf.record import is_table  # noqa: PLC0415 - loads polars, which nothing needs before
+
         if not is_table(name):
             raise self._error(f"sent a table {name[:40]!r}, which no record has; {_SAME_VERSION}")
         if name in self._names:
@@ -67,6 +69,8 @@ class ReceivedTables:
         if self._missing_bytes > 0:
             raise self._error(f"sent {self._missing_bytes:,} bytes less of the table {self._name} than it announced")
         self._file.close()
+        from whyperf.record import wrong_in_table  # noqa: PLC0415 - as above
+
         wrong = wrong_in_table(self._file.path, self._name)
         if wrong is not None:
             raise self._error(f"sent a table {self._name} that {wrong}; {_SAME_VERSION}")

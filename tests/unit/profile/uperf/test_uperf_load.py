@@ -10,7 +10,7 @@ from tests.unit.profile.uperf.uperf_profiles import BULK, OPERATOR_RR, SHAPES, V
 from whyperf.cli import main
 from whyperf.plan import Plan, build, estimate
 from whyperf.profile import Profile, ProfileError, find, load, parse
-from whyperf.profile.uperf import name_of, profile_of
+from whyperf.profile.uperf.load import name_of, profile_of
 from whyperf.record import Experiment, kept_profile
 from whyperf.report.repeat import command
 

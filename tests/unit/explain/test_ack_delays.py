@@ -16,7 +16,7 @@ CLOCKS_APART_MS = 3_000
 TRIP_MS = 10
 
 
-def found(folder: Path, delays_ms: list[list[float]], samples: int = 40) -> float | None:
+def found(folder: Path, delays_ms: list[list[float]], samples: int = 40, uncertainty_ms: int = 0) -> float | None:
     """Of connections whose ACKs take these times at first, one sample each, and the last of them from then on."""
     of_sender, of_receiver = [], []
     for number, delays in enumerate(delays_ms):
@@ -32,7 +32,7 @@ def found(folder: Path, delays_ms: list[list[float]], samples: int = 40) -> floa
         frame.write_parquet(folder / f"tcp_info.{host}.parquet")
     ends = {
         "near": FlowEnd("near", "sender", 0, EndEvidence()),
-        "far": FlowEnd("far", "receiver", CLOCKS_APART_MS * MS, EndEvidence()),
+        "far": FlowEnd("far", "receiver", CLOCKS_APART_MS * MS, EndEvidence(), uncertainty_ns=uncertainty_ms * MS),
     }
     trial = FlowTrial(folder, "001-c0001", "c0001", "complete", ends, 0, None)
     return ack_delay_ns(trial, ends["near"], ends["far"], ALWAYS, TRIP_MS * MS)
@@ -51,6 +51,10 @@ def test_of_delays_that_differ_so_much_is_said_only_what_is_sure(tmp_path: Path)
     delay = found(tmp_path, [leaps])
     assert delay is not None
     assert delay < 1 * MS < (6.5 - TRIP_MS / 2) * MS
+
+
+def test_what_the_clocks_may_be_wrong_by_is_no_delay(tmp_path: Path) -> None:
+    assert found(tmp_path, [[5, 5, 5, 60]], uncertainty_ms=20) == pytest.approx(35 * MS)
 
 
 def test_acks_that_always_take_as_long_are_not_late(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ class EndEvidence:
 class FlowEnd:
     """One side: `host` is near or far, `role` sender or receiver, `offset_ns` its clock minus the controller's.
 
-    `window_ns` is the measured phase as this end had it, which a late sampler shifts.
+    `window_ns` is the measured phase as this end had it, which a late sampler shifts. The offset of the clock is right
+    within `uncertainty_ns`.
     """
 
     host: str
@@ -49,6 +50,7 @@ class FlowEnd:
     offset_ns: int
     evidence: EndEvidence
     window_ns: tuple[int, int] | None = None
+    uncertainty_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,13 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
 
 
 def _end(host: str, found: Mapping[str, Any]) -> FlowEnd:
+    clock = found.get("clock") or {}
     return FlowEnd(
         host=host,
         role=str(found.get("role", "")),
-        offset_ns=int((found.get("clock") or {}).get("offset_ns") or 0),
+        offset_ns=int(clock.get("offset_ns") or 0),
         evidence=_evidence(found.get("evidence") or {}),
+        uncertainty_ns=int(clock.get("uncertainty_ns") or 0),
     )
 
 

@@ -26,8 +26,8 @@ def ack_delay_ns(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd, active: A
     """The median delay of ACKs above half of the smallest round trip, at least; None where the samples do not show it.
 
     Counts that leap between two samples make single delays wrong by up to their distance, in either direction: so it is
-    the lower end of the median's 95 % interval, by order statistics. The offset of the hosts' clocks is known as well
-    as their control connection is symmetric.
+    the lower end of the median's 95 % interval, by order statistics, less what the offsets of the hosts' clocks may be
+    wrong by.
 
     Raises:
         RecordError: a table cannot be read.
@@ -39,7 +39,7 @@ def ack_delay_ns(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd, active: A
     if together.size < MIN_SAMPLES:
         return None
     low = float(np.quantile(together, max(0.0, 0.5 - Z_95 / 2 / np.sqrt(together.size))))
-    return max(0.0, low - trip_ns / 2)
+    return max(0.0, low - trip_ns / 2 - sender.uncertainty_ns - receiver.uncertainty_ns)
 
 
 def _counts(trial: FlowTrial, end: FlowEnd, count: str, active: Active) -> dict[int, tuple[Floats, Floats]]:

@@ -9,27 +9,52 @@ ifneq ($(CHROMIUM),)
 export CHROMIUM
 endif
 BIN := .venv/bin
+# The files that use a mark: to collect all tests takes some time.
+marked = $(shell grep -rlF pytest.mark.$(1) tests --include=test_*.py | sort)
+# Tests wait for a third of their time: three processes for two CPUs.
+WORKERS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check style bench bench-model schemas dist screenshot setup setup-run setup-test setup-bench prerequisites clean
+# No target but those of .venv is a file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help:    ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 demo: setup-run    ## a small window sweep on the embedded testbed, with a table and a report
 	$(BIN)/whyperf run demo
 
 test: setup-test    ## all tests but the slow ones: cargo test, then pytest in parallel where possible
 	cargo test --workspace --locked
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder -m "not slow and not alone"
-	$(BIN)/pytest -m "not slow and alone"
+	$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 6 --dist loadscope --no-loadscope-reorder -m "not slow and not paced and not alone"
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "not slow and paced" $(call marked,paced)
+	$(BIN)/pytest -m "not slow and alone" $(call marked,alone)
+
+mutants-rust: setup-run    ## mutation tests of the crates without I/O: half an hour or more; not part of test (RUST_MUTANTS="--sample 20 workload" for less)
+	$(BIN)/python -m scripts.mutants_rust $(RUST_MUTANTS)
 
 test-long: setup-test    ## the slow tests, on a quiet machine: an hour; not part of test
 	$(BIN)/pytest -m slow
 
+simulate-protocol: setup-test    ## controller and agents in virtual time with faults, 10,000 seeds (SIMULATE="--seeds 500" for less); make test runs some
+	$(BIN)/python -m tests.simulation $(or $(SIMULATE),--seeds 10000)
+
+simulate-bugs: setup-test    ## how many of the planted protocol bugs the simulation finds; not part of test
+	$(BIN)/python -m tests.simulation.planted
+
 truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: half an hour; writes docs/background/accuracy.md
 	$(BIN)/whyperf truth --verify --page docs/background/accuracy.md
+
+fuzz: setup-test    ## feeds changed inputs to all that reads bytes of others, FUZZ_SECONDS for each reader; not part of test
+	@scripts/fuzz
+	PYTHONPATH=.tools/fuzz $(BIN)/python -m tests.fuzz.run --seconds $(or $(FUZZ_SECONDS),600) $(FUZZ)
+
+kills: setup-test    ## kills one process of a run after another, KILLS times, in every kind of run; not part of test
+	$(BIN)/python -m tests.endurance.kills --kills $(or $(KILLS),1000) --log $(or $(KILLS_LOG),target/kills.jsonl)
+
+soak: setup-test    ## makes SOAK short runs in a row and looks at what grows; not part of test
+	WHYPERF_SOAK=$(or $(SOAK),500) $(BIN)/pytest tests/endurance/test_soak.py -m slow --capture=no
 
 test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not part of test
 	@scripts/packages kernels
@@ -43,6 +68,11 @@ test-oracle: setup-run    ## the emulated path compared with user-mode Linux; ne
 test-wan: setup-run    ## all transports over paths of 10, 80 and 180 ms at 20 Mbit/s: half an hour; not part of test
 	@mkdir -p $(or $(WAN_RESULTS),target/wan)
 	WHYPERF_WAN=$(abspath $(or $(WAN_RESULTS),target/wan)) $(BIN)/pytest tests/wan
+
+mutants: mutants-python mutants-rust    ## which changes of the code the unit tests notice: hours; not part of test
+
+mutants-python: setup-test    ## mutation tests of five Python packages: hours (MUTANTS="explain --sample 100" for less); not part of test
+	$(BIN)/python -m scripts.mutants $(or $(MUTANTS),explain analyze plan record profile)
 
 check: setup-test style    ## formatting, lints, types, plain English, and whether the checked-in schemas are current
 	cargo fmt --all --check

@@ -48,13 +48,16 @@ def _line(command: Sequence[str], output: Path, rounds: int) -> str:
 
 def _run_line(folder: Path, output: Path) -> str:
     """What `run -t 2` takes beyond its phases, with its report."""
-    more = []
+    more, ratios = [], []
     for number in range(FEW_ROUNDS):
+        empty = _seconds(EMPTY, output)
         result = folder / f"run-{number}"
         seconds = _seconds([*WHYPERF, "run", "-t", "2", "--out", str(result)], output)
         factors = json.loads((result / "plan.json").read_text())["cells"][0]["factors"]
         more.append(seconds - sum(factors[name] for name in ("warmup_s", "duration_s", "cooldown_s")))
-    return f"{'whyperf run -t 2, beyond its phases':<40} {median(more):6.2f} s{'':24}   target {RUN_TARGET_S:.2f} s"
+        ratios.append(more[-1] / empty)
+    name = "whyperf run -t 2, beyond its phases"
+    return f"{name:<40} {median(more):6.2f} s  {median(ratios):5.1f} x python -c pass   target {RUN_TARGET_S:.2f} s"
 
 
 def _seconds(command: Sequence[str], output: Path) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from scripts.lists import lists
+from whyperf.analyze.cost.classes import classes
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.app import VERBS, app
 from whyperf.cli.output.lists import ROWS
@@ -140,6 +141,11 @@ def schedules() -> str:
         taken = ", ".join(f"`{factor.name}`" for factor in FACTORS if factor.name in schedule.uses)
         rows.append((f"`{schedule.name}`", schedule.about, taken))
     return table(("Schedule", "When flows are at work", "Factors that it takes"), rows)
+
+
+def cost_classes() -> str:
+    """The classes of cost."""
+    return table(("Class", "What it is"), ((entry.title, entry.about) for entry in classes()))
 
 
 def record() -> str:
@@ -268,6 +274,7 @@ WRITERS: dict[str, Callable[[], str]] = {
     "requests": lambda: messages("request.json", "request"),
     "replies": lambda: messages("reply.json", "reply"),
     "warnings": warnings,
+    "cost-classes": cost_classes,
     "options": options,
     "sender-states": lambda: limit_states(states.SenderState),
     "receiver-states": lambda: limit_states(states.ReceiverState),

@@ -20,6 +20,8 @@ export_flags() {
     export "CFLAGS_$under=${map# }" "CXXFLAGS_$under=${map# }"
     # A panic ends the agent, so nothing unwinds: tables for that would be 1 MB.
     RUSTFLAGS+=" -C force-unwind-tables=no"
+    # Sampled stacks of the load show who called whom only with frame pointers.
+    RUSTFLAGS+=" -C force-frame-pointers=yes"
     case $target in *-linux-gnu) ;; *) return 0 ;; esac
     RUSTFLAGS+=" -C target-feature=+crt-static"
     arguments=$(libelf_arguments "$target") ||

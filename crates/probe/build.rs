@@ -1,15 +1,18 @@
-//! Compiles the evidence's BPF programs.
+//! Compiles the BPF programs: those of the evidence, and the one that samples stacks.
 
 use std::path::Path;
 
-const SOURCES: &str = "src/evidence/bpf";
+const EVIDENCE: &str = "src/evidence/bpf";
+const STACKS: &str = "src/stacks/bpf";
 
 fn main() {
-    println!("cargo:rerun-if-changed={SOURCES}");
+    println!("cargo:rerun-if-changed={EVIDENCE}");
+    println!("cargo:rerun-if-changed={STACKS}");
     let compiler = bpf_build::Compiler::new();
-    let source = Path::new(SOURCES).join("evidence.bpf.c");
+    let source = Path::new(EVIDENCE).join("evidence.bpf.c");
     // Linux before 5.12 refuses every program that holds an atomic addition whose result is used.
     for (object, option) in [("evidence.bpf.o", "-DHAS_FETCH"), ("evidence_old.bpf.o", "-UHAS_FETCH")] {
         compiler.compile(&source, object, &[option]);
     }
+    compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
 }

@@ -62,6 +62,9 @@ class Hook(TypedDict):
 IoModel: TypeAlias = Literal["blocking", "epoll", "io_uring"]
 
 
+KernelTls: TypeAlias = Literal["off", "tx", "both"]
+
+
 Kind: TypeAlias = Literal["congestion_control", "quic_congestion_control", "transport"]
 
 
@@ -348,6 +351,9 @@ class ResolvedHost(TypedDict):
 Role: TypeAlias = Literal["sender", "receiver"]
 
 
+SampledEvent: TypeAlias = Literal["cycles", "cpu_clock"]
+
+
 SendCall: TypeAlias = Literal["send", "sendfile", "splice"]
 
 
@@ -387,7 +393,13 @@ class StopWorkload(TypedDict):
     by: Literal["workload"]
 
 
-Transport: TypeAlias = Literal["tcp", "mptcp", "udp", "unix", "udt", "quic", "srt"]
+TlsCipher: TypeAlias = Literal["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"]
+
+
+TlsVersion: TypeAlias = Literal["1.2", "1.3"]
+
+
+Transport: TypeAlias = Literal["tcp", "mptcp", "udp", "unix", "udt", "quic", "srt", "tls", "sctp"]
 
 
 U16: TypeAlias = Annotated[int, Interval(ge=0, lt=65536)]
@@ -430,22 +442,6 @@ class Device(TypedDict):
     tx_queues_count: U32
 
 
-class EvidenceReport(TypedDict):
-    """What the evidence of one end of a trial is worth."""
-
-    asked: Evidence
-    broken_off: str | None
-    got: Evidence
-    logged_calls_count: Count
-    logged_events_count: Count
-    lost_calls_count: list[CpuCount]
-    lost_events_count: list[CpuCount]
-    missed_runs_count: Count
-    missing: list[Hook]
-    reason: str | None
-    unseen_segments_count: Count
-
-
 class HostFacts(TypedDict):
     """One host."""
 
@@ -479,6 +475,7 @@ class Loan(TypedDict):
     logs_map: U32 | None
     missing: list[Hook]
     programs: list[U32]
+    tags: list[str]
 
 
 class LossSpecGilbertElliott(TypedDict):
@@ -553,6 +550,41 @@ class OperationDisconnect(TypedDict):
     operation: Literal["disconnect"]
 
 
+class ProfileReport(TypedDict):
+    """
+    What the stack samples of one end of a trial are worth. The time that they stand for is that of the phase that is
+    measured.
+    """
+
+    cpus: list[U32]
+    end_mono_ns: Count
+    event: SampledEvent | None
+    frequency_hz: U32
+    lost_samples_count: Count
+    own_ns: Count
+    reason: str | None
+    samples_count: Count
+    start_mono_ns: Count
+    unnamed: str | None
+
+
+class EvidenceReport(TypedDict):
+    """What the evidence of one end of a trial is worth."""
+
+    asked: Evidence
+    broken_off: str | None
+    got: Evidence
+    logged_calls_count: Count
+    logged_events_count: Count
+    lost_calls_count: list[CpuCount]
+    lost_events_count: list[CpuCount]
+    missed_runs_count: Count
+    missing: list[Hook]
+    profile: ProfileReport | None
+    reason: str | None
+    unseen_segments_count: Count
+
+
 class ProgramsBorrow(TypedDict):
     """The end uses what the other has lent; where it cannot, it loads its own."""
 
@@ -565,6 +597,7 @@ class ProgramsBorrow(TypedDict):
     logs_map: NotRequired[U32 | None]
     missing: list[Hook]
     programs: list[U32]
+    tags: list[str]
 
 
 Programs: TypeAlias = Annotated[ProgramsOwn | ProgramsLend | ProgramsBorrow, Discriminator("by")]
@@ -1022,14 +1055,19 @@ class SocketSpec(TypedDict):
     cork: NotRequired[bool]
     dscp: NotRequired[U8 | None]
     kernel_timestamps: NotRequired[bool]
+    ktls: NotRequired[KernelTls]
     mss_bytes: NotRequired[U32 | None]
     no_delay: NotRequired[bool]
     pacing_rate_bytes_per_second: NotRequired[U64 | None]
     quick_ack: NotRequired[bool]
     receive_buffer_bytes: NotRequired[U32 | None]
+    sctp_streams: NotRequired[U16 | None]
     send_buffer_bytes: NotRequired[U32 | None]
     send_call: NotRequired[SendCall]
     source_address: NotRequired[str | None]
+    tls_cipher: NotRequired[TlsCipher | None]
+    tls_record_bytes: NotRequired[U32 | None]
+    tls_version: NotRequired[TlsVersion | None]
     truncate: NotRequired[bool]
     window_bytes: NotRequired[U32 | None]
     zero_copy: NotRequired[bool]
@@ -1133,6 +1171,7 @@ class RequestPrepare(TypedDict):
     opening: Opening
     own_cpus: list[U32]
     pin_cpus: list[U32]
+    profile_hz: NotRequired[U32 | None]
     programs: NotRequired[Programs]
     read_size_bytes: U32
     read_wait: ReadWait

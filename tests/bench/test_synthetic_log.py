@@ -76,6 +76,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 def test_ten_million_rows_take_less_than_a_gigabyte(tmp_path: Path) -> None:
     write(tmp_path / "log01-c0001", Shape(rows=10_000_000))
     done = subprocess.run(

@@ -24,7 +24,16 @@ def opened(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (WIDE, "light"),
+        (NARROW, "dark"),
+        # What depends on both the width and the colors would be rare.
+        pytest.param(WIDE, "dark", marks=pytest.mark.slow),
+        pytest.param(NARROW, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_every_chart_is_drawn_and_nothing_is_loaded(
     browser: Browser, pages: dict[str, Path], kind: str, width: int, scheme: Scheme
 ) -> None:

@@ -23,6 +23,7 @@ class Step:
     command: list[str]
     exit_codes: tuple[int, ...]
     needs_root: bool
+    is_slow: bool
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Example:
     `<!-- run -->` before a block starts an example, and `<!-- run continued -->` adds a block to the example before it.
     `root` in the marker says that a command needs privilege to build network namespaces.
     `exit=0,3` in the marker lists the allowed exit codes: several commands end with 3 where a log has gaps.
+    `slow` in the marker says that the example measures for a minute: it is run with the slow tests.
     `<!-- file NAME -->` before a block makes it a file of all examples of the document.
     """
 
@@ -43,6 +45,11 @@ class Example:
     def needs_root(self) -> bool:
         """Whether any of its commands does."""
         return any(step.needs_root for step in self.steps)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it measures for long."""
+        return any(step.is_slow for step in self.steps)
 
 
 def name_of(document: Path) -> str:
@@ -80,5 +87,8 @@ def _steps(text: str) -> list[list[Step]]:
         codes = next((option.removeprefix("exit=") for option in options if option.startswith("exit=")), "0")
         commands = [line.removeprefix("$ ") for line in block["block"].splitlines() if line.startswith("$ ")]
         allowed = tuple(int(code) for code in codes.split(","))
-        found[-1] += [Step(shlex.split(command, comments=True), allowed, "root" in options) for command in commands]
+        found[-1] += [
+            Step(shlex.split(command, comments=True), allowed, "root" in options, "slow" in options)
+            for command in commands
+        ]
     return found

@@ -11,11 +11,24 @@ import pytest
 from tests.docs.documents import Example, examples
 from tests.e2e.conftest import WHY_NOT_PRIVILEGED
 
-EXAMPLES = list(examples())
+
+def is_part(example: Example, other: Example) -> bool:
+    """Whether another example has all commands of this one, in the same order."""
+    steps = iter(other.steps)
+    if example.files or other.is_slow or len(example.steps) >= len(other.steps):
+        return False
+    return all(step in steps for step in example.steps)
+
+
+EVERY = list(examples())
+#: Those that are a part of another are run with it.
+EXAMPLES = [example for example in EVERY if not any(is_part(example, other) for other in EVERY)]
 
 
 @pytest.mark.parametrize(
-    "example", EXAMPLES, ids=lambda example: f"{example.document}: {shlex.join(example.steps[-1].command)}"
+    "example",
+    [pytest.param(example, marks=[pytest.mark.slow] if example.is_slow else []) for example in EXAMPLES],
+    ids=[f"{example.document}: {shlex.join(example.steps[-1].command)}" for example in EXAMPLES],
 )
 def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
     """In a folder of its own."""

@@ -5,11 +5,14 @@ import errno
 import os
 import re
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 SYSCALLS = {"x86_64": 321, "aarch64": 280}
 #: include/uapi/linux/bpf.h: the commands that open an object by its number, and how fdinfo names that.
 OPENERS = {"prog_id": 13, "map_id": 14, "link_id": 30}
+#: The commands that go from one object's number to the next one's.
+NEXT = {"prog_id": 11, "map_id": 12, "link_id": 31}
 
 Objects = set[tuple[str, int]]
 
@@ -22,11 +25,7 @@ def bpf(command: int, attributes: bytes) -> int:
     Raises:
         OSError: the kernel refuses.
     """
-    buffer = ctypes.create_string_buffer(attributes, 128)
-    result: int = _libc.syscall(SYSCALLS[os.uname().machine], command, ctypes.byref(buffer), len(attributes))
-    if result == -1:
-        raise OSError(ctypes.get_errno(), f"bpf command {command}: {os.strerror(ctypes.get_errno())}")
-    return result
+    return _bpf(command, ctypes.create_string_buffer(attributes, 128), len(attributes))
 
 
 def held_by(pid: int) -> Objects:
@@ -46,6 +45,28 @@ def held_by(pid: int) -> Objects:
 def still_there(objects: Objects) -> Objects:
     """Those that the kernel still has."""
     return {(kind, number) for kind, number in objects if _is_there(kind, number)}
+
+
+def on_this_host() -> Objects:
+    """All programs, maps and links of the host."""
+    found: Objects = set()
+    for kind, command in NEXT.items():
+        # union bpf_attr: the number to start after, then the number found.
+        attributes = ctypes.create_string_buffer(128)
+        with suppress(FileNotFoundError):
+            while True:
+                _bpf(command, attributes, 8)
+                (number,) = struct.unpack_from("=I", attributes, 4)
+                found.add((kind, number))
+                struct.pack_into("=I", attributes, 0, number)
+    return found
+
+
+def _bpf(command: int, attributes: "ctypes.Array[ctypes.c_char]", size: int) -> int:
+    result: int = _libc.syscall(SYSCALLS[os.uname().machine], command, ctypes.byref(attributes), size)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), f"bpf command {command}: {os.strerror(ctypes.get_errno())}")
+    return result
 
 
 def _is_there(kind: str, number: int) -> bool:

@@ -84,7 +84,7 @@ class FarHost:
     def run(self, *arguments: object, host: str = "far") -> Done:
         """`whyperf run HOST … --out RESULTS` in the near namespace."""
         arguments = ("run", host, *arguments, "--no-report", "--out", self.results)
-        return whyperf(*arguments, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
+        return whyperf(*arguments, folder=self.folder, netns=self.near_netns, environment=self._ssh())
 
     def run_argv(self, *arguments: object) -> list[str]:
         """The same as a command line for `env`-like starters."""
@@ -94,7 +94,7 @@ class FarHost:
 
     def command(self, *arguments: object) -> Done:
         """Any `whyperf` command in the near namespace."""
-        return whyperf(*arguments, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
+        return whyperf(*arguments, folder=self.folder, netns=self.near_netns, environment=self._ssh())
 
     def argv(self, *arguments: object) -> list[str]:
         """The same as a command line for `env`-like starters."""

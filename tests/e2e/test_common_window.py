@@ -11,9 +11,9 @@ from whyperf.record import Manifest
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
-SECOND_NS = 1_000_000_000
+WINDOW_NS = 400_000_000
 #: How much a window may differ from what was asked.
-TOLERANCE = 0.01
+TOLERANCE_NS = 10_000_000
 
 needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 
@@ -37,7 +37,7 @@ def said_late_ns(manifest: Manifest) -> int:
 @pytest.mark.parametrize("direction", ["send", "receive"])
 def test_all_connections_and_both_sides_share_it(tmp_path: Path, direction: str) -> None:
     record = measure(
-        tmp_path, duration_s=1.0, warmup_s=0.2, cooldown_s=0.1, connections=[1, 10, 300], direction=direction
+        tmp_path, duration_s=0.4, warmup_s=0.2, cooldown_s=0.1, connections=[1, 10, 300], direction=direction
     )
     measured, warmup, cooldown = (windows(record, phase) for phase in ("measure", "warm-up", "cool-down"))
     for trial, manifest in record.trials.items():
@@ -45,13 +45,13 @@ def test_all_connections_and_both_sides_share_it(tmp_path: Path, direction: str)
         mine = measured.filter(trial=trial)
         connections = int(manifest.factors["connections"])
         assert len(mine) == 2 * connections
-        assert set(mine["count"]) == {10}
+        assert set(mine["count"]) == {4}
         # Common to all: from the last start to the first end.
         starts_ns, ends_ns = numbers(mine, "start_ns"), numbers(mine, "end_ns")
         common_ns = min(ends_ns) - max(starts_ns)
         longest_ns = max(end - start for start, end in zip(starts_ns, ends_ns, strict=True))
-        tolerance_ns = TOLERANCE * SECOND_NS + 2 * said_late_ns(manifest)
-        assert SECOND_NS - tolerance_ns <= common_ns <= longest_ns <= SECOND_NS + tolerance_ns, connections
+        tolerance_ns = TOLERANCE_NS + 2 * said_late_ns(manifest)
+        assert WINDOW_NS - tolerance_ns <= common_ns <= longest_ns <= WINDOW_NS + tolerance_ns, connections
         # The ramps are outside.
         assert max(numbers(warmup.filter(trial=trial), "end_ns")) <= max(starts_ns)
         assert min(numbers(cooldown.filter(trial=trial), "start_ns")) >= min(ends_ns)

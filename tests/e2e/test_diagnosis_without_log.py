@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.whyperf_command import whyperf
 
-pytestmark = [pytest.mark.root, pytest.mark.alone]
+pytestmark = pytest.mark.root
 
 MIN_RIGHT_RATIO = 0.95
 
@@ -27,6 +27,7 @@ def over_path(rtt_ms: int, rate: str, **factors: object) -> list[str]:
     return [word for name, level in levels.items() for word in ("--set", f"{name}={level}")]
 
 
+@pytest.mark.paced
 @pytest.mark.parametrize(
     ("control", "connections", "discipline", "rate"),
     [("cubic", 1, "drop_tail", "50M"), ("reno", 16, "codel", "50M"), ("bbr", 4, "drop_tail", "200M")],
@@ -42,6 +43,7 @@ def test_a_full_bottleneck_is_recognized(
     assert float(number) * {"M": 1, "G": 1000}[unit] == pytest.approx(float(rate[:-1]), rel=0.02)
 
 
+@pytest.mark.paced
 @pytest.mark.parametrize(
     ("name", "factors", "expected"),
     [
@@ -59,6 +61,7 @@ def test_what_is_no_full_bottleneck_is_not_called_one(
     assert line.startswith(expected), line
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("asked", "factors", "expected"),
     [
@@ -75,6 +78,7 @@ def test_lost_datagrams_and_the_asked_rate_come_first(
     assert line.startswith(expected), line
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_full_bottleneck_is_recognized_in_nearly_all_of_81_runs(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from whyperf.record import Manifest
 from whyperf.run import RunError
 from whyperf.run.session import describe_host
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.paced, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 PATH: dict[str, Any] = {
     "path_rtt_ms": 10.0,

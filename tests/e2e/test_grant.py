@@ -41,7 +41,6 @@ exec setpriv --groups="${group:-65534}" --reuid=65534 --regid=65534 $SESSION "$@
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.alone,
     pytest.mark.usefixtures("ours"),
     pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv"),
     pytest.mark.skipif(shutil.which("setcap") is None, reason="needs setcap (libcap2-bin)"),
@@ -98,7 +97,7 @@ def test_the_printed_commands_let_an_ordinary_user_log_segments(folder: Path) ->
     assert [hook["name"] for hook in facts["hooks"] if not hook["can"]] == []
     assert next(ability for ability in facts["abilities"] if ability["name"] == "icmp_probe")["can"]
 
-    options = ["-t", "1", "--testbed", "loopback", "--evidence", "segments", "--no-report", "--json"]
+    options = ["-t", "0.3", "--testbed", "loopback", "--evidence", "segments", "--no-report", "--json"]
     options += ["--out", str(folder / "results")]
     done = as_nobody(folder, "run", *options, commands=commands, agent=installed)
     assert done.status == 0, done.err

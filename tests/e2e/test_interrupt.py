@@ -20,8 +20,8 @@ from whyperf.cli import main
 from whyperf.cli.exits import INTERRUPTED
 from whyperf.record import Experiment
 
-#: How soon a run stops is measured here.
-pytestmark = pytest.mark.alone
+#: How soon a run stops is measured.
+measured = pytest.mark.alone
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -63,6 +63,7 @@ def stopped(controller: subprocess.Popen[bytes], number: signal.Signals) -> tupl
     return out.decode(), err.decode()
 
 
+@measured
 def test_a_stopped_run_says_how_to_go_on_and_does(
     ours: Ours, tmp_path: Path, run: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_stopped_run_says_how_to_go_on_and_does(
     assert before.items() <= finished_trials(results).items()
 
 
+@measured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_polite_kill_stops_as_well(ours: Ours, tmp_path: Path, run: Start, number: signal.Signals) -> None:
     controller = run(*LOOPBACK)
@@ -94,6 +96,7 @@ def test_a_polite_kill_stops_as_well(ours: Ours, tmp_path: Path, run: Start, num
     assert partial_trials(tmp_path / "results") == []
 
 
+@measured
 @pytest.mark.parametrize("delay_s", [0.0, 0.3])
 def test_a_run_that_is_stopped_early_leaves_nothing(ours: Ours, tmp_path: Path, run: Start, delay_s: float) -> None:
     controller = run(*LOOPBACK)
@@ -106,6 +109,7 @@ def test_a_run_that_is_stopped_early_leaves_nothing(ours: Ours, tmp_path: Path, 
     assert not (tmp_path / "results").exists()
 
 
+@measured
 def test_the_second_signal_stops_at_once(ours: Ours, tmp_path: Path, run: Start) -> None:
     controller = run(*LOOPBACK)
     await_trials(tmp_path, 1)
@@ -119,6 +123,7 @@ def test_the_second_signal_stops_at_once(ours: Ours, tmp_path: Path, run: Start)
     assert len(Experiment.open(tmp_path / "results").trials().manifests) == 1
 
 
+@measured
 @pytest.mark.root
 @pytest.mark.parametrize("delay_s", [0.0, 0.2, 0.5])
 def test_a_stop_while_the_testbed_is_built_or_used(ours: Ours, tmp_path: Path, run: Start, delay_s: float) -> None:
@@ -190,7 +195,7 @@ def test_a_folder_that_is_moved_away_is_one_sentence(ours: Ours, tmp_path: Path,
 
 def test_a_reader_that_leaves_is_no_error_of_ours(ours: Ours, tmp_path: Path) -> None:
     """`whyperf run | head -1`: the measurement's lines have nobody to read them."""
-    arguments = whyperf_command.argv("run", "--time", "3", *LOOPBACK)
+    arguments = whyperf_command.argv("run", "--time", "1", "-i", "0.2", *LOOPBACK)
     reader = f"{sys.executable} -c 'input()'"
     done = subprocess.run(
         f"{' '.join(arguments)} | {reader}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False

@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.root,
     pytest.mark.usefixtures("ours"),
-    pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump"),
+    pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump, which make test installs"),
 ]
 
 TRANSFER_BYTES = 16_000_000

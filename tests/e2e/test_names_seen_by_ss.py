@@ -15,7 +15,7 @@ from whyperf.run import list_offers
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 WANTED = ("reno", "scalable", "highspeed", "hslp", "bic", "htcp", "fast", "ltcp", "cubic")
-LASTS_S = 4.0
+LASTS_S = 2.0
 #: The test looks so long, more than the load and what comes before it take.
 PATIENCE_S = 40.0
 

@@ -15,7 +15,7 @@ from tests.e2e import pcap, wire
 from tests.e2e.experiments import Quiet, Record, numbers, plan_of, session
 from whyperf.run import run_plan
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.paced, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 MSS_BYTES = 1448
 #: Nothing of a super-segment is cut.

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.experiments import measure, numbers
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.paced, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 RATE_BPS, RTT_MS, QUEUE_PACKETS = 100_000_000, 10.0, 83
 FRAME_BYTES = 1514

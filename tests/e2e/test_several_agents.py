@@ -19,7 +19,7 @@ def run(folder: Path, *options: object) -> Done:
 
 
 def test_three_agents_count_as_one_end(tmp_path: Path) -> None:
-    done = run(tmp_path, "-t", "1", "-P", "2", "--set", "warmup_s=0.2", "--json")
+    done = run(tmp_path, "-t", "0.3", "-P", "2", "--set", "warmup_s=0.2", "--json")
     assert done.status in {0, 3}, done.err
     (cell,) = json.loads(done.out)["cells"]
     experiment = Experiment.open(tmp_path / "out")
@@ -41,7 +41,7 @@ def test_three_agents_count_as_one_end(tmp_path: Path) -> None:
 
 
 def test_clocks_are_compared_before_and_after(tmp_path: Path) -> None:
-    done = run(tmp_path, "-n", "256M")
+    done = run(tmp_path, "-n", "32M")
     assert done.status in {0, 3}, done.err
     (manifest,) = Experiment.open(tmp_path / "out").trials().manifests.values()
     for end in manifest.hosts.values():

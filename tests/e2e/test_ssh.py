@@ -54,7 +54,7 @@ def clear(far: FarHost) -> None:
 
 def test_the_agent_is_pushed_once(far: FarHost) -> None:
     assert far.pushed() == []
-    done = far.run("-t", "1", "--json")
+    done = far.run("-t", "0.2", "--json")
     assert done.status == 0, done.err
     (cell,) = json.loads(done.out)["cells"]
     assert cell["goodput_bps"]["median"] > 0
@@ -63,25 +63,25 @@ def test_the_agent_is_pushed_once(far: FarHost) -> None:
     first = agent.stat()
 
     clear(far)
-    assert far.run("-t", "1").status == 0
+    assert far.run("-t", "0.2").status == 0
     assert far.pushed() == [agent]
     assert (agent.stat().st_ino, agent.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
 
 
 def test_a_damaged_agent_is_replaced(far: FarHost) -> None:
-    assert far.run("-t", "1").status == 0
+    assert far.run("-t", "0.2").status == 0
     (agent,) = far.pushed()
     agent.write_bytes(agent.read_bytes()[:-1] + b"!")
 
     clear(far)
-    done = far.run("-t", "1")
+    done = far.run("-t", "0.2")
     assert done.status == 0, done.err
     assert far.pushed() == [agent]
     assert agent.read_bytes() == agent_binary().read_bytes()
 
 
 def test_both_clocks_are_compared(far: FarHost) -> None:
-    assert far.run("-t", "1").status == 0
+    assert far.run("-t", "0.2").status == 0
     manifest = only_trial(far)
     assert manifest.testbed == "network"
     near, far_side = manifest.hosts["near"].clock, manifest.hosts["far"].clock
@@ -94,7 +94,7 @@ def test_both_clocks_are_compared(far: FarHost) -> None:
 
 
 def test_the_far_side_sends_when_asked(far: FarHost) -> None:
-    done = far.run("-t", "1", "-R")
+    done = far.run("-t", "0.2", "-R")
     assert done.status == 0, done.err
     hosts = only_trial(far).hosts
     assert (hosts["near"].role, hosts["far"].role) == ("receiver", "sender")
@@ -104,7 +104,7 @@ def test_the_far_side_sends_when_asked(far: FarHost) -> None:
 
 def test_an_installed_agent_of_this_version_is_used(far: FarHost) -> None:
     far.install_agent(f'touch {far.folder}/asked-to-$1; exec {agent_binary()} "$@"')
-    done = far.run("-t", "1")
+    done = far.run("-t", "0.2")
     assert done.status == 0, done.err
     assert (far.folder / "asked-to-serve").exists()
     assert far.pushed() == []
@@ -112,7 +112,7 @@ def test_an_installed_agent_of_this_version_is_used(far: FarHost) -> None:
 
 def test_an_installed_agent_of_another_version_is_not_used(far: FarHost) -> None:
     far.install_agent(f'touch {far.folder}/asked-to-$1; echo "whyperf-agent 0.0.1"')
-    done = far.run("-t", "1")
+    done = far.run("-t", "0.2")
     assert done.status == 0, done.err
     assert (far.folder / "asked-to---version").exists()
     assert not (far.folder / "asked-to-serve").exists()
@@ -145,7 +145,7 @@ def test_a_closed_port_is_named(far: FarHost) -> None:
 
 def assert_refused(far: FarHost, host: str, *parts: str) -> None:
     """One sentence with these parts, exit 1, nothing recorded, nothing running."""
-    done = far.run("-t", "1", host=host)
+    done = far.run("-t", "0.2", host=host)
     assert done.status == 1, done.err
     for part in parts:
         assert part in done.sentence

@@ -19,8 +19,9 @@ def averages(folder: Path, factor: str, levels: list[int], **fixed: Any) -> list
     record = measure(
         folder,
         trials=3,
-        duration_s=0.5,
-        warmup_s=0.2,
+        duration_s=0.3,
+        warmup_s=0.1,
+        cooldown_s=0.05,
         window_bytes=262_144,
         **{"write_size_bytes": LARGEST_BYTES, **fixed, factor: levels},
     )

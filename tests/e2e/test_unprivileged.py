@@ -49,7 +49,7 @@ def run(folder: Path, *options: str) -> Done:
 
 
 def test_the_loopback_is_measured_and_said(folder: Path) -> None:
-    done = run(folder, "-t", "1", "--json")
+    done = run(folder, "-t", "0.2", "--json")
     assert done.status == 0, done.err
     assert done.err.startswith("Measuring over the loopback, because there is no veth testbed here: ")
     result = json.loads(done.out)
@@ -84,7 +84,7 @@ OWN_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encodi
 )
 def test_a_level_that_nobody_gave_is_never_refused(folder: Path, options: list[str]) -> None:
     """The default is cubic, which this user may not choose."""
-    done = run(folder, *options, *([] if "schedule=mixed" in options else ["-t", "1"]), "--json")
+    done = run(folder, *options, *([] if "schedule=mixed" in options else ["-t", "0.2"]), "--json")
     assert done.status == 0, done.err
     result = json.loads(done.out)
     (cell,) = result["cells"]
@@ -103,7 +103,7 @@ def test_a_level_that_nobody_gave_is_never_refused(folder: Path, options: list[s
 
 @NO_CUBIC
 def test_a_congestion_control_asked_for_by_name_is_refused_with_those_allowed(folder: Path) -> None:
-    done = run(folder, "-C", "cubic", "-t", "1")
+    done = run(folder, "-C", "cubic", "-t", "0.2")
     assert done.status == 2
     # Behind the line that says that it would be the loopback.
     sentence = done.err.splitlines()[-1]
@@ -113,7 +113,7 @@ def test_a_congestion_control_asked_for_by_name_is_refused_with_those_allowed(fo
 
 
 def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(folder: Path) -> None:
-    done = run(folder, "-t", "1", "--evidence", "segments", "--json")
+    done = run(folder, "-t", "0.2", "--evidence", "segments", "--json")
     assert done.status == 0, done.err
     result = json.loads(done.out)
     (cell,) = result["cells"]
@@ -131,9 +131,19 @@ def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(fo
 
 
 def test_a_testbed_asked_for_by_name_is_refused(folder: Path) -> None:
-    done = run(folder, "--testbed", "veth", "-t", "1", "--json")
+    done = run(folder, "--testbed", "veth", "-t", "0.2", "--json")
     assert done.status == 1
     assert done.sentence.startswith("whyperf: --testbed veth needs network namespaces: ")
     assert done.sentence.endswith("; run as root, or use --testbed loopback")
     assert done.out == ""
     assert list(folder.iterdir()) == []
+
+
+def test_stacks_that_may_not_be_sampled_are_missed_by_name(folder: Path) -> None:
+    done = run(folder, "-t", "1", "--evidence", "profile")
+    assert done.status == 0, done.err
+    assert "The stacks of the near side could not be sampled: the kernel does not let this user" in done.out
+    cost = whyperf("cost", str(folder / "results"), folder=folder)
+    assert cost.status == 1
+    assert "The near side could not be sampled: the kernel does not let this user" in cost.err
+    assert "has no stack samples" in cost.err.splitlines()[-1]

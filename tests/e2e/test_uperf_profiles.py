@@ -3,6 +3,7 @@
 import re
 import resource
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -90,8 +91,20 @@ def of_end(sums: pl.DataFrame, host: str, *columns: str) -> list[int]:
     return [int(value) for value in sums.filter(host=host).select(pl.col(columns).sum()).row(0)]
 
 
-@pytest.mark.parametrize("io_model", ["blocking", "epoll", "io_uring"])
-@pytest.mark.parametrize("name", EXACT)
+IO_MODELS = ("blocking", "epoll", "io_uring")
+#: What differs most between the I/O models: many sizes in each direction, and connections that open.
+ON_ALL = ("web", "pile")
+
+
+def on_models(name: str, number: int) -> list[Any]:
+    """A profile on each I/O model; but for some, two of the three runs are slow tests."""
+    quick = IO_MODELS if name in ON_ALL else (IO_MODELS[number % 3],)
+    return [pytest.param(name, model, marks=[] if model in quick else pytest.mark.slow) for model in IO_MODELS]
+
+
+@pytest.mark.parametrize(
+    ("name", "io_model"), [case for number, name in enumerate(EXACT) for case in on_models(name, number)]
+)
 def test_bytes_and_operations_are_exact(tmp_path: Path, name: str, io_model: str) -> None:
     text, sent, received, executions, operations = EXACT[name]
     run(tmp_path, text, "--set", f"io_model={io_model}")
@@ -136,6 +149,7 @@ def test_files_are_sent_whole(tmp_path: Path) -> None:
     assert of_end(transactions(tmp_path), "far", "received_bytes") == [500_000]
 
 
+@pytest.mark.alone
 def test_datagrams_at_a_rate(tmp_path: Path) -> None:
     """4 virtual users, 50 a second each, for 0.4 s: 80 datagrams of 160 bytes, or one more or less at the edge."""
     run(tmp_path, VOICE)
@@ -146,14 +160,23 @@ def test_datagrams_at_a_rate(tmp_path: Path) -> None:
     assert 70 * 160 <= sent <= 84 * 160
 
 
-@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
-def test_datagrams_over_one_flow_after_another(tmp_path: Path, io_model: str) -> None:
-    run(tmp_path, DATAGRAMS, "--set", f"io_model={io_model}")
+@pytest.mark.parametrize(
+    ("protocol", "io_model"),
+    [
+        ("udp", "blocking"),
+        ("tcp", "epoll"),
+        pytest.param("udp", "epoll", marks=pytest.mark.slow),
+        pytest.param("tcp", "blocking", marks=pytest.mark.slow),
+    ],
+)
+def test_one_connection_after_another_is_exact(tmp_path: Path, io_model: str, protocol: str) -> None:
+    run(tmp_path, DATAGRAMS.replace("protocol=udp", f"protocol={protocol}"), "--set", f"io_model={io_model}")
     sums = transactions(tmp_path)
     columns = ("sent_bytes", "received_bytes", "transactions_count", "failed_count")
     sent, received = 2 * (12 + 5) * 600, 2 * (8 + 5) * 300
-    assert of_end(sums, "near", *columns) == [sent, received, 2 * 25, 0]
-    assert of_end(sums, "far", *columns) == [received, sent, 2 * 25, 0]
+    # Those that connect and disconnect while the load runs are transactions, too.
+    assert of_end(sums, "near", *columns) == [sent, received, 2 * (25 + 4), 0]
+    assert of_end(sums, "far", *columns) == [received, sent, 2 * (25 + 4), 0]
 
 
 def test_what_wrappers_read(tmp_path: Path) -> None:
@@ -171,15 +194,16 @@ def test_what_wrappers_read(tmp_path: Path) -> None:
 
 def test_a_profile_that_cannot_run_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "p.xml").write_text(BULK)
-    done = whyperf("run", "p.xml", folder=tmp_path, environment=VARIABLES | {"proto": "sctp"})
+    done = whyperf("run", "p.xml", folder=tmp_path, environment=VARIABLES | {"proto": "vsock"})
     assert done.status == 2
-    assert done.sentence.startswith("whyperf: p.xml: line 5: protocol=sctp cannot run; whyperf has no SCTP")
+    assert done.sentence.startswith("whyperf: p.xml: line 5: protocol=vsock cannot run; whyperf has no VSOCK")
     assert [path.name for path in tmp_path.iterdir()] == ["p.xml"]
 
 
 @pytest.mark.alone
-def test_three_thousand_virtual_users_with_a_thread_each_start_in_seconds(tmp_path: Path) -> None:
-    users, exchange = 3000, '<flowop type={} options="size=64"/>'
+@pytest.mark.parametrize("users", [1200, pytest.param(3000, marks=pytest.mark.slow)])
+def test_many_virtual_users_with_a_thread_each_start_in_seconds(tmp_path: Path, users: int) -> None:
+    exchange = '<flowop type={} options="size=64"/>'
     text = flowops(
         exchange.format("write"),
         exchange.format("read"),
@@ -187,10 +211,10 @@ def test_three_thousand_virtual_users_with_a_thread_each_start_in_seconds(tmp_pa
         transaction="iterations=3",
     )
     run(tmp_path, text, "--set", "io_model=blocking", "--testbed", "loopback")
-    # The largest process of all: an agent. Histograms of its own for each thread would be 4 GB.
+    # The largest process of all: an agent. Histograms of its own for each thread would be 1.6 GB for 1,200.
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < KIB * KIB
     (count,) = of_end(transactions(tmp_path), "near", "transactions_count")
     assert count == users * 3
     flows = read_table(Experiment.open(tmp_path / "results"), "flows").frame
     first = flows.group_by("host").agg(pl.col("first_call_mono_ns").max() - pl.col("first_call_mono_ns").min())
-    assert max(int(span_ns) for span_ns in first["first_call_mono_ns"].to_list()) <= 10 * 10**9
+    assert max(int(span_ns) for span_ns in first["first_call_mono_ns"].to_list()) <= users * 10**10 // 3000

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.whyperf_command import whyperf
 from whyperf.profile.schedule import regions
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.paced, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 SCALE = 0.005
 RATE_BPS = 20_000_000

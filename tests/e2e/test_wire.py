@@ -16,8 +16,8 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.root,
     pytest.mark.usefixtures("ours"),
-    pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump"),
-    pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark"),
+    pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump, which make test installs"),
+    pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark, which make test installs"),
 ]
 
 #: The studies' MTU on ATM (RFC 1626 4.1).

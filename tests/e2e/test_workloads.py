@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("ours")
 #: How often datagrams are exchanged anew where an answer took more than the workload's 250 ms: a host that stalls does
 #: that once.
 ATTEMPTS = 3
-SHORT: dict[str, Any] = {"duration_s": 0.6, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
+SHORT: dict[str, Any] = {"duration_s": 0.5, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
 OVER_A_PATH: dict[str, Any] = {**SHORT, "duration_s": 1.2, "warmup_s": 0.2, "workload": "rr", "path_rtt_ms": 40}
 
 
@@ -118,7 +118,7 @@ def over_a_path(folder: Path, outstanding: int, **levels: Any) -> tuple[Record, 
     return record, cell.transactions
 
 
-@pytest.mark.alone
+@pytest.mark.paced
 @pytest.mark.root
 @pytest.mark.parametrize(
     "levels",
@@ -126,8 +126,7 @@ def over_a_path(folder: Path, outstanding: int, **levels: Any) -> tuple[Record, 
         {"io_model": "epoll"},
         {"io_model": "blocking"},
         {"io_model": "io_uring"},
-        {"io_model": "epoll", "transport": "mptcp"},
-        {"io_model": "epoll", "connections": 3},
+        {"io_model": "epoll", "transport": "mptcp", "connections": 3},
     ],
     ids=lambda levels: " ".join(map(str, levels.values())),
 )
@@ -145,7 +144,7 @@ def test_eight_outstanding_over_a_path_are_eight_times_the_rate_of_one(tmp_path:
     assert rates[1] >= 7 * rates[0], rates
 
 
-@pytest.mark.alone
+@pytest.mark.paced
 @pytest.mark.root
 def test_an_open_loop_over_a_path_keeps_its_rate_with_enough_outstanding(tmp_path: Path) -> None:
     """One connection, 100 a second, 40 ms each: 4 are under way."""

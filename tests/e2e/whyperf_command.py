@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.e2e.warm_command import WARM
 
 WHYPERF = Path(sys.executable).parent / "whyperf"
 
@@ -35,19 +38,34 @@ def whyperf(
     folder: Path,
     before: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
+    netns: str | None = None,
     timeout_s: float = 240,
 ) -> Done:
-    """Runs `whyperf` in a folder, perhaps under another command, and waits."""
-    done = subprocess.run(
-        [*before, *argv(*arguments)],
-        cwd=folder,
-        env=os.environ | (environment or {}),
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    assert "internal error" not in done.stderr, done.stderr
-    return Done(done.returncode, done.stdout, done.stderr)
+    """Runs `whyperf` in a folder, perhaps in a network namespace, and waits.
+
+    It is a fork of a process that has the libraries; under another command it is what a user starts.
+    """
+    variables = os.environ | (environment or {})
+    if before:
+        completed = subprocess.run(
+            [*before, *argv(*arguments)],
+            cwd=folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
+        )
+        done = Done(completed.returncode, completed.stdout, completed.stderr)
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            streams = (Path(name, "out"), Path(name, "err"))
+            texts = [str(argument) for argument in arguments]
+            code = WARM.run(
+                texts, folder=folder, streams=streams, environment=variables, netns=netns, timeout_s=timeout_s
+            )
+            done = Done(code, *(stream.read_text() for stream in streams))
+    assert "Traceback" not in done.err, done.err
+    assert "internal error" not in done.err, done.err
+    return done

@@ -28,8 +28,8 @@ ETHERNET_HEADER_BYTES = 14
 
 
 @contextmanager
-def capture(netns: str, device: str, path: Path, most_bytes: int = 160) -> Iterator[None]:
-    """Captures all TCP of a device inside a network namespace, so much of each packet; fails if one was missed."""
+def capture(netns: str, device: str, path: Path, most_bytes: int = 160, chosen: str = "tcp") -> Iterator[None]:
+    """Captures packets of a device inside a network namespace, so much of each one; fails if one was missed."""
     argv = [
         "nsenter",
         f"--net={netns}",
@@ -44,7 +44,7 @@ def capture(netns: str, device: str, path: Path, most_bytes: int = 160) -> Itera
         "-Z",
         "root",
     ]
-    argv += ["--immediate-mode", "-U", "-w", str(path), "tcp"]
+    argv += ["--immediate-mode", "-U", "-w", str(path), chosen]
     tcpdump = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
     assert tcpdump.stderr is not None
     try:

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,10 @@ class Talk:
                     raise AssertionError((identifier, body))
 
     def close_input(self) -> None:
-        """Closes the controller's end of the agent's input."""
+        """Closes the controller's end of the agent's input; an agent that has ended does not take what is held back."""
         assert self.process.stdin is not None
-        self.process.stdin.close()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
 
     def end(self, within_s: float = PATIENCE_S) -> tuple[int, str]:
         """Waits until the agent has ended: its status and what it said on standard error."""

@@ -27,7 +27,12 @@ def connected_to(pid: int, port: int) -> Iterator[socket.socket]:
 def _sockets(pid: int, pidfd: int) -> Iterator[socket.socket]:
     libc = ctypes.CDLL(None, use_errno=True)
     for link in Path(f"/proc/{pid}/fd").iterdir():
-        if not str(link.readlink()).startswith("socket:"):
+        try:
+            target = str(link.readlink())
+        except FileNotFoundError:
+            # It was closed meanwhile.
+            continue
+        if not target.startswith("socket:"):
             continue
         descriptor = libc.syscall(PIDFD_GETFD, pidfd, int(link.name), 0)
         if descriptor < 0:

@@ -1,5 +1,6 @@
 """Opening many connections: over several ports, in one go, and what a host must allow for it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.protocol.pipe_talk import Talk, trial
+from whyperf.run import clean
 
 StartTalk = Callable[..., Talk]
 
@@ -63,9 +65,42 @@ def test_other_streams_are_exact(talk: StartTalk, transport: str) -> None:
 
 
 def test_unix_sockets_leave_nothing_behind(talk: StartTalk) -> None:
-    before = set(Path("/tmp").glob("whyperf-*"))
+    before = folders()
     ran(*opened(talk, connections_count=3, transport="unix"))
-    assert set(Path("/tmp").glob("whyperf-*")) <= before
+    assert folders() <= before
+
+
+def folders() -> set[Path]:
+    return set(Path("/tmp").glob("whyperf-????????????????"))
+
+
+def killed_while_it_listens(talk: StartTalk, token: str) -> Path:
+    """A listening agent dies; the folder that it leaves."""
+    far = talk().hello()
+    assert far.ask("prepare", **trial(transport="unix", token=token))["reply"] == "prepared"
+    held = {str(entry.readlink()) for entry in Path(f"/proc/{far.process.pid}/fd").iterdir()}
+    rows = (row.split() for row in Path("/proc/net/unix").read_text().splitlines()[1:])
+    (left,) = {Path(row[7]).parent for row in rows if len(row) > 7 and f"socket:[{row[6]}]" in held}
+    far.kill()
+    assert left.exists()
+    return left
+
+
+def test_the_folder_of_a_killed_host_is_removed_by_the_other(talk: StartTalk) -> None:
+    near = talk().hello()
+    near.ask("prepare", **trial("connect", "sender", transport="unix", token="c4" * 32))
+    left = killed_while_it_listens(talk, "c4" * 32)
+    assert near.ask("abort")["reply"] == "done"
+    assert not left.exists()
+
+
+def test_a_folder_that_nobody_removed_is_cleaned_when_it_is_old(talk: StartTalk) -> None:
+    left = killed_while_it_listens(talk, "c5" * 32)
+    clean()
+    assert left.exists(), "it could be one that is being made"
+    os.utime(left, (0, 0))
+    assert {"leftover": "socket_folder", "path": str(left), "outcome": "removed"} in clean()
+    assert not left.exists()
 
 
 def test_a_unix_socket_of_another_host_is_named(talk: StartTalk) -> None:

@@ -7,8 +7,6 @@ from tests.protocol.pipe_talk import Body
 from tests.protocol.workload_talk import (
     MS,
     StartTalk,
-    connect,
-    crr,
     execute,
     finish,
     group,
@@ -94,8 +92,6 @@ def test_lost_and_late_requests_fail_and_the_virtual_user_goes_on(talk: StartTal
 @pytest.mark.parametrize(
     ("load", "names"),
     [
-        (group(crr(), connected=False), "no connection is opened"),
-        (group(transaction(connect(1), write(1, 1), repeat=iterations(1))), "no connection is opened"),
         (group(transaction(write(1), read(1), outstanding_count=2)), "can be outstanding"),
         (group(transaction(write(65_508), read(1))), "a datagram of 65508 bytes"),
     ],

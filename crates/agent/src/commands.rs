@@ -79,10 +79,14 @@ pub fn steps(rounds_count: u32, mtu_bytes: u32) -> anyhow::Result<Timed> {
     Ok(Timed { host, steps })
 }
 
-/// Ends agents that nobody controls, then unregisters congestion controls that nobody holds, theirs among them.
+/// Ends agents that nobody controls, then removes the folders of their Unix sockets and unregisters congestion controls
+/// that nobody holds.
 pub fn clean() -> anyhow::Result<Vec<serde_json::Value>> {
     let processes = path::leftovers::clean(&path::leftovers::leftovers());
     let mut cleaned: Vec<_> = processes.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    for folder in load::open::clean() {
+        cleaned.push(serde_json::to_value(folder)?);
+    }
     for control in congestion::leftovers::clean() {
         cleaned.push(serde_json::to_value(control)?);
     }

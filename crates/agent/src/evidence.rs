@@ -129,6 +129,11 @@ impl EvidenceCollector {
         self.watch.as_ref()
     }
 
+    /// Tags of the BPF programs, as in their names in `/proc/kallsyms`; those of both sides where one lends them.
+    pub fn program_tags(&self) -> Vec<String> {
+        self.watch.as_ref().map(|watch| watch.program_tags()).unwrap_or_default()
+    }
+
     /// The log, at level segments.
     pub fn log(&self) -> Option<MutexGuard<'_, LogReader<Record>>> {
         self.watch.as_ref()?.log()
@@ -182,6 +187,7 @@ impl EvidenceCollector {
             missed_runs_count: watch.missed_runs_count(),
             unseen_segments_count,
             broken_off,
+            profile: None,
         }
     }
 }

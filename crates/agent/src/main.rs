@@ -3,6 +3,7 @@
 mod commands;
 mod evidence;
 mod pipe;
+mod profile;
 mod sampler;
 mod segment_log;
 mod serve;

@@ -1,100 +1,48 @@
-//! The agent's two ends of the pipe: frames in from standard input, frames out to standard
-//! output by a thread of their own, so that a slow controller never blocks a measurement. That thread
-//! also says that the agent results, whatever its other threads do.
+//! The agent's two ends of the pipe: bytes in from standard input, and frames out to standard output by a thread of
+//! their own, so that a slow controller never blocks a measurement. That thread also sends the heartbeats,
+//! whatever the agent's other threads do.
 
 use load::urgency::Urgent;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use schema::frame::{self, Decoder, FrameError, Kind, MAX_PAYLOAD_BYTES};
-use schema::message::{Envelope, Failure, Fault, HEARTBEAT_NS, Reply, Request};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use schema::message::Reply;
+use session::{Outbox, Sent, message_frame};
+use std::io::Write;
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Frames waiting for the controller at most; a table is sent in pieces of a frame each.
-const QUEUE_FRAMES: usize = 64;
-/// Bytes of a frame of a table that comes from a file.
-const FILE_PIECE_BYTES: usize = 256 << 10;
-
-/// Why reading the pipe ended.
-#[derive(Debug, thiserror::Error)]
-pub enum PipeError {
-    /// What came is not the protocol.
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    /// A message that is none.
-    #[error("not a request of this version: {0}")]
-    Message(#[from] serde_json::Error),
-    /// The controller sent a table.
-    #[error("the controller sent a table; only agents do")]
-    Table,
-    /// Reading failed.
-    #[error("reading the pipe: {0}")]
-    Io(#[from] io::Error),
-}
-
-/// Requests from the controller.
-pub struct Requests<R> {
-    input: R,
-    decoder: Decoder,
-    piece: Vec<u8>,
-}
-
-impl<R: Read> Requests<R> {
-    /// Reads requests from `input`.
-    pub fn new(input: R) -> Self {
-        Self { input, decoder: Decoder::new(), piece: vec![0; 64 << 10] }
-    }
-
-    /// The next request, or `None` when the pipe has closed.
-    ///
-    /// # Errors
-    /// Anything else than requests of this version came.
-    pub fn next(&mut self) -> Result<Option<Envelope<Request>>, PipeError> {
-        loop {
-            if let Some(frame) = self.decoder.poll_frame()? {
-                return match frame.kind {
-                    Kind::Message => Ok(Some(serde_json::from_slice(&frame.payload)?)),
-                    Kind::Table => Err(PipeError::Table),
-                };
-            }
-            match self.input.read(&mut self.piece) {
-                Ok(0) => {
-                    self.decoder.handle_end()?;
-                    return Ok(None);
-                }
-                Ok(count) => self.decoder.handle_bytes(&self.piece[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
 /// Sends replies to the controller. Cloned freely; replies of one sender stay in order.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Replies {
-    queue: SyncSender<Vec<u8>>,
-    closed: Arc<AtomicBool>,
+    queue: Arc<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    outbox: Mutex<Outbox>,
+    /// A frame was added, or the queue was closed.
+    added: Condvar,
+    /// A frame was taken, or the queue was closed.
+    taken: Condvar,
 }
 
 impl Replies {
-    /// Writes replies to `output` from a thread of its own, which ends when the last clone is
-    /// dropped or the pipe closes.
+    /// Writes replies to `output` from a thread of its own, which ends when it is closed or the pipe is.
     pub fn new(output: impl Write + Send + 'static) -> (Self, thread::JoinHandle<()>) {
-        let (queue, frames) = sync_channel(QUEUE_FRAMES);
-        let writer = thread::spawn(move || write_frames(output, &frames));
-        (Self { queue, closed: Arc::default() }, writer)
+        let replies = Self::default();
+        let queue = Arc::clone(&replies.queue);
+        let writer = thread::spawn(move || {
+            queue.write_frames(output);
+            queue.close();
+        });
+        (replies, writer)
     }
 
     /// Sends nothing more from any clone: the controller is gone.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+        self.queue.close();
     }
 
     /// Sends a reply. A closed pipe is noticed by whoever reads it, not here.
@@ -102,53 +50,63 @@ impl Replies {
         self.push(message_frame(id, reply));
     }
 
+    /// Sends a frame.
+    pub fn push(&self, frame: Vec<u8>) {
+        let outbox = self.queue.outbox();
+        let mut outbox = self.queue.taken.wait_while(outbox, |outbox| !outbox.has_room()).unwrap_or_else(PoisonError::into_inner);
+        outbox.push(frame);
+        self.queue.added.notify_one();
+    }
+
     /// Sends a reply that may be left out when the controller is slow.
     pub fn send_if_idle(&self, id: u64, reply: Reply) {
-        match self.queue.try_send(message_frame(id, reply)) {
-            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        let mut outbox = self.queue.outbox();
+        if outbox.has_room() {
+            outbox.push(message_frame(id, reply));
+            self.queue.added.notify_one();
         }
     }
+}
 
-    /// Sends a failure.
-    pub fn fail(&self, id: u64, fault: Fault, text: String) {
-        self.send(id, Reply::Error(Failure { fault, text }));
+impl Queue {
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a table: its announcement, then its bytes in frames.
-    pub fn send_table(&self, id: u64, name: &str, bytes: &[u8]) {
-        self.send(id, Reply::Table { name: name.to_owned(), bytes: bytes.len() as u64 });
-        for piece in bytes.chunks(MAX_PAYLOAD_BYTES) {
-            let mut frame = Vec::with_capacity(piece.len() + frame::HEADER_BYTES);
-            if frame::encode(Kind::Table, piece, &mut frame).is_ok() {
-                self.push(frame);
+    fn close(&self) {
+        self.outbox().close();
+        self.added.notify_all();
+        self.taken.notify_all();
+    }
+
+    /// Writes frames as they come, and a heartbeat where none comes, until the queue or the pipe is closed.
+    fn write_frames(&self, mut output: impl Write) {
+        while let Some(frame) = self.next_frame() {
+            if output.write_all(&frame).and_then(|()| output.flush()).is_err() {
+                return;
             }
         }
     }
 
-    /// Sends a table from a file, a frame at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read; what is missing of the table is never sent.
-    pub fn send_table_file(&self, id: u64, name: &str, mut file: File) -> io::Result<()> {
-        let bytes = file.seek(SeekFrom::End(0))?;
-        file.seek(SeekFrom::Start(0))?;
-        self.send(id, Reply::Table { name: name.to_owned(), bytes });
-        let mut piece = vec![0; FILE_PIECE_BYTES];
-        let mut left = bytes;
-        while left > 0 {
-            let length = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
-            file.read_exact(&mut piece[..length])?;
-            let mut frame = Vec::with_capacity(length + frame::HEADER_BYTES);
-            frame::encode(Kind::Table, &piece[..length], &mut frame).map_err(io::Error::other)?;
-            self.push(frame);
-            left -= length as u64;
-        }
-        Ok(())
-    }
-
-    fn push(&self, frame: Vec<u8>) {
-        if !self.closed.load(Ordering::Relaxed) {
-            let _ = self.queue.send(frame);
+    /// Waits for the next frame. The thread is urgent only while it waits: a heartbeat comes in time on a host with
+    /// hundreds of busy threads, and a table takes no CPU from a load.
+    fn next_frame(&self) -> Option<Vec<u8>> {
+        let mut outbox = self.outbox();
+        let mut urgent = None;
+        loop {
+            let now_ns = probe::clock::mono_ns();
+            match outbox.poll_frame(now_ns) {
+                Sent::Frame(frame) => {
+                    self.taken.notify_one();
+                    return Some(frame);
+                }
+                Sent::NothingUntil(due_ns) => {
+                    urgent.get_or_insert_with(Urgent::this_thread);
+                    let waited = self.added.wait_timeout(outbox, Duration::from_nanos(due_ns - now_ns));
+                    outbox = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Sent::End => return None,
+            }
         }
     }
 }
@@ -166,62 +124,20 @@ impl ReplySink {
         Self { replies: replies.clone(), id }
     }
 
-    /// As [`Replies::send`].
-    pub fn send(&self, reply: Reply) {
-        self.replies.send(self.id, reply);
+    /// The request's identifier.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// As [`Replies::push`].
+    pub fn push(&self, frame: Vec<u8>) {
+        self.replies.push(frame);
     }
 
     /// As [`Replies::send_if_idle`].
     pub fn send_if_idle(&self, reply: Reply) {
         self.replies.send_if_idle(self.id, reply);
     }
-
-    /// As [`Replies::send_table`].
-    pub fn table(&self, name: &str, bytes: &[u8]) {
-        self.replies.send_table(self.id, name, bytes);
-    }
-
-    /// As [`Replies::send_table_file`].
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn table_file(&self, name: &str, file: File) -> io::Result<()> {
-        self.replies.send_table_file(self.id, name, file)
-    }
-}
-
-fn message_frame(id: u64, reply: Reply) -> Vec<u8> {
-    let mut frame = Vec::new();
-    let encoded = serde_json::to_vec(&Envelope { id, body: reply }).map_err(io::Error::from);
-    let framed = encoded.and_then(|json| frame::encode(Kind::Message, &json, &mut frame).map_err(io::Error::other));
-    if let Err(error) = framed {
-        tracing::error!("a reply could not be encoded: {error}");
-    }
-    frame
-}
-
-/// Writes frames as they come, and a heartbeat where none comes.
-fn write_frames(mut output: impl Write, frames: &Receiver<Vec<u8>>) {
-    loop {
-        let frame = match next_frame(frames) {
-            Ok(frame) => frame,
-            Err(RecvTimeoutError::Timeout) => message_frame(0, Reply::Alive),
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        if output.write_all(&frame).and_then(|()| output.flush()).is_err() {
-            return;
-        }
-    }
-}
-
-/// The next frame, or a timeout when it is time for a heartbeat. The thread is urgent only while it waits: a
-/// heartbeat comes in time on a host with hundreds of busy threads, and a table takes no CPU from a load.
-fn next_frame(frames: &Receiver<Vec<u8>>) -> Result<Vec<u8>, RecvTimeoutError> {
-    if let Ok(frame) = frames.try_recv() {
-        return Ok(frame);
-    }
-    let _urgent = Urgent::this_thread();
-    frames.recv_timeout(Duration::from_nanos(HEARTBEAT_NS))
 }
 
 /// Calls `on_closed` when nobody holds the other end of this pipe any more, whatever still lies in it unread.
@@ -232,27 +148,4 @@ pub fn watch_for_close(pipe: impl AsFd + Send + 'static, on_closed: impl FnOnce(
         while matches!(poll(&mut polled, PollTimeout::NONE), Err(Errno::EINTR)) {}
         on_closed();
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_come_out_as_they_went_in() {
-        let mut bytes = Vec::new();
-        let request = Envelope { id: 3, body: Request::Clock };
-        frame::encode(Kind::Message, &serde_json::to_vec(&request).expect("JSON"), &mut bytes).expect("short");
-        let mut requests = Requests::new(bytes.as_slice());
-        assert_eq!(requests.next().expect("request"), Some(request));
-        assert_eq!(requests.next().expect("end"), None);
-    }
-
-    #[test]
-    fn an_unknown_request_is_named() {
-        let mut bytes = Vec::new();
-        frame::encode(Kind::Message, br#"{"id":1,"body":{"request":"fly"}}"#, &mut bytes).expect("short");
-        let error = Requests::new(bytes.as_slice()).next().expect_err("unknown request");
-        assert!(error.to_string().contains("fly"), "{error}");
-    }
 }

@@ -14,8 +14,10 @@ use record::host::executed::Executed;
 use record::host::flows;
 use record::host::intervals::{Interval, Intervals};
 use record::host::limits::Limits;
+use record::host::sctp;
 use record::host::tcp::Tcp;
 use record::host::threads::Threads;
+use record::host::tls;
 use record::host::transport_info::TransportInfo;
 use schema::message::Progress;
 use schema::trial::{Role, TrialSpec};
@@ -63,7 +65,7 @@ pub struct Sampler {
     /// What users executed, where there is a workload.
     executed: Option<Executed>,
     /// The tables of flows, of devices and of the host's counters, which are made at the end.
-    at_end: Option<[Columns; 3]>,
+    at_end: Vec<Columns>,
     last: (u32, Phase),
     worst_late_ns: u64,
     unseen_segments_count: u64,
@@ -90,7 +92,8 @@ impl Sampler {
             known: load.flows.iter().map(|flow| Known::new(flow.socket.as_deref(), mono_ns())).collect(),
             devices: Devices::open()?,
             limits: Limits::open(),
-            at_end: None,
+            // Of associations that are over nothing can be asked.
+            at_end: sctp::table(spec, load).into_iter().collect(),
             last: (0, Phase::WarmUp),
             worst_late_ns: 0,
             unseen_segments_count: 0,
@@ -209,7 +212,8 @@ impl Sampler {
             executed.push_latencies(latencies);
         }
         let devices = self.devices.table(&self.spec)?;
-        self.at_end = Some([flows::table(&self.spec, load, ends, &self.known)?, devices, self.limits.table(&self.spec)]);
+        self.at_end.extend([flows::table(&self.spec, load, ends, &self.known)?, devices, self.limits.table(&self.spec)]);
+        self.at_end.extend(tls::table(&self.spec, load));
         Ok(())
     }
 
@@ -230,7 +234,7 @@ impl Sampler {
 
     /// The tables.
     pub fn into_tables(self) -> Vec<Columns> {
-        let mut tables: Vec<_> = self.at_end.into_iter().flatten().collect();
+        let mut tables = self.at_end;
         let Tcp { rows: tcp, options, .. } = self.tcp;
         tables.extend([self.intervals.rows.into_columns(), tcp.into_columns(), options.into_columns()]);
         tables.extend([self.cpus.rows.into_columns(), self.threads.rows.into_columns()]);

@@ -12,6 +12,7 @@ use udt::Library;
 pub fn describe_host(with_hooks: bool) -> HostFacts {
     let mut facts = probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks);
     facts.abilities.extend(library_abilities());
+    facts.abilities.push(ability("kernel_tls", tls::kernel::ability(), "no ktls; the agent encrypts, at more CPU time"));
     let verdict = load::round_trips::icmp_ability();
     facts.abilities.push(ability("icmp_probe", verdict, "no round-trip probe by ICMP; by UDP it needs nothing"));
     if with_hooks {
@@ -41,12 +42,17 @@ fn transport(transport: Transport) -> Offer {
         Transport::Mptcp => Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)),
         Transport::Udp => Socket::new(Domain::IPV4, Type::DGRAM, None),
         Transport::Unix => Socket::new(Domain::UNIX, Type::STREAM, None),
+        Transport::Sctp => Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::SCTP)),
         Transport::Udt => return library_offer(Library::Udt),
         Transport::Srt => return library_offer(Library::Srt),
-        Transport::Quic => return quic_offer(),
+        Transport::Quic => return of_agent(Transport::Quic, "the agent has quinn's engine"),
+        Transport::Tls => return of_agent(Transport::Tls, "the agent has rustls, and the kernel TCP"),
     };
     let (state, reason) = match socket {
         Ok(_) => (State::Loaded, "the kernel has it".to_owned()),
+        Err(error) if transport == Transport::Sctp => {
+            (State::Refused, format!("the kernel gives no socket of it ({error}); load its module with `modprobe sctp`, if it has one"))
+        }
         Err(error) => (State::Refused, format!("the kernel gives no socket of it: {error}")),
     };
     let name = transport.name().to_owned();
@@ -71,10 +77,10 @@ fn library_offer(library: Library) -> Offer {
     Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state, reason: reason(library) }
 }
 
-/// QUIC, which every agent has.
-fn quic_offer() -> Offer {
-    let name = Transport::Quic.name().to_owned();
-    let reason = "the agent has quinn's engine".to_owned();
+/// One that every agent has.
+fn of_agent(transport: Transport, reason: &str) -> Offer {
+    let name = transport.name().to_owned();
+    let reason = reason.to_owned();
     Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state: State::Loaded, reason }
 }
 

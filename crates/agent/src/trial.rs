@@ -7,9 +7,11 @@ use load::round_trips::Probe;
 use load::running::{AbortHandle, Ends, Load};
 use load::urgency::Urgent;
 use probe::processes::Busy;
+use schema::evidence::EvidenceReport;
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::table::{CALLS, ROUND_TRIPS, SEGMENTS};
 use schema::trial::{Role, Stop, TrialSpec};
+use session::report::{Table, send_result};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +21,7 @@ use workload::phases::Intervals;
 
 use crate::evidence::EvidenceCollector;
 use crate::pipe::ReplySink;
+use crate::profile::StackSampling;
 use crate::sampler::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
 
@@ -81,7 +84,7 @@ impl Abort {
     }
 }
 
-/// Runs the load of a trial from `start_mono_ns` on and sends its result and its tables.
+/// Runs the load of a trial from `start_mono_ns` on and sends its result and its tables, but not the last `done`.
 ///
 /// # Errors
 /// The load could not start, or its record could not be written.
@@ -94,8 +97,11 @@ pub fn run(
     evidence: &EvidenceCollector,
     replies: &ReplySink,
 ) -> anyhow::Result<()> {
+    // Both hosts are asked at about the same time: where the planned start was over by then, the other began then.
+    let common_start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened)?;
+    let profile = StackSampling::start(spec, &load.threads, common_start_mono_ns);
     let log = evidence.log().is_some().then(|| SegmentLog::start(evidence, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
@@ -105,7 +111,7 @@ pub fn run(
     let planned_mono_ns = start_mono_ns;
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
     sampler.on_late(start_mono_ns - planned_mono_ns);
-    load.start(start_mono_ns)?;
+    load.start(common_start_mono_ns, start_mono_ns)?;
     let round_trips = Probe::for_trial(spec, echo, start_mono_ns)?;
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
@@ -113,6 +119,7 @@ pub fn run(
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(Reply::Progress(progress)))?;
     drop(urgent);
     let ends = load.join();
+    let profile = profile.map(|sampling| sampling.finish(evidence));
     let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
     let Ends { results, .. } = ends;
@@ -124,22 +131,17 @@ pub fn run(
 
     let notes = notes(spec, strangers_count, &results, &sampler, evidence);
     let payload_bytes = results.iter().map(|result| result.payload_bytes).sum();
-    let report = evidence.end(broken_off, sampler.unseen_segments_count(), left_out);
-    replies.send(Reply::Finished(Finished { outcome: outcome(&results), payload_bytes, notes, evidence: report }));
-    for table in sampler.into_tables() {
-        let name = table.name();
-        replies.table(name, &table.finish()?);
-    }
-    if let Some(round_trips) = round_trips {
-        replies.table(ROUND_TRIPS.name, &record::host::round_trips(&spec.host, &round_trips).finish()?);
-    }
-    for (table, file) in [(&SEGMENTS, file), (&CALLS, calls)] {
-        if let Some(file) = file {
-            replies.table_file(table.name, file)?;
-        }
-    }
-    replies.send(Reply::Done);
-    Ok(())
+    let (profile, stacks) = profile.unzip();
+    let report = EvidenceReport { profile: profile.map(Box::new), ..evidence.end(broken_off, sampler.unseen_segments_count(), left_out) };
+    let finished = Finished { outcome: outcome(&results), payload_bytes, notes, evidence: report };
+    let counted = sampler.into_tables().into_iter().map(|table| Ok(Table::of_bytes(table.name(), table.finish()?)));
+    let round_trips =
+        round_trips.map(|found| Ok(Table::of_bytes(ROUND_TRIPS.name, record::host::round_trips(&spec.host, &found).finish()?)));
+    let stacks = stacks.flatten().map(|found| record::host::stacks::tables(&spec.host, &found));
+    let stacks = stacks.into_iter().flatten().map(|table| Ok(Table::of_bytes(table.name(), table.finish()?)));
+    let logged = [(&SEGMENTS, file), (&CALLS, calls)];
+    let logged = logged.into_iter().filter_map(|(table, file)| file.map(|file| Ok(Table::of_file(table.name, file)?)));
+    send_result(replies.id(), finished, counted.chain(round_trips).chain(stacks).chain(logged), |frame| replies.push(frame))
 }
 
 /// Closes the connections while they are watched, the receiver first, so that the log holds how.

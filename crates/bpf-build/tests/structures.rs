@@ -1,13 +1,15 @@
-//! The structures that BPF programs share with Rust are generated: `layout.rs` of the probe from its `bpf/layout.h`.
+//! The structures that BPF programs share with Rust are generated: each `layout.rs` of the probe from its `bpf/layout.h`.
 //! Only this test needs libclang, which Debian's clang brings along; a build does not. It is no test of the probe, which
 //! may not compile before the file is generated again.
 
 use bindgen::callbacks::{DeriveTrait, ImplementsTrait, ItemInfo, ParseCallbacks};
 use std::fs;
 
-const HEADER: &str = "../probe/src/evidence/bpf/layout.h";
-const GENERATED: &str = "../probe/src/evidence/layout.rs";
-const TYPES: &str = "record|call|log_head|connection|cpu|constants|control|end_number";
+/// Folders of programs, and what of their headers the reader needs.
+const SHARED: [(&str, &str, &str); 2] = [
+    ("../probe/src/evidence", "record|call|log_head|connection|cpu|constants|control|end_number", "NONE|PORTS"),
+    ("../probe/src/stacks", "sampled|frames|sampled_cpu|sampling_request|thread_group", "MAX_FRAMES"),
+];
 /// As `whyperf/types.h` names the integers.
 const INTEGERS: &str = "use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};";
 
@@ -28,13 +30,13 @@ impl ParseCallbacks for CamelCase {
     }
 }
 
-fn generated() -> String {
+fn generated(folder: &str, types: &str, constants: &str) -> String {
     let bindings = bindgen::builder()
-        .header(HEADER)
+        .header(format!("{folder}/bpf/layout.h"))
         .clang_args(["-I", "include", "-fparse-all-comments"])
         .parse_callbacks(Box::new(CamelCase))
-        .allowlist_type(TYPES)
-        .allowlist_var("NONE|PORTS")
+        .allowlist_type(types)
+        .allowlist_var(constants)
         .blocklist_type("__[su](8|16|32|64)")
         .raw_line("//! Generated from `bpf/layout.h` by `make schemas`; a test compares the two.\n")
         .raw_line(INTEGERS)
@@ -44,7 +46,7 @@ fn generated() -> String {
         .prepend_enum_name(false)
         .derive_default(true)
         .derive_eq(true)
-        .no_default("control")
+        .no_default("control|frames")
         .layout_tests(false)
         .use_core();
     bindings.generate().expect("libclang reads the header").to_string()
@@ -52,10 +54,12 @@ fn generated() -> String {
 
 #[test]
 fn the_readers_structures_are_those_of_the_programs() {
-    let current = generated();
-    if std::env::var_os("WHYPERF_GENERATE").is_some() {
-        fs::write(GENERATED, &current).expect("the file can be written");
+    for (folder, types, constants) in SHARED {
+        let (current, generated_file) = (generated(folder, types, constants), format!("{folder}/layout.rs"));
+        if std::env::var_os("WHYPERF_GENERATE").is_some() {
+            fs::write(&generated_file, &current).expect("the file can be written");
+        }
+        let checked_in = fs::read_to_string(&generated_file).expect("it is there");
+        assert!(checked_in == current, "{generated_file} is not what {folder}/bpf/layout.h says; run make schemas and commit the result");
     }
-    let checked_in = fs::read_to_string(GENERATED).expect("it is there");
-    assert!(checked_in == current, "{GENERATED} is not what {HEADER} says; run make schemas and commit the result");
 }

@@ -184,4 +184,59 @@ mod tests {
         assert_eq!((third.queue_bytes_min, third.queue_bytes_max, third.queue_bytes_ns_sum), (20, 20, 2000));
         assert_eq!(ledger.poll(), None);
     }
+
+    #[test]
+    fn the_interval_under_way_ends_where_it_has_come_to() {
+        let mut ledger = Ledger::new(100, 1000);
+        assert_eq!((ledger.current().start_ns, ledger.current().end_ns), (1000, 1000));
+        ledger.on_entered(1010, 5);
+        ledger.advance(1130);
+        let current = ledger.current();
+        assert_eq!((current.interval, current.start_ns, current.end_ns, current.queue_bytes_ns_sum), (1, 1100, 1130, 150));
+    }
+
+    #[test]
+    fn each_event_has_a_count_of_its_own() {
+        let mut ledger = Ledger::new(100, 0);
+        let causes = [Cause::Thinned, Cause::Random, Cause::Scripted, Cause::Full, Cause::Early];
+        for (times, cause) in (1..).zip(causes) {
+            (0..times).for_each(|_| ledger.on_dropped(cause, false));
+        }
+        ledger.on_dropped(Cause::Full, true);
+        ledger.on_dropped(Cause::Early, true);
+        (0..2).for_each(|_| ledger.on_entered(0, 10));
+        ledger.on_dropped_inside(1, 10, false);
+        ledger.on_left(2, 10, true);
+        ledger.on_arrived(3, 300);
+        ledger.on_arrived(1, 20);
+        (0..2).for_each(|_| ledger.on_passed(7));
+        (0..2).for_each(|_| ledger.on_misordered(3));
+        (0..2).for_each(|_| ledger.on_cross_arrived());
+        (0..3).for_each(|_| ledger.on_duplicated());
+        (0..4).for_each(|_| ledger.on_reordered());
+        (0..5).for_each(|_| ledger.on_marked());
+        let expected = Tally {
+            end_ns: 2,
+            arrived_packets: 4,
+            arrived_bytes: 320,
+            passed_packets: 2,
+            passed_bytes: 14,
+            thinned_packets: 1,
+            lost_random_packets: 2,
+            lost_scripted_packets: 3,
+            dropped_full_packets: 4,
+            dropped_early_packets: 6,
+            marked_packets: 5,
+            duplicated_packets: 3,
+            reordered_packets: 4,
+            cross_arrived_packets: 2,
+            cross_dropped_packets: 2,
+            queue_bytes_max: 20,
+            queue_bytes_ns_sum: 30,
+            queue_packets_max: 2,
+            misordered_packets: 6,
+            ..Tally::default()
+        };
+        assert_eq!(ledger.current(), expected);
+    }
 }

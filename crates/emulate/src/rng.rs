@@ -110,4 +110,16 @@ mod tests {
             assert_eq!(fixed.below_at(index, 1000), drawn.below(1000));
         }
     }
+
+    /// The sequence that `splitmix64.c` (Vigna, 2015, public domain) gives from this state.
+    #[test]
+    fn bits_are_those_of_splitmix64() {
+        let mut stream = Stream { state: 1_234_567 };
+        let first: Vec<u64> = (0..3).map(|_| stream.bits()).collect();
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        // In [0, 1), and below a bound, they are the same bits' share.
+        let fixed = || Stream { state: 1_234_567 };
+        assert!((fixed().unit() - 0.350_079_542_0).abs() < 1e-9, "{}", fixed().unit());
+        assert_eq!((fixed().below(1000), fixed().below_at(1, 1000), high_product(u64::MAX, 10)), (350, 173, 9));
+    }
 }

@@ -99,6 +99,36 @@ fn red_marks_what_it_can_and_drops_the_rest() {
     assert!(marked[0].min(fate.losses[0].key) > 15);
 }
 
+/// RED's average leaves out the packet that is being sent, and is 0 for the second one here. The third finds one waiting.
+#[test]
+fn red_averages_what_waits() {
+    let red = Discipline::Red { min_bytes: 1, max_bytes: 700, probability_per_billion: 1_000_000_000, weight_log: 1, is_gentle: false };
+    let limit = QueueLimit::Packets { packets: 200 };
+    let fate = run(&path(3, bottleneck(limit, red, false)), &packets_at([0, 0, 0]));
+    assert_eq!(fate.losses.iter().map(|loss| loss.key).collect::<Vec<_>>(), [2]);
+}
+
+/// The average is 757 bytes when the third packet comes, and stays so while the link is idle for less than a packet takes.
+/// 27 ms later it is 0.
+#[test]
+fn red_forgets_only_as_long_as_the_link_was_idle() {
+    let red = Discipline::Red { min_bytes: 1, max_bytes: 700, probability_per_billion: 1_000_000_000, weight_log: 1, is_gentle: false };
+    let limit = QueueLimit::Packets { packets: 200 };
+    let fate = run(&path(3, bottleneck(limit, red, false)), &packets_at([0, 0, 0, 2500, 29_500]));
+    assert_eq!(fate.losses.iter().map(|loss| loss.key).collect::<Vec<_>>(), [2, 3]);
+}
+
+/// Each packet leaves when another one comes, and the link asks for the next one after that: two wait behind it, more
+/// than the one packet that `CoDel` tolerates (RFC 8289 section 4.4). After one drop a single one waits.
+#[test]
+fn codel_counts_a_packet_that_comes_when_another_leaves() {
+    let codel = Discipline::Codel { target_ns: MS, interval_ns: 10 * MS };
+    let limit = QueueLimit::Packets { packets: 10 };
+    let arrivals = [0, 0].into_iter().chain((0..50).map(|number| number * 1000));
+    let fate = run(&path(1, bottleneck(limit, codel, false)), &packets_at(arrivals));
+    assert_eq!(fate.losses.iter().map(|loss| loss.key).collect::<Vec<_>>(), [11]);
+}
+
 /// Overload: in a second exactly the rate leaves, and the queue stays as full as it may.
 #[test]
 fn a_loaded_bottleneck_sends_at_its_rate() {
@@ -164,4 +194,48 @@ fn a_reordered_packet_overtakes() {
     let ahead = fate.releases.iter().filter(|release| release.due_ns == START_NS + release.key * 100 * US).count();
     assert_eq!(ahead as u64, reordered);
     assert!(fate.releases.is_sorted_by_key(|release| release.due_ns));
+}
+
+/// A packet that is handed in with too early a stamp is taken to have come when time had already come to.
+#[test]
+fn a_packet_that_comes_late_is_counted_and_not_lost() {
+    let forward = DirectionSpec { delay_ns: 5 * MS, ..DirectionSpec::default() };
+    let mut direction = Path::new(&path(1, forward), START_NS).forward;
+    direction.handle_time(START_NS + 300 * US);
+    let super_segment = Packet { segments: emulate::Segments::split(66 + 3 * 1448, 66, 1448), ..data(1, START_NS + 100 * US, 1514) };
+    direction.handle_packet(&super_segment);
+    direction.handle_packet(&data(2, START_NS + 300 * US, 1514));
+    let due: Vec<u64> = std::iter::from_fn(|| direction.poll_release(START_NS + 300 * US + 5 * MS)).map(|release| release.due_ns).collect();
+    assert_eq!(due, [START_NS + 300 * US + 5 * MS; 4]);
+    let tally = direction.current_tally();
+    assert_eq!((tally.misordered_packets, tally.arrived_packets, tally.passed_packets), (3, 4, 4));
+}
+
+/// When the next packet is due, how many are inside, and how far the caller may lag behind the clock.
+#[test]
+fn what_the_caller_has_to_wait_for_is_known() {
+    let with_delay = |direction: DirectionSpec| DirectionSpec { delay_ns: 5 * MS, jitter_ns: 2 * MS, ..direction };
+    let limit = QueueLimit::Packets { packets: 10 };
+    let codel = Discipline::Codel { target_ns: 5 * MS, interval_ns: 100 * MS };
+    let mut drop_tail = Path::new(&path(1, with_delay(bottleneck(limit, Discipline::DropTail, false))), START_NS).forward;
+    let mut by_departure = Path::new(&path(1, with_delay(bottleneck(limit, codel, false))), START_NS).forward;
+    assert_eq!((drop_tail.slack_ns(), by_departure.slack_ns()), (None, Some(3 * MS)));
+    assert_eq!((drop_tail.next_due_ns(), by_departure.next_due_ns()), (None, None));
+    for direction in [&mut drop_tail, &mut by_departure] {
+        for packet in packets_at([0, 0, 500]) {
+            direction.handle_packet(&packet);
+        }
+        assert_eq!(direction.inside(), 3);
+    }
+    // A millisecond to send it, and 3 to 7 ms behind the bottleneck.
+    let due_ns = drop_tail.next_due_ns().expect("three are inside") - START_NS;
+    assert!((4 * MS..=8 * MS).contains(&due_ns), "{due_ns}");
+    // The second is undecided until the first has left, and then at least 3 ms away.
+    assert_eq!(by_departure.next_due_ns().map(|at_ns| at_ns - START_NS), Some(4 * MS));
+    assert_eq!(drop_tail.poll_release(START_NS + due_ns - 1), None);
+    assert_eq!(drop_tail.poll_release(START_NS + due_ns).map(|release| release.due_ns), Some(START_NS + due_ns));
+    assert_eq!(drop_tail.inside(), 2);
+    // What may skip the delay can be due as soon as it has left the bottleneck.
+    let reordering = DirectionSpec { reorder_per_billion: 1, ..with_delay(bottleneck(limit, codel, false)) };
+    assert_eq!(Path::new(&path(1, reordering), START_NS).forward.slack_ns(), Some(0));
 }

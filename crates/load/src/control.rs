@@ -1,6 +1,6 @@
 //! What the threads of a load are given: the task of each, and the commands to start and to stop.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use workload::exchange::Exchange;
@@ -39,6 +39,8 @@ pub(crate) struct Control {
     cut: AtomicU8,
     /// When the load begins, on CLOCK_MONOTONIC in ns; absent until that is known.
     start_mono_ns: Mutex<Option<u64>>,
+    /// When both hosts were to begin: the other one may have done so when this one was late.
+    planned_mono_ns: AtomicU64,
     changed: Condvar,
 }
 
@@ -46,8 +48,9 @@ pub(crate) struct Control {
 const LAST_SLEEP_NS: u64 = 20_000_000;
 
 impl Control {
-    /// Lets the load begin at an instant of CLOCK_MONOTONIC.
-    pub fn start(&self, start_mono_ns: u64) {
+    /// Lets the load begin at an instant of CLOCK_MONOTONIC, and notes the one that was planned.
+    pub fn start(&self, planned_mono_ns: u64, start_mono_ns: u64) {
+        self.planned_mono_ns.store(planned_mono_ns, Ordering::Release);
         *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner) = Some(start_mono_ns);
         self.changed.notify_all();
     }
@@ -97,10 +100,10 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the load began at least this long ago.
+    /// Whether the load was to begin at least this long ago.
     pub fn has_run_for(&self, least_ns: u64) -> bool {
-        let start = *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        start.is_some_and(|start| probe::clock::mono_ns() >= start.saturating_add(least_ns))
+        let planned = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        planned && probe::clock::mono_ns() >= self.planned_mono_ns.load(Ordering::Acquire).saturating_add(least_ns)
     }
 
     /// How the load was cut, if it was.
@@ -110,5 +113,21 @@ impl Control {
             2 => Some(Cut::Aborted),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_counts_from_the_planned_start_of_both_hosts() {
+        let control = Control::default();
+        assert!(!control.has_run_for(0), "nothing runs before the start is known");
+        let now = probe::clock::mono_ns();
+        // This host is late: the other one has run for a second when this one begins, an hour from now.
+        control.start(now - 1_000_000_000, now + 3_600_000_000_000);
+        assert!(control.has_run_for(1_000_000_000));
+        assert!(!control.has_run_for(3_600_000_000_000));
     }
 }

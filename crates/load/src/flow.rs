@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::counter::{Counter, Counts};
 use crate::engine::ledger::Ledger;
 use crate::open::Times;
+use crate::secure::TlsView;
 
 /// Where a flow is counted.
 #[derive(Debug)]
@@ -43,11 +44,13 @@ pub struct Flow {
     pub thread: u32,
     /// When it opened; zeros where the workload opens it.
     pub times: Times,
+    /// Over TLS: what was negotiated; with a workload, on the user's first connection.
+    pub tls: Option<TlsView>,
 }
 
 impl Flow {
     /// A flow that nothing carries yet.
     pub(crate) fn new(number: u32, times: Times) -> Self {
-        Self { number, socket: None, counter: FlowCounter::None, thread: 0, times }
+        Self { number, socket: None, counter: FlowCounter::None, thread: 0, times, tls: None }
     }
 }

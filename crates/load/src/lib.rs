@@ -6,7 +6,7 @@
 //! [`datagrams`]), started and stopped by [`control`], as [`flow`]s with counters that a
 //! sampler may read at any time ([`counter`]), punctually ([`urgency`]), until each connection has ended.
 //! [`thread`] pins and accounts. What a stream's connection can do, be it a socket of the kernel or a
-//! library's, is its [`transport`]; over sockets payload leaves through an [`outlet`].
+//! library's, is its [`transport`]; over sockets payload leaves through an [`outlet`]. Where it is encrypted, [`secure`] says by whom.
 //! In addition, the probe of [`round_trips`] may run.
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many users.
 
@@ -27,6 +27,8 @@ pub mod preamble;
 mod receiver;
 pub mod round_trips;
 pub mod running;
+mod sctp;
+pub mod secure;
 mod sender;
 mod sockopt;
 mod stamps;

@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 
 use crate::LoadError;
 use crate::limits;
+use crate::sctp;
 use crate::sockopt::{self, IntOption};
 
 /// What the kernel made of the options of one connection.
@@ -34,8 +35,10 @@ pub struct Granted {
     pub mss_bytes: Option<u32>,
     /// `TCP_CONGESTION`.
     pub congestion_control: Option<String>,
-    /// `TCP_NODELAY`.
+    /// `TCP_NODELAY`, or SCTP's.
     pub no_delay: Option<bool>,
+    /// Streams of an SCTP association: outgoing, and incoming.
+    pub sctp_streams: Option<(u16, u16)>,
 }
 
 /// Buffers that a trial asks for on one host.
@@ -96,13 +99,17 @@ pub fn prepare(domain: Domain, transport: Transport, spec: &SocketSpec, role: Ro
     if is_tcp(transport) {
         set_tcp(&socket, spec, role)?;
     }
+    if transport == Transport::Sctp {
+        sctp::prepare(&socket, spec)?;
+    }
     Ok(socket)
 }
 
 fn open_socket(domain: Domain, transport: Transport) -> Result<Socket, LoadError> {
     let (kind, protocol, advice) = match transport {
-        Transport::Tcp => (Type::STREAM, Some(Protocol::TCP), ""),
+        Transport::Tcp | Transport::Tls => (Type::STREAM, Some(Protocol::TCP), ""),
         Transport::Mptcp => (Type::STREAM, Some(Protocol::MPTCP), "; MPTCP needs a kernel that has it, and net.mptcp.enabled=1"),
+        Transport::Sctp => (Type::STREAM, Some(Protocol::SCTP), "; SCTP needs a kernel that has it (modprobe sctp)"),
         Transport::Udp => (Type::DGRAM, Some(Protocol::UDP), ""),
         Transport::Unix => (Type::STREAM, None, ""),
         Transport::Udt | Transport::Quic | Transport::Srt => {
@@ -117,7 +124,7 @@ fn open_socket(domain: Domain, transport: Transport) -> Result<Socket, LoadError
 
 /// Whether the options of TCP apply.
 pub fn is_tcp(transport: Transport) -> bool {
-    matches!(transport, Transport::Tcp | Transport::Mptcp)
+    matches!(transport, Transport::Tcp | Transport::Mptcp | Transport::Tls)
 }
 
 /// Options that sockets of several transports have.
@@ -261,7 +268,9 @@ fn clamp_window(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), Lo
 pub fn granted(socket: &Socket, transport: Transport) -> Result<Granted, LoadError> {
     let read = || -> std::io::Result<Granted> {
         let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let is_sctp = transport == Transport::Sctp;
         let option = |option: &IntOption| is_tcp(transport).then(|| option.get(socket).ok()?.try_into().ok()).flatten();
+        let no_delay = option(&sockopt::NO_DELAY).map(|value| value != 0);
         Ok(Granted {
             transport: sockopt::transport_of(socket, transport),
             send_buffer_bytes: size(socket.send_buffer_size()?),
@@ -269,7 +278,8 @@ pub fn granted(socket: &Socket, transport: Transport) -> Result<Granted, LoadErr
             window_clamp_bytes: option(&sockopt::WINDOW_CLAMP),
             mss_bytes: option(&sockopt::MAXSEG),
             congestion_control: is_tcp(transport).then(|| congestion_control(socket).ok()).flatten(),
-            no_delay: option(&sockopt::NO_DELAY).map(|value| value != 0),
+            no_delay: if is_sctp { sctp::NO_DELAY.get(socket).ok().map(|value| value != 0) } else { no_delay },
+            sctp_streams: if is_sctp { sctp::streams(socket).ok() } else { None },
         })
     };
     read().map_err(|error| LoadError::host("reading back the socket's options", error, ""))

@@ -22,6 +22,17 @@
 //!
 //! The ordinal counts the user's connects, from 0.
 //!
+//! Over UDP such a connection begins with a datagram of its own, which is sent again until it is welcomed by one that
+//! is alike, but for the magic. The number is that of the operation that connects ([`workload::datagram_order`]).
+//!
+//! ```text
+//!  0       4              8                         40             48
+//!  +-------+--------------+--------------------------+--------------+
+//!  | "WPDU"| user (be32)| token (32 bytes)         | number(be64) |
+//!  | "WPDW"|              |                          |              |
+//!  +-------+--------------+--------------------------+--------------+
+//! ```
+//!
 //! Why the padding. Linux opens a window without scaling again only when it can grow by a whole
 //! segment of the size last received, and then to a multiple of that size
 //! (`__tcp_select_window`, `net/ipv4/tcp_output.c`). After a preamble of 40 bytes a window of 4096
@@ -46,6 +57,10 @@ const MAGIC: [u8; 4] = *b"WPDC";
 const LATER_MAGIC: [u8; 4] = *b"WPDL";
 /// Length in bytes of the preamble of a connection that is opened while the load runs.
 pub const LATER_BYTES: usize = 44;
+const FLOW_MAGIC: [u8; 4] = *b"WPDU";
+const FLOW_WELCOME_MAGIC: [u8; 4] = *b"WPDW";
+/// The same over UDP, and of its welcome.
+pub const FLOW_BYTES: usize = 48;
 
 /// Length of preamble and welcome in bytes; both hosts compute it from the trial's window.
 pub fn length(spec: &SocketSpec) -> usize {
@@ -117,9 +132,54 @@ pub fn decode_later(token: &Token, bytes: &[u8; LATER_BYTES]) -> Option<(u32, u3
     known.then(|| (number(4), number(MIN_BYTES)))
 }
 
+/// What opens a flow of datagrams while the load runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowPreamble {
+    /// Whether it answers another.
+    pub is_welcome: bool,
+    /// Whose flow.
+    pub user: u32,
+    /// Number of the operation that connects.
+    pub number: u64,
+}
+
+impl FlowPreamble {
+    /// As a datagram.
+    pub fn encode(self, token: &Token) -> [u8; FLOW_BYTES] {
+        let mut bytes = [0; FLOW_BYTES];
+        bytes[..4].copy_from_slice(if self.is_welcome { &FLOW_WELCOME_MAGIC } else { &FLOW_MAGIC });
+        bytes[4..8].copy_from_slice(&self.user.to_be_bytes());
+        bytes[8..MIN_BYTES].copy_from_slice(&token.0);
+        bytes[MIN_BYTES..].copy_from_slice(&self.number.to_be_bytes());
+        bytes
+    }
+
+    /// From a datagram; `None` where it is another.
+    pub fn decode(token: &Token, bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; FLOW_BYTES] = bytes.try_into().ok()?;
+        let is_welcome = bytes[..4] == FLOW_WELCOME_MAGIC;
+        let known = (is_welcome || bytes[..4] == FLOW_MAGIC) && token.matches(&bytes[8..MIN_BYTES]);
+        let number = bytes[MIN_BYTES..].iter().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
+        known.then(|| Self { is_welcome, user: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]), number })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flow_is_known_by_user_and_operation() {
+        let token = Token::parse(&"5a".repeat(32)).expect("64 digits");
+        for is_welcome in [false, true] {
+            let asked = FlowPreamble { is_welcome, user: 70_000, number: 3 << 48 | 5 };
+            let mut bytes = asked.encode(&token);
+            assert_eq!(FlowPreamble::decode(&token, &bytes), Some(asked));
+            assert_eq!(FlowPreamble::decode(&token, &bytes[..47]), None);
+            bytes[39] ^= 1;
+            assert_eq!(FlowPreamble::decode(&token, &bytes), None);
+        }
+    }
 
     #[test]
     fn a_later_connection_is_known_by_user_and_ordinal() {

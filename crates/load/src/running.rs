@@ -6,7 +6,7 @@
 
 use probe::threads::ThreadSample;
 use schema::trial::{Role, Stop, TrialSpec};
-use schema::workload::{DatagramStream, Workload};
+use schema::workload::{DatagramStream, Transport, Workload};
 use socket2::Socket;
 use std::collections::BTreeMap;
 use std::net::Shutdown;
@@ -31,9 +31,12 @@ use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
 use crate::open::{Connection, Opened, OpenedQuic, UdtConnection, controller_of};
 use crate::outlet::pattern;
+use crate::secure::view_of;
 use crate::thread::{account, pin_this_thread};
 use crate::transport::quic::{QuicTransport, QuicView};
+use crate::transport::sctp::{SctpTransport, SctpView};
 use crate::transport::socket::SocketTransport;
+use crate::transport::tls::TlsTransport;
 use crate::transport::udt::UdtTransport;
 use crate::transport::{StreamTransport, Watched};
 use crate::{LoadError, receiver, sender};
@@ -188,17 +191,17 @@ impl Load {
         self.await_threads()
     }
 
-    /// Lets all threads begin together, at an instant of CLOCK_MONOTONIC. To be called when whatever
-    /// watches them is in place: a thread may have ended a moment after it began.
+    /// Lets all threads begin together, at an instant of CLOCK_MONOTONIC, which is later than planned where this host was
+    /// busy. To be called when whatever watches them is in place: a thread may have ended a moment after it began.
     ///
     /// # Errors
     /// The thread that agrees with the other host cannot be made.
-    pub fn start(&mut self, start_mono_ns: u64) -> Result<(), LoadError> {
+    pub fn start(&mut self, planned_mono_ns: u64, start_mono_ns: u64) -> Result<(), LoadError> {
         if let Some(conductor) = self.conductor.take() {
             let conducting = thread::Builder::new().name("conductor".to_owned()).spawn(move || conductor.conduct());
             conducting.map_err(|error| LoadError::host("making the load's threads", error, ""))?;
         }
-        self.control.start(start_mono_ns);
+        self.control.start(planned_mono_ns, start_mono_ns);
         Ok(())
     }
 
@@ -248,15 +251,24 @@ impl Load {
     }
 
     /// Streams over what was opened, each on a thread of its own.
-    fn prepare_streams(&mut self, spec: &TrialSpec, opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
+    fn prepare_streams(&mut self, spec: &TrialSpec, mut opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
         let longest = (0..spec.connections_count).map(|number| call_bytes(&spec.of_connection(number))).max();
         let source: Arc<[u8]> = pattern(longest.unwrap_or(0)).into();
-        for Connection { number, socket, times } in opened.connections {
+        let mut conductor = opened.conductor;
+        if spec.transport == Transport::Sctp {
+            let associations = std::mem::take(&mut opened.connections);
+            self.prepare_associations(spec, associations, conductor.take(), &source, done)?;
+        }
+        for Connection { number, socket, times, tls, tls_facts } in opened.connections {
             let socket = Arc::new(socket);
             let transport = SocketTransport::new(Arc::clone(&socket), &spec.of_connection(number));
-            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, transport, &source, done)?;
+            let flow = Flow { socket: Some(socket), tls: tls_facts.map(|facts| view_of(Some(facts))), ..Flow::new(number, times) };
+            match tls {
+                Some(session) => self.add(spec, flow, TlsTransport::new(session, transport), &source, done)?,
+                None => self.add(spec, flow, transport, &source, done)?,
+            }
         }
-        if let (Some(conductor), false) = (opened.conductor, opened.over_udt.is_empty()) {
+        if let (Some(conductor), false) = (conductor, opened.over_udt.is_empty()) {
             let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
             let mut inboxes: BTreeMap<u32, _> = (0..).zip(inboxes).collect();
             for UdtConnection { number, view, times } in opened.over_udt {
@@ -276,6 +288,31 @@ impl Load {
         self.await_threads()?;
         // What they use up is the load's, too.
         self.threads.extend(opened.library_threads);
+        Ok(())
+    }
+
+    /// Streams over SCTP, whose ends both hosts agree on over the conductor's association.
+    fn prepare_associations(
+        &mut self,
+        spec: &TrialSpec,
+        associations: Vec<Connection>,
+        conductor: Option<Socket>,
+        source: &Arc<[u8]>,
+        done: &Sender<()>,
+    ) -> Result<(), LoadError> {
+        let Some(conductor) = conductor else { return Ok(()) };
+        let (counts_sender, inboxes) = agreement::open(conductor, spec.connections_count)?;
+        let mut inboxes: BTreeMap<u32, _> = (0..).zip(inboxes).collect();
+        for Connection { number, socket, times, .. } in associations {
+            let Some(inbox) = inboxes.remove(&number) else { continue };
+            let socket = Arc::new(socket);
+            let view = Arc::new(SctpView::new(Arc::clone(&socket))?);
+            self.watched.insert(number, Arc::clone(&view) as Arc<dyn Watched>);
+            let agreed = (Arc::clone(&counts_sender), inbox);
+            let (own, control) = (spec.of_connection(number), Arc::clone(&self.control));
+            let transport = SctpTransport::new(number, Arc::clone(&socket), view, &own, control, agreed)?;
+            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, transport, source, done)?;
+        }
         Ok(())
     }
 

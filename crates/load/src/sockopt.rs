@@ -54,6 +54,11 @@ pub const UDP_SEGMENT: IntOption = IntOption { name: "UDP_SEGMENT", level: libc:
 pub const UDP_GRO: IntOption = IntOption { name: "UDP_GRO", level: libc::SOL_UDP, number: libc::UDP_GRO };
 
 impl IntOption {
+    /// Of another protocol.
+    pub const fn of(name: &'static str, level: libc::c_int, number: libc::c_int) -> Self {
+        Self { name, level, number }
+    }
+
     /// Sets it.
     ///
     /// # Errors

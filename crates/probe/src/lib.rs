@@ -8,5 +8,6 @@ pub mod evidence;
 pub mod host;
 pub mod limits;
 pub mod processes;
+pub mod stacks;
 pub mod tcp_info;
 pub mod threads;

@@ -2,19 +2,11 @@
 
 use quinn_proto::ConnectionId;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use rcgen::{CertificateParams, KeyPair, SerialNumber};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring::default_provider};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::version::TLS13;
 use std::io;
-use std::sync::Arc;
 
-/// Name that the certificate is for; it is compared as a whole.
-pub(crate) const NAME: &str = "whyperf";
-/// In front of an Ed25519 key's 32 bytes in PKCS #8 (RFC 8410 section 7).
-const PKCS8_PREFIX: [u8; 16] = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
-
+/// Name that the certificate is for.
+pub(crate) const NAME: &str = tls::Identity::NAME;
 /// Octets of a first packet's destination: drawn ones, and a code of them that only the secret yields. As
 /// many as QUIC allows (RFC 9000 section 17.2).
 const DRAWN_BYTES: usize = 8;
@@ -26,8 +18,7 @@ const LONG_HEADER: u8 = 0x80;
 
 /// A key and a certificate that everybody who knows the secret comes to.
 pub struct Identity {
-    key: Vec<u8>,
-    certificate: CertificateDer<'static>,
+    tls: tls::Identity,
     proof: ring::hmac::Key,
 }
 
@@ -37,18 +28,9 @@ impl Identity {
     /// # Errors
     /// The certificate cannot be made.
     pub fn of(secret: &[u8]) -> io::Result<Self> {
-        let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
-        digest.update(b"whyperf quic");
-        digest.update(secret);
-        let mut key = PKCS8_PREFIX.to_vec();
-        key.extend_from_slice(digest.finish().as_ref());
-        let pair = KeyPair::try_from(&PrivatePkcs8KeyDer::from(key.as_slice())).map_err(io::Error::other)?;
-        let mut asked = CertificateParams::new([NAME.to_owned()]).map_err(io::Error::other)?;
-        // Nothing in it is random, and Ed25519 signs alike each time (RFC 8032 section 5.1.6).
-        asked.serial_number = Some(SerialNumber::from(1u64));
-        let certificate = asked.self_signed(&pair).map_err(io::Error::other)?.der().clone();
+        let tls = tls::Identity::of(b"whyperf quic", secret)?;
         let proof = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &[b"whyperf quic first packet", secret].concat());
-        Ok(Self { key, certificate, proof })
+        Ok(Self { tls, proof })
     }
 
     /// The destination of a connection's first packet, by which a listening host distinguishes it from an unauthenticated peer's before
@@ -71,89 +53,19 @@ impl Identity {
         code
     }
 
+    /// QUIC has TLS 1.3 (RFC 9001 section 4.2).
     pub(crate) fn server(&self) -> io::Result<QuicServerConfig> {
-        let config = rustls::ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(io::Error::other)?
-            .with_no_client_auth()
-            .with_single_cert(vec![self.certificate.clone()], PrivatePkcs8KeyDer::from(self.key.clone()).into())
-            .map_err(io::Error::other)?;
-        QuicServerConfig::try_from(config).map_err(io::Error::other)
+        QuicServerConfig::try_from(self.tls.server(&[&TLS13], &[])?).map_err(io::Error::other)
     }
 
     pub(crate) fn client(&self) -> io::Result<QuicClientConfig> {
-        let pinned = Pinned { certificate: self.certificate.clone(), algorithms: provider().signature_verification_algorithms };
-        let config = rustls::ClientConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(io::Error::other)?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(pinned))
-            .with_no_client_auth();
-        QuicClientConfig::try_from(config).map_err(io::Error::other)
-    }
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(default_provider())
-}
-
-/// Takes this one certificate, whose key's holder signed the handshake, and no other.
-#[derive(Debug)]
-struct Pinned {
-    certificate: CertificateDer<'static>,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if *certificate == self.certificate {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("QUIC has TLS 1.3 (RFC 9001)".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+        QuicClientConfig::try_from(self.tls.client(&[&TLS13], &[])?).map_err(io::Error::other)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_hosts_come_to_the_same_certificate_and_others_to_another() {
-        let (near, far) = (Identity::of(b"one").expect("made"), Identity::of(b"one").expect("made"));
-        assert_eq!(near.certificate, far.certificate);
-        assert_ne!(near.certificate, Identity::of(b"two").expect("made").certificate);
-        assert!(near.server().is_ok() && far.client().is_ok());
-    }
 
     #[test]
     fn a_first_packet_is_known_by_its_destination() {

@@ -59,6 +59,8 @@ pub struct Loan {
     pub calls_map: Option<u32>,
     /// Numbers of the programs that see segments.
     pub programs: Vec<u32>,
+    /// Tags of all programs: the kernel's hash of their instructions.
+    pub tags: Vec<String>,
     /// Hooks that are not there.
     pub missing: Vec<Hook>,
 }
@@ -108,6 +110,47 @@ pub struct EvidenceReport {
     pub unseen_segments_count: u64,
     /// Why the log breaks off before the trial's end, in a sentence; absent when it does not.
     pub broken_off: Option<String>,
+    /// The stack samples; absent where none were asked for.
+    #[serde(default)]
+    pub profile: Option<Box<ProfileReport>>,
+}
+
+/// What a sample of a profile is taken after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SampledEvent {
+    /// So many cycles of the CPU, which its hardware counts.
+    Cycles,
+    /// So much time, where there is no such hardware.
+    #[default]
+    CpuClock,
+}
+
+/// What the stack samples of one end of a trial are worth. The time that they stand for is that of the phase that is
+/// measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileReport {
+    /// Samples of each CPU in a second, as asked for.
+    pub frequency_hz: u32,
+    /// The event; absent where nothing was sampled.
+    pub event: Option<SampledEvent>,
+    /// Why nothing was sampled, in a sentence; absent when it was.
+    pub reason: Option<String>,
+    /// Why the kernel's functions have no names, in a sentence; absent when they have.
+    pub unnamed: Option<String>,
+    /// The CPUs.
+    pub cpus: Vec<u32>,
+    /// When sampling began, on this host's `CLOCK_MONOTONIC` in ns.
+    pub start_mono_ns: u64,
+    /// When it ended.
+    pub end_mono_ns: u64,
+    /// Samples, those lost included.
+    pub samples_count: u64,
+    /// Samples whose stack found no room.
+    pub lost_samples_count: u64,
+    /// Time that taking them took, on all these CPUs, in ns.
+    pub own_ns: u64,
 }
 
 /// A count of one CPU.

@@ -119,10 +119,8 @@ impl Decoder {
 
     /// Takes in bytes as they came from the pipe.
     pub fn handle_bytes(&mut self, bytes: &[u8]) {
-        if self.taken > 0 {
-            self.buffer.drain(..self.taken);
-            self.taken = 0;
-        }
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
@@ -219,10 +217,45 @@ mod tests {
     #[test]
     fn half_a_frame_at_the_end_is_an_error() {
         let bytes = frame_bytes(b"abcdef");
+        // Without the whole header its length is not known; `14`: the header and six bytes.
+        for (have, want) in [(1, 8), (7, 8), (8, 14), (12, 14), (13, 14)] {
+            let mut decoder = Decoder::new();
+            decoder.handle_bytes(&bytes[..have]);
+            assert_eq!(decoder.poll_frame(), Ok(None));
+            assert_eq!(decoder.handle_end(), Err(FrameError::Truncated { have, want }));
+        }
+    }
+
+    #[test]
+    fn the_longest_payload_is_taken_and_a_longer_one_is_not() {
+        let longest = vec![7; MAX_PAYLOAD_BYTES];
+        let mut bytes = frame_bytes(&longest);
         let mut decoder = Decoder::new();
-        decoder.handle_bytes(&bytes[..bytes.len() - 2]);
-        assert_eq!(decoder.poll_frame(), Ok(None));
-        assert_eq!(decoder.handle_end(), Err(FrameError::Truncated { have: 12, want: 14 }));
+        decoder.handle_bytes(&bytes);
+        assert_eq!(decoder.poll_frame(), Ok(Some(Frame { kind: Kind::Message, payload: longest })));
+        assert_eq!(MAX_PAYLOAD_BYTES, 4_194_304);
+        let refusal = encode(Kind::Message, &vec![7; MAX_PAYLOAD_BYTES + 1], &mut bytes);
+        assert_eq!(refusal, Err(FrameError::TooLong { length: 4_194_305 }));
+    }
+
+    #[test]
+    fn a_header_is_checked_byte_by_byte() {
+        let header = [b'W', b'P', PROTOCOL_VERSION, 2, 0, 0, 0, 0];
+        for (place, error) in [
+            (0, FrameError::NotAFrame("!".to_owned())),
+            (1, FrameError::NotAFrame("W!".to_owned())),
+            (2, FrameError::WrongVersion { theirs: b'!' }),
+            (3, FrameError::UnknownKind(b'!')),
+        ] {
+            let mut bytes = header;
+            bytes[place] = b'!';
+            let mut decoder = Decoder::new();
+            decoder.handle_bytes(&bytes[..if place == 3 { 8 } else { place + 1 }]);
+            assert_eq!(decoder.poll_frame(), Err(error));
+        }
+        let mut decoder = Decoder::new();
+        decoder.handle_bytes(&header);
+        assert_eq!(decoder.poll_frame(), Ok(Some(Frame { kind: Kind::Table, payload: Vec::new() })));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::ScheduledFlow;
-use crate::trial::{ProbeTransport, ReadWait, SendCall, SocketSpec, TrialSpec};
+use crate::trial::{KernelTls, ProbeTransport, ReadWait, SendCall, SocketSpec, TrialSpec};
 use crate::workload::{IoModel, Transport};
 
 /// What a trial's connections carry.
@@ -75,11 +75,11 @@ use Detector::{Socket, Trial};
 use IoModel::{Blocking, Epoll, IoUring};
 use Load::{Datagrams, Operations, Stream};
 use Target::{Hosts, Model};
-use Transport::{Mptcp, Quic, Srt, Tcp, Udp, Udt, Unix};
+use Transport::{Mptcp, Quic, Sctp, Srt, Tcp, Tls, Udp, Udt, Unix};
 
-const EVERY_TRANSPORT: &[Transport] = &[Tcp, Mptcp, Udp, Unix, Udt, Quic, Srt];
+const EVERY_TRANSPORT: &[Transport] = &[Tcp, Mptcp, Udp, Unix, Udt, Quic, Srt, Tls, Sctp];
 /// Whose packets take a mark.
-const MARKED: &[Transport] = &[Tcp, Mptcp, Udp];
+const MARKED: &[Transport] = &[Tcp, Mptcp, Udp, Tls, Sctp];
 const EVERY_LOAD: &[Load] = &[Stream, Operations, Datagrams];
 const EVERY_IO_MODEL: &[IoModel] = &[Blocking, Epoll, IoUring];
 const EVERY_TARGET: &[Target] = &[Hosts, Model];
@@ -102,6 +102,9 @@ pub const TRANSPORTS: &[Carries] = &[
     library(Udt, &[Stream]),
     library(Quic, &[Stream, Datagrams]),
     library(Srt, &[Stream]),
+    // What a ring's calls move has to be encrypted before and decrypted after.
+    Carries { io_models: &[Blocking, Epoll], ..sockets(Tls, &[Stream, Operations]) },
+    sockets(Sctp, &[Stream, Operations]),
 ];
 
 /// An option that applies with every load and I/O model.
@@ -125,7 +128,13 @@ const fn of_plain_streams(factor: &'static str, field: &'static str, transports:
 /// its subflows no window, no quick ACKs, no zero copy and no pacing (`mptcp_setsockopt`, net/mptcp/sockopt.c, up to
 /// Linux 6.18).
 pub const OPTIONS: &[Rule] = &[
-    option("window_bytes", "socket.window_bytes", &[Tcp, Udt, Quic, Srt], EVERY_TARGET, Socket(|socket| socket.window_bytes.is_some())),
+    option(
+        "window_bytes",
+        "socket.window_bytes",
+        &[Tcp, Udt, Quic, Srt, Tls],
+        EVERY_TARGET,
+        Socket(|socket| socket.window_bytes.is_some()),
+    ),
     option(
         "send_buffer_bytes",
         "socket.send_buffer_bytes",
@@ -140,54 +149,65 @@ pub const OPTIONS: &[Rule] = &[
         EVERY_TARGET,
         Socket(|socket| socket.receive_buffer_bytes.is_some()),
     ),
-    option("no_delay", "socket.no_delay", &[Tcp, Mptcp], EVERY_TARGET, Socket(|socket| socket.no_delay)),
-    option("quick_ack", "socket.quick_ack", &[Tcp], EVERY_TARGET, Socket(|socket| socket.quick_ack)),
-    option("cork", "socket.cork", &[Tcp, Mptcp], &[Hosts], Socket(|socket| socket.cork)),
+    option("no_delay", "socket.no_delay", &[Tcp, Mptcp, Tls, Sctp], EVERY_TARGET, Socket(|socket| socket.no_delay)),
+    option("quick_ack", "socket.quick_ack", &[Tcp, Tls], EVERY_TARGET, Socket(|socket| socket.quick_ack)),
+    option("cork", "socket.cork", &[Tcp, Mptcp, Tls], &[Hosts], Socket(|socket| socket.cork)),
     option(
         "congestion_control",
         "socket.congestion_control",
-        &[Tcp, Mptcp, Quic],
+        &[Tcp, Mptcp, Quic, Tls],
         EVERY_TARGET,
         Socket(|socket| socket.congestion_control.is_some()),
     ),
-    option("mss_bytes", "socket.mss_bytes", &[Tcp, Mptcp], EVERY_TARGET, Socket(|socket| socket.mss_bytes.is_some())),
-    option("source_address", "socket.source_address", &[Tcp, Mptcp, Udp], &[Hosts], Socket(|socket| socket.source_address.is_some())),
+    option("mss_bytes", "socket.mss_bytes", &[Tcp, Mptcp, Tls], EVERY_TARGET, Socket(|socket| socket.mss_bytes.is_some())),
+    option(
+        "source_address",
+        "socket.source_address",
+        &[Tcp, Mptcp, Udp, Tls, Sctp],
+        &[Hosts],
+        Socket(|socket| socket.source_address.is_some()),
+    ),
     option(
         "pacing_rate_bps",
         "socket.pacing_rate_bytes_per_second",
-        &[Tcp, Udp],
+        &[Tcp, Udp, Tls],
         EVERY_TARGET,
         Socket(|socket| socket.pacing_rate_bytes_per_second.is_some()),
     ),
-    option("busy_poll_us", "socket.busy_poll_us", &[Tcp, Mptcp, Udp], &[Hosts], Socket(|socket| socket.busy_poll_us.is_some())),
+    option("busy_poll_us", "socket.busy_poll_us", &[Tcp, Mptcp, Udp, Tls], &[Hosts], Socket(|socket| socket.busy_poll_us.is_some())),
     option("dscp", "socket.dscp", MARKED, &[Hosts], Socket(|socket| socket.dscp.is_some())),
     option("zero_copy", "socket.zero_copy", &[Tcp], &[Hosts], Socket(|socket| socket.zero_copy)),
     Rule { loads: &[Stream], ..option("truncate", "socket.truncate", &[Tcp, Mptcp], &[Hosts], Socket(|socket| socket.truncate)) },
-    option("send_call", "socket.send_call", &[Tcp, Mptcp, Unix], &[Hosts], Socket(|socket| socket.send_call != SendCall::Send)),
+    option("send_call", "socket.send_call", &[Tcp, Mptcp, Unix, Tls], &[Hosts], Socket(|socket| socket.send_call != SendCall::Send)),
     Rule {
         loads: &[Operations, Datagrams],
         io_models: &[Blocking, Epoll],
         ..option("kernel_timestamps", "socket.kernel_timestamps", &[Tcp, Udp], &[Hosts], Socket(|socket| socket.kernel_timestamps))
     },
+    option("tls_version", "socket.tls_version", &[Tls], &[Hosts], Socket(|socket| socket.tls_version.is_some())),
+    option("tls_cipher", "socket.tls_cipher", &[Tls], &[Hosts], Socket(|socket| socket.tls_cipher.is_some())),
+    option("tls_record_bytes", "socket.tls_record_bytes", &[Tls], &[Hosts], Socket(|socket| socket.tls_record_bytes.is_some())),
+    option("sctp_streams", "socket.sctp_streams", &[Sctp], &[Hosts], Socket(|socket| socket.sctp_streams.is_some())),
+    option("ktls", "socket.ktls", &[Tls], &[Hosts], Socket(|socket| socket.ktls != KernelTls::Off)),
     Rule {
         io_models: &[Epoll, IoUring],
         ..option("threads", "threads_count", EVERY_TRANSPORT, &[Hosts], Trial(|trial| trial.threads_count != 0))
     },
-    of_plain_streams("read_wait", "read_wait", &[Tcp, Mptcp, Unix], Trial(|trial| trial.read_wait == ReadWait::Block)),
+    of_plain_streams("read_wait", "read_wait", &[Tcp, Mptcp, Unix, Tls, Sctp], Trial(|trial| trial.read_wait == ReadWait::Block)),
     of_plain_streams("reply_size_bytes", "reply_size_bytes", EVERY_TRANSPORT, Trial(|trial| trial.reply_size_bytes != 0)),
     of_plain_streams("write_rate_bps", "write_rate_bps", EVERY_TRANSPORT, Trial(|trial| trial.write_rate_bps != 0)),
     of_plain_streams("schedule", "schedule", EVERY_TRANSPORT, Trial(|trial| !trial.schedule.is_empty())),
     option(
         "rtt_probe_ms",
         "round_trip_probe_ns",
-        &[Tcp, Mptcp, Udp, Udt, Quic, Srt],
+        &[Tcp, Mptcp, Udp, Udt, Quic, Srt, Tls, Sctp],
         &[Hosts],
         Trial(|trial| trial.round_trip_probe_ns.is_some()),
     ),
     option(
         "rtt_probe",
         "round_trip_probe_by",
-        &[Tcp, Mptcp, Udp, Udt, Quic, Srt],
+        &[Tcp, Mptcp, Udp, Udt, Quic, Srt, Tls, Sctp],
         &[Hosts],
         Trial(|trial| trial.round_trip_probe_by != ProbeTransport::Udp),
     ),
@@ -232,7 +252,8 @@ pub fn check(spec: &TrialSpec) -> Result<(), NotApplicable> {
     // TCP connections come to one listening socket, which is Multipath TCP's only where the trial's is; a Unix socket's
     // file is no port for the others.
     let is_library = |other| TRANSPORTS.iter().any(|carries| carries.is_library && carries.transport == other);
-    let can_join = |other: Transport| other == transport || (transport != Unix && (other == Tcp || is_library(other)));
+    let can_join =
+        |other: Transport| other == transport || (!matches!(transport, Unix | Sctp) && (matches!(other, Tcp | Tls) || is_library(other)));
     if let Some(other) = spec.schedule.iter().filter_map(|flow| flow.transport).find(|other| !can_join(*other)) {
         let (name, other) = (transport.name(), other.name());
         return Err(NotApplicable(format!("a flow of the schedule over {other} cannot join a trial over {name}; choose tcp for both")));

@@ -7,7 +7,10 @@ mod cell;
 mod evidence;
 mod host_counters;
 mod path;
+mod profile;
+mod sctp;
 mod tcp_options;
+mod tls;
 mod transactions;
 mod transport_info;
 
@@ -25,7 +28,10 @@ pub use evidence::{
 };
 pub use host_counters::{HOST_COUNTERS, HostCounter, HostCounterRow};
 pub use path::{PATH, PATH_LATENESS, PathDirection, PathLatenessRow, PathRow, ROUND_TRIPS, RoundTripRow};
+pub use profile::{FUNCTIONS, FunctionKind, FunctionRow, STACKS, StackContext, StackRow, ThreadGroup};
+pub use sctp::{SCTP, SctpRow};
 pub use tcp_options::{TCP_OPTIONS, TcpOptionsRow};
+pub use tls::{TLS, TlsRow};
 pub use transactions::{DATAGRAMS, DatagramRow, LATENCIES, LatencyKind, LatencyRow, TRANSACTIONS, TransactionRow};
 pub use transport_info::{TRANSPORT_INFO, TransportInfoRow};
 
@@ -83,11 +89,13 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 20] = [
+pub const TABLES: [&Table; 24] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
     &TCP_OPTIONS,
+    &TLS,
+    &SCTP,
     &CPU,
     &THREADS,
     &DEVICES,
@@ -97,6 +105,8 @@ pub const TABLES: [&Table; 20] = [
     &SOFTIRQS,
     &SEGMENTS,
     &CALLS,
+    &STACKS,
+    &FUNCTIONS,
     &TRANSACTIONS,
     &LATENCIES,
     &DATAGRAMS,
@@ -337,6 +347,85 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Keeps what a row gives.
+    #[derive(Default)]
+    struct Kept(Vec<String>);
+
+    impl Sink for Kept {
+        fn u32(&mut self, value: Option<u32>) {
+            self.0.push(format!("{value:?}"));
+        }
+        fn u64(&mut self, value: Option<u64>) {
+            self.0.push(format!("{value:?}"));
+        }
+        fn bool(&mut self, value: Option<bool>) {
+            self.0.push(format!("{value:?}"));
+        }
+        fn text(&mut self, value: Option<&str>) {
+            self.0.push(format!("{value:?}"));
+        }
+        fn word(&mut self, known: &'static [&'static str], code: Option<u8>) {
+            self.0.push(format!("{:?}", code.map(|code| known[usize::from(code)])));
+        }
+    }
+
+    #[test]
+    fn a_row_gives_its_values_in_the_order_of_its_columns() {
+        let mut kept = Kept::default();
+        ThreadRow::<Measured> {
+            host: "near",
+            thread: 7,
+            role: Role::Sender,
+            interval: 1,
+            phase: Phase::Measure,
+            start_mono_ns: 10,
+            end_mono_ns: 20,
+            cpu: 3,
+            cpu_ns: 5,
+            run_queue_ns: 6,
+        }
+        .put(&mut kept);
+        let columns = ["\"near\"", "7", "\"sender\"", "1", "\"measure\"", "10", "20", "3", "5", "6"];
+        assert_eq!(kept.0, columns.map(|value| format!("Some({value})")));
+        // Of the model's rows every value may be missing, and of a measured one those that are optional.
+        let mut simulated = Kept::default();
+        ThreadRow::<Simulated> { thread: Some(7), ..ThreadRow::default() }.put(&mut simulated);
+        assert_eq!(simulated.0.iter().filter(|value| *value != "None").collect::<Vec<_>>(), ["Some(7)"]);
+        let mut counter = Kept::default();
+        let row = HostCounterRow::<Measured> {
+            host: "near",
+            start_mono_ns: 1,
+            end_mono_ns: 2,
+            counter: HostCounter::QdiscRate,
+            subject: "",
+            kind: "",
+            unit: HostCounter::QdiscRate.unit(),
+            value_at_start: Some(8),
+            value_at_end: None,
+        };
+        row.put(&mut counter);
+        assert_eq!(counter.0[6..], ["Some(\"bit/s\")", "Some(8)", "None"]);
+    }
+
+    #[test]
+    fn a_host_counters_unit_follows_its_name() {
+        for counter in HostCounter::ALL {
+            let name = counter.name();
+            let is_event = ["hits", "kills", "periods", "squeezed", "overlimits"].iter().any(|end| name.ends_with(end));
+            let expected = match name {
+                "TcpExtTCPMemoryPressuresChrono" => "ms",
+                "qdisc_rate" => "bit/s",
+                "qdisc_backlog" | "qdisc_limit" => "bytes",
+                _ if is_event => "count",
+                _ if name.starts_with("cpu_") || name == "memory_stalled" => "ns",
+                _ if name.starts_with("memory_") || name.starts_with("tcp_memory_") => "bytes",
+                _ if name.starts_with("softnet_") || name.starts_with("qdisc_") => "packets",
+                _ => "count",
+            };
+            assert_eq!(counter.unit(), expected, "{name}");
         }
     }
 }

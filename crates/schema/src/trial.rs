@@ -113,6 +113,54 @@ pub struct SocketSpec {
     pub send_call: SendCall,
     /// Time stamps by the kernel (`SO_TIMESTAMPING`, software) in addition to the application's.
     pub kernel_timestamps: bool,
+    /// Only this version of TLS; the highest that both hosts have when absent.
+    pub tls_version: Option<TlsVersion>,
+    /// Only this cipher; the first when absent.
+    pub tls_cipher: Option<TlsCipher>,
+    /// Most payload of a TLS record in bytes; 16,384 when absent.
+    pub tls_record_bytes: Option<u32>,
+    /// Which of the hosts' kernels encrypt and decrypt.
+    pub ktls: KernelTls,
+    /// Streams of an association in each direction (`SCTP_INITMSG`).
+    pub sctp_streams: Option<u16>,
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TlsVersion {
+    /// RFC 5246.
+    #[serde(rename = "1.2")]
+    Tls12,
+    /// RFC 8446.
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+/// A cipher of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TlsCipher {
+    /// AES in Galois/counter mode, key of 128 bits.
+    #[serde(rename = "aes-128-gcm")]
+    Aes128Gcm,
+    /// The same, key of 256 bits.
+    #[serde(rename = "aes-256-gcm")]
+    Aes256Gcm,
+    /// `ChaCha20` and Poly1305 (RFC 8439).
+    #[serde(rename = "chacha20-poly1305")]
+    ChaCha20Poly1305,
+}
+
+/// Which of the hosts' kernels encrypt and decrypt (kTLS); the others' agents do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelTls {
+    /// None.
+    #[default]
+    Off,
+    /// The sender's.
+    Tx,
+    /// Both.
+    Both,
 }
 
 /// The call that sends.
@@ -187,6 +235,9 @@ pub struct TrialSpec {
     /// How closely the kernel is watched; an end that cannot says so and goes on with less.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Stack samples of each own CPU in a second; absent: none are taken.
+    #[serde(default)]
+    pub profile_hz: Option<u32>,
     /// What carries the connections.
     #[serde(default)]
     pub transport: Transport,

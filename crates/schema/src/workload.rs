@@ -166,6 +166,21 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// The connection that it is about, if it is.
+    pub fn connection(&self) -> Option<u32> {
+        match self {
+            Operation::Connect { connection }
+            | Operation::Accept { connection }
+            | Operation::Write { connection, .. }
+            | Operation::Read { connection, .. }
+            | Operation::SendFile { connection, .. }
+            | Operation::Disconnect { connection } => Some(*connection),
+            Operation::Think { .. } => None,
+        }
+    }
+}
+
 /// A file that is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -234,6 +249,10 @@ word_enum! {
         Quic = "quic",
         /// SRT's file transmission over UDP (draft-sharabayko-srt-01), by the packaged library.
         Srt = "srt",
+        /// TLS over TCP (RFC 8446), by rustls or by the kernel.
+        Tls = "tls",
+        /// SCTP (RFC 9260): one association, each write a message.
+        Sctp = "sctp",
     }
 }
 

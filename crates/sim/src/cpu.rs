@@ -190,4 +190,71 @@ mod tests {
         cpu.dispatch(10);
         assert_eq!(run(&mut cpu), [(50, "output"), (55, "input")]);
     }
+
+    #[test]
+    fn what_waits_is_seen_by_level_and_what_runs_does_not_wait() {
+        let mut cpu = Cpu::default();
+        cpu.submit(0, Level::Process, 100, "copy");
+        cpu.submit(0, Level::Process, 7, "write");
+        let waiting = |cpu: &Cpu<_>| [Level::Process, Level::Protocol, Level::Interrupt].map(|it| cpu.is_waiting(it));
+        assert_eq!(waiting(&cpu), [true, false, false]);
+        cpu.dispatch(0);
+        assert_eq!((waiting(&cpu), cpu.running(), cpu.next_of(Level::Process)), ([true, false, false], Some(&"copy"), Some(&"write")));
+        // An interrupt after 30 of 100: "copy" waits again, and is the next of its level.
+        cpu.submit(30, Level::Interrupt, 20, "receive");
+        cpu.dispatch(30);
+        assert_eq!((waiting(&cpu), cpu.running(), cpu.next_of(Level::Process)), ([true, false, false], Some(&"receive"), Some(&"copy")));
+        assert_eq!(cpu.pending(40, Level::Process, |_| true), 77);
+        assert_eq!(cpu.pending(40, Level::Process, |task| *task == "write"), 7);
+        assert_eq!(cpu.pending(40, Level::Interrupt, |_| true), 10);
+        assert_eq!(cpu.pending(40, Level::Protocol, |_| true), 0);
+        assert_eq!(run(&mut cpu), [(50, "receive"), (120, "copy"), (127, "write")]);
+        assert_eq!(waiting(&cpu), [false; 3]);
+    }
+
+    #[test]
+    fn who_goes_on_is_before_others_of_its_level_and_behind_higher_ones() {
+        let go_on = |others: &[(Level, &'static str)]| {
+            let mut cpu = Cpu::default();
+            cpu.submit(0, Level::Protocol, 10, "first");
+            for (level, task) in others {
+                cpu.submit(0, *level, 5, *task);
+            }
+            cpu.dispatch(0);
+            while cpu.running() != Some(&"first") {
+                let at = cpu.done_at().expect("something runs");
+                cpu.finish(at);
+                cpu.dispatch(at);
+            }
+            let at = cpu.done_at().expect("something runs");
+            cpu.finish(at);
+            cpu.go_on(Level::Protocol, 3, "second");
+            cpu.dispatch(at);
+            run(&mut cpu)
+        };
+        assert_eq!(go_on(&[]), [(13, "second")]);
+        assert_eq!(go_on(&[(Level::Protocol, "other")]), [(13, "second"), (18, "other")]);
+        assert_eq!(go_on(&[(Level::Process, "other")]), [(13, "second"), (18, "other")]);
+        assert_eq!(go_on(&[(Level::Interrupt, "other")]), [(18, "second")]);
+        // Before `finish`, nobody goes on at once.
+        let mut cpu = Cpu::default();
+        cpu.go_on(Level::Process, 3, "alone");
+        assert_eq!((cpu.running(), cpu.is_waiting(Level::Process)), (None, true));
+        cpu.submit(0, Level::Interrupt, 5, "receive");
+        cpu.dispatch(0);
+        assert_eq!(run(&mut cpu), [(5, "receive"), (8, "alone")]);
+    }
+
+    #[test]
+    fn between_two_works_a_higher_level_that_came_is_first() {
+        let mut cpu = Cpu::default();
+        cpu.submit(0, Level::Process, 10, "copy");
+        cpu.dispatch(0);
+        cpu.finish(10);
+        cpu.submit(10, Level::Interrupt, 5, "receive");
+        cpu.go_on(Level::Process, 3, "more");
+        cpu.dispatch(10);
+        assert_eq!(run(&mut cpu), [(15, "receive"), (18, "more")]);
+        assert_eq!(cpu.done_at(), None);
+    }
 }

@@ -44,11 +44,6 @@ impl Cursor {
         Self { execution: 0, step: BETWEEN, repetition: 0, is_open: false, left: 0, size: 0, until_ns: u64::MAX, planned_bytes: 0 }
     }
 
-    /// Whether anything of the operation has been done.
-    pub fn has_moved(&self) -> bool {
-        self.is_open && self.left < self.size
-    }
-
     /// Opens the operation.
     pub fn open(&mut self, of: &Of<'_>, step: &Step) {
         self.size = self.bytes(of, step).unwrap_or(1);
@@ -64,6 +59,17 @@ impl Cursor {
         }
         self.is_open = false;
         self.repetition += 1;
+        if self.repetition >= step.count {
+            self.repetition = 0;
+            self.step += 1;
+        }
+    }
+
+    /// Goes on behind at most so many operations of the step that are not done.
+    pub fn skip(&mut self, step: &Step, most: u64) {
+        let left = step.count - self.repetition;
+        self.is_open = false;
+        self.repetition += u32::try_from(most).unwrap_or(u32::MAX).min(left);
         if self.repetition >= step.count {
             self.repetition = 0;
             self.step += 1;

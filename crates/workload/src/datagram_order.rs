@@ -1,13 +1,15 @@
 //! Which operation a datagram belongs to: each carries the number of its operation, as much of it as
 //! there is room for, so that what is late is not taken for what is waited for.
 
-use crate::cursor::{Cursor, Of};
+use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Step, Transaction};
 
 /// Longest number in front of a datagram, in bytes.
 pub const MAX_NUMBER_BYTES: usize = 8;
 /// Bits of a number that count operations; the round's number is above them.
 const OPERATION_BITS: u32 = 48;
+/// The bits that count operations.
+const OPERATIONS: u64 = (1 << OPERATION_BITS) - 1;
 
 /// Writes the number of a datagram in front of it, the low bytes first.
 pub fn write_number(datagram: &mut [u8], number: u64) {
@@ -29,28 +31,42 @@ fn operations_count(transaction: &Transaction) -> u64 {
     transaction.steps.iter().map(|step| u64::from(step.count)).sum()
 }
 
-/// The number of the operation that a cursor is at.
+/// The number of the operation that a cursor is at; between two executions, of the first of the next.
 pub(crate) fn number(cursor: &Cursor, transaction: &Transaction, round: u32) -> u64 {
-    let before: u64 = transaction.steps.iter().take(cursor.step as usize).map(|step| u64::from(step.count)).sum();
+    let passed = if cursor.step == BETWEEN { 0 } else { cursor.step as usize };
+    let before: u64 = transaction.steps.iter().take(passed).map(|step| u64::from(step.count)).sum();
     let operation = cursor.execution.wrapping_mul(operations_count(transaction)) + before + u64::from(cursor.repetition);
     (u64::from(round) << OPERATION_BITS).wrapping_add(operation)
 }
 
-/// Where a cursor that waits for a datagram stands when this one has come: where it is, or further on
-/// where those between are lost. Nothing where it is late, or nobody's.
-pub(crate) fn place_of(datagram: &[u8], at: Cursor, of: &Of<'_>, transaction: &Transaction) -> Option<Cursor> {
-    let here = number(&at, transaction, of.round);
-    let ahead = u64::try_from(ahead(datagram, here)).ok()?;
-    let mut there = at;
-    if ahead > 0 {
-        let count = operations_count(transaction);
-        let operation = (here & ((1 << OPERATION_BITS) - 1)) + ahead;
-        there.execution = operation / count;
-        let (step, repetition) = step_of(transaction, operation % count)?;
-        (there.step, there.repetition) = (step, repetition);
-        there.open(of, transaction.steps.get(step as usize).filter(|step| step.act.receives())?);
+/// The number of the first operation of an execution.
+pub(crate) fn first_number(execution: u64, transaction: &Transaction, round: u32) -> u64 {
+    (u64::from(round) << OPERATION_BITS).wrapping_add(execution.wrapping_mul(operations_count(transaction)))
+}
+
+/// The execution that a number belongs to.
+pub(crate) fn execution_of(number: u64, transaction: &Transaction) -> u64 {
+    (number & OPERATIONS) / operations_count(transaction).max(1)
+}
+
+/// The number that a datagram carries, completed by where a cursor stands. Nothing where the datagram is none that
+/// this host receives over that connection in this transaction.
+pub(crate) fn number_of(datagram: &[u8], connection: u32, at: &Cursor, of: &Of<'_>, transaction: &Transaction) -> Option<u64> {
+    let here = number(at, transaction, of.round);
+    let there = here.checked_add_signed(ahead(datagram, here))?;
+    if there >> OPERATION_BITS != u64::from(of.round) {
+        return None;
     }
-    (there.size == datagram.len() as u64).then_some(there)
+    let count = operations_count(transaction);
+    let mut cursor = *at;
+    cursor.execution = (there & OPERATIONS) / count;
+    (cursor.step, cursor.repetition) = step_of(transaction, (there & OPERATIONS) % count)?;
+    let step = transaction.steps.get(cursor.step as usize)?;
+    if !step.act.receives() || step.connection != connection {
+        return None;
+    }
+    cursor.open(of, step);
+    (cursor.size == datagram.len() as u64).then_some(there)
 }
 
 fn step_of(transaction: &Transaction, operation: u64) -> Option<(u32, u32)> {

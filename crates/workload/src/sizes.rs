@@ -128,10 +128,27 @@ mod tests {
         assert_eq!([draw(&size, &twice(0)), draw(&size, &twice(1))], [7, 5]);
     }
 
+    /// The first of the sequence that `splitmix64.c` (Vigna, 2015, public domain) gives from this state.
     #[test]
-    fn another_user_or_seed_draws_otherwise() {
-        let bits = [place(0), Place { user: 4, ..place(0) }, Place { seed: 8, ..place(0) }, place(1)].map(|place| place.bits());
-        assert!((1..4).all(|index| !bits[..index].contains(&bits[index])), "{bits:?}");
-        assert_eq!(bits[0], place(0).bits());
+    fn bits_are_those_of_splitmix64() {
+        assert_eq!(mix(1_234_567), 6_457_827_717_110_365_317);
+        assert_eq!((below(u64::MAX, 10), below(1 << 63, 10), below(0, 10)), (9, 5, 0));
+    }
+
+    #[test]
+    fn every_part_of_a_place_counts() {
+        let places = [
+            place(0),
+            place(1),
+            Place { seed: 8, ..place(0) },
+            Place { user: 4, ..place(0) },
+            Place { transaction: 1, ..place(0) },
+            Place { transaction: 3, user: 0, ..place(0) },
+            Place { step: 2, ..place(0) },
+            Place { repetition: 1, ..place(0) },
+            Place { step: 0, repetition: 1, ..place(0) },
+        ];
+        let bits = places.map(|place| place.bits());
+        assert!((1..bits.len()).all(|index| !bits[..index].contains(&bits[index])), "{bits:?}");
     }
 }

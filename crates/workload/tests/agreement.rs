@@ -136,7 +136,8 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
             let (out, back) = if who == 0 { (first, second) } else { (second, first) };
             idle = if go_on(&mut ends[who], out, back, &mut random) { 0 } else { idle + 1 };
             if let Some(executions_count) = ends[who].limit.take() {
-                ends[1 - who].user.on_limit(executions_count);
+                let end = &mut ends[1 - who];
+                end.user.on_limit(&end.script, executions_count);
             }
             assert!(idle < 2_000, "stuck: {} / {}", ends[0].user.describe(&ends[0].script), ends[1].user.describe(&ends[1].script));
         }

@@ -7,16 +7,19 @@ out; only `reading` knows the record. What computes is imported when it is used 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from whyperf.analyze.summary import Summary
-
 if TYPE_CHECKING:
     from whyperf.analyze.cell_results import summarize_inputs
     from whyperf.analyze.read.record import read_inputs
+    from whyperf.analyze.summary import Summary
     from whyperf.record import Experiment
 
 __all__ = ["Summary", "read_inputs", "summarize", "summarize_inputs"]
 
-_MODULES = {"read_inputs": "whyperf.analyze.read.record", "summarize_inputs": "whyperf.analyze.cell_results"}
+_MODULES = {
+    "Summary": "whyperf.analyze.summary",
+    "read_inputs": "whyperf.analyze.read.record",
+    "summarize_inputs": "whyperf.analyze.cell_results",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -25,7 +28,7 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_MODULES[name]), name)
 
 
-def summarize(experiment: "Experiment") -> Summary:
+def summarize(experiment: "Experiment") -> "Summary":
     """The result of an experiment, finished or not; `.model_dump(mode="json")` is what is published."""
     # As above.
     from whyperf.analyze.cell_results import summarize_inputs  # noqa: PLC0415

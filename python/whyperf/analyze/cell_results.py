@@ -87,6 +87,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
             *closed_loop_fact(cells),
             *_control_facts(inputs),
             *_unseen_facts(inputs.evidence),
+            *_unsampled_facts(inputs.evidence),
             *_cost_facts(inputs, evidence),
         ],
     )
@@ -404,6 +405,15 @@ def _unseen_facts(evidence: pl.DataFrame) -> list[Fact]:
     number, most = count(unseen.height, "trial"), count(int(unseen["unseen"].sort()[-1]), "segment")
     text = f"In {number} BPF missed up to {most}; its counts are low by that. Goodput is not affected."
     return [Fact(code="unseen_segments", text=text)]
+
+
+def _unsampled_facts(evidence: pl.DataFrame) -> list[Fact]:
+    """Sides whose stacks should be sampled and could not be."""
+    refused = evidence.filter(pl.col("unsampled").is_not_null()).unique(["host", "unsampled"]).sort("host", "unsampled")
+    return [
+        Fact(code="not_sampled", text=f"The stacks of the {host} side could not be sampled: {reason}.")
+        for host, reason in refused.select("host", "unsampled").iter_rows()
+    ]
 
 
 def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:

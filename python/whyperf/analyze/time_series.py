@@ -13,6 +13,9 @@ from whyperf.analyze.measures.transactions import IS_NEAR
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.steady.settle import series
 
+COURSE_TABLES = ("flows", "intervals", "datagrams", "tcp_info", "transactions", "cpu")
+"""The tables of the record that courses, and whether their trials have a goodput, are made of."""
+
 
 @dataclass(frozen=True)
 class Course:

@@ -10,6 +10,7 @@ from typer.completion import get_completion_inspect_parameters, install_callback
 from whyperf.cli.command_classes import QuickCommand, QuickGroup
 from whyperf.cli.commands import (
     calibrate,
+    cost,
     doctor,
     export,
     flow,
@@ -23,7 +24,7 @@ from whyperf.cli.commands import (
     truth,
 )
 from whyperf.cli.commands import explain as explain_verb
-from whyperf.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, Stopped, explain, say, wants_traceback
+from whyperf.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, Stopped, explain, is_panic, say, wants_traceback
 from whyperf.cli.streams import drop_output, prepare
 
 #: Typer carries its own copy of click; these are the public names' base classes.
@@ -41,10 +42,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+#: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
+MIN_LIKENESS = 0.7
 VERBS = {
     verb.NAME: verb
     for verb in (
-        *(run, simulate, show, explain_verb, flow, report, export, list_, overhead),
+        *(run, simulate, show, explain_verb, cost, flow, report, export, list_, overhead),
         *(calibrate, truth, doctor, transports),
     )
 }
@@ -101,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         say("whyperf: stopped")
         return INTERRUPTED
-    except Exception as error:
-        if wants_traceback():
+    except BaseException as error:
+        if wants_traceback() or not (isinstance(error, Exception) or is_panic(error)):
             raise
         failed, text = explain(error, given[0] if given else None)
         say(f"whyperf: {text}")
@@ -135,6 +138,11 @@ def _usage(error: Exception, given: Sequence[str]) -> str:
     message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
     # Click knows the verb of most mistakes; not where an option lacks its value.
     verb = given[0] if given and given[0] in VERBS else None
+    from difflib import get_close_matches  # noqa: PLC0415 - keeps help quick
+
+    # Click sees a likeness between `localhost` and `cost`.
+    if given and not get_close_matches(given[0], VERBS, cutoff=MIN_LIKENESS):
+        message = message.partition(" Did you mean")[0].removesuffix(".")
     way = hint(verb, getattr(error, "option_name", None), message, given)
     path = "whyperf" if verb is None else f"whyperf {verb}"
     return f"{message[:1].lower()}{message[1:]}; {way or f'see `{path} --help`'}"
@@ -152,9 +160,6 @@ def hint(verb: str | None, option: str | None, message: str, given: Sequence[str
         from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
 
         return with_verb(given)
-    values = [word for word in given[1:] if not word.startswith("-")]
-    if verb is not None and "unexpected extra argument" in message and len(values) == len(given) - 1 == 2:
-        return f"a profile and a host: `whyperf run {values[0]} --host {values[1]}`"
     return None
 
 

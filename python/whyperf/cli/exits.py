@@ -84,13 +84,22 @@ def _of_the_system(error: OSError) -> tuple[int, str] | None:
     return None
 
 
+def is_panic(error: BaseException) -> bool:
+    """Whether a library written in Rust gave up, as polars does on damaged tables; pyo3 makes that no `Exception`."""
+    return type(error).__name__ == "PanicException"
+
+
 def wants_traceback() -> bool:
     """Whether WHYPERF_DEBUG asks for errors as Python shows them."""
     return os.environ.get("WHYPERF_DEBUG", "") not in {"", "0"}
 
 
 def say(text: str) -> None:
-    """One line on standard error; on a terminal it is wrapped between words."""
+    """One line on standard error; on a terminal it is wrapped between words. What a terminal would obey is escaped."""
+    if not text.isprintable():
+        from whyperf.foreign.texts import visible  # noqa: PLC0415 - most texts need no look
+
+        text = visible(text, keep="\n\t")
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         text = "\n".join(

@@ -80,7 +80,7 @@ def keep(items: list[Item], places: Places) -> None:
         for action, item in actions:
             if not is_timed(item):
                 action.start()
-        print(READY, flush=True)  # noqa: T201 - the answer
+        _answer(READY)
         _follow(Schedule(), [pair for pair in actions if is_timed(pair[1])])
     finally:
         for action, _ in reversed(actions):
@@ -105,6 +105,12 @@ def _follow(schedule: Schedule, timed: list[tuple[Action, Item]]) -> None:
         schedule.do_due(time.monotonic())
 
 
+def _answer(text: str) -> None:
+    # A controller that was killed hears none; the end of standard input ends the keeper then.
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), f"{text}\n".encode())
+
+
 def main() -> int:
     """Keep what the first line orders."""
     # Only the end of standard input ends it: a signal to the terminal's group must not leave anything behind.
@@ -121,7 +127,7 @@ def main() -> int:
     try:
         keep(orders["disturbances"], orders["places"])
     except (DisturbError, OSError) as error:
-        print(f"error {error}", flush=True)  # noqa: T201 - the answer
+        _answer(f"error {error}")
         return 1
     return 0
 

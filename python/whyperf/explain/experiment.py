@@ -13,6 +13,7 @@ from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
 from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_link_bps
 from whyperf.explain.headline import cell_headline, experiment_headline
+from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
@@ -24,11 +25,7 @@ from whyperf.explain.states import SenderState
 from whyperf.explain.wording.catalog import render, uncapitalized
 from whyperf.plan import LOG_PREFIX
 from whyperf.profile import ProfileError, Schedule, Workload, parse
-from whyperf.record import LOST, Experiment, Manifest, RecordError
-
-MAX_LOGGED_AFTER_RUN = 500_000
-"""Segments, of both hosts together, of a log that is read without being asked to; each takes about 400 bytes of
-memory. `whyperf explain` reads any log."""
+from whyperf.record import Experiment, RecordError
 
 MAX_PATTERNS = 16
 """Connections whose segments are described; of many connections, all are alike."""
@@ -95,37 +92,12 @@ def explain_experiment(
     )
 
 
-def long_logs(manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AFTER_RUN) -> dict[str, Manifest]:
-    """The trials whose logs have more segments than are looked at without being asked to."""
-    return {name: trial for name, trial in manifests.items() if trial.logged_count > max_logged}
-
-
-def not_read(trial: Manifest, experiment: Experiment) -> str:
-    """That a log was too long, and the command that reads it."""
-    return render(
-        "missing",
-        "long_log",
-        {"trial": trial.trial, "logged_segments": trial.logged_count, "folder": str(experiment.folder)},
-    )
-
-
 def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanation:
     """Says so where the only known rate is one that the log has slowed down."""
     if rate is not None or cell.rate_bps is None or not (cell.trial or "").startswith(LOG_PREFIX):
         return cell
     why = render("missing", "only_logged_rate", {"trial": cell.trial})
     return cell.model_copy(update={"missing": [*cell.missing, why]})
-
-
-def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
-    """The trial of each cell with the most evidence: one with a log, then one that was measured, then any."""
-    chosen: dict[str, tuple[int, str]] = {}
-    for name, manifest in manifests.items():
-        is_whole = manifest.status not in LOST
-        worth = 2 * is_whole + (name.startswith(LOG_PREFIX) and not manifest.lacks_log)
-        if manifest.cell not in chosen or worth > chosen[manifest.cell][0]:
-            chosen[manifest.cell] = (worth, name)
-    return {cell: name for cell, (_, name) in chosen.items()}
 
 
 def explain_trial(

@@ -121,12 +121,14 @@ class HostFacts:
         host: near or far.
         shares: part of the connections' lives in each limit state.
         spells: how often it was in each of them, and `longest` when it was longest.
+        encrypts: whether the application encrypts what its calls move, as over TLS.
     """
 
     host: str = ""
     shares: Mapping[str, float] = field(default_factory=dict)
     spells: Mapping[str, int] = field(default_factory=dict)
     longest: Mapping[str, tuple[Spell, ...]] = field(default_factory=dict)
+    encrypts: bool = False
     processors: Processors = field(default_factory=Processors)
     calls: Calls = field(default_factory=Calls)
     sockets: Sockets = field(default_factory=Sockets)

@@ -36,6 +36,10 @@ class StateShare(FrozenModel):
     spells: int
 
 
+TOLERANCE_NS = 8_000_000
+"""Two jiffies at 250 Hz: the kernel counts in jiffies."""
+
+
 class Chronograph(FrozenModel):
     """A clock of the kernel (tcp_info: busy, rwnd_limited, sndbuf_limited) compared with the states of the same
     meaning.

@@ -34,9 +34,9 @@ def write_explanation(experiment: Experiment, explanation: Explanation, fingerpr
     return path
 
 
-def read_explanation(experiment: Experiment) -> Explanation | None:
-    """What was explained last; None if nothing was, or not by this whyperf of the record as it is."""
-    content = read_kept(experiment.folder / NAME, fingerprint_of(experiment.folder))
+def read_explanation(experiment: Experiment, fingerprint: str | None = None) -> Explanation | None:
+    """What was explained last; None if nothing was, or not by this whyperf of the record as it is (`fingerprint`)."""
+    content = read_kept(experiment.folder / NAME, fingerprint or fingerprint_of(experiment.folder))
     if content is None:
         return None
     try:

@@ -9,6 +9,7 @@ from whyperf.foreign.files import (
     read_text,
     refuse_link,
 )
+from whyperf.foreign.texts import quoted, visible
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
@@ -16,7 +17,9 @@ __all__ = [
     "open_file",
     "parse_json",
     "parse_toml",
+    "quoted",
     "read_bytes",
     "read_text",
     "refuse_link",
+    "visible",
 ]

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
-from whyperf.plan.far_hosts import far_host_notes
+from whyperf.plan.far_hosts import far_host_notes, parts_of
 from whyperf.plan.model import LOCAL, MODEL, Cell, Level, Plan, PlannedWorkload, StopRule, Testbed, identify
 from whyperf.plan.on_model import for_model
 from whyperf.plan.only import kept
@@ -36,6 +36,7 @@ def build(
     near: tuple[str, ...] = (LOCAL,),
     overrides: Overrides | None = None,
     evidence: Level | None = None,
+    profile_hz: int | None = None,
 ) -> Plan:
     """The plan; the same arguments give the same plan, byte for byte.
 
@@ -49,6 +50,7 @@ def build(
         overrides: factors set to one level, or varied over several, in every sweep.
         evidence: of both sides at most; with `segments`, at least one log trial of every cell. As the profile says
             when absent.
+        profile_hz: stack samples of each CPU in a second, 0 for none. As the profile says when absent.
 
     Raises:
         ProfileError: whatever cannot be measured, before anything is touched.
@@ -65,6 +67,7 @@ def build(
         profile, warnings = for_model(profile)
     elif target != "testbed":
         profile, warnings = without_testbed_factors(profile, target)
+    far_parts = parts_of(profile.far_parts, target)
     warnings = (*profile.notes, *far_host_notes(profile.far_hosts, target), *warnings)
     all_cells, workloads = _planned_cells(profile, asked, target)
     all_cells = with_schedules(profile, all_cells)
@@ -85,6 +88,7 @@ def build(
         seed=seed,
         target=target,
         near=near,
+        far_parts=far_parts,
         testbed=Testbed(kind=_KINDS.get(target, "network")),
         cells=cells,
         workloads={key: workloads[key] for cell in cells if (key := cell.workload) is not None},
@@ -92,6 +96,7 @@ def build(
         blocks=_thinned(blocks, taking_part),
         log_blocks=_thinned(logs, taking_part),
         evidence="user" if evidence == "user" else "counters",
+        profile_hz=(profile.design.profile_hz if profile_hz is None else profile_hz) or None,
         stop=stop,
         pause_ms=profile.design.pause_ms,
         overrides=profile.overrides,

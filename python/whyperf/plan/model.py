@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from whyperf.foreign import quoted
 from whyperf.profile import BY_NAME, Factors, ProfileError
 from whyperf.profile.workload import Metric
 from whyperf.wire import DatagramStream, Workload
@@ -18,7 +19,7 @@ PLAN_VERSION: Literal[1] = 1
 class PlanModel(BaseModel):
     """A part of plan.json: nothing is converted, nothing unknown passes."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class StopRule(PlanModel):
@@ -79,6 +80,13 @@ class PlannedWorkload(PlanModel):
             return None
         return sum(group["strands_count"] for group in self.workload["groups"])
 
+    def part(self, groups: Sequence[str]) -> "PlannedWorkload":
+        """The same of these groups alone."""
+        if self.workload is None:
+            return self
+        kept = [group for group in self.workload["groups"] if group["name"] in groups]
+        return self.model_copy(update={"workload": {**self.workload, "groups": kept}})
+
 
 #: Names this host among those of near sides.
 LOCAL = "local"
@@ -100,6 +108,8 @@ class PlannedTrial(NamedTuple):
     block: int
     cell: str
     evidence: Level = "counters"
+    #: Stack samples of each CPU in a second; None: none are taken.
+    profile_hz: int | None = None
 
     @property
     def is_log(self) -> bool:
@@ -126,6 +136,8 @@ class Plan(PlanModel):
     target: str
     #: Hosts of the near sides; more than one load the far host together.
     near: tuple[str, ...] = (LOCAL,)
+    #: Groups of the workload by far host, in the order of the names in `target`; empty: all go to one far host.
+    far_parts: tuple[tuple[str, ...], ...] = ()
     testbed: Testbed
     cells: tuple[Cell, ...]
     #: Factors with more than one level, in the order of the factor table.
@@ -136,6 +148,8 @@ class Plan(PlanModel):
     pause_ms: int = 0
     #: Evidence of the trials that are measured for their throughput; none in a plan from before there was a choice.
     evidence: Literal["user", "counters"] | None = None
+    #: Stack samples of each CPU in a second in these trials; None: none are taken.
+    profile_hz: int | None = None
     #: Like `blocks`, of trials with the segment log; they come last.
     log_blocks: tuple[tuple[str, ...], ...] = ()
     #: What the cells do in addition to plain streams, resolved.
@@ -166,7 +180,7 @@ class Plan(PlanModel):
         """Every trial, in the order of execution."""
         for number, block in enumerate(self.blocks, start=1):
             for cell in block:
-                yield PlannedTrial(f"{number:03d}-{cell}", number, cell, self.evidence or "user")
+                yield PlannedTrial(f"{number:03d}-{cell}", number, cell, self.evidence or "user", self.profile_hz)
         for number, block in enumerate(self.log_blocks, start=1):
             for cell in block:
                 yield PlannedTrial(f"{LOG_PREFIX}{number:02d}-{cell}", number, cell, "segments")
@@ -207,19 +221,20 @@ class Plan(PlanModel):
         try:
             plan = cls.model_validate_json(text)
         except ValidationError as error:
-            finding = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in finding["loc"])
+            finding = error.errors()[0]
+            key = quoted(".".join(str(part) for part in finding["loc"]))
             if key == "plan_version":
+                theirs = quoted(str(finding["input"]), 40)
                 problem = (
-                    f"the plan is of version {finding['input']}, this is whyperf for version {PLAN_VERSION}; "
+                    f"the plan is of version {theirs}, this is whyperf for version {PLAN_VERSION}; "
                     "use the whyperf that made it"
                 )
                 raise ProfileError(where, "", problem) from None
-            problem = f"this is not a plan of version {PLAN_VERSION}: {finding['msg']}; "
+            problem = f"this is not a plan of version {PLAN_VERSION}: {quoted(finding['msg'])}; "
             problem += "copy the result whole, or measure into another folder"
             raise ProfileError(where, key, problem) from None
         if identify(plan) != plan.id:
-            problem = f"its content does not have the identifier {plan.id}, so it was changed or damaged"
+            problem = f"its content does not have the identifier {quoted(plan.id, 40)}, so it was changed or damaged"
             raise ProfileError(where, "id", problem)
         return plan
 
@@ -237,10 +252,14 @@ def identify(plan: Plan) -> str:
     decides["cells"] = [_deciding(cell) for cell in decides["cells"]]
     if plan.near != (LOCAL,):
         decides["near"] = list(plan.near)
+    if plan.far_parts:
+        decides["far_parts"] = [list(part) for part in plan.far_parts]
     if plan.workloads:
         decides["workloads"] = plan.model_dump(mode="json", include={"workloads"})["workloads"]
     if plan.evidence == "user":
         decides["evidence"] = plan.evidence
+    if plan.profile_hz is not None:
+        decides["profile_hz"] = plan.profile_hz
     if plan.log_blocks:
         decides["log_blocks"] = plan.model_dump(mode="json", include={"log_blocks"})["log_blocks"]
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

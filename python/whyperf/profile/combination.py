@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from whyperf import wire
 from whyperf.profile.applies import applies, refusal
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import Factor
@@ -186,7 +187,7 @@ def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
     # TCP connections come to one listening socket, which is Multipath TCP's only where the trial's is; a Unix socket's
     # file is no port for the others.
     libraries = {name for name, carries in TRANSPORTS.items() if carries.is_library}
-    transports = {own} if own == "unix" else libraries | {"tcp", own}
+    transports = {own} if own in {"unix", "sctp"} else libraries | {"tcp", "tls", own}
     for flow in flows:
         if flow.transport is not None and flow.transport not in transports:
             known = ", ".join(sorted(map(str, transports)))
@@ -227,7 +228,10 @@ def _io_model(everything: Mapping[str, Level], workload: Workload) -> str:
 def _refuse_io_model(io_model: str, transport: str, workload: Workload) -> None:
     """What the agents' few threads for all connections do not carry (crates/load/src/open/mod.rs, engine/mod.rs)."""
     if io_model not in TRANSPORTS[transport].io_models:
-        problem = f"{transport} has a thread for each connection; choose blocking, or leave the factor out"
+        why = "tls has no such model: the agents encrypt what their calls move"
+        if TRANSPORTS[transport].is_library:
+            why = f"{transport} has a thread for each connection"
+        problem = f"{why}; choose {' or '.join(TRANSPORTS[transport].io_models)}, or leave the factor out"
         raise ProfileError("", "io_model", problem)
     if transport == "udp" and io_model == "io_uring" and workload.metric != "datagrams":
         raise ProfileError(
@@ -263,6 +267,8 @@ def _refuse_contradictions(
         raise ProfileError("", "rtt_probe", "there is no probe to carry; set rtt_probe_ms too, or leave the factor out")
     if cell.get("kernel_timestamps"):
         _refuse_time_stamps(cell, workload)
+    if cell.get("transport") == "tls":
+        _refuse_tls(cell, workload)
     if timed and float(cell["deadline_s"]) <= (phases_s := _phases_s(cell)):
         problem = f"{cell['deadline_s']:g} s end before warm-up, measurement and cool-down ({phases_s:g} s); raise it"
         raise ProfileError("", "deadline_s", problem)
@@ -277,6 +283,40 @@ def _refuse_contradictions(
             "", "mtu_bytes", f"IP version 6 needs an MTU of {IPV6_MTU_BYTES}, not {cell['mtu_bytes']}; raise it"
         )
     refuse_impossible_path(cell)
+
+
+def _refuse_tls(cell: Factors, workload: Workload) -> None:
+    """What TLS cannot do together (`check` in crates/load/src/secure.rs)."""
+    is_off = cell["ktls"] == "off"
+    document = workload.document(cell) if workload.name not in {STREAM, STREAM_RECEIVE} else None
+    steps = _operations(document) if document is not None else frozenset()
+    name, problem = "", ""
+    if not is_off and cell["tls_record_bytes"] != "default":
+        name = "tls_record_bytes"
+        problem = "the kernel makes its own records of up to 16384 bytes; leave the factor out, or set ktls to off"
+    elif is_off and cell["send_call"] != "send":
+        name = "send_call"
+        problem = (
+            f"{cell['send_call']} moves no byte through the agent, which has to encrypt it; "
+            "leave the factor out, or set ktls to tx or both"
+        )
+    elif cell["ktls"] == "tx" and document is not None:
+        name = "ktls"
+        problem = (
+            "both sides of a workload send, and a connection is in a kernel for both directions; choose off or both"
+        )
+    elif is_off and "send_file" in steps:
+        name = "ktls"
+        problem = (
+            "sendfile moves no byte through the agent, which has to encrypt it; choose both, or a workload of write"
+        )
+    if problem:
+        raise ProfileError("", name, problem)
+
+
+def _operations(document: wire.Workload) -> frozenset[str]:
+    transactions = [transaction for group in document["groups"] for transaction in group["transactions"]]
+    return frozenset(step["operation"]["operation"] for each in transactions for step in each["steps"])
 
 
 def _refuse_time_stamps(cell: Factors, workload: Workload) -> None:

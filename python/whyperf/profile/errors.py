@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
+from whyperf.foreign import visible
+
 T = TypeVar("T")
 
 #: Names that have the wrong one as a part.
@@ -21,7 +23,7 @@ class ProfileError(Exception):
         self.where = where
         self.key = key
         self.problem = problem
-        super().__init__(": ".join(part for part in (where, key, problem) if part))
+        super().__init__(visible(": ".join(part for part in (where, key, problem) if part)))
 
     def at(self, where: str, key: str = "") -> "ProfileError":
         """The same problem found at a place known only further out."""

@@ -63,8 +63,9 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "transport", "choice", "tcp", "",
-        "Transport of the connections; unix: both sides on one host; udt, quic, srt: by a library.",
-        choices=("tcp", "mptcp", "udp", "unix", "udt", "quic", "srt"), later=True,
+        "Transport of the connections; unix: both sides on one host; udt, quic, srt: by a library; tls: TLS over TCP; "
+        "sctp: needs the kernel's module.",
+        choices=("tcp", "mptcp", "udp", "unix", "udt", "quic", "srt", "tls", "sctp"), later=True,
     ),
     Factor(
         "io_model", "choice", "auto", "",
@@ -219,6 +220,28 @@ FACTORS: tuple[Factor, ...] = (
         "send_call", "choice", "send", "",
         "The call that sends: sendfile from a file in memory, splice from a pipe.",
         choices=("send", "sendfile", "splice"), later=True,
+    ),
+    Factor(
+        "sctp_streams", "int", "default", "streams",
+        "Streams of an SCTP association in each direction (SCTP_INITMSG); payload uses the first. Default: 10.",
+        low=1, high=65_535, keywords=("default",), later=True,
+    ),
+    Factor(
+        "tls_version", "choice", "default", "", "Version of TLS; default: 1.3.",
+        choices=("default", "1.2", "1.3"), later=True,
+    ),
+    Factor(
+        "tls_cipher", "choice", "default", "", "Cipher of TLS; default: aes-128-gcm.",
+        choices=("default", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"), later=True,
+    ),
+    Factor(
+        "tls_record_bytes", "int", "default", "bytes", "Most payload of a TLS record; default: 16384.",
+        low=64, high=16_384, keywords=("default",), later=True,
+    ),
+    Factor(
+        "ktls", "choice", "off", "",
+        "TLS in the kernel (kTLS): tx: of the sender; both: of both sides; off: the agents encrypt and decrypt.",
+        choices=("off", "tx", "both"), later=True,
     ),
     Factor(
         "kernel_timestamps", "bool", False, "",

@@ -162,9 +162,10 @@ def _refuse_testbed_factors(profile: Profile) -> None:
 
 
 def _design(table: DesignTable) -> Design:
+    more = {"pause_ms": table.pause_ms, "log_trials": table.log_trials, "profile_hz": table.profile_hz}
     if table.interval_width is None or table.trials_max is None:
-        return Design(trials=table.trials or 1, pause_ms=table.pause_ms, log_trials=table.log_trials)
-    return Design(None, table.trials_min or 3, table.trials_max, table.interval_width, table.pause_ms, table.log_trials)
+        return Design(trials=table.trials or 1, **more)
+    return Design(None, table.trials_min or 3, table.trials_max, table.interval_width, **more)
 
 
 def _sweeps(table: ProfileTable) -> tuple[Sweep, ...]:

@@ -14,7 +14,7 @@ from whyperf.profile.model import DesignTable, ProfileTable, SweepTable
 
 def of_structure(written: Mapping[str, Any], error: ValidationError) -> list[ProfileError]:
     """Pydantic's findings in the words of this program."""
-    return [_problem(written, finding) for finding in error.errors(include_url=False)]
+    return [_problem(written, finding) for finding in error.errors()]
 
 
 def of_factors(written: Mapping[str, Any]) -> list[ProfileError]:

@@ -19,6 +19,9 @@ Overrides = Mapping[str, Level | tuple[Level, ...]]
 SWEEP_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 MAX_TRIALS = 100_000
 MAX_LOG_TRIALS = 99
+#: Stack samples of a CPU in a second: the usual number, a prime, so that no other clock beats with it, and the highest:
+#: at more of them a CPU would do little else.
+PROFILE_HZ, MAX_PROFILE_HZ = 997, 20_000
 
 
 class Table(BaseModel):
@@ -42,6 +45,7 @@ class DesignTable(Table):
     interval_width: float | None = Field(default=None, gt=0, le=10)
     pause_ms: int = Field(default=0, ge=0, le=3_600_000)
     log_trials: int = Field(default=0, ge=0, le=MAX_LOG_TRIALS)
+    profile_hz: int = Field(default=0, ge=0, le=MAX_PROFILE_HZ)
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
@@ -92,6 +96,8 @@ class Design:
     pause_ms: int = 0
     #: Trials of each cell, in addition to the others, in which every segment is logged.
     log_trials: int = 0
+    #: Stack samples of each CPU in a second, in the trials without the log; 0: none.
+    profile_hz: int = 0
 
     @property
     def most_trials(self) -> int:
@@ -138,6 +144,8 @@ class Profile:
     notes: tuple[str, ...] = ()
     #: Far hosts that it names by itself, as uperf's profiles do.
     far_hosts: tuple[str, ...] = ()
+    #: Names of the groups of each of these hosts; empty where not each group has one of several.
+    far_parts: tuple[tuple[str, ...], ...] = ()
     #: Variables of the environment that it took values from.
     variables: Mapping[str, str] = field(default_factory=dict)
 

@@ -148,7 +148,7 @@ def _refuse_loss(cell: Mapping[str, Level]) -> None:
         loss = loss_of(cell[name])
         if loss is None:
             continue
-        if loss.segments and cell.get("transport", "tcp") not in {"tcp", "mptcp"}:
+        if loss.segments and cell.get("transport", "tcp") not in {"tcp", "mptcp", "tls"}:
             problem = f"segments are TCP's, and the transport is {cell['transport']}; give a share or bursts"
             raise ProfileError("", name, problem)
         if loss.bursts and loss.bursts[1] == 0 < loss.bursts[0]:

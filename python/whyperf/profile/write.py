@@ -51,7 +51,7 @@ def _design(design: Design) -> dict[str, object]:
     rule: dict[str, object] = {"trials": design.trials}
     if design.trials is None:
         rule = {name: getattr(design, name) for name in ("trials_min", "trials_max", "interval_width")}
-    more = {name: number for name in ("pause_ms", "log_trials") if (number := getattr(design, name))}
+    more = {name: number for name in ("pause_ms", "log_trials", "profile_hz") if (number := getattr(design, name))}
     return rule | more
 
 

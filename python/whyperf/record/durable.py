@@ -14,8 +14,8 @@ PARTIAL = ".partial"
 def write_file(path: Path, content: bytes) -> None:
     """Writes under another name and renames: a reader sees the old file or the new one, also after a power cut."""
     partial = partial_name(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(partial, flags, file_mode(path.parent))
+    # With O_EXCL a link is refused like any other file (open(2)).
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, file_mode(path.parent))
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

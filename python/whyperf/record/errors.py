@@ -27,9 +27,14 @@ ADVICE = {
 
 @contextmanager
 def as_record_error(action: str, path: Path) -> Iterator[None]:
-    """Turns an OSError inside into a RecordError: `cannot write results/x/plan.json: no space …`."""
+    """Turns an OSError inside into a RecordError: `cannot write results/x/plan.json: no space …`.
+
+    So it does where a text is not UTF-8.
+    """
     try:
         yield
+    except UnicodeDecodeError:
+        raise RecordError(f"cannot {action} {path}: it is not a text in UTF-8") from None
     except OSError as error:
         raise failure(action, path, error) from error
 

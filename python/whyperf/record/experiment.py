@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes, read_text, refuse_link
+from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, quoted, read_bytes, read_text, refuse_link
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
@@ -372,11 +372,11 @@ def _read_trial(folder: Path) -> Manifest | Damaged:
     except ValidationError as error:
         return Damaged(folder.name, _wrong_in(error))
     if manifest.trial != folder.name:
-        return Damaged(folder.name, f"its manifest is of trial {manifest.trial}")
+        return Damaged(folder.name, f"its manifest is of trial {quoted(manifest.trial)}")
     for name, size in manifest.tables.items():
         if sizes.get(name) != size:
             state = f"has {max(sizes[name], 0)} of {size} bytes" if name in sizes else "is missing"
-            return Damaged(folder.name, f"its table {name} {state}")
+            return Damaged(folder.name, f"its table {quoted(name)} {state}")
     return manifest
 
 
@@ -403,8 +403,8 @@ def _is_shared() -> bool:
 
 
 def _wrong_in(error: ValidationError) -> str:
-    finding = error.errors(include_url=False)[0]
+    finding = error.errors()[0]
     key = ".".join(str(part) for part in finding["loc"])
     if key == "record_version":
-        return f"its record is of version {finding['input']}, this is whyperf for version {RECORD_VERSION}"
-    return f"its manifest is damaged: {key} {finding['msg']}".replace("  ", " ")
+        return f"its record is of version {quoted(str(finding['input']))}, this is whyperf for version {RECORD_VERSION}"
+    return f"its manifest is damaged: {quoted(key)} {quoted(finding['msg'])}".replace("  ", " ")

@@ -25,8 +25,8 @@ _HEAD = re.compile(rb'\{\n "made_of": "(?P<signature>[0-9a-f]{64}|)",\n')
 #: What an experiment's folder holds that results are computed from; its other files can be made again.
 _DOCUMENTS = ("plan.json", "profile.toml", "profile.xml", "testbed.json", "seal")
 _FOLDERS = ("hosts", "trials")
-#: Packages whose code and tables decide what a result says.
-_COMPUTING = ("analyze", "explain", "overhead", "plan", "profile", "record")
+#: Packages whose code and tables decide what a result says, and what a report draws of it.
+_COMPUTING = ("analyze", "explain", "overhead", "plan", "profile", "record", "report")
 
 
 def write_kept(path: Path, fingerprint: str, document: Mapping[str, object]) -> None:

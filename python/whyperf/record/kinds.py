@@ -3,9 +3,12 @@
 import json
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
+#: What polars raises for files that are damaged. It panics where its authors thought a file could not be so.
+UNREADABLE: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 #: Written by `make schemas`, table by table: the types of its columns by name, or the code words of a column.
 COLUMNS = Path(__file__).with_name("columns.json")
 _TYPES = {
@@ -51,7 +54,7 @@ def wrong_in_table(path: Path, name: str) -> str | None:
             return f"claims {rows:,} rows in {path.stat().st_size:,} bytes"
         largest = scan.select(pl.col(pl.UInt64).max()).collect(engine="streaming")
         beyond = [column for column in largest.columns if (largest[column].item() or 0) >= _LARGEST]
-    except (pl.exceptions.PolarsError, OSError):
+    except UNREADABLE:
         return "is not a Parquet file that can be read"
     # The kernel writes all ones for a pacing rate that is none.
     beyond = [column for column in beyond if column != "pacing_rate_bytes_per_second"]

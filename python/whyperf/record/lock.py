@@ -16,7 +16,7 @@ NAME = ".lock"
 
 def _open(path: Path) -> int:
     """Opens the lock's file, which is written to: no link of any kind to a file of the user."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     descriptor = os.open(path, flags, file_mode(path.parent))
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:

@@ -22,7 +22,7 @@ MAX_RERUNS = 2
 class FrozenModel(BaseModel):
     """A part of the manifest. Keys of a later version pass unread and are kept."""
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
 
 class ClockPair(FrozenModel):

@@ -2,8 +2,8 @@
 
 A file of 80 KB can declare a billion rows, or a page of gigabytes, and a reader makes room for them. So the footer is
 read first: how many rows, of what, in which encodings (https://parquet.apache.org/docs/file-format/). polars takes the
-number of rows from the footer, whatever a page says, and stops where a page is not of the size that its header says;
-so footer and page headers bound what it allocates.
+number of rows from the footer, makes room for the values that a page says it has, and stops where a page is not of the
+size that its header says; so footer and page headers bound what it allocates.
 
 Files are as agents and the model write them: flat, with columns of integers, texts and yes or no, not compressed or by
 zstd.
@@ -42,6 +42,7 @@ _ZSTD_RATIO = 1 << 15
 """What zstd makes of a byte at most: a block of 4 bytes can be 128 KiB (RFC 8878 section 3.1.1.2)."""
 
 _PAGE_HEADER_BYTES = 1 << 16
+_USUAL_HEADER_BYTES = 256
 
 
 def bytes_in_memory(path: Path) -> int:
@@ -96,7 +97,7 @@ def _checked(file: _Key) -> int:
 
 
 def _needed(descriptor: int, size: int) -> int:
-    meta = _footer(descriptor, size)
+    meta, data_end = _footer(descriptor, size)
     columns = _columns(meta[2])
     rows = meta[3]
     needed = 0
@@ -105,21 +106,23 @@ def _needed(descriptor: int, size: int) -> int:
         if len(group[1]) != columns:
             raise ValueError("a group of rows lacks columns")
         for chunk in group[1]:
-            needed += _needed_by(descriptor, chunk[3], group[3])
+            needed += _needed_by(descriptor, chunk[3], group[3], data_end)
     total = sum(group[3] for group in meta[4])
     if rows > total or any(group[3] < 0 for group in meta[4]):
         raise ValueError("its numbers of rows differ")
     return needed
 
 
-def _footer(descriptor: int, size: int) -> Mapping[int, Any]:
+def _footer(descriptor: int, size: int) -> tuple[Mapping[int, Any], int]:
+    """What the footer says, and where it begins."""
     tail = os.pread(descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != _MAGIC or length + _TAIL_BYTES > size:
         raise ValueError("it is not a Parquet file, or not whole")
     if length > MAX_FOOTER_BYTES:
         raise ValueError(f"its footer is larger than {MAX_FOOTER_BYTES >> 20} MiB")
-    return read_struct(os.pread(descriptor, length, size - _TAIL_BYTES - length), 0)[0]
+    start = size - _TAIL_BYTES - length
+    return read_struct(os.pread(descriptor, length, start), 0)[0], start
 
 
 def _columns(schema: list[Mapping[int, Any]]) -> int:
@@ -130,31 +133,55 @@ def _columns(schema: list[Mapping[int, Any]]) -> int:
     return len(schema) - 1
 
 
-def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int) -> int:
-    """Memory for a column's values in a group of rows."""
+def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int, data_end: int) -> int:
+    """Memory for a column's values in a group of rows, whose pages end before `data_end`."""
     kind, codec, values, compressed = column[1], column[4], column[5], column[7]
     if codec not in _CODECS or not _ENCODINGS.issuperset(column[2]):
         raise ValueError("it is compressed or encoded as no agent does")
     if values != rows or compressed < 0:
         raise ValueError("its numbers of values differ")
+    # polars panics where pages lie outside the file.
+    if not len(_MAGIC) <= _first_page(column) <= data_end - compressed:
+        raise ValueError("its columns are not where its footer says")
+    unfolded = _unfolded(descriptor, column)
     needed = int(values) * _WIDTHS[kind]
     # Numbers take what their count says; pages of texts, and large ones, what they say they unfold to.
-    if kind == _BYTE_ARRAY or compressed * _ZSTD_RATIO > FREE_BYTES:
-        needed += _unfolded(descriptor, column)
-    return needed
+    return needed + unfolded if kind == _BYTE_ARRAY or compressed * _ZSTD_RATIO > FREE_BYTES else needed
+
+
+def _first_page(column: Mapping[int, Any]) -> int:
+    """Where a column's pages begin: with the dictionary, if there is one."""
+    return int(min(column[9], column.get(11) or column[9]))
 
 
 def _unfolded(descriptor: int, column: Mapping[int, Any]) -> int:
-    """Bytes of a column's pages when they are not compressed."""
-    at = min(column[9], column.get(11) or column[9])
+    """Bytes of a column's pages when they are not compressed.
+
+    Raises:
+        ValueError: the pages have other numbers of values than the column. polars makes room for what a page says.
+    """
+    at = _first_page(column)
     end = at + column[7]
-    unfolded = 0
+    unfolded = values = 0
     while at < end:
-        header, length = read_struct(os.pread(descriptor, _PAGE_HEADER_BYTES, at), 0)
+        header, length = _page_header(descriptor, at)
         data = header.get(5) or header.get(8) or {}
         encoding = data.get(4 if 8 in header else 2, 0)
         if encoding not in _ENCODINGS or header[2] < 0 or header[3] < 0:
             raise ValueError("it is encoded as no agent does")
+        if (data and data[1] < 0) or not 0 <= header.get(7, {}).get(1, 0) <= header[2]:
+            raise ValueError("its numbers of values differ")
+        values += data.get(1, 0)
         unfolded += header[2]
         at += length + header[3]
+    if values != column[5] or at != end:
+        raise ValueError("its numbers of values differ")
     return unfolded
+
+
+def _page_header(descriptor: int, at: int) -> tuple[Mapping[int, Any], int]:
+    """A page's header and its length. Most are short; those with statistics of long texts are not."""
+    try:
+        return read_struct(os.pread(descriptor, _USUAL_HEADER_BYTES, at), 0)
+    except IndexError:
+        return read_struct(os.pread(descriptor, _PAGE_HEADER_BYTES, at), 0)

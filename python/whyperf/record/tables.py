@@ -15,6 +15,7 @@ import polars as pl
 
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import TRIAL_NAME, Experiment
+from whyperf.record.kinds import UNREADABLE
 from whyperf.record.manifest import Damaged
 from whyperf.record.pack import packs
 from whyperf.record.parquet import allowed_bytes, bytes_in_memory
@@ -58,7 +59,7 @@ def read_table(
         batch = files[start : start + BATCH]
         try:
             frames.append(_read(batch, columns))
-        except (pl.exceptions.PolarsError, OSError):
+        except UNREADABLE:
             # One file is damaged, or of a version with other columns: find out which.
             _read_singly(batch, columns, frames, damaged)
     frames += _read_packs(experiment.folder / "trials", name, columns, trials, room)
@@ -96,8 +97,10 @@ class _Room:
         return True
 
 
-def _unreadable(path: Path, error: Exception) -> Damaged:
+def _unreadable(path: Path, error: BaseException) -> Damaged:
     reason = (getattr(error, "strerror", None) or str(error)).partition("\n")[0]
+    if isinstance(error, pl.exceptions.PanicException):
+        reason = "it is damaged"
     return Damaged(path.parent.name, f"its table {path.name} cannot be read: {reason}")
 
 
@@ -148,7 +151,7 @@ def _read_packs(
                 if trials is not None:
                     frame = frame.filter(pl.col("trial").is_in(list(trials)))
                 frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
-            except (pl.exceptions.PolarsError, OSError) as error:
+            except UNREADABLE as error:
                 room.damaged.append(_unreadable(path, error))
     return frames
 
@@ -160,7 +163,7 @@ def _read_singly(
         path = Path(file)
         try:
             frame = _read([file], None)
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except UNREADABLE as error:
             damaged.append(_unreadable(path, error))
             continue
         if columns is not None:

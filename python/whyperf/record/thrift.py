@@ -47,7 +47,8 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:  # noqa: PLR0911
         return (zigzag >> 1) ^ -(zigzag & 1), at
     if kind == _BINARY:
         length, at = _varint(data, at)
-        return data[at : at + length], at + length
+        end = _checked_end(data, at + length)
+        return data[at:end], end
     if kind == _STRUCT:
         return read_struct(data, at)
     if kind in {_LIST, _SET}:
@@ -57,8 +58,15 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:  # noqa: PLR0911
     if kind == _BYTE:
         return data[at], at + 1
     if kind == _DOUBLE:
-        return None, at + 8
+        return None, _checked_end(data, at + 8)
     raise ValueError(f"its footer has a value of kind {kind}")
+
+
+def _checked_end(data: bytes, end: int) -> int:
+    """Where a value ends, inside the data: else a list could have any number of them."""
+    if end > len(data):
+        raise IndexError(end)
+    return end
 
 
 def _list(data: bytes, at: int) -> tuple[list[Any], int]:

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
 __all__ = ["write"]
 
 
-def write(experiment: "Experiment", summary: "Summary") -> Path:
+def write(experiment: "Experiment", summary: "Summary", fingerprint: str | None = None) -> Path:
     """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
+
+    `fingerprint` is that of the record (`whyperf.record.kept`), where it is known.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
     """
     from whyperf.report.experiment import write_report  # noqa: PLC0415 - charts take a second to load
 
-    return write_report(experiment, summary)
+    return write_report(experiment, summary, fingerprint)

@@ -1,14 +1,21 @@
 """Shared by all pages: files of this folder, the chart script, and the formatting of numbers."""
 
 import base64
-import gzip
 import re
+import struct
+import zlib
+from functools import cache
 from importlib.resources import files
 
 from markupsafe import Markup, escape
 
+from whyperf.report.cache import kept
+from whyperf.report.charts.models import bokeh_script
+
 NUMBER_AND_UNIT = re.compile(r"(\d) ([kMGT]?bit/s|bytes|%|s\b|ms\b|µs\b)")
 CODE = re.compile(r"`([^`]+)`")
+#: Of a gzip member: deflate, no name, no time, packed as small as possible, on Unix (RFC 1952 section 2.3).
+_HEADER = bytes((0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 3))
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
@@ -33,17 +40,31 @@ def options(text: str) -> Markup:
 
 
 def packed_charts(script: str) -> str:
-    """BokehJS without widgets, tables and WebGL, and the `script` that embeds the charts, for `charts.js` to unpack.
+    """BokehJS, and the `script` that embeds the charts, for `charts.js` to unpack.
 
-    Packed (gzip in Base64), they take a third of their length.
+    Packed (gzip in Base64), they take a third of their length. It is one stream, because browsers unpack no second one
+    behind it: the blocks of BokehJS end at a byte, and those of the script continue them (RFC 1951 section 3.2.4).
     """
-    # Bokeh is slow to import, and the pages of a segment flow do not need it.
-    from bokeh.resources import Resources  # noqa: PLC0415
+    begun, checksum, length = packed_bokeh()
+    behind = f"\n{script}".encode()
+    packing = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
+    end = struct.pack("<II", zlib.crc32(behind, checksum), (length + len(behind)) & 0xFFFFFFFF)
+    return base64.b64encode(begun + packing.compress(behind) + packing.flush() + end).decode()
 
-    resources = Resources(mode="inline", components=["bokeh"], minified=True)
-    text = "\n".join([*resources.js_raw, script])
-    # Without a time stamp, so that equal charts give an equal page.
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+@cache
+def packed_bokeh() -> tuple[bytes, int, int]:
+    """The start of a gzip stream (RFC 1952) with BokehJS, and the checksum and length of what it holds so far.
+
+    Its header has no time, so equal charts give equal pages.
+    """
+    script = bokeh_script().encode()
+
+    def packed() -> bytes:
+        packing = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
+        return _HEADER + packing.compress(script) + packing.flush(zlib.Z_FULL_FLUSH)
+
+    return kept("bokeh.gz", script, packed), zlib.crc32(script), len(script)
 
 
 def chart_scripts() -> str:

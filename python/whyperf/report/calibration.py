@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import jinja2
-from bokeh.embed import components
-from bokeh.models import ColumnDataSource, FixedTicker, Model
 from markupsafe import Markup
 
 from whyperf import __version__
@@ -15,6 +13,7 @@ from whyperf.calibrate.steps import QUANTITIES
 from whyperf.report.assets import asset, chart_scripts, packed_charts, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS
+from whyperf.report.charts.models import ColumnDataSource, FixedTicker, Plot, embedded
 
 #: Labels of write sizes with a smaller ratio than this would touch on a small screen.
 _APART = 4
@@ -26,10 +25,7 @@ def page(calibration: Calibration) -> str:
     by_window: dict[int, list[Judged]] = {}
     for judged in calibration.verdict.points:
         by_window.setdefault(judged.point.place[0], []).append(judged)
-    charts: dict[str, Model] = {
-        f"Window {octets(window)}": _chart(judged) for window, judged in sorted(by_window.items())
-    }
-    script, divs = components(charts, wrap_script=False)
+    charts = embedded({f"Window {octets(window)}": _chart(judged) for window, judged in sorted(by_window.items())})
     lines = verdict_lines(calibration)
     facts = calibration.measured_on
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -41,7 +37,7 @@ def page(calibration: Calibration) -> str:
         verdict=" ".join(lines[1:]),
         where=f"{facts['cpu_model']}, {facts['cpus']} CPUs, Linux {facts['kernel']}, {facts['date']}",
         keys=[("Measured", _MEASURED), ("Model", _MODEL)],
-        charts=divs,
+        charts=charts.elements,
         point_headings=_columns("Window", "Write size", "*Fit", "Measured", "Model", "Range", "Error"),
         points=[point_row(judged) for judged in calibration.verdict.points],
         cost_headings=_columns(
@@ -63,7 +59,7 @@ def page(calibration: Calibration) -> str:
             (QUANTITIES[name][0], name, significant(step.value), f"{significant(step.low)} to {significant(step.high)}")
             for name, step in calibration.steps.measured.items()
         ],
-        packed=packed_charts(script),
+        packed=packed_charts(charts.script),
         css=Markup(asset("page.css")),
         js=chart_scripts(),
     )
@@ -74,7 +70,7 @@ def _columns(*headings: str) -> list[tuple[str, bool]]:
     return [(heading.removeprefix("*"), heading.startswith("*")) for heading in headings]
 
 
-def _chart(judged: Sequence[Judged]) -> figures.Figure:
+def _chart(judged: Sequence[Judged]) -> Plot:
     """Goodput over the write size of one window."""
     made = figures.chart("Write size (bytes)", "Goodput (Gbit/s)", log_x=True)
     ordered = sorted(judged, key=lambda cell: cell.point.place[1])

@@ -5,13 +5,14 @@ from pathlib import Path
 import polars as pl
 
 from whyperf.analyze import Summary, read_inputs
+from whyperf.analyze.measures.goodput import measure
 from whyperf.analyze.measures.latency import merged, probe_requests
-from whyperf.analyze.time_series import courses_of
+from whyperf.analyze.time_series import COURSE_TABLES, courses_of
 from whyperf.analyze.transports.summary import trial_indicators
-from whyperf.analyze.trials import measure_trials
-from whyperf.record import Experiment
+from whyperf.record import LOST, Experiment, Trials
 from whyperf.record.durable import write_file
 from whyperf.record.errors import as_record_error
+from whyperf.record.kept import fingerprint_of
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.columns import Marks
 from whyperf.report.charts.latency import Histograms
@@ -23,6 +24,7 @@ from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import explanation_section
 from whyperf.report.explanation.gathered import gather
 from whyperf.report.flow.section import flow_section
+from whyperf.report.kept_parts import KeptParts
 from whyperf.report.page import RecordData, render
 from whyperf.report.properties import path_facts
 from whyperf.report.studies.atm import first_study_section
@@ -33,26 +35,29 @@ MAX_TIME_CHARTS = 30
 """At most this many trials of a single cell are drawn over time."""
 
 
-def write_report(experiment: Experiment, summary: Summary) -> Path:
+def write_report(experiment: Experiment, summary: Summary, fingerprint: str | None = None) -> Path:
     """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
+
+    `fingerprint` is that of the record (`whyperf.record.kept`), where it is known.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
     """
     board = Switchboard()
-    flow = flow_section(experiment, summary)
+    kept = KeptParts(experiment.folder, fingerprint or fingerprint_of(experiment.folder))
+    trials = experiment.trials()
+    flow = flow_section(experiment, summary, trials, kept)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
-    why = explanation_section(gather(experiment, summary), summary)
+    why = explanation_section(gather(experiment, summary, kept), summary)
+    kept.write()
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
     sections = [
-        *_sections(experiment, summary, board, why.marks),
+        *_sections(experiment, summary, trials, board, why.marks),
         *([study] if study is not None else []),
     ]
     testbed = experiment.testbed()
-    path_properties = path_facts(
-        (testbed or {}).get("middle"), (trial.path for trial in experiment.trials().manifests.values())
-    )
+    path_properties = path_facts((testbed or {}).get("middle"), (trial.path for trial in trials.manifests.values()))
     data = RecordData(dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why)
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
@@ -61,17 +66,20 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     return path
 
 
-def _sections(experiment: Experiment, summary: Summary, board: Switchboard, marks: Marks) -> list[Section]:
+def _sections(
+    experiment: Experiment, summary: Summary, found: Trials, board: Switchboard, marks: Marks
+) -> list[Section]:
     """The sections of flows and of latency, and one for the only cell, or one for each sweep."""
     cells = summary.cells
     has_flows = any(cell.transports is not None for cell in cells)
     counted = any(cell.transactions is not None and cell.transactions.latency for cell in cells)
     if len(cells) == 1 or has_flows or counted or any(cell.rtt_probe is not None for cell in cells):
-        inputs = read_inputs(experiment)
+        inputs = read_inputs(experiment, found=found)
     else:
         # All that is drawn from the record itself are the trials over time.
-        inputs = read_inputs(experiment, trials=_drawn_trials(experiment, summary))
-    measured = measure_trials(inputs).trials.sort("trial")
+        inputs = read_inputs(experiment, trials=_drawn_trials(found, summary), tables=COURSE_TABLES, found=found)
+    ran = inputs.trials.filter(~pl.col("status").is_in(LOST))
+    measured = measure(ran, inputs.flows, inputs.intervals, inputs.transactions).sort("trial")
     usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial", "cell")
     histograms = _histograms(inputs.latencies.join(usable, on="trial", how="semi"))
     sections = transports_section(cells, trial_indicators(inputs), board) if has_flows else []
@@ -80,9 +88,9 @@ def _sections(experiment: Experiment, summary: Summary, board: Switchboard, mark
     if len(cells) == 1:
         trials = courses_of(inputs, measured["trial"].to_list()[:MAX_TIME_CHARTS])
         return [*sections, single_section(cells[0], measured.to_dicts(), trials, board, histograms)]
-    drawn = {trial for trial in _drawn_trials(experiment, summary) if trial in set(usable["trial"])}
+    drawn = {trial for trial in _drawn_trials(found, summary) if trial in set(usable["trial"])}
     cell_of = {trial: cell for trial, cell in usable.iter_rows() if trial in drawn}
-    courses = {cell_of[found.trial]: found for found in courses_of(inputs, list(cell_of))}
+    courses = {cell_of[course.trial]: course for course in courses_of(inputs, list(cell_of))}
     sweeps = {
         name: [cell for cell in cells if cell.sweep == name] for name in dict.fromkeys(cell.sweep for cell in cells)
     }
@@ -90,12 +98,12 @@ def _sections(experiment: Experiment, summary: Summary, board: Switchboard, mark
     return sections
 
 
-def _drawn_trials(experiment: Experiment, summary: Summary) -> set[str]:
+def _drawn_trials(trials: Trials, summary: Summary) -> set[str]:
     """The trials of sweeps that are drawn over time: the first complete one of each cell; none of too many cells."""
     # A schedule has its own charts over time; transactions have none.
     plain = {cell.id for cell in summary.cells if cell.transports is None and cell.metric != "transactions"}
     first: dict[str, str] = {}
-    for name, manifest in sorted(experiment.trials().measured.items()):
+    for name, manifest in sorted(trials.measured.items()):
         if manifest.status == "complete" and manifest.cell in plain:
             first.setdefault(manifest.cell, name)
     return set(first.values()) if len(first) <= MAX_CELLS else set()

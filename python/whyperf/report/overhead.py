@@ -1,8 +1,6 @@
 """The page of a computed overhead: the curve, the bytes by layer, all points."""
 
 import jinja2
-from bokeh.embed import components
-from bokeh.models import ColumnDataSource, FixedTicker
 from markupsafe import Markup
 
 from whyperf import __version__
@@ -12,6 +10,7 @@ from whyperf.overhead.sentences import headline, layer_rows, setting, shown_poin
 from whyperf.report.assets import asset, chart_scripts, packed_charts, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS, FAINT
+from whyperf.report.charts.models import ColumnDataSource, FixedTicker, Plot, embedded
 
 _USER, _ADAPTER = ENDS["sender"], ENDS["receiver"]
 #: Labels of the axis: powers of 4.
@@ -20,7 +19,7 @@ _TICKS = tuple(4**power for power in range(13))
 
 def page(answer: Overhead) -> str:
     """A self-contained HTML page."""
-    script, div = components(_curve(answer), wrap_script=False)
+    charts = embedded({"curve": _curve(answer)})
     example = shown_point(answer)
     cells_heading = ["Cells"] if any(size.cells for size in answer.points) else []
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -31,7 +30,7 @@ def page(answer: Overhead) -> str:
         headline=headline(answer),
         setting=setting(answer),
         keys=[("User level", _USER), ("Adapter level", _ADAPTER), ("Link rate", FAINT)],
-        div=div,
+        div=charts.elements["curve"],
         shown={
             "message_bytes": f"{example.message_bytes:,}",
             "line_bytes": f"{example.line_bytes:,.1f}".removesuffix(".0"),
@@ -58,13 +57,13 @@ def page(answer: Overhead) -> str:
             )
             for point in answer.points
         ],
-        packed=packed_charts(script),
+        packed=packed_charts(charts.script),
         css=Markup(asset("page.css")),
         js=chart_scripts(),
     )
 
 
-def _curve(answer: Overhead) -> figures.Figure:
+def _curve(answer: Overhead) -> Plot:
     """Both rates over the message size, and the link rate."""
     scale, unit = (1e9, "Gbit/s") if answer.link.rate_bps >= 1e9 else (1e6, "Mbit/s")
     made = figures.chart("Message (bytes)", f"Rate ({unit})", log_x=True)

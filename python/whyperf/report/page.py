@@ -1,11 +1,9 @@
 """Renders the page of an experiment: template, style, script, charts."""
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import jinja2
-from bokeh.document import Document
-from bokeh.embed import components
-from bokeh.model import Model
 from markupsafe import Markup
 
 from whyperf import __version__
@@ -13,8 +11,10 @@ from whyperf.analyze.bootstrap import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import properties
-from whyperf.report.assets import asset, chart_scripts, options, packed_charts, prose, together
+from whyperf.report.assets import asset, chart_scripts, options, packed_bokeh, packed_charts, prose, together
+from whyperf.report.cache import templates
 from whyperf.report.charts.blocks import Section
+from whyperf.report.charts.models import embedded
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import ExplanationSection
 from whyperf.report.flow.section import FlowSection
@@ -24,6 +24,7 @@ from whyperf.report.repeat import changes, command
 from whyperf.report.table import cells_table
 
 EXPLANATION = "explanation.html.j2"
+_PAGE = "page.html.j2"
 
 
 @dataclass(frozen=True)
@@ -40,27 +41,14 @@ class RecordData:
 
 def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Section], board: Switchboard) -> str:
     """The page as HTML."""
-    charts: dict[str, Model] = {
+    charts = embedded({
         chart.id: chart.figure for section in sections for group in section.groups for chart in group.charts
-    }
-    document = Document()
-    # Else bokeh visits all models again after each chart.
-    with document.models.freeze():
-        for chart in charts.values():
-            document.add_root(chart)
-    script, divs = components(charts, wrap_script=False) if charts else ("", {})
+    })  # fmt: skip
     table = cells_table(summary)
     styles = [asset("page.css")]
     styles += [asset("explanation/explanation.css")] if data.why else []
     styles += [flow_asset("flow.css")] if data.flow else []
-    loader = jinja2.ChoiceLoader([
-        jinja2.DictLoader({EXPLANATION: asset(f"explanation/{EXPLANATION}")}),
-        jinja2.FunctionLoader(flow_asset),
-    ])  # fmt: skip
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=loader)
-    environment.filters |= {"together": together, "prose": prose, "options": options}
-    template = environment.from_string(asset("page.html.j2"))
-    return template.render(
+    return _template().render(
         version=__version__,
         summary=summary,
         headline=headline(summary),
@@ -70,7 +58,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         figures=key_figures(summary),
         plan_warnings=plan.warnings,
         sections=sections,
-        divs=divs,
+        divs=charts.elements,
         table=table,
         flow=data.flow,
         why=data.why,
@@ -92,10 +80,33 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         remake=f"whyperf report {data.folder}",
         resamples=f"{RESAMPLES:,}",
         switched=board.to_json(),
-        charts=packed_charts(script) if charts else "",
+        charts=packed_charts(charts.script) if charts.elements else "",
         css=Markup("".join(styles)),
         js=chart_scripts(),
     )
+
+
+def prepare() -> None:
+    """Compiles the templates and packs BokehJS; a page does both when this was not called before."""
+    _template().environment.get_template(EXPLANATION)
+    packed_bokeh()
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.ChoiceLoader([
+        jinja2.DictLoader({EXPLANATION: asset(f"explanation/{EXPLANATION}"), _PAGE: asset(_PAGE)}),
+        jinja2.FunctionLoader(flow_asset),
+    ])  # fmt: skip
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        loader=loader,
+        bytecode_cache=templates(),
+    )
+    environment.filters |= {"together": together, "prose": prose, "options": options}
+    return environment.get_template(_PAGE)
 
 
 def _hosts(data: RecordData) -> list[dict[str, object]]:

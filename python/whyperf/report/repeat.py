@@ -2,11 +2,12 @@
 
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from whyperf.foreign import read_text
 from whyperf.plan import LOCAL, MODEL, Plan, build
-from whyperf.profile import Level, ProfileError, as_set, find, load, shipped_names
+from whyperf.profile import Level, Profile, ProfileError, as_set, find, load, shipped_names
 from whyperf.record import kept_profile
 
 
@@ -55,7 +56,7 @@ def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder:
     levels = {**plan.overrides, **varied, **change}
     name = _profile(plan, folder)
     try:
-        profile = find(name) if name in shipped_names() else load(Path(name))
+        profile = _shipped(name) if name in shipped_names() else load(Path(name))
         only = (f"sweep={cell.sweep}",) if len(profile.sweeps) > 1 else ()
         made = build(profile, only=only, target=plan.target, near=plan.near, overrides=levels).cells
     except (ProfileError, OSError):
@@ -82,7 +83,7 @@ def _where(plan: Plan) -> list[str]:
         arguments += ["--testbed", "loopback"]
     elif plan.target not in {"testbed", MODEL}:
         arguments += ["--host", plan.target]
-    if plan.near != (LOCAL,):
+    if plan.near != (LOCAL,) and not plan.far_parts:
         arguments += ["--from", ",".join(plan.near)]
     return arguments
 
@@ -95,7 +96,13 @@ def _profile(plan: Plan, folder: str) -> str:
         text = read_text(kept)
     except (OSError, UnicodeDecodeError):
         return plan.profile
-    return plan.profile if shipped and find(plan.profile).text == text else str(kept)
+    return plan.profile if shipped and _shipped(plan.profile).text == text else str(kept)
+
+
+@cache
+def _shipped(name: str) -> Profile:
+    """Parsed once: each verdict has a command."""
+    return find(name)
 
 
 def _log(plan: Plan) -> list[str]:

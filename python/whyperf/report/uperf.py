@@ -90,7 +90,9 @@ def _by_interval(transactions: pl.DataFrame, host: str, run: Run) -> pl.DataFram
         schema={"group": pl.String, "transaction": pl.String, "flowops_count": pl.Int64},
         orient="row",
     )
-    executed = pl.col("transactions_count").cast(pl.Int64) * pl.col("flowops_count").fill_null(0)
+    # Of a failed execution the rest is skipped: what it moved before is in `operations_count`.
+    completed = pl.col("transactions_count").cast(pl.Int64) - pl.col("failed_count").cast(pl.Int64)
+    executed = completed * pl.col("flowops_count").fill_null(0)
     sums = (
         transactions.filter(host=host)
         .join(flowops, on=["group", "transaction"], how="left")

@@ -1,6 +1,5 @@
 """Runs a plan: pipes, agents, testbed, trials. The only package that talks to a measured host."""
 
-from whyperf.run.disturber import Disturber, places_of
 from whyperf.run.ends import named_cpus
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.experiment import GoodputOf, run_plan
@@ -13,7 +12,6 @@ from whyperf.run.target import Kind, Target
 
 __all__ = [
     "AgentError",
-    "Disturber",
     "Fault",
     "GoodputOf",
     "Kind",
@@ -28,7 +26,6 @@ __all__ = [
     "interleaved",
     "list_offers",
     "named_cpus",
-    "places_of",
     "run_levels",
     "run_plan",
 ]

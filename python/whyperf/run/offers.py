@@ -6,7 +6,7 @@ from whyperf.plan.model import Cell
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import Fault, RunError
-from whyperf.run.spec import OWN_CONTROL
+from whyperf.run.spec import OWN_CONTROL, roles
 from whyperf.wire import HostFacts, Offer
 
 #: Transports that no host lacks.
@@ -93,6 +93,27 @@ def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[H
             if offer is None or offer["state"] == "refused":
                 why = offer["reason"] if offer is not None else "its agent does not know it"
                 raise RunError(f"transport {name} is not available on the {label} host: {why}", Fault.USAGE)
+
+
+def refuse_missing_kernel_tls(cells: Iterable[Cell], facts: Mapping[str, HostFacts]) -> None:
+    """Refuses TLS in the kernel where a kernel that is to do it has none: `tx` needs that of the sender only.
+
+    Raises:
+        RunError: a host without it, with the reason.
+    """
+    for cell in cells:
+        ktls = cell.factors.get("ktls", "off")
+        role_of = roles(cell.factors, cell.schedule or ())
+        for label, host in facts.items() if ktls != "off" else ():
+            ability = next((ability for ability in host["abilities"] if ability["name"] == "kernel_tls"), None)
+            if ability is not None and not ability["can"] and (ktls == "both" or _sends(label, role_of)):
+                problem = f"ktls {ktls} is not available on the {label} host: {ability['reason']}; or set ktls to off"
+                raise RunError(problem, Fault.USAGE)
+
+
+def _sends(label: str, role_of: Mapping[str, str]) -> bool:
+    """Whether the host of this label, such as near2, is the sender."""
+    return role_of[label.rstrip("0123456789")] == "sender"
 
 
 def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[HostFacts, Agent]]) -> None:

@@ -18,6 +18,7 @@ from whyperf.run.offers import (
     quic_controls,
     refuse_crowds,
     refuse_missing,
+    refuse_missing_kernel_tls,
     refuse_missing_quic,
     refuse_missing_transports,
 )
@@ -101,10 +102,12 @@ class Session:
         """The names of both agents of each pair, by side."""
         return [labels(pair) for pair in range(len(self.target.near))]
 
-    def addresses(self, factors: Mapping[str, Any]) -> tuple[str, str]:
-        """Address that the near agent connects to, and that the far agent listens on."""
+    def addresses(self, factors: Mapping[str, Any], pair: int = 0) -> tuple[str, str]:
+        """Address that the near agent of a pair connects to, and that its far agent listens on."""
         version = factors["ip_version"]
-        address = self._ends[FAR].addresses.get(version)
+        ends = [self._ends[labels(number)[FAR]] for number in dict.fromkeys((pair, 0))]
+        # On one machine the first pair's address is that of all.
+        address = next((end.addresses[version] for end in ends if version in end.addresses), None)
         if not address:
             raise RunError(f"the far host has no IPv{version} address", Fault.USAGE)
         return address, ANY_ADDRESSES[version] if self.kind is Kind.NETWORK else address
@@ -119,6 +122,13 @@ class Session:
     def agents(self) -> list[Agent]:
         """The agents of all ends that are there."""
         return [end.agent for end in self._ends.values()]
+
+    def hang_up(self) -> None:
+        """Let all agents end, after the last trial, and leave it to `close` to wait until they are gone."""
+        for agent in self.agents():
+            agent.hang_up()
+        if self._holder is not None:
+            self._holder.hang_up()
 
     def close(self) -> None:
         """End all agents; the testbed goes with the one that holds it."""
@@ -158,16 +168,17 @@ class Session:
             self._check_paths()
             self._build_testbed(self.plan.cells[0])
             return
-        for names, near_host in zip(self.pairs, self.target.near, strict=True):
+        for names, near_host, far_name in zip(self.pairs, self.target.near, self._far_hosts, strict=True):
             near_argv = pipes.local() if near_host == LOCAL else pipes.ssh(near_host)
             self._start(names[NEAR], near_argv, None if near_host == LOCAL else near_host, {})
-            far_argv = pipes.local() if self.kind is Kind.LOOPBACK else pipes.ssh(self._far_host)
-            far_host = None if self.kind is Kind.LOOPBACK else self._far_host
-            addresses = LOOPBACK_ADDRESSES if self.kind is Kind.LOOPBACK else {}
-            self._start(names[FAR], far_argv, far_host, addresses)
-        if self.kind is Kind.NETWORK:
-            far = self._ends[FAR]
-            self._ends[FAR] = End(far.agent, far.facts, self._far_addresses())
+            far_argv = pipes.local() if far_name is None else pipes.ssh(far_name)
+            addresses = LOOPBACK_ADDRESSES if far_name is None else {}
+            self._start(names[FAR], far_argv, far_name, addresses)
+        found: dict[str, dict[int, str]] = {}
+        for names, far_name in zip(self.pairs, self._far_hosts, strict=True):
+            if far_name is not None:
+                far, found[far_name] = self._ends[names[FAR]], found.get(far_name) or self._far_addresses(far_name)
+                self._ends[names[FAR]] = End(far.agent, far.facts, found[far_name])
         self._check(self.facts)
 
     def _start(self, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
@@ -184,15 +195,18 @@ class Session:
             raise
 
     @property
-    def _far_host(self) -> str:
-        assert self.target.host is not None
-        return self.target.host
+    def _far_hosts(self) -> list[str | None]:
+        """The far host of each pair; None on the loopback."""
+        if self.target.host is None:
+            return [None] * len(self.target.near)
+        hosts: list[str | None] = [*self.target.host.split(",")]
+        return hosts if self.plan.far_parts else hosts * len(self.target.near)
 
-    def _far_addresses(self) -> dict[int, str]:
+    def _far_addresses(self, host: str) -> dict[int, str]:
         versions = {int(cell.factors["ip_version"]) for cell in self.plan.cells}
         if self.target.address is not None:
             return dict.fromkeys(versions, self.target.address)
-        return {version: pipes.address_of(self._far_host, version) for version in versions}
+        return {version: pipes.address_of(host, version) for version in versions}
 
     def _check(self, facts: Mapping[str, HostFacts]) -> None:
         """Refuse now what every trial of a cell would be refused for."""
@@ -209,6 +223,7 @@ class Session:
         refuse_missing(congestion_controls(self.plan.cells), hosts)
         refuse_missing_transports(self.plan.cells, hosts)
         refuse_missing_quic(quic_controls(self.plan.cells), hosts)
+        refuse_missing_kernel_tls(self.plan.cells, facts)
         refuse_super_datagrams(self.plan.cells, facts)
 
     def _agent_of(self, label: str) -> Agent:

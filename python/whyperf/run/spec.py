@@ -73,6 +73,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         "request": "prepare",
         "trial": planned.id,
         "evidence": planned.evidence,
+        "profile_hz": planned.profile_hz,
         "token": token,
         "connections_count": connections,
         "write_size_bytes": levels["write_size_bytes"],

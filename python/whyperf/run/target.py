@@ -34,7 +34,8 @@ class Target:
     def hosts(self) -> list[str | None]:
         """The hosts of all ends as for ssh, each once; None for this one."""
         names = [None if near == LOCAL else near for near in self.near]
-        return list(dict.fromkeys([*names, self.host]))
+        far = [None] if self.host is None else self.host.split(",")
+        return list(dict.fromkeys([*names, *far]))
 
     @property
     def name(self) -> str:

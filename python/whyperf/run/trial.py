@@ -35,7 +35,7 @@ _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""
 _INTERRUPT_GRACE_S = 2.0
 """How long an interrupted trial may take to end its load and send its tables; an agent needs 1.5 s at most
-(ABORT_GRACE in crates/agent/src/serve.rs)."""
+(ABORT_GRACE_NS in crates/session/src/lib.rs)."""
 
 
 def run_trial(
@@ -55,8 +55,8 @@ def run_trial(
         ends = session.ends_for(cell)
         manifest["versions"] = {"controller": __version__} | {label: end.agent.version for label, end in ends.items()}
         cpus = session.cpus_for(cell.factors)
-        address, listen_address = session.addresses(cell.factors)
         workload = session.plan.workload(cell.id)
+        parts = session.plan.far_parts
         pairs = [
             Pair(
                 names,
@@ -64,13 +64,14 @@ def run_trial(
                     planned,
                     cell.factors,
                     {end: cpus[name] for end, name in names.items()},
-                    listen_address,
+                    session.addresses(cell.factors, number)[1],
                     # Each pair's far agent listens for itself.
                     session.target.port + number if session.target.port else 0,
-                    workload,
+                    workload.part(parts[number]) if workload is not None and parts else workload,
                     session.plan.seed + number,
                     cell.schedule or (),
                 ),
+                session.addresses(cell.factors, number)[0],
             )
             for number, names in enumerate(session.pairs)
         ]
@@ -80,9 +81,7 @@ def run_trial(
             manifest["path"] = {"asked": path.spec}
             path.carry()
         session.on_ready(cell.id)
-        manifest |= _Trial(ends, pairs, cpus, address, on_one_host, path, session.plan.is_single).measure(
-            writer, on_progress
-        )
+        manifest |= _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single).measure(writer, on_progress)
     except PipeClosedError:
         raise
     except RunError as error:
@@ -113,20 +112,20 @@ def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started
 
 @dataclass(frozen=True)
 class Pair:
-    """A near agent and its far agent: their names and their specs, by end."""
+    """A near agent and its far agent: their names and their specs, by end, and where the near one connects to."""
 
     names: dict[str, str]
     specs: dict[str, RequestPrepare]
+    address: str
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """All ends of a trial by name, their pairs, and the address that the near ones connect to."""
+    """All ends of a trial by name, and their pairs."""
 
     ends: dict[str, End]
     pairs: list[Pair]
     cpus: dict[str, Cpus]
-    address: str
     on_one_host: bool
     path: EmulatedPath | None = None
     #: Whether what it measured is kept when the user interrupts it.
@@ -152,7 +151,14 @@ class _Trial:
 
         def collect(name: str) -> ReplyFinished:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
-            others = [agent for other, agent in agents.items() if other != name]
+            # Its own load alone excuses an agent that is silent: another pair's may go on for long.
+            others = [
+                agents[other]
+                for pair in self.pairs
+                if name in pair.names.values()
+                for other in pair.names.values()
+                if other != name
+            ]
 
             def on_progress(label: str, progress: ReplyProgress) -> None:
                 if progress["payload_bytes"]:
@@ -195,7 +201,7 @@ class _Trial:
         loan, port, echo_port = prepared["loan"], prepared["port"], prepared["echo_port"]
         near.call({**near_spec, "programs": {"by": "borrow", **loan}} if loan else near_spec)
         try:
-            near.call({"request": "connect", "address": self.address, "port": port, "echo_port": echo_port})
+            near.call({"request": "connect", "address": pair.address, "port": port, "echo_port": echo_port})
         except AgentError as error:
             raise _with_far_side(error, far) from None
 

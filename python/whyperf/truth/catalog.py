@@ -207,6 +207,6 @@ def load_catalog(path: Path = FILES["causes"]) -> Catalog:
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(str(path), "", f"this is not valid TOML: {error}") from None
     except ValidationError as error:
-        finding = error.errors(include_url=False)[0]
+        finding = error.errors()[0]
         place = ".".join(str(part) for part in finding["loc"])
         raise ProfileError(str(path), place, finding["msg"]) from None

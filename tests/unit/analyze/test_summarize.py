@@ -13,8 +13,8 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import percent
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED
-from whyperf.cli.output.result import verdict
 from whyperf.cli.output.single import single_lines
+from whyperf.cli.output.verdict import verdict
 
 
 def summary(*trials: made.Trial, testbed: str = "veth") -> Summary:

@@ -35,8 +35,9 @@ def test_the_search_finds_the_minimum_and_repeats_itself_for_a_seed(tmp_path: Pa
     assert (tmp_path / "other").read_text() != (tmp_path / "all").read_text()
 
 
+@pytest.mark.parametrize("generations", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_simulator_judges_sets_and_a_search_continues_from_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generations: int
 ) -> None:
     monkeypatch.setattr(fit_sunos, "POPULATION", 6)
     monkeypatch.chdir(Path(__file__).parents[3])
@@ -46,8 +47,9 @@ def test_the_simulator_judges_sets_and_a_search_continues_from_its_file(
     first = table(file)
     # The first set is the shipped one, which a search of this length cannot improve: the others come closer to it.
     assert first[:, 0].min() < 6
-    fit_sunos.search_family("sparc2", 2, 4, file, command)
+    fit_sunos.search_family("sparc2", 2, generations, file, command)
     later = table(file)
     assert later.shape == first.shape == (6, 4 + 19)
     assert later[:, 0].min() <= first[:, 0].min()
-    assert np.median(later[:, 0]) < np.median(first[:, 0])
+    # A set is replaced only by a better one, and the first generations find some.
+    assert later[:, 0].sum() < first[:, 0].sum()

@@ -1,9 +1,12 @@
 """What an error from the depths becomes for the user."""
 
 import errno
+from pathlib import Path
 
+import polars as pl
 import pytest
 
+from whyperf.cli import main
 from whyperf.cli.exits import FAILED, USAGE, explain, say
 
 
@@ -32,3 +35,21 @@ def test_words_stay_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys:
     assert " ".join(lines) == text
     assert lines[1] == "results/a-very-long-name-of-an-experiment"
     assert all(len(line) <= 40 for line in lines if " " in line)
+
+
+def test_a_sentence_holds_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    say("near: \x1b[2Jgone\nand\u202e more")
+    assert capsys.readouterr().err == "near: \\x1b[2Jgone\nand\\u202e more\n"
+
+
+def test_a_panic_of_a_library_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def panic(*_: object) -> None:
+        raise pl.exceptions.PanicException("called `Result::unwrap()`")
+
+    (tmp_path / "plan.json").write_text("{}")
+    monkeypatch.setattr("whyperf.record.Experiment.open", panic)
+    assert main(["show", str(tmp_path)]) == FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "this result cannot be judged (PanicException" in line

@@ -13,7 +13,8 @@ import pytest
 from tests.unit.analyze.flow import traces
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
-from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, explain_experiment
+from whyperf.explain.experiment import explain_experiment
+from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.record import Experiment
 

@@ -41,6 +41,8 @@ def planned(typed: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, An
         ("run -H localhost -t TCP_RR -l 2", {"workload": "rr", "duration_s": 2.0}),
         ("run -H localhost -t TCP_STREAM -l 2 -- -m 64K", {"duration_s": 2.0, "write_size_bytes": 65536}),
         ("run rrul -H localhost -l 5", {"schedule": "rrul", "schedule_scale": 5 / 60}),
+        ("run rrul localhost -t 5", {"schedule": "rrul", "schedule_scale": 5 / 60}),
+        ("run rr localhost -t 2", {"workload": "rr", "duration_s": 2.0}),
         ("run tcp-up -t 6 -c localhost", {"schedule": "tcp-up", "schedule_scale": 0.1}),
     ],
 )
@@ -49,6 +51,38 @@ def test_a_guess_is_planned_as_it_is_meant(
 ) -> None:
     (levels,) = planned(typed, capsys)
     assert meant.items() <= levels.items()
+
+
+def test_a_file_before_a_host_is_a_profile(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_text("[fixed]\nno_delay = true\n")
+    (levels,) = planned("run my.toml localhost", capsys)
+    assert levels["no_delay"] is True
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (
+            "run rrul demo",
+            "rrul and demo are two measurements; run one after the other (a host of that name:",
+        ),
+        ("run rrul my.toml", "rrul and my.toml are two measurements; run one after the other"),
+        ("run host7 rrul", "the profile or workload comes before the host: `whyperf run rrul host7`"),
+        ("run rrul host7 -c host8", "host7 and --host host8 are two far hosts; leave one out"),
+        ("run rrull host7", '"rrull" before the host host7 is neither a profile nor a workload; did you mean rrul?'),
+        ("run host7 host8", '"host7" before the host host8 is neither a profile nor a workload; `whyperf list` names'),
+        ("run rrul testbed", "testbed is the embedded testbed, not a host: `whyperf run rrul --testbed veth`"),
+        ("run rrul -t 5 a b", "unexpected extra argument"),
+    ],
+)
+def test_two_words_that_are_no_profile_and_a_host_are_refused(
+    typed: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*typed.split(), "--dry-run"]) == 2
+    assert answer in capsys.readouterr().err
 
 
 def test_a_list_compares_without_a_profile(capsys: pytest.CaptureFixture[str]) -> None:

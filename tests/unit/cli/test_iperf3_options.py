@@ -87,7 +87,7 @@ def test_udp_without_a_rate_says_which_it_takes(capsys: pytest.CaptureFixture[st
         ("--latency 20ms", "--rtt 20ms"),
         ("--jitter 1ms", "--set path_jitter_us=500us"),
         ("--cport 5000", "the kernel chooses the near ports"),
-        ("--sctp", "SCTP is not supported"),
+        ("--sctp", "--set transport=sctp"),
         ("--logfile x", "`whyperf run HOST > FILE`"),
         ("-u -R", "--udp --reverse: datagrams go from near to far only"),
         ("-u --bidir", "--udp --bidir: datagrams go from near to far only"),

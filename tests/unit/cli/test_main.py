@@ -61,7 +61,6 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "--testbed", "loopback", "--trials", "1000000000"], "--trials: the plan has over 2000000 trials"),
         (["run", "-t"], "see `whyperf run --help`"),
         (["-s"], "no server is needed"),
-        (["run", "window-sweep", "host7"], "`whyperf run window-sweep --host host7`"),
         (["run", "/"], "/ is a folder; a profile is a TOML file"),
         (["run", "/", "--host", "host7"], "this is a folder"),
         (["doctor", "--pairs", "3"], "--pairs is for --probe-cost"),

@@ -50,13 +50,17 @@ def test_a_closed_output_is_no_error_and_ascii_will_do(folder: Path, verb: tuple
     usual = run(folder, verb, PYTHONIOENCODING="utf-8")
     closed = run(folder, verb, ">&-")
     assert (closed.returncode, closed.stderr) == (usual.returncode, usual.stderr)
-    assert run(folder, verb, ">&- 2>&-").returncode == usual.returncode
     plain = run(folder, verb, LANG="C", PYTHONIOENCODING="ascii")
     assert plain.returncode == usual.returncode, plain.stderr
     assert plain.stdout.decode("ascii").count("\n") >= usual.stdout.count(b"\n") > 0 or verb[0] == "run"
     assert b"internal error" not in plain.stderr
     if "--json" in verb:
         assert json.loads(plain.stdout) == json.loads(usual.stdout)
+
+
+@pytest.mark.parametrize("verb", [("show", "made"), ("run", "nosuch.toml"), ("--help",)], ids=" ".join)
+def test_with_both_closed_the_code_is_the_same(folder: Path, verb: tuple[str, ...]) -> None:
+    assert run(folder, verb, ">&- 2>&-").returncode == run(folder, verb).returncode
 
 
 @pytest.mark.parametrize("verb", [("show", "made"), ("list", "--factors"), ("explain", "made", "--json")])

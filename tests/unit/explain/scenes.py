@@ -41,11 +41,13 @@ def calls(text: str) -> Calls | None:
 MSS = 1448
 
 
-def sender(text: str, *, no_delay: bool = False, held: tuple[int, int] | None = None) -> list[str]:
+def sender(
+    text: str, *, no_delay: bool = False, fills_buffer: bool = False, held: tuple[int, int] | None = None
+) -> list[str]:
     """The sender's spans as "begin-end state"; the reader let payload lie from `held[0]` to `held[1]`."""
     log, made = segments(text), calls(text)
     peer = Peer() if held is None else Peer(None, np.array(held) * US, np.array([True, False]))
-    found = sending.explain_gaps(log, made, life(log, made), peer, Options(no_delay, MSS))
+    found = sending.explain_gaps(log, made, life(log, made), peer, Options(no_delay, MSS, fills_buffer))
     return _listed(spans_of(found.gaps, found.state, sending.SENDER_STATES))
 
 

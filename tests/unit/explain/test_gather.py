@@ -1,19 +1,26 @@
 """Facts from segments: what was lost and whether a queue did it, a line's rate, what a timer holds back."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.unit.analyze.flow import traces
+from whyperf.explain.experiment import _on_one_machine
 from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.bottleneck import bottleneck_rate
+from whyperf.explain.gather.deliveries import _while_full
+from whyperf.explain.gather.delivery_steps import Steps
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.segments import segment_facts
-from whyperf.explain.path_facts import RequestCycle
+from whyperf.explain.gather.whole import _is_queued_back
+from whyperf.explain.path_facts import QueueFacts, RequestCycle, SegmentFacts
 from whyperf.explain.segment_log import read_logs
+from whyperf.record import Experiment
 
 PACKET = 1448
 LINK_BPS = 100e6
@@ -142,3 +149,76 @@ def test_a_cycle_goes_from_request_to_answer_and_on_to_the_next_request() -> Non
         think_ns=955e3,
     )
     assert request_cycle(sent.filter(pl.col("direction") == "out")) == RequestCycle()
+
+
+STEPS = Steps(
+    rates_bps=np.array([50.0, 100.0, 104.0, 100.0, 96.0, 89.0, 30.0]) * 1e6,
+    queue_ratios=np.array([0.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.0]),
+    backlogged_ratio=1.0,
+    window_segments=100.0,
+    mss_bytes=1000,
+    rtt_ns_min=10e6,
+)
+
+
+def test_the_rate_while_the_queue_is_full() -> None:
+    """Five steps with a full queue: 100 Mbit/s in the median, four of them within 10 % of it, headers of 66 bytes."""
+    rate = _while_full(STEPS)
+    assert rate is not None
+    assert rate.bps == pytest.approx(106.6e6)
+    assert rate.steadiness == pytest.approx(0.8)
+    assert rate.use_ratio == pytest.approx(np.mean(STEPS.rates_bps) / 100e6)
+    assert rate.spread == pytest.approx((102.4 - 91.8) / 100)
+    assert rate.is_seen_when_full
+
+
+@pytest.mark.parametrize(
+    ("back_ms", "queue_ms", "is_queued"),
+    [(1.0, 0.0, False), (1.01, 0.0, True), (6.0, 3.0, False), (6.01, 3.0, True), (None, None, False)],
+)
+def test_acks_wait_longer_than_a_tenth_of_the_round_trip_and_twice_the_payload(
+    back_ms: float | None, queue_ms: float | None, *, is_queued: bool
+) -> None:
+    """The smallest round trip takes 10 ms."""
+    delays = [None if ms is None else ms * 1e6 for ms in (back_ms, queue_ms)]
+    queue = QueueFacts(back_delay_ns_median=delays[0], delay_ns_median=delays[1])
+    assert _is_queued_back(SegmentFacts(queue=queue), STEPS) is is_queued
+
+
+@pytest.mark.parametrize(
+    ("names", "is_one"), [(("a", "a"), True), (("a", "b"), False), ((None, None), False), (("a", None), False)]
+)
+def test_hosts_of_one_name_are_one_machine(names: tuple[str | None, str | None], *, is_one: bool) -> None:
+    hosts = {side: {"hostname": name} for side, name in zip(("near", "far"), names, strict=True)}
+    assert _on_one_machine(cast("Experiment", SimpleNamespace(hosts=lambda: hosts))) is is_one
+    assert not _on_one_machine(cast("Experiment", SimpleNamespace(hosts=dict)))
+
+
+def segments_of(*rows: tuple[int, str, int]) -> pl.DataFrame:
+    """Time, direction and payload of segments of one connection."""
+    return pl.DataFrame(
+        [(time, 0, way, size) for time, way, size in rows],
+        schema={
+            "time_ns": pl.Int64(),
+            "connection": pl.UInt32(),
+            "direction": pl.String(),
+            "payload_bytes": pl.Int64(),
+        },
+        orient="row",
+    )
+
+
+def test_a_request_cycle_by_hand() -> None:
+    """Answers after 30 and 50 ns, thinking for 20 ns, of 100 ns; a request of two segments takes from its first one."""
+    found = request_cycle(
+        segments_of(
+            (-9, "in", 5), (0, "out", 5), (10, "out", 5), (40, "in", 5), (60, "out", 5), (70, "out", 0), (110, "in", 5)
+        )
+    )
+    assert (found.answer_ratio, found.think_ratio) == pytest.approx((80 / 110, 20 / 110))
+    assert (found.cycle_ns, found.exchange_ns, found.answer_ns, found.think_ns) == (110, 45, 40, 20)
+
+
+@pytest.mark.parametrize("rows", [[], [(0, "out", 5), (9, "out", 5)], [(7, "in", 5)], [(0, "out", 5), (9, "in", 0)]])
+def test_without_answers_there_is_no_cycle(rows: list[tuple[int, str, int]]) -> None:
+    assert request_cycle(segments_of(*rows)) == RequestCycle()

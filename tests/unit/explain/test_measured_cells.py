@@ -1,5 +1,7 @@
 """Gains that another cell of the same experiment measured."""
 
+import pytest
+
 from whyperf.explain.causes import Cause
 from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.model import Change, Level, Verdict
@@ -78,3 +80,10 @@ def test_the_largest_level_stands_for_one_that_the_kernel_chooses() -> None:
     assert known.predicted_gain == 4
     # The kernel may choose more, so what the rule predicted is not ruled out.
     assert known.predicted_high == 9
+
+
+@pytest.mark.parametrize(("level", "gain"), [(32_767, 9.0), (32_768, 4.0)])
+def test_a_level_four_times_as_large_stands_for_one_that_the_kernel_chooses(level: int, gain: float) -> None:
+    cells = (SWEEP[0], Cell(id="c0009", sweep="s", factors={"window_bytes": level, "duration_s": 1.0}))
+    found = MeasuredCells(cells, {"c0001": 1e6, "c0009": 4e6}).gain_in("c0001", verdict(window_bytes="default"))
+    assert found.predicted_gain == gain

@@ -10,7 +10,7 @@ import pytest
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence, FlowEnd
 from whyperf.explain.gather.active import Active, scheduled
-from whyperf.explain.gather.asked import asked
+from whyperf.explain.gather.asked import _is_greedy, _stream_bps, _sum, asked
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.whole import shares_of
 from whyperf.explain.model import Budget, StateShare
@@ -101,3 +101,47 @@ def test_connections_that_only_receive_do_not_send(tmp_path: Path) -> None:
     assert sending(found, NEAR) == frozenset({0, 2})
     rows = pl.DataFrame({"connection": [0, 1, 2], "sample_mono_ns": [5, 5, 5]})
     assert Active(sending(found, NEAR), {2: (6, 9)}).rows(rows, found, NEAR)["connection"].to_list() == [0]
+
+
+WORKLOAD = {
+    "groups": [{"transactions": [{"arrivals": {"by": "closed"}, "steps": [{"operation": {"operation": "write"}}]}]}]
+}
+BOTH_WAYS = {
+    "groups": [
+        {
+            "transactions": [
+                {
+                    "arrivals": {"by": "closed"},
+                    "steps": [{"operation": {"operation": "write"}}, {"operation": {"operation": "read"}}],
+                }
+            ]
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "bps", "is_greedy"),
+    [
+        ({"stop": {"by": "duration"}}, None, True),
+        ({"stop": {"by": "bytes"}}, None, False),
+        ({}, None, False),
+        ({"write_rate_bps": 5, "stop": {"by": "duration"}}, 5.0, False),
+        ({"write_rate_bps": 5, "connections_count": 3, "stop": {"by": "duration"}}, 15.0, False),
+        ({"reply_size_bytes": 8, "stop": {"by": "duration"}}, None, False),
+        ({"datagrams": {"rate_bps": 7}, "connections_count": 2, "stop": {"by": "duration"}}, 14.0, False),
+        ({"datagrams": {"batch_count": 1}, "write_rate_bps": 5}, None, False),
+        ({"write_rate_bps": 5, "schedule": [{"start_ns": 0}]}, None, False),
+        ({"write_rate_bps": 5, "workload": WORKLOAD}, None, False),
+        ({"workload": WORKLOAD, "stop": {"by": "duration"}}, None, True),
+        ({"workload": BOTH_WAYS, "stop": {"by": "duration"}}, None, False),
+    ],
+)
+def test_what_a_specification_asks_for(spec: dict[str, Any], bps: float | None, *, is_greedy: bool) -> None:
+    assert _stream_bps(spec) == bps
+    assert _is_greedy(spec) is is_greedy
+
+
+@pytest.mark.parametrize(("rates", "together"), [([], None), ([5.0], 5.0), ([5.0, 7.0], 12.0), ([5.0, None], None)])
+def test_rates_of_hosts_together(rates: list[float | None], together: float | None) -> None:
+    assert _sum(rates) == together

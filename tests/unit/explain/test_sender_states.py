@@ -207,3 +207,28 @@ def test_without_nagle_a_small_rest_is_under_way() -> None:
 def test_a_scene_has_these_states(name: str) -> None:
     text, expected = SCENES[name]
     assert scenes.sender(text) == expected
+
+
+WITHOUT_CALLS = """
+    0    > 1:4345     unacked=4344
+    500  < ack=1448   unacked=2897
+    700  < ack=1449   unacked=2896
+    1000 < ack=4345   unacked=0
+    2000 > 4345:7241  unacked=2896
+    2100 < ack=7241   unacked=0
+    2140 > 7241:8689  unacked=1448
+"""
+
+
+@pytest.mark.parametrize(
+    ("fills_buffer", "expected"),
+    [
+        (False, ["0-2100 not_writing", "2100-2140 write_call"]),
+        (True, ["0-700 send_buffer", "700-2100 not_writing", "2100-2140 write_call"]),
+    ],
+)
+def test_without_calls_a_buffer_is_full_while_it_holds_over_two_thirds_of_its_most(
+    expected: list[str], *, fills_buffer: bool
+) -> None:
+    text = WITHOUT_CALLS.replace("unacked", "unsent=0 unacked")
+    assert scenes.sender(text, fills_buffer=fills_buffer) == expected

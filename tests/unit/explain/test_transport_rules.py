@@ -44,6 +44,17 @@ def test_a_library_that_sends_packets_is_no_application_that_computes() -> None:
     assert judge(facts(works, level="counters"))[0].cause is Cause.SENDER_CPU
 
 
+def test_an_application_that_encrypts_is_named() -> None:
+    works = {"processors.thread_ratio": 0.95, "processors.own_user_ratio": 0.8, "encrypts": True}
+    first = judge(facts(works, level="counters"))[0]
+    assert first.cause is Cause.SENDER_CPU
+    assert "encrypts (TLS)" in first.claim
+    assert first.change is not None
+    assert "ktls" in first.change.by_hand
+    plain = judge(facts(works | {"encrypts": False}, level="counters"))[0]
+    assert (plain.cause, "TLS" in plain.claim) == (Cause.SENDER_CPU, False)
+
+
 def test_a_transport_of_its_own_library_fills_a_path_at_one_rate() -> None:
     full = replace(QUIC, rtt_ns_median=30.0 * MS, bottleneck=BottleneckRate(20e6, 0.9, 0.99))
     assert own_causes(full) == [Cause.BOTTLENECK]

@@ -58,6 +58,8 @@ TOGETHER = JointGain(
 def test_a_joint_gain_is_tried_after_the_change_alone() -> None:
     alone, together = attempts_of(cell(WINDOW, LOSS, joint=(TOGETHER,)))
     assert alone.joint is None
+    assert alone.name == "verdict 1 (receive_buffer) of cell c0001"
+    assert together.name == "receive_buffer and random_loss together of cell c0001"
     assert together.joint == TOGETHER
     assert together.verdict.change == Change(factors=TOGETHER.factors)
     assert (together.verdict.predicted_gain, together.verdict.predicted_low) == (8.4, 7.0)

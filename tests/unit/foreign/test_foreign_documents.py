@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from whyperf.foreign import parse_json, parse_toml
+from whyperf.foreign import parse_json, parse_toml, quoted, visible
 from whyperf.foreign.documents import MAX_DEPTH, MAX_VALUES
 
 
@@ -45,3 +45,21 @@ def test_plain_json_passes() -> None:
 def test_deep_toml_is_refused(text: str) -> None:
     with pytest.raises(tomllib.TOMLDecodeError, match="nests deeper"):
         parse_toml(text)
+
+
+@pytest.mark.parametrize(
+    "text", [b'"\\ud800"', b'{"\\uDC00": 1}', b'"\xed\xa0\x80"', '"a"'.encode("utf-16"), b'"\xff"']
+)
+def test_json_that_could_not_be_written_again_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match="codec can't"):
+        parse_json(text)
+
+
+def test_pairs_of_utf_16_pass() -> None:
+    assert parse_json(b'"\\ud83d\\ude00"') == "\U0001f600"
+
+
+def test_what_a_terminal_would_obey_is_escaped() -> None:
+    assert visible("a\x1b[2J\n\u202eb \u00e9\u00a0") == "a\\x1b[2J\\n\\u202eb \u00e9\u00a0"
+    assert visible("a\nb\tc", keep="\n\t") == "a\nb\tc"
+    assert quoted("x" * 300) == "x" * 200 + "…"

@@ -1,5 +1,6 @@
 """Plans: permutations, filters, identity."""
 
+import json
 import re
 from collections import Counter
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.plan import Plan, build
-from whyperf.profile import Profile, ProfileError, parse
+from whyperf.profile import Profile, ProfileError, find, parse
 
 WINDOWS = st.lists(st.integers(64, 1 << 20), min_size=1, max_size=5, unique=True)
 SIZES = st.lists(st.sampled_from([512, 1024, 4096, 8192, 65536]), min_size=1, max_size=4, unique=True)
@@ -179,6 +180,7 @@ def test_a_changed_plan_file_is_noticed() -> None:
         ("sweep=cpu", "--only: sweep: no cell has cpu; there are: one"),
         ("window_bytes", "--only: window_bytes: write factor=level,level"),
         ("window_bytes=", "--only: window_bytes=: write factor=level,level"),
+        ("no_delay=false", "--only: no_delay: no cell has false; there are: true"),
         ("transfer_bytes=4096", "--only: transfer_bytes: no cell has 4096; there are: default"),
         ("connections=one", "--only: connections: \"one\" is not a level"),
     ],
@@ -253,3 +255,22 @@ def test_testbed_factors_elsewhere() -> None:
 def test_numbers_that_cannot_be(option: str, value: int) -> None:
     with pytest.raises(ProfileError, match=f"--{option}"):
         plan_of(BASE, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("id", "x" * 3000), ("id", "\x1b[2J"), ("plan_version", ["x" * 3000]), ("x" * 3000, 1)]
+)
+def test_a_damaged_plan_is_a_short_sentence(key: str, value: object) -> None:
+    written = json.loads(build(find("quick")).to_json())
+    with pytest.raises(ProfileError) as refused:
+        Plan.from_json(json.dumps(written | {key: value}), "plan.json")
+    assert len(str(refused.value)) < 500
+    assert str(refused.value).isprintable()
+
+
+def test_a_plan_has_no_number_that_is_none() -> None:
+    written = build(find("quick")).to_json()
+    changed = re.sub(r'"duration_s": [0-9.]+', '"duration_s": NaN', written)
+    assert changed != written
+    with pytest.raises(ProfileError, match=r"factors\.duration_s"):
+        Plan.from_json(changed, "plan.json")

@@ -62,3 +62,12 @@ def test_cells_are_distinguished() -> None:
     goodputs = {steady: [1.0, 1.0, 1.0], scattered: [1.0, 2.0, 3.0]}
     assert cells_wanting(plan, goodputs, {steady: 3, scattered: 3, failing: 6}) == {scattered}
     assert len(plan.blocks) == 6
+
+
+def test_a_cell_ends_when_its_interval_is_at_most_as_wide_as_the_rule_says() -> None:
+    goodputs = [1.0e9, 1.1e9, 1.05e9, 1.2e9]
+    width = relative_width(goodputs, "seed")
+    assert width > 0
+    for limit, wants in ((width, False), (width * 0.999, True)):
+        rule = RULE.model_copy(update={"interval_width": limit})
+        assert wants_trial(rule, "main", goodputs, 4, "seed") is wants

@@ -116,3 +116,39 @@ def test_what_the_agents_refuse_is_refused_before_the_run(
     with pytest.raises(ProfileError, match=problem) as caught:
         resolve(levels, testbed=True)
     assert name in str(caught.value)
+
+
+def test_tls_has_the_options_of_tcp_and_its_own() -> None:
+    cell = resolve({"transport": "tls", "window_bytes": 65_536, "no_delay": True, "ktls": "tx"}, testbed=True)
+    assert (cell["window_bytes"], cell["no_delay"], cell["ktls"], cell["tls_version"]) == (
+        65_536,
+        True,
+        "tx",
+        "default",
+    )
+    assert not {"zero_copy", "truncate"} & cell.keys()
+    assert not {"ktls", "tls_version", "tls_cipher", "tls_record_bytes"} & resolve({}, testbed=True).keys()
+
+
+@pytest.mark.parametrize(
+    ("levels", "name", "problem"),
+    [
+        ({"ktls": "both", "tls_record_bytes": 1000}, "tls_record_bytes", "set ktls to off"),
+        ({"send_call": "sendfile"}, "send_call", "sendfile moves no byte through the agent, which has to encrypt it"),
+        ({"workload": "rr", "ktls": "tx"}, "ktls", "both sides of a workload send"),
+        ({"io_model": "io_uring"}, "io_model", "the agents encrypt what their calls move"),
+        ({"zero_copy": True}, "zero_copy", "tls has no such setting"),
+        ({"tls_version": "1.1"}, "tls_version", "1.2"),
+        ({"transport": "tcp", "tls_cipher": "aes-128-gcm"}, "tls_cipher", "tcp has no such setting"),
+    ],
+)
+def test_what_tls_cannot_do_is_refused_before_the_run(
+    levels: dict[str, bool | int | str], name: str, problem: str
+) -> None:
+    with pytest.raises(ProfileError, match=problem) as caught:
+        resolve({"transport": "tls", **levels}, testbed=True)
+    assert name in str(caught.value)
+
+
+def test_a_file_goes_to_the_kernel_s_tls() -> None:
+    assert resolve({"transport": "tls", "send_call": "splice", "ktls": "tx"}, testbed=True)["send_call"] == "splice"

@@ -1,8 +1,7 @@
-"""Copies for sharing: no identity of the original is in them, and they show the same figures."""
+"""Copies for sharing: no identity of the original is in them. tests/unit/records shows that they have its figures."""
 
 import base64
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.unit.records.golden import KINDS, documents, output, unpack, without_texts
+from tests.unit.records.golden import unpack
 from whyperf.cli import main
 from whyperf.plan.model import identify
 from whyperf.record import Experiment
@@ -20,11 +19,9 @@ from whyperf.record.export.pseudonyms import Pseudonyms
 IDENTITIES = (
     *("db7.prod.acme-corp.example", "db7", "web3.acme-corp.example", "acme-corp", "alicia", "robertine"),
     *("10.20.30.41", "10.20.30.42", "2a02:aa08:e000::17", "52:54:00:12:ab:cd"),
-    *("/home/alicia/work", "/var/lib/acme", "user-1000.slice", "enp3s0f1", "br-acme", "oracle-acmed"),
+    *("/srv/alicia/plans", "/var/lib/acme", "user-1000.slice", "enp3s0f1", "br-acme", "oracle-acmed"),
     *("3f1c2a9e-0000-4000-8000-0123456789ab", "Acme Linux", "acme-build7", "31337", "25276502016"),
 )
-#: Keys of JSON outputs that name the folder of the result, and what lies next to it.
-NOT_COMPARED = frozenset({"experiment", "profile", "folder", "by_hand", "command", "page", "made_of", "verification"})
 
 
 @pytest.fixture
@@ -59,7 +56,7 @@ def planted(kind: str, folder: Path) -> Path:
             facts["kernel"] = "6.18.44-acme-build7"
             facts["devices"][-1]["name"] = "enp3s0f1"
             facts["devices"].append({**facts["devices"][-1], "name": "br-acme"})
-            facts["abilities"][0]["reason"] = "alicia may not open /home/alicia/work/x on db7.prod.acme-corp.example"
+            facts["abilities"][0]["reason"] = "alicia may not open /srv/alicia/plans/x on db7.prod.acme-corp.example"
 
         return change
 
@@ -159,31 +156,6 @@ def test_units_of_columns_are_kept(here: Path) -> None:
     for path in Path("results/stream-segments").rglob("*.parquet"):
         other = copy / path.relative_to("results/stream-segments")
         assert pl.read_parquet_metadata(other) == pl.read_parquet_metadata(path)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_copy_shows_the_same_figures(kind: str, here: Path) -> None:
-    unpack(kind, here)
-    copy = export(kind)
-    of_original, of_copy = documents(kind), documents(copy.name)
-    for command, printed in of_original.items():
-        assert of_copy[command]["status"] == printed["status"], command
-        assert comparable(of_copy[command]["document"]) == comparable(printed["document"]), command
-    assert output("report", str(copy)).status == output("report", f"results/{kind}").status
-    assert (copy / "report.html").stat().st_size > 10_000
-
-
-def comparable(value: Any) -> Any:
-    """A printed document without what names the folder, hosts or processes."""
-    match without_texts(value):
-        case dict() as table:
-            return {name: comparable(part) for name, part in table.items() if name not in NOT_COMPARED}
-        case list() as parts:
-            return [comparable(part) for part in parts]
-        case str() as text:
-            return re.sub(r"\b(process-\d+|mypy|python3?|rustc|claude|node|chromium)\b", "PROCESS", text)
-        case other:
-            return other
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
 from whyperf.record import Experiment, RecordError, parquet, read_table
 from whyperf.record.parquet import bytes_in_memory
+from whyperf.record.thrift import read_struct
 
 ROWS = 1000
 
@@ -74,3 +75,48 @@ def test_many_small_tables_have_a_bound_together(tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(parquet, "FREE_BYTES", 3 * size)
         with pytest.raises(RecordError, match=r"the tables intervals in .* would take over"):
             read_table(experiment, "intervals")
+
+
+@pytest.mark.parametrize("where", [0, 1 << 20, 1 << 62])
+def test_columns_lie_inside_the_file(table: Path, where: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """polars panics where they do not."""
+    monkeypatch.setattr(parquet, "_first_page", lambda _: where)
+    with pytest.raises(ValueError, match="not where its footer says"):
+        bytes_in_memory(table)
+
+
+@pytest.mark.parametrize("kind", range(16))
+def test_a_list_has_no_more_values_than_bytes(kind: int) -> None:
+    """A count of 2^49 is ten bytes, and takes no time."""
+    many = b"\xff" * 6 + b"\x7f"
+    for start in (b"\x19", b"\x1a"):
+        with pytest.raises((IndexError, ValueError)):
+            read_struct(start + bytes([0xF0 | kind]) + many + b"\x01" * 40, 0)
+
+
+def test_a_text_lies_inside_the_data() -> None:
+    with pytest.raises(IndexError):
+        read_struct(b"\x18\x05abc\0", 0)
+    assert read_struct(b"\x18\x03abc\0", 0) == ({1: b"abc"}, 6)
+
+
+def test_a_page_has_no_more_values_than_its_column(tmp_path: Path) -> None:
+    """polars makes room for what a page says, and ends the process where there is none."""
+    path = tmp_path / "flows.near.parquet"
+    pl.DataFrame({"count": range(ROWS)}).write_parquet(path, compression="uncompressed", statistics=False)
+    content = path.read_bytes()
+    assert bytes_in_memory(path) > 0
+    # Thrift's compact numbers: zigzag, then seven bits a byte.
+    pages = content[: -8 - int.from_bytes(content[-8:-4], "little")]
+    footer = content[len(pages) :]
+    assert varint(2 * ROWS) in pages
+    path.write_bytes(pages.replace(varint(2 * ROWS), varint(2 * ROWS + 2)) + footer)
+    with pytest.raises(ValueError, match="numbers of values differ"):
+        bytes_in_memory(path)
+
+
+def varint(value: int) -> bytes:
+    found = b""
+    while value > 127:
+        found, value = found + bytes([value & 127 | 128]), value >> 7
+    return found + bytes([value])

@@ -4,6 +4,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize
 from whyperf.record import Experiment
@@ -108,6 +110,7 @@ def test_shared_cpus_are_reported(tmp_path: Path) -> None:
     assert "Measured over loopback" in text
 
 
+@pytest.mark.slow
 def test_the_page_of_a_full_sweep_is_small(tmp_path: Path) -> None:
     windows = [4096, 8192, 16384, 24576, 32768, 40960, 52428]
     folder = made.write(tmp_path / "full", made.sweep(windows, list(range(512, 32769, 512)), blocks=1))

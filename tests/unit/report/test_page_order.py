@@ -5,30 +5,30 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bokeh.models import ColumnDataSource, DataRange1d, Range1d
-from bokeh.models.glyphs import Line, Text
-from bokeh.models.renderers import GlyphRenderer
 
 from tests.unit.analyze import synthetic as made
 from tests.unit.report.test_explanation_page import verdict
 from tests.unit.report.test_page import page, plain_text
 from whyperf.analyze import Summary, summarize
+from whyperf.explain import experiment as explaining
 from whyperf.explain.model import Change
 from whyperf.explain.store import read_explanation
 from whyperf.plan import Plan, build
 from whyperf.profile import Level, find
 from whyperf.record import Experiment, RecordError
+from whyperf.record.kept import fingerprint_of
 from whyperf.report.assets import options, prose
-from whyperf.report.charts.figures import Figure
+from whyperf.report.charts.models import Curve, DataRange1d, GlyphRenderer, Plot, Range1d, Text
 from whyperf.report.charts.sweep import sweep_section
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import gathered
 from whyperf.report.explanation.cards import cards_of
 from whyperf.report.explanation.gathered import gather
+from whyperf.report.explanation.section import Explained
 from whyperf.report.headline import headline, key_figures
+from whyperf.report.kept_parts import KeptParts
 from whyperf.report.repeat import changes
 
 SIMPLE_BYTES = 600_000
@@ -38,9 +38,13 @@ def summary_of(folder: Path, trials: list[made.Trial]) -> Summary:
     return summarize(Experiment.open(made.write(folder, trials)))
 
 
-def drawn(made: Figure) -> list["GlyphRenderer[Any]"]:
+def drawn(made: Plot) -> list[GlyphRenderer]:
     """The marks of a chart."""
-    return [renderer for renderer in made.renderers if isinstance(renderer, GlyphRenderer)]
+    return list(made.renderers)
+
+
+def explained(experiment: Experiment, summary: Summary) -> Explained:
+    return gather(experiment, summary, KeptParts(experiment.folder, fingerprint_of(experiment.folder)))
 
 
 def by_congestion_control(*names: str) -> list[made.Trial]:
@@ -79,10 +83,9 @@ def test_levels_that_are_names_are_labeled_and_not_joined(tmp_path: Path) -> Non
     cells = summary_of(tmp_path / "names", by_congestion_control("cubic", "reno", "bbr")).cells
     figures = [chart.figure for group in sweep_section("main", cells, Switchboard()).groups for chart in group.charts]
     glyphs = [renderer.glyph for figure in figures for renderer in drawn(figure)]
-    assert not [glyph for glyph in glyphs if isinstance(glyph, Line)]
+    assert not [glyph for glyph in glyphs if isinstance(glyph, Curve)]
     (goodput, *_) = figures
     (texts,) = [renderer for renderer in drawn(goodput) if isinstance(renderer.glyph, Text)]
-    assert isinstance(texts.data_source, ColumnDataSource)
     assert texts.data_source.data["value"] == ["1.00", "2.00", "3.00"]
 
 
@@ -92,7 +95,7 @@ def test_levels_that_are_numbers_are_joined(tmp_path: Path) -> None:
         chart.figure for group in sweep_section("main", cells, Switchboard()).groups for chart in group.charts
     )
     kinds = {type(renderer.glyph) for renderer in drawn(goodput)}
-    assert Line in kinds
+    assert Curve in kinds
     assert Text not in kinds
     assert isinstance(goodput.y_range, DataRange1d)
     assert goodput.y_range.start == 0
@@ -141,7 +144,7 @@ def test_sender_and_receiver_of_levels_that_are_names_do_not_hide_each_other(tmp
         if chart.id == "sweep-main-cpu"
     )
     sources = [found.data_source for found in drawn(cpu) if isinstance(found.glyph, Text)]
-    places = [source.data["x"] for source in sources if isinstance(source, ColumnDataSource)]
+    places = [source.data["x"] for source in sources]
     assert places == [pytest.approx([-0.15, 0.85]), pytest.approx([0.15, 1.15])]
     # 100 % and its label fit.
     assert isinstance(cpu.y_range, Range1d)
@@ -158,14 +161,14 @@ def test_the_name_of_an_option_stays_on_one_line() -> None:
 def test_a_second_report_makes_no_second_explanation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = Experiment.open(made.write(tmp_path / "names", by_congestion_control("cubic", "reno")))
     summary = summarize(experiment)
-    made_first = gather(experiment, summary).explanation
+    made_first = explained(experiment, summary).explanation
     assert len(made_first.cells) == 2
 
     def fail(*_: object, **__: object) -> None:
         pytest.fail("the explanation was made again")
 
-    monkeypatch.setattr(gathered, "explain_experiment", fail)
-    assert gather(experiment, summary).explanation == made_first
+    monkeypatch.setattr(explaining, "explain_experiment", fail)
+    assert explained(experiment, summary).explanation == made_first
 
 
 def test_a_report_of_a_folder_that_cannot_be_written_has_its_explanation(
@@ -177,5 +180,5 @@ def test_a_report_of_a_folder_that_cannot_be_written_has_its_explanation(
         raise RecordError("read-only")
 
     monkeypatch.setattr(gathered, "write_explanation", refuse)
-    assert len(gather(experiment, summarize(experiment)).explanation.cells) == 2
+    assert len(explained(experiment, summarize(experiment)).explanation.cells) == 2
     assert read_explanation(experiment) is None

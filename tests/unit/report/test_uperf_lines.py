@@ -123,6 +123,17 @@ def test_flowops_without_payload_count_too() -> None:
     assert [int(operations) for _, _, operations in RAW.findall(printed)] == [0, 60]
 
 
+def test_flowops_that_a_lost_datagram_skips_do_not_count() -> None:
+    """Of 3 executions of a write and a read, one got no answer: 5 flowops were executed."""
+    counted = {"transactions_count": 3, "failed_count": 1, "operations_count": 5}
+    near = rows("near", {"Txn2": [(300, 200, 3)]}).with_columns(
+        pl.lit(count).cast(pl.UInt64).alias(name) for name, count in counted.items()
+    )
+    run = Run("rr", 1, "far", 0, True, {"Txn2": TENTH}, {("Group0", "Txn2"): 2})
+    printed = "\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(200, 300, 3)]})])))
+    assert [int(operations) for _, _, operations in RAW.findall(printed)] == [0, 5]
+
+
 def test_flowops_of_an_execution() -> None:
     steps = [{"count": 16}, {"count": 1}]
     workload = {"groups": [{"name": "g", "transactions": [{"name": "Txn1", "steps": steps}]}]}

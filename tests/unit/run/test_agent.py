@@ -1,5 +1,7 @@
 """The controller's side of a pipe, against small programs in the agent's place."""
 
+import errno
+import io
 import json
 import os
 import signal
@@ -15,6 +17,7 @@ from typing import Any, cast
 import pytest
 
 from whyperf import __version__
+from whyperf.run.agents import agent as agent_module
 from whyperf.run.agents.agent import Agent
 from whyperf.run.agents.inbox import MAX_MESSAGES, MAX_PROGRESS, TABLE_BYTES, TablePiece
 from whyperf.run.errors import PipeClosedError, RunError
@@ -256,6 +259,7 @@ EVIDENCE: dict[str, object] = {
     "missed_runs_count": 0,
     "unseen_segments_count": 0,
     "broken_off": None,
+    "profile": None,
 }
 FINISHED = {
     "reply": "finished",
@@ -324,13 +328,20 @@ PROGRESS = {
 
 
 def test_a_flood_of_progress_takes_bounded_memory(tmp_path: Path) -> None:
-    flood: Any = {"request": "flood", "count": 300_000, "text": json.dumps({"id": 2, "body": PROGRESS})}
+    count = 10 * MAX_PROGRESS
+    flood: Any = {"request": "flood", "count": count, "text": json.dumps({"id": 2, "body": PROGRESS})}
     tracemalloc.start()
     with agent(tmp_path) as far:
         far.post(flood)
+        # Nobody takes anything while it lasts; its last message is none of progress.
+        end = time.monotonic() + 60
+        while len(far._inbox._items) <= MAX_PROGRESS:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert len(far._inbox._items) == MAX_PROGRESS + 1
         assert far.call({"request": "abort"}, timeout_s=60) == {"reply": "done"}
-        assert len(far._inbox._items) <= MAX_PROGRESS + 1
-    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    # All of them would take more than 1 KB each.
+    assert tracemalloc.get_traced_memory()[1] < count << 9
     tracemalloc.stop()
 
 
@@ -341,3 +352,25 @@ def test_a_flood_of_other_messages_ends_the_conversation(tmp_path: Path) -> None
         far._reader.join(60)
         with pytest.raises(RunError, match=r"^far: the agent sent over 10,000 messages that nobody asked for"):
             far.call({"request": "clock"})
+
+
+@pytest.mark.parametrize(
+    ("code", "failures", "starts"), [(errno.EFAULT, 1, True), (errno.EFAULT, 2, False), (errno.ENOENT, 1, False)]
+)
+def test_a_start_that_fails_for_a_page_of_its_own_is_tried_once_more(
+    monkeypatch: pytest.MonkeyPatch, code: int, failures: int, *, starts: bool
+) -> None:
+    left = [OSError(code, os.strerror(code))] * failures
+
+    def popen(*_: object, **__: object) -> str:
+        if left:
+            raise left.pop()
+        return "process"
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    with io.BytesIO() as errors:
+        if starts:
+            assert str(agent_module._started(["agent"], errors)) == "process"
+        else:
+            with pytest.raises(OSError, match=os.strerror(code)):
+                agent_module._started(["agent"], errors)

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from whyperf.run.agents.replies import ANSWERS, _envelope
+import pytest
+
+from whyperf.run.agents.replies import ANSWERS, _envelope, understood
+from whyperf.run.errors import RunError
 
 ROOT = Path(__file__).parents[3]
 
@@ -61,3 +64,22 @@ def test_every_request_has_its_answers() -> None:
 
     walk(schema)
     assert requests == ANSWERS.keys()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b'{"id": 1, "id": 2, "body": {"reply": "done"}}',
+        b'{"id": 1, "body": {"reply": "done", "reply": "done"}}',
+        b'{"id": 0, "body": {"reply": "hello", "version": "\\ud800", "pid": 1}}',
+    ],
+)
+def test_what_no_agent_could_send_is_refused(payload: bytes) -> None:
+    with pytest.raises(RunError, match="not a message of an agent"):
+        understood(payload)
+
+
+def test_a_zero_with_a_sign_is_no_whole_number() -> None:
+    with pytest.raises(RunError, match="id"):
+        understood(b'{"id": -0, "body": {"reply": "done"}}')
+    assert understood(b'{"id": 0, "body": {"reply": "done"}}') == (0, {"reply": "done"})

@@ -195,4 +195,37 @@ mod tests {
             assert_eq!(codel.on_head(lone), Verdict::Send);
         }
     }
+
+    /// The last of 16 intervals still counts, the instant at its end does not.
+    #[test]
+    fn the_memory_ends_with_the_sixteenth_interval() {
+        for (late_ns, count) in [(0, 3), (1, 1)] {
+            let mut codel = struck_four_times();
+            // Due at 1200 ms, then 100/√2, 100/√3 and 100/√4 ms later.
+            assert_eq!(codel.drop_next_ns, 1_378_445_704);
+            let entry_ns = codel.drop_next_ns + 1600 * MS - 1 + late_ns;
+            assert_eq!(codel.on_head(head(1330, 4)), Verdict::Send);
+            for (now_ns, verdict) in [(entry_ns - 100 * MS, Verdict::Send), (entry_ns, Verdict::Strike)] {
+                let waited = Head { now_ns, arrived_ns: now_ns - 5 * MS, backlog_bytes: 100_000 };
+                assert_eq!(codel.on_head(waited), verdict);
+            }
+            assert_eq!(codel.count, count, "{late_ns}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_was_empty_or_below_target_begins_its_interval_anew() {
+        let mut codel = struck_four_times();
+        codel.on_empty();
+        assert_eq!(codel.on_head(head(1400, 50)), Verdict::Send);
+        assert_eq!(codel.on_head(head(1499, 50)), Verdict::Send);
+        assert_eq!(codel.on_head(head(1500, 50)), Verdict::Strike);
+        // A mark at the entry, and later ones by the law.
+        codel.on_marked();
+        assert_eq!(codel.on_head(Head { now_ns: codel.drop_next_ns - 1, ..head(1600, 50) }), Verdict::Send);
+        assert_eq!(codel.on_head(Head { now_ns: codel.drop_next_ns, ..head(1600, 50) }), Verdict::Strike);
+        let before_ns = codel.drop_next_ns;
+        codel.on_marked();
+        assert_eq!((codel.count, codel.drop_next_ns - before_ns), (4, 50 * MS));
+    }
 }

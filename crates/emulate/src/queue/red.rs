@@ -129,6 +129,16 @@ mod tests {
         assert!((red.average_bytes - 750.0).abs() < 1e-9);
     }
 
+    /// Between the thresholds packets are counted, the lower one included (paper, figure 2: `min_th <= avg < max_th`).
+    #[test]
+    fn packets_count_from_the_lower_threshold_on() {
+        let mut red = red(false);
+        red.average_bytes = 10_000.0;
+        assert_eq!((red.on_arrival(10_000, 0), red.passed), (Verdict::Pass, 1));
+        red.average_bytes = 9_998.0;
+        assert_eq!((red.on_arrival(10_000, 0), red.passed), (Verdict::Pass, 0));
+    }
+
     /// With a constant probability p the distance between two chosen is 1 … 1/p, each as likely (paper,
     /// section VII). At an average of 20000 it is 0.05.
     #[test]

@@ -67,4 +67,22 @@ mod tests {
     fn none_is_none() {
         assert_eq!(Jitter::new(0, 5, 0).delay_ns(17, 123), 17);
     }
+
+    /// Between knots the delay follows a straight line.
+    #[test]
+    fn the_delay_is_interpolated_between_knots() {
+        let jitter = Jitter::new(1_000_000, 5, 0);
+        assert_eq!(jitter.most_ns(), 1_000_000);
+        let span_ns = 4_000_000;
+        let knots: Vec<u64> = (0..20).map(|knot| jitter.raised_ns(knot * span_ns)).collect();
+        let drawn: Vec<u64> = (0..20).map(|knot| jitter.rng.below_at(knot, 2_000_001)).collect();
+        assert_eq!(knots, drawn);
+        assert!(knots.windows(2).all(|pair| pair[0] != pair[1]));
+        for (knot, pair) in (0..).zip(knots.windows(2)) {
+            for quarter in 0..4 {
+                let exact = (pair[0] * (4 - quarter) + pair[1] * quarter) / 4;
+                assert_eq!(jitter.raised_ns(knot * span_ns + quarter * span_ns / 4), exact);
+            }
+        }
+    }
 }

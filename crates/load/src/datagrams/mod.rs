@@ -162,7 +162,7 @@ pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, c
 /// A flow that is open: number, times, what carries it, and what others see of a library's connection.
 type Open = (u32, Times, DatagramTransport, Option<Arc<dyn Watched>>);
 
-fn over_socket(Connection { number, socket, times }: Connection) -> Open {
+fn over_socket(Connection { number, socket, times, .. }: Connection) -> Open {
     (number, times, DatagramTransport::Socket(Arc::new(socket)), None)
 }
 

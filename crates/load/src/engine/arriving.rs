@@ -3,16 +3,16 @@
 //! Any thread takes the connection from the port's queue and hands it to the thread of the user. Who
 //! does not present the token is dropped and counted.
 
+use schema::workload::Transport;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use workload::user::Direction;
 
 use super::connections::PendingConnection;
 use super::interest::Key;
-use super::orders::{Arrival, Order};
+use super::orders::Arrival;
 use super::sys::{self, IN};
 use super::worker::Worker;
 use crate::limits;
@@ -24,7 +24,7 @@ const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Payload read together with a preamble at most, in bytes.
 const MAX_CREDIT_BYTES: usize = 4096;
 /// Connections taken from a port's queue before other users get their turn.
-const ACCEPTS_AT_ONCE: usize = 64;
+pub(super) const ACCEPTS_AT_ONCE: usize = 64;
 
 impl Worker {
     /// Takes who is at a port.
@@ -33,7 +33,8 @@ impl Worker {
             let Some(listener) = self.shared.openings.listeners.get(index) else { return };
             match sys::accept(listener.as_raw_fd()) {
                 Ok(socket) => {
-                    let pending = PendingConnection { socket, since_ns: self.now_ns, have: 0, bytes: [0; LATER_BYTES], is_watched: false };
+                    let pending =
+                        PendingConnection { socket, since_ns: self.now_ns, have: 0, bytes: [0; LATER_BYTES], is_watched: false, tls: None };
                     self.hear_pending(pending, None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -87,6 +88,9 @@ impl Worker {
     /// Reads what a connection has sent of its preamble. Returns it if more is missing; otherwise it has been taken or
     /// dropped.
     fn read_preamble(&mut self, mut pending: PendingConnection) -> Option<PendingConnection> {
+        if self.plan.transport == Transport::Tls {
+            return self.read_secured_preamble(pending);
+        }
         let missing = LATER_BYTES - pending.have;
         let most = (missing + MAX_CREDIT_BYTES).min(self.buffers.sink.len());
         let descriptor = pending.socket.as_raw_fd();
@@ -125,24 +129,23 @@ impl Worker {
         }
     }
 
-    fn on_unauthenticated(&self) {
+    pub(super) fn on_unauthenticated(&self) {
         self.shared.openings.unauthenticated.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn welcome(&mut self, pending: PendingConnection, credit: usize) {
+    pub(super) fn welcome(&mut self, pending: PendingConnection, credit: usize) {
         let Some((user, ordinal)) = preamble::decode_later(&self.shared.openings.token, &pending.bytes) else {
             return self.on_unauthenticated();
         };
         let is_watched = pending.is_watched;
-        let arrival = Arrival { user, ordinal, descriptor: pending.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
+        let ordinal = u64::from(ordinal);
+        let arrival =
+            Arrival { user, ordinal, descriptor: pending.socket, credit_bytes: u32::try_from(credit).unwrap_or(0), tls: pending.tls };
         // Where it was watched while it was pending it will be watched anew, by its user's thread.
         if is_watched {
             self.events.epoll.forget(arrival.descriptor.as_raw_fd());
         }
-        match self.shared.inboxes.get(user as usize % self.shared.inboxes.len().max(1)) {
-            Some(inbox) if !Arc::ptr_eq(inbox, &self.shared.inbox) => inbox.push(Order::Adopt(arrival)),
-            _ => self.adopt(arrival),
-        }
+        self.hand_over(arrival);
     }
 
     /// A connection has come for one of the thread's users.
@@ -151,6 +154,12 @@ impl Worker {
         let fits = options::settle(&sys::socket_of(&arrival.descriptor), self.plan.transport, &self.plan.socket_spec, self.plan.role);
         if fits.is_err() || self.cork(&arrival.descriptor).is_err() {
             return self.on_unauthenticated();
+        }
+        if self.plan.transport == Transport::Udp {
+            if self.is_known_flow(index, arrival.ordinal) {
+                return;
+            }
+            self.welcome_flow(index, &arrival);
         }
         let slot = &mut self.slots[index];
         if self.events.ring.is_some() {

@@ -1,8 +1,11 @@
 //! What a thread keeps of each user and of each of its connections.
 
 use socket2::Socket;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use tls::{Hosts, Session};
 use workload::user::VirtualUser;
 
 use super::orders::Arrival;
@@ -123,8 +126,14 @@ pub(crate) struct Openings {
     pub token: Token,
     pub place: ListenPlace,
     pub listeners: Vec<Socket>,
+    /// The same over UDP.
+    pub receivers: Vec<UdpSocket>,
+    /// This host's address.
+    pub local_ip: IpAddr,
     /// Connections that did not present the token.
     pub unauthenticated: AtomicU64,
+    /// Both sides of TLS, where the trial has it.
+    pub hosts: Option<Arc<Hosts>>,
 }
 
 /// A connection that has not presented the token yet.
@@ -134,4 +143,6 @@ pub(crate) struct PendingConnection {
     pub(super) have: usize,
     pub(super) bytes: [u8; LATER_BYTES],
     pub(super) is_watched: bool,
+    /// Over TLS, once it has begun.
+    pub(super) tls: Option<Box<Session>>,
 }

@@ -61,8 +61,11 @@ impl Worker {
     /// The kernel watches no more.
     pub fn watch(&mut self) -> io::Result<()> {
         self.events.epoll.watch(self.shared.inbox.waker.descriptor(), IN, Key::Waker.code(), false)?;
-        for (index, listener) in self.shared.openings.listeners.iter().enumerate() {
-            self.events.epoll.watch(listener.as_raw_fd(), IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
+        let openings = &self.shared.openings;
+        let streams = openings.listeners.iter().map(AsRawFd::as_raw_fd).enumerate();
+        let flows = openings.receivers.iter().map(AsRawFd::as_raw_fd).enumerate();
+        for (index, descriptor) in streams.chain(flows) {
+            self.events.epoll.watch(descriptor, IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
         }
         for index in 0..self.links.len() {
             if self.links[index].descriptor != NO_DESCRIPTOR && self.events.ring.is_none() {
@@ -86,6 +89,7 @@ impl Worker {
             self.events.timers.pop();
             if !is_stale {
                 self.slots[slot as usize].wake_ns = u64::MAX;
+                self.look_again(slot as usize);
                 self.enqueue(slot as usize);
             }
         }
@@ -113,13 +117,15 @@ impl Worker {
         link.is_readable |= got & bits(IN) != 0;
         link.wanted &= !got;
         let slot = link.slot as usize;
-        self.slots[slot].user.on_ready(directions(got));
+        // A session may have to receive before it can send.
+        let ready = if self.is_secured(index) { directions(bits(IN | OUT)) } else { directions(got) };
+        self.slots[slot].user.on_ready(ready);
         self.enqueue(slot);
         Ok(())
     }
 
     /// Lets epoll report these events too.
-    fn arm(&mut self, index: usize, events: u32) -> io::Result<()> {
+    pub(super) fn arm(&mut self, index: usize, events: u32) -> io::Result<()> {
         let link = &mut self.links[index];
         let armed = link.armed | bits(events);
         if armed != link.armed || !link.is_watched {
@@ -171,7 +177,7 @@ impl Worker {
     }
 }
 
-fn bits(events: u32) -> u8 {
+pub(super) fn bits(events: u32) -> u8 {
     (events & (IN | OUT)) as u8
 }
 

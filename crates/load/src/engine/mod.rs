@@ -3,8 +3,8 @@
 //! A thread is a [`worker::Worker`]; [`run`] is its loop. It keeps [`connections`]: a slot of each user,
 //! a link of each connection. [`interest`] is what it waits for, [`moving`] payload, [`special_sends`]
 //! sends that are not plain, [`opening`] and [`arriving`] connections that come and go while the load
-//! runs, [`datagrams`] what differs over UDP. With a [`ring`], sends and receives go through an
-//! `io_uring` ([`ringing`]). [`conductor`] agrees with the other host over a connection of its own when
+//! runs, [`datagrams`] what differs over UDP, [`flows`] connections over UDP that come and go. With a [`ring`], sends and receives go through an
+//! `io_uring` ([`ringing`]). Over TLS, [`securing`] encrypts and decrypts. [`conductor`] agrees with the other host over a connection of its own when
 //! transactions start and end, and whether both counted the same; [`orders`] are the messages between
 //! it and the threads, [`obeying`] carries them out; [`ledger`] holds the counts.
 
@@ -12,6 +12,7 @@ mod arriving;
 pub(crate) mod conductor;
 pub(crate) mod connections;
 mod datagrams;
+mod flows;
 mod interest;
 pub mod ledger;
 mod moving;
@@ -22,6 +23,7 @@ mod ports;
 mod ring;
 mod ringing;
 mod run;
+mod securing;
 mod sending;
 mod special_sends;
 mod sys;
@@ -34,6 +36,7 @@ use socket2::{Domain, Socket, Type};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fs::File;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -45,6 +48,7 @@ use workload::user::VirtualUser;
 
 use self::conductor::Conductor;
 use self::connections::{Link, Openings, Slot};
+use self::datagrams::Flows;
 use self::ledger::{Ledger, SharedLatencies};
 use self::orders::Inbox;
 use self::ports::Ports;
@@ -60,7 +64,8 @@ use crate::limits;
 use crate::open::{Opened, Times, token_of};
 use crate::outlet::pattern;
 use crate::pending::Pending;
-use crate::{options, sockopt};
+use crate::preamble::LATER_BYTES;
+use crate::{options, secure, sockopt};
 
 /// Largest buffer of a thread; longer operations take several calls.
 const MAX_BUFFER_BYTES: u64 = 4 << 20;
@@ -194,6 +199,14 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
     usize::try_from(largest.max().unwrap_or(0).clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES)).unwrap_or(1)
 }
 
+/// Bytes that a call of this host sends at most, with a preamble in front of them.
+///
+/// # Errors
+/// The workload makes no sense.
+pub(crate) fn longest_write(spec: &TrialSpec, workload: &Workload) -> Result<usize, LoadError> {
+    Ok(buffer_bytes(&script(spec, workload)?, true) + LATER_BYTES)
+}
+
 /// The options of connections that are opened while the load runs, without what the kernel does
 /// anyway: each costs a call, and for each connection.
 fn lean(spec: &TrialSpec) -> SocketSpec {
@@ -282,8 +295,21 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let sink_bytes = buffer_bytes(&script, false);
     // A port at which nobody is awaited any more is closed: unauthenticated peers there cost the load its time.
     let is_awaited = script.steps().any(|step| matches!(step.act, Act::Accept));
-    let listeners = if is_awaited { opened.listeners } else { Vec::new() };
-    let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, unauthenticated: AtomicU64::new(0) });
+    let (listeners, receivers) = match spec.transport {
+        _ if !is_awaited => (Vec::new(), Vec::new()),
+        Transport::Udp => (Vec::new(), opened.receivers),
+        _ => (opened.listeners, Vec::new()),
+    };
+    let local = opened.conductor.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
+    let openings = Arc::new(Openings {
+        token: token_of(spec)?,
+        place: opened.place,
+        listeners,
+        receivers,
+        local_ip: local.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |local| local.ip()),
+        unauthenticated: AtomicU64::new(0),
+        hosts: secure::hosts_of(spec)?,
+    });
     // No more threads than CPUs record at a time.
     let latencies: Vec<_> =
         (0..count.min(cpus_count(spec))).map(|_| SharedLatencies::new(script.rows_count(), boundaries(&spec.stop))).collect();
@@ -336,6 +362,9 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             },
             slots: Vec::new(),
             links: Vec::new(),
+            sessions: Vec::new(),
+            tls_views: Vec::new(),
+            flows: Flows::default(),
             sending: None,
             wire: None,
             round: 0,
@@ -352,16 +381,29 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             let worker = &mut workers[thread as usize];
             let slot = u32::try_from(worker.slots.len()).unwrap_or(u32::MAX);
             let first_link = u32::try_from(worker.links.len()).unwrap_or(u32::MAX);
-            let (socket, times) = match connections.next_if(|connection| connection.number == number) {
-                Some(connection) => (Some(Arc::new(connection.socket)), connection.times),
-                None => (None, Times::default()),
+            let (socket, times, mut session, facts) = match connections.next_if(|connection| connection.number == number) {
+                Some(connection) => (Some(Arc::new(connection.socket)), connection.times, connection.tls, connection.tls_facts),
+                None => (None, Times::default(), None, None),
             };
+            if let Some(session) = &mut session {
+                session.read_ahead(securing::AHEAD_BYTES);
+            }
+            let tls = (spec.transport == Transport::Tls).then(|| secure::view_of(facts));
+            worker.tls_views.extend(tls.clone());
+            // Who waits in a call for one connection does not hear the others.
+            let blocked = blocked.filter(|_| spec.transport != Transport::Udp || group.connections_count == 1);
+            if spec.transport == Transport::Udp {
+                worker.flows.add_user(group.connections_count);
+            }
             for connection in 0..group.connections_count {
                 let open = socket.as_ref().filter(|_| connection == 0);
                 worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec)?);
+                if spec.transport == Transport::Tls {
+                    worker.sessions.push(session.take());
+                }
             }
             worker.slots.push(Slot::new(VirtualUser::new(&script, number), first_link));
-            flows.push(Flow { socket, thread, ..Flow::new(number, times) });
+            flows.push(Flow { socket, thread, tls, ..Flow::new(number, times) });
         }
     }
     let mut ledgers = Vec::new();

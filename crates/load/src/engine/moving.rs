@@ -24,6 +24,9 @@ impl Worker {
         let link = self.link(index, connection)?;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.buffers.source.len());
         self.on_first_call(index);
+        if self.is_secured(link) {
+            return self.send_secured(index, row, link, ask);
+        }
         if self.sending.is_some() {
             return self.send_specially(index, row, link, (ask, bytes));
         }
@@ -150,6 +153,9 @@ impl Worker {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link_index, Direction::Send),
                 outcome => drop(outcome?),
             }
+        }
+        if self.is_secured(link_index) {
+            return self.receive_secured(index, row, link_index, bytes);
         }
         let link = &mut self.links[link_index];
         if link.credit_bytes > 0 {

@@ -21,7 +21,7 @@ impl Worker {
                         if self.plan.transport == Transport::Udp {
                             self.hear_the_rest(index);
                         }
-                        self.slots[index].user.on_limit(executions_count);
+                        self.slots[index].user.on_limit(&self.plan.script, executions_count);
                         self.enqueue(index);
                     }
                 }

@@ -6,10 +6,10 @@
 
 use probe::clock::mono_ns;
 use schema::workload::Transport;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, SockRef, Socket};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::time::Duration;
 use workload::user::Direction;
 
@@ -28,7 +28,7 @@ const PORTS_TRIED: u32 = 64;
 /// How long a thread sleeps when none of them is free.
 const PORT_PAUSE: Duration = Duration::from_millis(2);
 /// How long a connection is opened again that is dropped before its preamble has gone.
-const GREETING_WAIT_NS: u64 = 5_000_000_000;
+pub(super) const GREETING_WAIT_NS: u64 = 5_000_000_000;
 /// How long it sleeps when the other host has to take connections first.
 const QUEUE_PAUSE: Duration = Duration::from_micros(50);
 
@@ -36,16 +36,24 @@ impl Worker {
     /// Opens a connection. Where payload follows at once, that it stands shows when that is taken, with
     /// the preamble in front; otherwise it is open when the preamble is taken.
     pub(super) fn connect(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
+        if self.plan.transport == Transport::Udp {
+            return self.connect_flow(index, row, connection);
+        }
         let link = (self.slots[index].first_link + connection) as usize;
         let slot = &mut self.slots[index];
         if !std::mem::take(&mut slot.is_greeting) {
             self.begin_link(index, link)?;
         }
-        if !self.slots[index].user.greets_by_payload(&self.plan.script) {
-            match self.greet(index, row, link, 0) {
-                Ok(_) => {}
+        let is_secured = self.is_secured(link);
+        if is_secured || !self.slots[index].user.greets_by_payload(&self.plan.script) {
+            let greeted = if is_secured { self.greet_secured(index, row, link) } else { self.greet(index, row, link, 0).map(drop) };
+            match greeted {
+                Ok(()) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                     self.slots[index].is_greeting = true;
+                    if is_secured {
+                        return self.refused_secured(error, index, link, Direction::Send);
+                    }
                     return self.refused(error, index, link, Direction::Send);
                 }
                 Err(error) => {
@@ -59,9 +67,15 @@ impl Worker {
     }
 
     /// Makes a socket for a link, and begins to connect it.
-    fn begin_link(&mut self, index: usize, link: usize) -> io::Result<()> {
+    pub(super) fn begin_link(&mut self, index: usize, link: usize) -> io::Result<()> {
         let user = self.slots[index].user.number();
-        let address = self.shared.openings.place.address_of(user)?;
+        // Flows of one user go to different ports: one takes few of them.
+        let place = if self.plan.transport == Transport::Udp {
+            user.wrapping_add(u32::try_from(link).unwrap_or(0).wrapping_sub(self.slots[index].first_link))
+        } else {
+            user
+        };
+        let address = self.shared.openings.place.address_of(place)?;
         let begin_ns = mono_ns();
         let mut refusals_count = 0;
         let socket = loop {
@@ -98,6 +112,7 @@ impl Worker {
         }
         let slot = self.links[link].slot;
         self.links[link] = Link::connecting(socket.into_raw_fd(), slot);
+        self.begin_session(link)?;
         self.ask_for_stamps(link);
         self.slots[index].opening_ns = begin_ns;
         self.slots[index].other_calls_count += 2;
@@ -139,7 +154,11 @@ impl Worker {
     pub(super) fn greet_with(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize, flags: i32) -> io::Result<usize> {
         let slot = &mut self.slots[index];
         let preamble = preamble::encode_later(&self.shared.openings.token, slot.user.number(), slot.connects_count);
-        let sent = match sys::send_two(self.links[link].descriptor, &preamble, &self.buffers.source[..payload], flags) {
+        let descriptor = self.links[link].descriptor;
+        let sent = match sys::send_two(descriptor, &preamble, &self.buffers.source[..payload], flags) {
+            Err(error) if self.plan.transport == Transport::Sctp && is_associating(descriptor, &error) => {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             Err(error) if is_dropped(&error) && mono_ns().saturating_sub(slot.opening_ns) < GREETING_WAIT_NS => {
                 return Err(self.connect_again(index, link)?);
             }
@@ -162,7 +181,7 @@ impl Worker {
 
     /// Opens a connection once more that the other host dropped before it had the preamble, as it does with the one
     /// that has been silent longest when too many are pending. Returns that the call has to wait.
-    fn connect_again(&mut self, index: usize, link: usize) -> io::Result<io::Error> {
+    pub(super) fn connect_again(&mut self, index: usize, link: usize) -> io::Result<io::Error> {
         let opening_ns = self.slots[index].opening_ns;
         self.close(link);
         self.begin_link(index, link)?;
@@ -171,12 +190,15 @@ impl Worker {
     }
 
     /// Takes the connection that the other host has opened for this user, if it is there.
-    pub(super) fn accept(&mut self, index: usize, connection: u32) {
+    pub(super) fn accept(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
+        if self.plan.transport == Transport::Udp {
+            return self.accept_flow(index, row, connection);
+        }
         let slot = &mut self.slots[index];
-        let wanted = slot.connects_count;
+        let wanted = u64::from(slot.connects_count);
         let Some(position) = slot.arrivals.iter().position(|arrival| arrival.ordinal == wanted) else {
             slot.user.on_blocked(Direction::Receive);
-            return;
+            return Ok(());
         };
         let arrival = slot.arrivals.swap_remove(position);
         slot.connects_count = slot.connects_count.wrapping_add(1);
@@ -184,10 +206,18 @@ impl Worker {
         self.links[link] = Link::arrived(arrival.descriptor.into_raw_fd(), self.links[link].slot, arrival.credit_bytes);
         slot.user.on_done(self.now_ns);
         self.ask_for_stamps(link);
+        match arrival.tls {
+            Some(session) => self.settle_session(index, link, session),
+            None => Ok(()),
+        }
     }
 
     /// Closes a connection.
     pub(super) fn disconnect(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
+        if self.plan.transport == Transport::Udp {
+            self.close_flow(index, connection);
+            return Ok(());
+        }
         let link = self.link(index, connection)?;
         if self.links[link].must_greet {
             // Nothing has gone over it, but the other host waits for it.
@@ -204,15 +234,25 @@ impl Worker {
 
     /// Closes a connection when the other host has.
     pub(super) fn hear(&mut self, index: usize, connection: u32) -> io::Result<()> {
-        let link = self.link(index, connection)?;
         if self.plan.transport == Transport::Udp {
             // The end of a flow of datagrams is not to be heard.
+            self.close_flow(index, connection);
+            return Ok(());
+        }
+        let link = self.link(index, connection)?;
+        if self.links[link].credit_bytes > 0 {
+            return Err(io::Error::other("the other host sent more than the workload says"));
+        }
+        if self.is_secured(link) {
+            self.slots[index].other_calls_count += 1;
+            match self.is_over(link) {
+                Ok(true) => {}
+                Ok(false) => return Err(io::Error::other("the other host sent more than the workload says")),
+                Err(error) => return self.refused_secured(error, index, link, Direction::Receive),
+            }
             self.close(link);
             self.slots[index].user.on_done(self.now_ns);
             return Ok(());
-        }
-        if self.links[link].credit_bytes > 0 {
-            return Err(io::Error::other("the other host sent more than the workload says"));
         }
         if !self.links[link].is_readable {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link, Direction::Receive);
@@ -239,10 +279,11 @@ impl Worker {
     }
 
     /// Closes what a link holds; epoll forgets it with the last descriptor.
-    fn close(&mut self, link: usize) {
+    pub(super) fn close(&mut self, link: usize) {
         if self.sending.is_some() && self.links[link].descriptor != NO_DESCRIPTOR {
             self.give_up_completions(link);
         }
+        self.end_session(link);
         let slot = self.links[link].slot;
         let old = std::mem::replace(&mut self.links[link], Link::new(NO_DESCRIPTOR, slot));
         if old.is_own {
@@ -256,8 +297,15 @@ impl Worker {
 }
 
 /// Whether the other host has closed the connection that was to be written to.
-fn is_dropped(error: &io::Error) -> bool {
+pub(super) fn is_dropped(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+}
+
+/// Whether an association is not there yet: its socket refuses what is to be sent, as if it were over (`sctp_id2assoc`,
+/// `net/sctp/socket.c`), but has not failed.
+fn is_associating(descriptor: RawFd, error: &io::Error) -> bool {
+    let socket = sys::borrowed(descriptor);
+    error.kind() == io::ErrorKind::BrokenPipe && SockRef::from(&socket).take_error().is_ok_and(|failed| failed.is_none())
 }
 
 fn ports_used_up(error: &io::Error) -> io::Error {

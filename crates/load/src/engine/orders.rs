@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tls::Session;
 
 use super::sys::Waker;
 
@@ -42,12 +43,14 @@ pub enum Order {
 pub struct Arrival {
     /// For which user.
     pub user: u32,
-    /// Which of those that its user opened.
-    pub ordinal: u32,
+    /// Which of those that its user opened; over UDP, the number of the operation that opens it.
+    pub ordinal: u64,
     /// The connection.
     pub descriptor: OwnedFd,
     /// Payload that was read behind its preamble, in bytes.
     pub credit_bytes: u32,
+    /// Over TLS: what has opened it.
+    pub tls: Option<Box<Session>>,
 }
 
 /// Where a thread finds its orders.

@@ -3,6 +3,7 @@
 //! Each user goes on until it would have to wait or has used its time slice.
 
 use probe::clock::mono_ns;
+use schema::workload::Transport;
 use std::cmp::Reverse;
 use std::io;
 use workload::script::Act;
@@ -64,6 +65,7 @@ impl Worker {
                 match Key::decode(key) {
                     Key::Link(link) => self.on_event(events, link)?,
                     Key::Waker => self.shared.inbox.waker.clear(),
+                    Key::Listener(port) if self.plan.transport == Transport::Udp => self.on_receiver(port),
                     Key::Listener(listener) => self.on_listener(listener),
                     Key::Pending(pending) => self.on_pending(pending),
                 }
@@ -185,10 +187,7 @@ impl Worker {
                     calls += 1;
                     self.connect(index, row, connection)
                 }
-                Action::Accept { connection, .. } => {
-                    self.accept(index, connection);
-                    Ok(())
-                }
+                Action::Accept { connection, .. } => self.accept(index, row, connection),
                 Action::Disconnect { connection } => self.disconnect(index, row, connection),
                 Action::Hear { connection } => self.hear(index, connection),
             };

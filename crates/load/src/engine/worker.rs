@@ -10,10 +10,12 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use tls::Session;
 use workload::script::Script;
 use workload::user::Ending;
 
 use super::connections::{Link, NO_DESCRIPTOR, Openings, PendingConnection, Slot};
+use super::datagrams::Flows;
 use super::ledger::{Ledger, SharedLatencies};
 use super::orders::{Inbox, Report, Total};
 use super::ports::Ports;
@@ -23,6 +25,7 @@ use super::sys::{Epoll, Waker};
 use super::wire::Wire;
 use crate::control::Control;
 use crate::pending::Pending;
+use crate::secure::TlsView;
 
 /// A thread: what it is to do, what it waits for, and its users with their connections.
 pub(crate) struct Worker {
@@ -34,6 +37,12 @@ pub(crate) struct Worker {
     pub opening: Opening,
     pub slots: Vec<Slot>,
     pub links: Vec<Link>,
+    /// Over TLS: what encrypts, by the number of the link; none where the kernel does.
+    pub sessions: Vec<Option<Box<Session>>>,
+    /// Over TLS: what was negotiated, by the thread's own numbers of its users.
+    pub tls_views: Vec<TlsView>,
+    /// Over UDP: what more there is to know of users and connections.
+    pub flows: Flows,
     /// Where sends are not plain ones.
     pub sending: Option<Box<Sending>>,
     /// Where the kernel's stamps were asked for.
@@ -135,7 +144,12 @@ impl Worker {
 
     pub(super) fn link(&self, index: usize, connection: u32) -> io::Result<usize> {
         let link = (self.slots[index].first_link + connection) as usize;
-        if self.links[link].descriptor == NO_DESCRIPTOR { Err(io::Error::other("the connection is not open")) } else { Ok(link) }
+        let is_closed = self.links[link].descriptor == NO_DESCRIPTOR;
+        if is_closed || (self.plan.transport == Transport::Udp && self.links[link].must_greet) {
+            Err(io::Error::other("the connection is not open"))
+        } else {
+            Ok(link)
+        }
     }
 
     /// The thread's own number of a user.

@@ -3,10 +3,7 @@
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use socket2::Socket;
-use std::fs::{self, DirBuilder};
 use std::net::{IpAddr, UdpSocket};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
 
 use super::place::last_port;
 use super::{ListenPlace, stream_transport, udp};
@@ -68,24 +65,5 @@ pub(super) fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<
             Err(error) if attempts >= PORT_ATTEMPTS => return Err(error),
             Err(_) => {}
         }
-    }
-}
-
-/// A folder of this user alone, removed when dropped; sockets that are open stay.
-pub(super) struct Folder(PathBuf);
-
-impl Folder {
-    pub fn make(socket: &Path) -> Result<Self, LoadError> {
-        let folder = socket.parent().unwrap_or(socket).to_owned();
-        let made = DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(|error| LoadError::host(format!("making the folder {}", folder.display()), error, ""))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Somebody else's hand in there is no business of the trial.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

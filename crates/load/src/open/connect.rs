@@ -9,17 +9,19 @@ use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use tls::Session;
 
 use super::handshake::{OpeningSide, is_hang_up};
 use super::udt::UdtOpened;
 use super::{
-    ABORT_CHECK, Connection, EVENTS, ListenPlace, Opened, Times, is_aborted, is_over_quic, is_over_udt, numbers_of_streams, open_timeout,
-    quic, reverse, settle, split_conductor, stream_transport, udp, udt, wait, watch,
+    ABORT_CHECK, Connection, EVENTS, ListenPlace, Opened, Times, begins_with_tls, is_aborted, is_over_quic, is_over_udt,
+    numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, stream_transport, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::limits;
 use crate::options;
 use crate::preamble::{self, Token, WELCOME};
+use crate::secure::Calls;
 
 /// How long one connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,12 +53,12 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
     }
     let over_udt = if is_over_udt(spec) { udt::connect_all(spec, &place, abort)? } else { UdtOpened::default() };
     let over_quic = if is_over_quic(spec) { quic::connect(spec, &place, abort)? } else { Vec::new() };
-    settle(&connections, spec)?;
+    settle(&mut connections, spec)?;
     let place = held.map_err(|error| LoadError::host(format!("connecting to {place}"), error, ""))?;
     let strangers_count = listener.as_ref().map_or(0, |listener| listener.strangers_count);
-    let listeners = listener.map_or_else(Vec::new, |listener| listener.listeners);
+    let (listeners, receivers) = listener.map_or_else(Default::default, |listener| (listener.listeners, listener.receivers));
     let UdtOpened { connections: over_udt, threads: library_threads, .. } = over_udt;
-    Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, place })
+    Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, receivers, place })
 }
 
 /// Starts to connect a socket that does not block: it is open, or will be when it can be written.
@@ -129,10 +131,18 @@ impl<'a> Calling<'a> {
             let Some(socket) = self.call(number, self.calls.len()).map_err(|error| self.unreachable(error))? else {
                 return Ok(true);
             };
-            self.calls.push(OpeningCall { connection: Connection { number, socket, times }, stage: Stage::Connecting, drops_count: 0 });
+            let connection = Connection { tls: self.session(number)?, ..Connection::new(number, socket, times) };
+            self.calls.push(OpeningCall { connection, stage: Stage::Connecting, drops_count: 0 });
             self.under_way += 1;
         }
         Ok(false)
+    }
+
+    /// The TLS that a connection begins with, if it does.
+    fn session(&self, number: u32) -> Result<Option<Box<Session>>, LoadError> {
+        let hosts = self.caller.hosts.as_ref().filter(|_| begins_with_tls(self.caller.spec, number));
+        let session = hosts.map(|hosts| hosts.connecting().map(Box::new)).transpose();
+        session.map_err(|error| LoadError::host("beginning with TLS", error, ""))
     }
 
     /// Starts again those whose time has come; returns whether the other host's queue is full.
@@ -144,8 +154,9 @@ impl<'a> Calling<'a> {
             match self.call(number, position) {
                 Ok(None) => return Ok(true),
                 Ok(Some(socket)) => {
+                    let tls = self.session(number)?;
                     let call = &mut self.calls[position];
-                    (call.connection.socket, call.stage) = (socket, Stage::Connecting);
+                    (call.connection.socket, call.connection.tls, call.stage) = (socket, tls, Stage::Connecting);
                     self.dropped.swap_remove(due);
                 }
                 // Nobody listens any more: why it was dropped says more.
@@ -288,8 +299,16 @@ impl OpeningCall {
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }
+        let preamble = preamble::encode(token, self.connection.number, preamble_bytes);
         // An empty send buffer takes all of it.
-        match socket.send_with_flags(&preamble::encode(token, self.connection.number, preamble_bytes), libc::MSG_NOSIGNAL) {
+        let sent = match &mut self.connection.tls {
+            Some(session) => {
+                let mut calls = Calls::new(socket, libc::MSG_DONTWAIT);
+                session.handshake(&mut calls).and_then(|()| session.write(&mut calls, &preamble))
+            }
+            None => socket.send_with_flags(&preamble, libc::MSG_NOSIGNAL),
+        };
+        match sent {
             Ok(_) => self.stage = Stage::Greeted(0),
             // Not connected yet.
             Err(error) if error.kind() == ErrorKind::WouldBlock || error.kind() == ErrorKind::NotConnected => {}
@@ -302,7 +321,12 @@ impl OpeningCall {
         let Stage::Greeted(mut have) = self.stage else { return Ok(Welcome::NotYet) };
         let mut piece = [0; preamble::MAX_BYTES];
         while have < preamble_bytes {
-            match (&self.connection.socket).read(&mut piece[..preamble_bytes - have]) {
+            let ask = &mut piece[..preamble_bytes - have];
+            let heard = match &mut self.connection.tls {
+                Some(session) => session.read(&mut Calls::new(&self.connection.socket, libc::MSG_DONTWAIT), ask),
+                None => (&self.connection.socket).read(ask),
+            };
+            match heard {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) if piece[..count].iter().any(|byte| *byte != WELCOME) => return Ok(Welcome::OtherThing),
                 Ok(count) => have += count,

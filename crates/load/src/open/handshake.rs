@@ -6,11 +6,14 @@ use probe::clock::mono_ns;
 use schema::trial::TrialSpec;
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
 use std::time::Instant;
+use tls::{Hosts, Session};
 
 use super::{ListenPlace, token_of};
 use crate::LoadError;
-use crate::preamble::{self, Token};
+use crate::preamble::{self, Token, WELCOME};
+use crate::secure::{self, Calls};
 
 /// Who calls, where to, and how it introduces itself.
 pub(super) struct OpeningSide<'a> {
@@ -18,6 +21,8 @@ pub(super) struct OpeningSide<'a> {
     pub place: &'a ListenPlace,
     pub token: Token,
     pub preamble_bytes: usize,
+    /// Both sides of TLS, where the trial has it.
+    pub hosts: Option<Arc<Hosts>>,
     /// Reports answers.
     pub epoll: Epoll,
 }
@@ -30,7 +35,14 @@ impl<'a> OpeningSide<'a> {
     pub fn new(spec: &'a TrialSpec, place: &'a ListenPlace) -> Result<Self, LoadError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.map_err(|error| LoadError::host("waiting for answers", error.into(), ""))?;
-        Ok(Self { spec, place, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), epoll })
+        Ok(Self {
+            spec,
+            place,
+            token: token_of(spec)?,
+            preamble_bytes: preamble::length(&spec.socket),
+            hosts: secure::hosts_of(spec)?,
+            epoll,
+        })
     }
 }
 
@@ -47,6 +59,9 @@ pub(super) struct Unknown {
     pub opening_mono_ns: u64,
     have: usize,
     pub bytes: Vec<u8>,
+    /// Where it began with TLS.
+    pub tls: Option<Box<Session>>,
+    has_begun: bool,
 }
 
 /// What became of an arrival after a look at its bytes.
@@ -59,13 +74,21 @@ pub(super) enum Heard {
 impl Unknown {
     /// One that has just come, by a socket that does not block.
     pub fn new(socket: Socket, preamble_bytes: usize) -> Self {
-        Self { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; preamble_bytes] }
+        Self {
+            socket,
+            since: Instant::now(),
+            opening_mono_ns: mono_ns(),
+            have: 0,
+            bytes: vec![0; preamble_bytes],
+            tls: None,
+            has_begun: false,
+        }
     }
 
-    /// Reads all that is there, but nothing behind the preamble.
-    pub fn hear(&mut self, token: &Token) -> Heard {
+    /// Reads all that is there, but nothing behind the preamble; it may begin with TLS where there are hosts for that.
+    pub fn hear(&mut self, token: &Token, hosts: Option<&Hosts>) -> Heard {
         while self.have < self.bytes.len() {
-            match (&self.socket).read(&mut self.bytes[self.have..]) {
+            match self.read(hosts) {
                 Ok(0) => return Heard::Unauthenticated,
                 Ok(count) => self.have += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -74,5 +97,29 @@ impl Unknown {
             }
         }
         preamble::decode(token, &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
+    }
+
+    fn read(&mut self, hosts: Option<&Hosts>) -> io::Result<usize> {
+        if let (Some(hosts), false) = (hosts, self.has_begun) {
+            if secure::begins_with_tls(&self.socket)? {
+                self.tls = Some(Box::new(hosts.listening()?));
+            }
+            self.has_begun = true;
+        }
+        let bytes = &mut self.bytes[self.have..];
+        let Some(session) = &mut self.tls else { return (&self.socket).read(bytes) };
+        let mut calls = Calls::new(&self.socket, libc::MSG_DONTWAIT);
+        session.handshake(&mut calls)?;
+        session.read(&mut calls, bytes)
+    }
+
+    /// Welcomes it; whether that has gone.
+    pub fn welcome(&mut self) -> bool {
+        let welcome = vec![WELCOME; self.bytes.len()];
+        // A welcome is less than any empty send buffer, so it does not block.
+        match &mut self.tls {
+            Some(session) => session.write(&mut Calls::new(&self.socket, libc::MSG_DONTWAIT), &welcome).is_ok(),
+            None => self.socket.send_with_flags(&welcome, libc::MSG_NOSIGNAL).is_ok(),
+        }
     }
 }

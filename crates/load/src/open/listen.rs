@@ -10,18 +10,21 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use tls::Hosts;
 
-use super::bind::{Folder, PORT_ATTEMPTS, bind, bind_in_a_row};
+use super::Folder;
+use super::bind::{PORT_ATTEMPTS, bind, bind_in_a_row};
 use super::handshake::{Heard, Unknown};
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, ListenPlace, Opened, Times, has_conductor, is_aborted, is_over_quic,
-    numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, token_of, udp, udt, wait, watch,
+    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, ListenPlace, Opened, Times, begins_with_tls, has_conductor, is_aborted,
+    is_over_quic, numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::limits;
 use crate::pending::Pending;
-use crate::preamble::{self, Token, WELCOME};
+use crate::preamble::{self, Token};
+use crate::secure;
 
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,6 +44,8 @@ pub struct Listening {
     arrivals: Arc<Arrivals>,
     _folder: Option<Folder>,
     token: Token,
+    /// Both sides of TLS, where the trial has it.
+    hosts: Option<Arc<Hosts>>,
     spec: TrialSpec,
 }
 
@@ -67,6 +72,7 @@ impl Listening {
             arrivals: Arc::default(),
             _folder: folder,
             token: token_of(spec)?,
+            hosts: secure::hosts_of(spec)?,
             spec: spec.clone(),
         })
     }
@@ -130,10 +136,13 @@ impl Listening {
             Some(listener) => quic::accept(&self.spec, listener, &place, &self.arrivals, abort)?,
             None => Vec::new(),
         };
-        settle(&connections, &self.spec)?;
-        let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
+        settle(&mut connections, &self.spec)?;
+        let (listeners, receivers) = match self.spec.workload {
+            Some(_) => (self.sockets, self.receivers),
+            None => (Vec::new(), Vec::new()),
+        };
         let strangers_count = self.arrivals.strangers_count();
-        Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, place })
+        Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, receivers, place })
     }
 }
 
@@ -171,6 +180,8 @@ fn bind_all(spec: &TrialSpec, asked: &ListenPlace) -> Result<Bound, LoadError> {
 /// Arrivals at the listening host: those that presented the token and those that did not yet.
 struct Reception<'a> {
     token: &'a Token,
+    hosts: Option<&'a Hosts>,
+    spec: &'a TrialSpec,
     epoll: Epoll,
     preamble_bytes: usize,
     slots: Vec<Slot>,
@@ -214,6 +225,8 @@ impl<'a> Reception<'a> {
         }
         Ok(Self {
             token: &listening.token,
+            hosts: listening.hosts.as_deref(),
+            spec: &listening.spec,
             epoll,
             preamble_bytes: preamble::length(&listening.spec.socket),
             slots,
@@ -247,7 +260,7 @@ impl<'a> Reception<'a> {
             }
             let mut unknown = Unknown::new(socket, self.preamble_bytes);
             // Most have said who they are before they are taken from the queue.
-            match unknown.hear(self.token) {
+            match unknown.hear(self.token, self.hosts) {
                 Heard::NotYet => self.keep(unknown),
                 heard => self.judge(&heard, unknown),
             }
@@ -268,22 +281,22 @@ impl<'a> Reception<'a> {
 
     fn on_bytes(&mut self, arrival: u64) {
         let Some(mut unknown) = self.unknown.take(arrival) else { return };
-        match unknown.hear(self.token) {
+        match unknown.hear(self.token, self.hosts) {
             Heard::NotYet => self.unknown.put_back(arrival, unknown),
             heard => self.judge(&heard, unknown),
         }
     }
 
     /// Welcomes an arrival that said who it is, or drops it.
-    fn judge(&mut self, heard: &Heard, unknown: Unknown) {
+    fn judge(&mut self, heard: &Heard, mut unknown: Unknown) {
         if let Heard::Known(number) = heard
+            && begins_with_tls(self.spec, *number) == unknown.tls.is_some()
             && let Some(slot @ Slot::Awaited) = self.slot(*number)
         {
-            // A welcome is less than any empty send buffer, so it does not block. One that has hung up
-            // is awaited again.
-            if unknown.socket.send_with_flags(&vec![WELCOME; unknown.bytes.len()], libc::MSG_NOSIGNAL).is_ok() {
+            // One that has hung up is awaited again.
+            if unknown.welcome() {
                 let times = Times { opening_mono_ns: unknown.opening_mono_ns, opened_mono_ns: mono_ns() };
-                *slot = Slot::Taken(Connection { number: *number, socket: unknown.socket, times });
+                *slot = Slot::Taken(Connection { tls: unknown.tls, ..Connection::new(*number, unknown.socket, times) });
                 self.known_count += 1;
                 self.arrivals.on_known();
             }

@@ -7,6 +7,7 @@
 
 mod bind;
 mod connect;
+mod folder;
 mod handshake;
 mod listen;
 mod place;
@@ -21,15 +22,17 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use socket2::Socket;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use tls::Session;
 use workload::datagrams::HEADER_BYTES;
 
 pub use connect::connect_all;
 pub(crate) use connect::start;
+pub use folder::{Folder, Removed, clean};
 pub use listen::Listening;
 pub use place::ListenPlace;
 pub use quic::OpenedQuic;
@@ -39,6 +42,8 @@ use crate::LoadError;
 use crate::limits::{self, is_a_thread_each};
 use crate::options;
 use crate::preamble::Token;
+use crate::sctp;
+use crate::secure::{self, TlsFacts};
 use crate::thread::pin_this_thread;
 
 /// How long opening all connections may take.
@@ -75,6 +80,16 @@ pub struct Connection {
     pub socket: Socket,
     /// When it opened.
     pub times: Times,
+    /// Its TLS, where this process encrypts.
+    pub tls: Option<Box<Session>>,
+    /// What was negotiated.
+    pub tls_facts: Option<TlsFacts>,
+}
+
+impl Connection {
+    fn new(number: u32, socket: Socket, times: Times) -> Self {
+        Self { number, socket, times, tls: None, tls_facts: None }
+    }
 }
 
 /// When a connection opened, on `CLOCK_MONOTONIC` in ns.
@@ -104,6 +119,8 @@ pub struct Opened {
     /// With a workload: the sockets, in the order of their ports, that take what the other host connects
     /// during the trial. They do not block.
     pub listeners: Vec<Socket>,
+    /// The same over UDP: they take the first datagrams of flows.
+    pub receivers: Vec<UdpSocket>,
     /// Where this host connects to during the trial, where it does.
     pub place: ListenPlace,
 }
@@ -176,11 +193,11 @@ fn numbers_over(spec: &TrialSpec, transport: Transport) -> Vec<u32> {
 
 /// Whether both hosts have a connection to agree over.
 fn has_conductor(spec: &TrialSpec) -> bool {
-    spec.workload.is_some() || spec.datagrams.is_some() || is_over_udt(spec)
+    spec.workload.is_some() || spec.datagrams.is_some() || is_over_udt(spec) || spec.transport == Transport::Sctp
 }
 
 /// Whether this carries any connection.
-fn is_over(spec: &TrialSpec, transport: Transport) -> bool {
+pub(crate) fn is_over(spec: &TrialSpec, transport: Transport) -> bool {
     spec.transport == transport || spec.schedule.iter().any(|flow| flow.transport == Some(transport))
 }
 
@@ -235,6 +252,9 @@ fn split_conductor(connections: &mut Vec<Connection>) -> Result<Option<Socket>, 
     let conductor = connections.pop_if(|last| last.number == CONDUCTOR).map(|last| last.socket);
     if let Some(socket) = &conductor {
         socket.set_nonblocking(false).map_err(|error| LoadError::host("the conductor's socket", error, ""))?;
+        // A frame that waited for the other host's delayed ACK would begin a transaction there 40 ms late. Sockets that
+        // are none of TCP refuse it, and hold nothing back.
+        let _ = socket.set_tcp_nodelay(true);
     }
     Ok(conductor)
 }
@@ -273,6 +293,8 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     schema::options::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     workload::schedule::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     check_transport(spec)?;
+    secure::check(spec)?;
+    sctp::check(spec)?;
     check_pinning(&spec.pin_cpus)?;
     limits::allow_open_files(spec)
 }
@@ -338,16 +360,21 @@ fn open_timeout(connections: usize) -> Duration {
     OPEN_TIMEOUT + OPEN_TIMEOUT_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 
+/// Whether a connection begins with TLS; the conductor's never does.
+fn begins_with_tls(spec: &TrialSpec, number: u32) -> bool {
+    number != CONDUCTOR && transport_of(spec, number) == Transport::Tls
+}
+
 /// Makes open connections ready for their load.
-fn settle(connections: &[Connection], spec: &TrialSpec) -> Result<(), LoadError> {
+fn settle(connections: &mut [Connection], spec: &TrialSpec) -> Result<(), LoadError> {
     let is_blocking = is_a_thread_each(spec);
-    for connection in connections {
+    for connection in &*connections {
         let waiting = connection.socket.set_nonblocking(!is_blocking);
         waiting.map_err(|error| LoadError::host("a data socket", error, ""))?;
         let own = spec.of_connection(connection.number);
         options::settle(&connection.socket, own.transport, &own.socket, own.role)?;
     }
-    Ok(())
+    secure::settle_all(connections, spec)
 }
 
 /// Sleeps until something happens, or it is time to look for an abort.

@@ -7,7 +7,7 @@
 
 use super::CONDUCTOR;
 use schema::trial::TrialSpec;
-use schema::workload::Transport;
+use schema::workload::{Group, Transport};
 use socket2::{Domain, SockAddr};
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -25,6 +25,13 @@ const CONNECTIONS_A_PORT: u32 = 10_000;
 /// Flows of datagrams that go to one port: before Linux 6.13 the kernel looks through all of a port's
 /// sockets for each datagram.
 const FLOWS_A_PORT: u32 = 32;
+/// Ports of datagrams at most: as many for 200,000 users with one flow each.
+const MAX_PORTS_OF_FLOWS: u64 = 6250;
+
+/// Where folders of sockets are, how their names begin, and the name of a socket in its folder.
+pub(super) const FOLDERS: &str = "/tmp";
+pub(super) const PREFIX: &str = "whyperf-";
+pub(super) const NAME: &str = "socket";
 
 /// From one port to the next. The kernel gives listeners one half of its ports, by parity, and
 /// connections the other; a few thousand connections that linger in TIME-WAIT would leave no row of
@@ -72,7 +79,12 @@ impl ListenPlace {
 
     /// Where the connecting host listens over Unix sockets, if it has to.
     pub(super) fn back_of(spec: &TrialSpec) -> Self {
-        Self::File(file_of(&format!("back to {}", spec.token)))
+        Self::File(file_of(&back_token(spec)))
+    }
+
+    /// Where either host of a trial over Unix sockets listens.
+    pub(super) fn files_of(spec: &TrialSpec) -> [PathBuf; 2] {
+        [file_of(&spec.token), file_of(&back_token(spec))]
     }
 
     /// The same place, which stays reachable when its file has gone: connect(2) takes the socket that a
@@ -163,15 +175,33 @@ impl fmt::Display for ListenPlace {
 
 /// Ports that the listening host takes.
 fn ports_count(spec: &TrialSpec) -> u16 {
-    let each = if spec.transport == Transport::Udp { FLOWS_A_PORT } else { CONNECTIONS_A_PORT };
-    u16::try_from(spec.connections_count.div_ceil(each)).unwrap_or(u16::MAX).max(1)
+    let ports_count = match spec.transport {
+        Transport::Udp => flows_count(spec).div_ceil(u64::from(FLOWS_A_PORT)).min(MAX_PORTS_OF_FLOWS),
+        _ => u64::from(spec.connections_count.div_ceil(CONNECTIONS_A_PORT)),
+    };
+    u16::try_from(ports_count).unwrap_or(u16::MAX).max(1)
+}
+
+/// Flows of datagrams that may be open at the same time.
+fn flows_count(spec: &TrialSpec) -> u64 {
+    let Some(workload) = &spec.workload else { return u64::from(spec.connections_count) };
+    let of_group = |group: &Group| {
+        let steps = group.transactions.iter().flat_map(|transaction| &transaction.steps);
+        let most = steps.filter_map(|step| step.operation.connection()).max().unwrap_or(0);
+        u64::from(group.strands_count) * (u64::from(most) + 1)
+    };
+    workload.groups.iter().map(of_group).sum()
+}
+
+fn back_token(spec: &TrialSpec) -> String {
+    format!("back to {}", spec.token)
 }
 
 /// The file that both hosts derive from the token; its name does not reveal the token.
 fn file_of(token: &str) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     token.hash(&mut hasher);
-    PathBuf::from(format!("/tmp/whyperf-{:016x}/socket", hasher.finish()))
+    Path::new(FOLDERS).join(format!("{PREFIX}{:016x}", hasher.finish())).join(NAME)
 }
 
 #[cfg(test)]

@@ -13,13 +13,14 @@ use schema::trial::TrialSpec;
 use schema::workload::{Operation, Transport};
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::bind::{Folder, bind, bind_in_a_row};
+use super::Folder;
+use super::bind::{bind, bind_in_a_row};
 use super::handshake::{Heard, Unknown, is_hang_up};
 use super::{ABORT_CHECK, CONDUCTOR, ListenPlace, is_aborted, stream_transport, token_of};
 use crate::LoadError;
@@ -52,6 +53,8 @@ pub(super) fn is_needed(spec: &TrialSpec) -> bool {
 /// Where the connecting host listens, and how many peers came there without the token.
 pub(super) struct ReverseListener {
     pub listeners: Vec<Socket>,
+    /// Over UDP.
+    pub receivers: Vec<UdpSocket>,
     pub strangers_count: u64,
 }
 
@@ -62,18 +65,18 @@ pub(super) struct ReverseListener {
 pub(super) fn open(spec: &TrialSpec, place: &ListenPlace, conductor: &Socket, abort: &AtomicBool) -> Result<ReverseListener, LoadError> {
     let host = |error| LoadError::host("listening for the other host's connections", error, "");
     let local = conductor.local_addr().map_err(host)?;
-    let (listeners, port, _folder) = match (spec.transport, local.as_socket()) {
+    let (listeners, receivers, port, _folder) = match (spec.transport, local.as_socket()) {
         (Transport::Unix, _) | (_, None) => {
             let back = ListenPlace::back_of(spec);
             let folder = back.file().map(Folder::make).transpose()?;
-            (bind(spec, &back)?.0, 0, folder)
+            (bind(spec, &back)?.0, Vec::new(), 0, folder)
         }
         (_, Some(local)) => {
-            let (listeners, _, bound) = bind_in_a_row(spec, local.ip(), place.ports_count())?;
-            (listeners, bound.first_port(), None)
+            let (listeners, receivers, bound) = bind_in_a_row(spec, local.ip(), place.ports_count())?;
+            (listeners, receivers, bound.first_port(), None)
         }
     };
-    let mut listener = ReverseListener { listeners, strangers_count: 0 };
+    let mut listener = ReverseListener { listeners, receivers, strangers_count: 0 };
     let gone = |error: io::Error| LoadError::Peer(format!("the other host closed the connection during the reachability check: {error}"));
     write_all(conductor, &port.to_be_bytes()).map_err(gone)?;
     conductor.set_nonblocking(true).map_err(host)?;
@@ -119,11 +122,11 @@ impl ReverseListener {
 
     fn hear_peers(&mut self, token: &Token, preamble_bytes: usize, unknown: &mut Pending<Unknown>) {
         let mut strangers_count = 0;
-        let mut is_silent = |peer: &mut Unknown| match peer.hear(token) {
+        let mut is_silent = |peer: &mut Unknown| match peer.hear(token, None) {
             Heard::NotYet => true,
             Heard::Known(CONDUCTOR) => {
-                // Less than any empty send buffer, so it does not block; a peer that hung up fails on its own side.
-                let _ = peer.socket.send_with_flags(&vec![WELCOME; preamble_bytes], libc::MSG_NOSIGNAL);
+                // A peer that hung up fails on its own side.
+                peer.welcome();
                 false
             }
             Heard::Known(_) | Heard::Unauthenticated => {

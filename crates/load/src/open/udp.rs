@@ -148,7 +148,7 @@ impl<'a> Reception<'a> {
             let number = number.unwrap_or(0);
             watch(&self.epoll, &socket, EpollFlags::EPOLLIN, self.listeners_count as u64 + u64::from(number))?;
             let _ = socket.send(&vec![WELCOME; self.preamble_bytes]);
-            self.slots[number as usize] = Some(Connection { number, socket, times });
+            self.slots[number as usize] = Some(Connection::new(number, socket, times));
             self.arrivals.on_known();
         }
         Ok(())
@@ -249,7 +249,7 @@ impl<'a> Calling<'a> {
         socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
         watch(&self.caller.epoll, &socket, EpollFlags::EPOLLIN, self.flows.len() as u64)?;
         let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: 0 };
-        self.flows.push(Flow { connection: Connection { number, socket, times }, asked_mono_ns: 0 });
+        self.flows.push(Flow { connection: Connection::new(number, socket, times), asked_mono_ns: 0 });
         self.ask(self.flows.len() - 1)
     }
 

@@ -2,10 +2,12 @@
 //!
 //! [`StreamTransport`] is what the connection's own thread does with it, [`Watched`] what the sampler may ask
 //! at any time. [`socket`] is a kernel's socket, [`udt`] a connection of the UDT library or SRT's,
-//! [`quic`] one of quinn's engine.
+//! [`quic`] one of quinn's engine, [`sctp`] an association, [`tls`] a socket and what encrypts in front of it.
 
 pub(crate) mod quic;
+pub(crate) mod sctp;
 pub(crate) mod socket;
+pub(crate) mod tls;
 pub(crate) mod udt;
 mod watched;
 

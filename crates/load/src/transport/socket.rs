@@ -16,7 +16,7 @@ use crate::zero_copy::ZeroCopy;
 use crate::{options, outlet};
 
 /// Length of the receiver's closing report: its count of the payload, big-endian.
-const REPORT_BYTES: usize = 8;
+pub(super) const REPORT_BYTES: usize = 8;
 
 /// A connected socket and the options that its calls have to do with.
 pub(crate) struct SocketTransport {
@@ -35,6 +35,42 @@ impl SocketTransport {
     pub fn new(socket: Arc<Socket>, spec: &TrialSpec) -> Self {
         let asking = (spec.read_wait == ReadWait::Poll).then(|| Asking::new(spec.connections_count));
         Self { socket, outlet: None, spec: spec.socket.clone(), asking, reads_count: 0, other_calls_count: 0 }
+    }
+
+    /// The socket.
+    pub(super) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Lets go what a write held back.
+    pub(super) fn on_written(&mut self) -> io::Result<()> {
+        if let Some(outlet) = &mut self.outlet {
+            self.other_calls_count += outlet.on_written(&self.socket)?;
+        }
+        Ok(())
+    }
+
+    /// Waits in poll(2) before a receiver's read, where it is to.
+    pub(super) fn await_payload(&mut self) -> io::Result<()> {
+        if self.outlet.is_none() && self.asking.as_ref().is_some_and(Asking::is_due) {
+            wait_readable(&self.socket)?;
+            self.other_calls_count += 1;
+        }
+        Ok(())
+    }
+
+    /// A receiver's read has got something.
+    pub(super) fn on_received(&mut self, is_full: bool, ask: usize) -> io::Result<()> {
+        if self.outlet.is_some() {
+            return Ok(());
+        }
+        if let Some(asking) = &mut self.asking
+            && asking.on_read(is_full)
+        {
+            asking.on_look(outlet::waiting_bytes(&self.socket)?, ask);
+            self.other_calls_count += 1;
+        }
+        self.on_read()
     }
 
     /// What the kernel would move away from what was asked for is put back.
@@ -69,7 +105,7 @@ impl StreamTransport for SocketTransport {
             return (&*self.socket).write(payload);
         };
         let moved = outlet.send(&self.socket, payload)?;
-        self.other_calls_count += outlet.on_written(&self.socket)?;
+        self.on_written()?;
         Ok(moved)
     }
 
@@ -80,19 +116,10 @@ impl StreamTransport for SocketTransport {
             self.other_calls_count += 1;
             return (&*self.socket).read(buffer);
         }
-        if self.asking.as_ref().is_some_and(Asking::is_due) {
-            wait_readable(&self.socket)?;
-            self.other_calls_count += 1;
-        }
+        self.await_payload()?;
         let moved = if self.spec.truncate { outlet::receive_nothing(&self.socket, buffer.len()) } else { (&*self.socket).read(buffer) }?;
         if moved > 0 {
-            if let Some(asking) = &mut self.asking
-                && asking.on_read(moved == buffer.len())
-            {
-                asking.on_look(outlet::waiting_bytes(&self.socket)?, buffer.len());
-                self.other_calls_count += 1;
-            }
-            self.on_read()?;
+            self.on_received(moved == buffer.len(), buffer.len())?;
         }
         Ok(moved)
     }

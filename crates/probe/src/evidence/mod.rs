@@ -29,5 +29,6 @@ mod watch;
 
 pub use layout::{Call, Connection, Cpu, NONE, Record, Sized};
 pub use log::LogReader;
+pub(crate) use object::silence;
 pub use object::{Refused, hooks};
 pub use watch::{Watch, Watched};

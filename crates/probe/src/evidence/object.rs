@@ -162,6 +162,12 @@ impl Programs {
         self.essential().map(|info| info.id).collect()
     }
 
+    /// The tags of all programs, as in their names in `/proc/kallsyms`.
+    pub fn tags(&self) -> Vec<String> {
+        let infos = self.object.progs().filter_map(|program| info_of(program.as_fd()));
+        infos.map(|info| format!("{:016x}", u64::from_be_bytes(info.tag))).collect()
+    }
+
     fn essential(&self) -> impl Iterator<Item = bpf_prog_info> {
         let is_essential = |name: &OsStr| PLACES.iter().any(|place| place.is_essential && OsStr::new(place.program) == name);
         self.object.progs().filter(move |program| is_essential(program.name())).filter_map(|program| info_of(program.as_fd()))
@@ -299,7 +305,7 @@ fn has_fetch() -> bool {
 }
 
 /// What libbpf has to say is said by whoever asked, once and in a sentence.
-fn silence() {
+pub(crate) fn silence() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         set_print(Some((PrintLevel::Debug, |_, text| tracing_line(&text))));

@@ -125,6 +125,7 @@ impl Watch {
             logs_map: if self.log.is_some() { Some(number("logs")?) } else { None },
             calls_map: if self.calls.is_some() { Some(number("calls")?) } else { None },
             programs: programs.numbers(),
+            tags: programs.tags(),
             missing: programs.missing().to_vec(),
         })
     }
@@ -226,6 +227,14 @@ impl Watch {
     pub fn refused_count(&self) -> u64 {
         // SAFETY: as in `begin`.
         self.control().map_or(0, |control| unsafe { (&raw const (*control).connections_refused).read_volatile() })
+    }
+
+    /// Tags of all programs, as in their names in `/proc/kallsyms`.
+    pub fn program_tags(&self) -> Vec<String> {
+        match &self.origin {
+            Origin::Own(programs) => programs.tags(),
+            Origin::Borrowed(loan) => loan.tags.clone(),
+        }
     }
 
     fn missed_runs_ever(&self) -> u64 {

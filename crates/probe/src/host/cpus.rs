@@ -2,10 +2,15 @@
 
 use super::system;
 
+/// CPUs online, ascending; empty where the kernel does not say.
+pub(crate) fn online() -> Vec<u32> {
+    from_list(&system::read("/sys/devices/system/cpu/online"))
+}
+
 /// CPUs online within the process's affinity, ascending.
 pub(super) fn allowed() -> Vec<u32> {
     let status = system::read("/proc/self/status");
-    let online = from_list(&system::read("/sys/devices/system/cpu/online"));
+    let online = online();
     let mut cpus = from_list(system::field(&status, "Cpus_allowed_list").unwrap_or_default());
     if !online.is_empty() {
         cpus.retain(|cpu| online.contains(cpu));

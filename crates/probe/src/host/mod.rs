@@ -5,7 +5,7 @@
 //! fails as a whole.
 
 mod abilities;
-mod cpus;
+pub(crate) mod cpus;
 mod devices;
 mod netem;
 mod privileges;

@@ -2,7 +2,7 @@
 
 use load::connection_result::{ConnectionResult, Cut, Ended};
 use load::flow::Flow;
-use load::options::{self, Requested};
+use load::options::{self, Granted, Requested};
 use load::running::{Ends, Load};
 use schema::table::FlowRow;
 use schema::trial::TrialSpec;
@@ -36,8 +36,9 @@ fn push(
             (addresses, watched.granted())
         }
         (None, socket) => {
-            let granted = socket.map(|socket| options::granted(socket, spec.of_connection(flow.number).transport)).transpose()?;
-            (known.addresses(socket), granted.unwrap_or_default())
+            let transport = spec.of_connection(flow.number).transport;
+            let granted = socket.map(|socket| options::granted(socket, transport)).transpose()?;
+            (known.addresses(socket), granted.unwrap_or_else(|| Granted { transport, ..Granted::default() }))
         }
     };
     let ended = match &result.ended {

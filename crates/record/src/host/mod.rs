@@ -11,8 +11,11 @@ pub mod flows;
 pub mod intervals;
 pub mod limits;
 pub mod logs;
+pub mod sctp;
+pub mod stacks;
 pub mod tcp;
 pub mod threads;
+pub mod tls;
 pub mod transport_info;
 
 use load::round_trips::RoundTrip;

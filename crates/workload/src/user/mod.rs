@@ -15,6 +15,7 @@ use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Act, Script, Transaction};
 
 pub use self::action::{Action, Direction, Ending, Execution};
+pub use self::datagrams::{Datagram, LOST_AFTER_NS};
 use self::pipelining::Outstanding;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,7 @@ pub struct VirtualUser {
     must_report: bool,
     is_lossy: bool,
     is_failed: bool,
+    is_hurried: bool,
     /// Executions of the transaction; `u64::MAX`: not known yet.
     limit: u64,
     begin_ns: u64,
@@ -57,6 +59,8 @@ pub struct VirtualUser {
     ended_count: u64,
     /// Of the execution under way, where there is only one.
     stamps: Stamps,
+    /// Number of the operation before which payload is given up; over UDP only.
+    skip_until: u64,
     /// What more there is where several are under way; apart, for there may be 100 000 users without.
     outstanding: Option<Box<Outstanding>>,
     sent_bytes: u64,
@@ -78,6 +82,7 @@ impl VirtualUser {
             must_report: false,
             is_lossy: false,
             is_failed: false,
+            is_hurried: false,
             limit: 0,
             begin_ns: 0,
             until_ns: u64::MAX,
@@ -86,6 +91,7 @@ impl VirtualUser {
             head: Cursor::new(),
             ended_count: 0,
             stamps: NEVER,
+            skip_until: 0,
             outstanding: None,
             sent_bytes: 0,
             received_bytes: 0,
@@ -199,6 +205,7 @@ impl VirtualUser {
         self.ended_count = 0;
         self.is_failed = false;
         self.stamps = NEVER;
+        self.skip_until = 0;
         self.begin_ns = begin_ns;
         self.is_lossy = ending.is_lossy;
         self.leads = transaction.leads || transaction.is_silent;
@@ -287,10 +294,12 @@ impl VirtualUser {
     }
 
     /// The end that leads has had this many executions.
-    pub fn on_limit(&mut self, executions_count: u64) {
-        // What was lost on the path is not waited for.
-        let here = if self.head.has_moved() { self.head.execution + 1 } else { self.head.execution };
-        self.limit = if self.is_lossy { executions_count.min(here) } else { executions_count };
+    pub fn on_limit(&mut self, script: &Script, executions_count: u64) {
+        if self.is_lossy {
+            self.on_lossy_limit(script, executions_count);
+        } else {
+            self.limit = executions_count;
+        }
     }
 
     /// The operation under way has failed. Returns whether that is passed over; if not, the user is

@@ -1,6 +1,6 @@
 //! What a user does next where one execution is under way at a time, and what a step asks for.
 
-use super::{Action, Direction, Execution, NEVER, Stamps, Standing, VirtualUser};
+use super::{Action, Direction, Execution, LOST_AFTER_NS, NEVER, Stamps, Standing, VirtualUser};
 use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Act, Script, Step, Transaction};
 
@@ -74,28 +74,37 @@ impl VirtualUser {
             }
             let Some(step) = transaction.steps.get(self.head.step as usize) else {
                 let execution = self.head.execution;
-                self.head.next_execution();
+                let is_missed = self.is_missed();
+                self.next_execution(transaction);
+                if is_missed {
+                    self.is_failed = false;
+                    continue;
+                }
                 return self.end_execution(execution, now_ns);
             };
+            if self.is_lossy && self.passes(transaction, step) {
+                continue;
+            }
+            let was_open = self.head.is_open;
             if let Some(action) = poll_step(&mut self.head, &of, step, self.blocked, (now_ns, self.until_ns), self.round) {
+                if self.is_lossy && self.leads && !was_open && step.act == Act::Accept {
+                    self.head.until_ns = now_ns.saturating_add(LOST_AFTER_NS);
+                }
+                if self.is_lost(step, now_ns) {
+                    self.skip_execution(transaction);
+                    continue;
+                }
                 return self.fail_if_late(&of, action, step, now_ns).unwrap_or(action);
             }
         }
     }
 
-    /// A read that has waited too long fails: where messages get lost, the execution; otherwise the
-    /// user, unless that is passed over.
+    /// A read that has waited too long fails, and with it the user, unless that is passed over.
     fn fail_if_late(&mut self, of: &Of<'_>, action: Action, step: &Step, now_ns: u64) -> Option<Action> {
         if !step.act.receives() || now_ns < self.head.until_ns {
             return None;
         }
         debug_assert!(matches!(action, Action::Wait { .. } | Action::Receive { .. }));
-        if self.is_lossy {
-            let execution = self.head.execution;
-            self.head.next_execution();
-            self.is_failed = true;
-            return Some(self.end_execution(execution, now_ns));
-        }
         if step.can_fail {
             self.is_failed = true;
             self.head.pass(of, step);
@@ -154,7 +163,7 @@ pub(super) fn poll_step(
         }
         Act::Think(thought) if thought.is_busy => Action::Spin { until_ns: cursor.until_ns },
         Act::Think(_) | Act::Rest(_) => Action::Wait { until_ns: cursor.until_ns },
-        _ if blocked != 0 => Action::Wait { until_ns: u64::MAX },
+        _ if blocked != 0 => Action::Wait { until_ns: cursor.until_ns },
         Act::Connect => Action::Connect { connection, ordinal },
         Act::Accept => Action::Accept { connection, ordinal },
         Act::Disconnect => Action::Disconnect { connection },

@@ -11,6 +11,7 @@ import polars as pl
 from whyperf.foreign import parse_json, read_bytes, refuse_link
 from whyperf.record import RecordError
 from whyperf.record.errors import failure
+from whyperf.record.kinds import UNREADABLE
 from whyperf.record.parquet import bytes_in_memory
 
 LEVELS = ("user", "counters", "segments")
@@ -224,6 +225,6 @@ def reported_unreadable(path: Path) -> Iterator[None]:
     """Makes a table that cannot be read a RecordError."""
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         reason = str(error).partition("\n")[0]
         raise RecordError(f"the table {path} cannot be read: {reason}") from None

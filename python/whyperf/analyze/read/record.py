@@ -5,29 +5,38 @@ from collections.abc import Collection
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.tables import TABLES
-from whyperf.record import Experiment, read_table
+from whyperf.record import Experiment, Trials, read_table
 
 
-def read_inputs(experiment: Experiment, *, trials: Collection[str] | None = None) -> Inputs:
+def read_inputs(
+    experiment: Experiment,
+    *,
+    trials: Collection[str] | None = None,
+    tables: Collection[str] = TABLES.keys(),
+    found: Trials | None = None,
+) -> Inputs:
     """Everything the analysis needs of `experiment`, which may still be running.
 
-    Only of `trials`, where they are given, and of all log trials.
+    Only of `trials`, where they are given, and of all log trials. Tables that are not in `tables` are left empty.
+    `found` are its manifests, where they were read.
     """
-    found = experiment.trials()
+    found = found or experiment.trials()
     measured = {name: manifest for name, manifest in found.measured.items() if trials is None or name in trials}
     damaged = dict(found.damaged)
-    tables = {}
+    frames = {}
     for name, schema in TABLES.items():
+        if name not in tables:
+            continue
         columns = [column for column in schema if column not in {"trial", "block", "cell"}]
         read = read_table(experiment, name, columns=columns, trials=measured)
-        tables[name] = read.frame
+        frames[name] = read.frame
         damaged |= dict(read.damaged)
     manifests = [manifest.model_dump() for manifest in measured.values()]
     logs = [manifest.model_dump() for manifest in found.logs.values()]
     return assemble(
         experiment.plan.model_dump(),
         manifests,
-        tables,
+        frames,
         list(damaged.items()),
         logs=logs,
         probe_cost=experiment.probe_cost(),

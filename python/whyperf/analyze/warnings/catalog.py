@@ -162,7 +162,8 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     ),
     "failed_transactions": WarningText(
         "{count} failed or timed out, {ratio} of those that ended.",
-        "They count as ended transactions, with their latency. Find out what the peer or the path refused.",
+        "They count as ended transactions; the latencies are those of the others. Find out what the peer or the path "
+        "lost or refused.",
     ),
     "no_kernel_timestamps": WarningText(
         "Kernel time stamps were requested, and none came.",

@@ -36,3 +36,10 @@ def assignments(incomplete: str) -> list[str]:
         ["true", "false"] if factor.kind == "bool" else [str(choice) for choice in (*factor.choices, *factor.keywords)]
     )
     return [f"{name}={choice}" for choice in levels if choice.startswith(level)]
+
+
+def evidence(incomplete: str) -> list[str]:
+    """Levels of evidence; behind a comma those that go with what is there."""
+    given, comma, last = incomplete.rpartition(",")
+    levels = ["profile"] if comma else ["user", "counters", "segments", "profile"]
+    return [f"{given}{comma}{level}" for level in levels if level.startswith(last)]

@@ -19,11 +19,17 @@ def command(
 
     from whyperf.analyze import summarize  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415
-    from whyperf.cli.output.result import verdict  # noqa: PLC0415
+    from whyperf.cli.output.verdict import verdict  # noqa: PLC0415
+    from whyperf.explain.stored_result import StoredResult, read_result, write_result  # noqa: PLC0415
+    from whyperf.record.kept import fingerprint_of  # noqa: PLC0415
     from whyperf.report import write  # noqa: PLC0415
 
     found = find_experiment(experiment)
-    summary = summarize(found)
-    path = str(write(found, summary))
+    fingerprint = fingerprint_of(found.folder)
+    stored = read_result(found.folder, fingerprint)
+    summary = summarize(found) if stored is None else stored.summary
+    if stored is None:
+        write_result(found.folder, StoredResult(summary, None), fingerprint)
+    path = str(write(found, summary, fingerprint))
     typer.echo(json_format.dumps({"experiment": found.name, "report": path}) if json else path)
     return verdict(summary)

@@ -14,7 +14,7 @@ from whyperf.cli.output.formats import Format, RateUnit, output_format
 NAME = "run"
 EXAMPLE = (
     "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run -u -b 500M host7 · whyperf run host7 "
-    "-C cubic,bbr --trials 5 · whyperf run rr --host host7 · whyperf run window-sweep --only window_bytes=4096,8192 "
+    "-C cubic,bbr --trials 5 · whyperf run rr host7 · whyperf run window-sweep --only window_bytes=4096,8192 "
     "--trials 3 · whyperf run my.toml --host host7 --set path_rtt_ms=20ms"
 )
 
@@ -25,14 +25,6 @@ class Testbed(StrEnum):
     AUTO = "auto"
     VETH = "veth"
     LOOPBACK = "loopback"
-
-
-class Evidence(StrEnum):
-    """Evidence level."""
-
-    USER = "user"
-    COUNTERS = "counters"
-    SEGMENTS = "segments"
 
 
 PART = "What to measure"
@@ -50,6 +42,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "(.xml). Default: profile quick on this machine.",
             autocompletion=completion.profiles,
         ),
+    ] = None,
+    far: Annotated[
+        str | None,
+        typer.Argument(metavar="HOST", help="The far host, as for ssh, behind a profile or workload."),
     ] = None,
     workload: Annotated[
         str | None,
@@ -236,10 +232,22 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = False,
     trials: Annotated[int | None, typer.Option(help="Trials per cell.", rich_help_panel=PLAN)] = None,
     evidence: Annotated[
-        Evidence | None,
+        str | None,
         typer.Option(
-            help="Evidence level: user (TCP_INFO), counters (BPF), or segments (also logs every segment, in separate "
-            "trials). Default: as in the profile, usually counters where the host allows them.",
+            metavar="LEVEL,…",
+            help="Evidence: user (TCP_INFO), counters (BPF), or segments (also logs every segment, in separate "
+            "trials); and profile, also with one of these, as in counters,profile: samples stacks, for whyperf cost. "
+            "Default: as in the profile, usually counters where the host allows them.",
+            autocompletion=completion.evidence,
+            rich_help_panel=PLAN,
+        ),
+    ] = None,
+    profile_hz: Annotated[
+        int | None,
+        typer.Option(
+            "--profile-hz",
+            metavar="HZ",
+            help="Stack samples of each CPU in a second, for --evidence profile. Default: 997.",
             rich_help_panel=PLAN,
         ),
     ] = None,
@@ -270,7 +278,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "--host",
             "--client",
             metavar="HOST",
-            help="The far host, as for ssh, when the argument names a profile or workload.",
+            help="The far host, as for ssh: the same as the argument HOST.",
         ),
     ] = None,
     address: Annotated[
@@ -330,7 +338,9 @@ def command(  # noqa: PLR0917 - typer fills them by name
     """Measures, explains and reports. The same command resumes an interrupted run."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.inputs import iperf3  # noqa: PLC0415
+    from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
+    from whyperf.cli.inputs.question import far_host  # noqa: PLC0415
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
     from whyperf.profile import BY_NAME  # noqa: PLC0415
 
@@ -382,7 +392,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             question=question,
             workload="bidirectional" if bidirectional else workload,
             is_over_udp=udp,
-            host=host,
+            host=far_host(question, far, host),
             address=address,
             port=port,
             near=near,
@@ -392,7 +402,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             only=tuple(only or ()),
             leave_out_missing=leave_out_missing,
             trials=trials,
-            evidence=None if evidence is None else evidence.value,
+            evidence=asked_evidence(evidence, profile_hz),
             seed=seed,
             out=out,
             dry_run=dry_run,

@@ -50,7 +50,8 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         ProfileError: a profile that cannot be used.
     """
     if host is not None:
-        refuse_unusable_host(host)
+        for name in host.split(","):
+            refuse_unusable_host(name)
     if argument is None:
         return find(QUICK), host
     if (shipped := _shipped(argument)) is not None:
@@ -85,6 +86,32 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         raise UsageError(f'"{argument}" is neither a profile, a workload nor a host; `whyperf list` names them')
     say_what_is_taken(argument, "a host")
     return find(QUICK), argument
+
+
+def far_host(first: str | None, second: str | None, host: str | None) -> str | None:
+    """The far host: the second word, behind a profile or a workload, or that of `--host`.
+
+    Raises:
+        UsageError: the second word could be something else.
+    """
+    if second is None:
+        return host
+    names = {*shipped_names(), *shipped_workload_names()}
+    is_question = first is not None and (first in names or looks_like_path(first))
+    if second in names or looks_like_path(second):
+        if is_question:
+            more = "" if looks_like_path(second) else f" (a host of that name: --host {second})"
+            raise UsageError(f"{first} and {second} are two measurements; run one after the other{more}")
+        raise UsageError(f"the profile or workload comes before the host: `whyperf run {second} {first}`")
+    if host is not None:
+        raise UsageError(f"{second} and --host {host} are two far hosts; leave one out")
+    if is_question and second in TESTBED:
+        raise UsageError(f"{second} is the embedded testbed, not a host: `whyperf run {first} --testbed veth`")
+    if not is_question:
+        near = get_close_matches(str(first).lower(), sorted(names), n=1, cutoff=0.75)
+        meant = f"did you mean {near[0]}?" if near else "`whyperf list` names them"
+        raise UsageError(f'"{first}" before the host {second} is neither a profile nor a workload; {meant}')
+    return second
 
 
 def _shipped(name: str) -> Profile | None:

@@ -41,7 +41,7 @@ def watcher_for(
 ) -> "Watcher":
     """The way to show this plan here: intervals for a single trial, with its log trial, otherwise the progress.
 
-    `on_measured` is called when a single trial without a log trial cools down.
+    `on_measured` is called when a single trial without a log trial has been measured.
     """
     progress = Progress(plan, missing)
     logs = sum(trial.is_log for trial in missing)
@@ -179,10 +179,12 @@ class Intervals(Watcher):
         output: OutputFormat | None = None,
         on_measured: Callable[[], None] = lambda: None,
     ) -> None:
-        """Lines go to `stream`; `on_measured` is called once both sides cool down."""
+        """Lines go to `stream`; `on_measured` is called once both sides have measured."""
         super().__init__(progress)
         self._on_measured = on_measured
-        self._cooling: set[str] = set()
+        self._measured: set[str] = set()
+        #: When the load started, by side.
+        self._start_ns: dict[str, int] = {}
         self._output = output
         self._stream = stream
         self._lines: IntervalLines | None = None
@@ -202,10 +204,17 @@ class Intervals(Watcher):
         super().on_progress(host, progress)
         if self._lines is not None:
             self._lines.on_progress(host, progress)
-        if progress["phase"] == COOL_DOWN and host not in self._cooling:
-            self._cooling.add(host)
-            if len(self._cooling) == len(SIDES):
+        if host not in self._measured and self._is_measured(host, progress):
+            self._measured.add(host)
+            if len(self._measured) == len(SIDES):
                 self._on_measured()
+
+    def _is_measured(self, host: str, progress: ReplyProgress) -> bool:
+        """Whether this is the last interval of the measurement, or one behind it."""
+        start_ns = self._start_ns.setdefault(host, progress["start_mono_ns"])
+        factors = self.progress.plan.cells[0].factors
+        measured_ns = 1e9 * (float(factors["warmup_s"]) + float(factors["duration_s"]))
+        return progress["phase"] == COOL_DOWN or progress["end_mono_ns"] - start_ns >= measured_ns
 
     def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """What is left of the last second."""

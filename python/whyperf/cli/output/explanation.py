@@ -15,6 +15,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
+from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, gain_line
 from whyperf.explain.states import name_of
@@ -148,13 +149,6 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
 
 def why(experiment: Experiment, summary: Summary) -> str:
     """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` prints at its end."""
-    from whyperf.explain.experiment import (  # noqa: PLC0415 - a stored result needs none
-        MAX_LOGGED_AFTER_RUN,
-        explain_experiment,
-        long_logs,
-        not_read,
-    )
-
     rates = _rates_of(summary)
     measured = {cell: rate for cell, rate in rates.items() if rate is not None}
     if not measured:
@@ -168,6 +162,8 @@ def why(experiment: Experiment, summary: Summary) -> str:
     # The report may have explained all cells; not from logs that nobody asked to read.
     found = None if long else stored_explanation(experiment)
     if found is None:
+        from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415 - a stored explanation needs none
+
         found = explain_experiment(
             experiment,
             cells={fastest},
@@ -351,7 +347,7 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
 
 def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
     """The cheapest measurement that decides between what may be the limit, as a command."""
-    is_tcp = str(experiment.plan.cell(cell.cell).factors.get("transport", "tcp")) in {"tcp", "mptcp"}
+    is_tcp = str(experiment.plan.cell(cell.cell).factors.get("transport", "tcp")) in {"tcp", "mptcp", "tls"}
     has_log = (cell.trial or "").startswith(LOG_PREFIX)
     if is_tcp and not has_log and (again := log_command(experiment.plan, cell.cell, str(experiment.folder))):
         yield "Next measurement, with a log of every segment:"

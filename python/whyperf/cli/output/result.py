@@ -10,13 +10,14 @@ from rich.console import Console
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice
 from whyperf.analyze.text import setting
-from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
+from whyperf.cli.exits import say, wants_traceback
 from whyperf.cli.output.cells_csv import print_csv
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
 from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
+from whyperf.cli.output.verdict import verdict
 from whyperf.cli.streams import print_json
 from whyperf.explain.stored_result import StoredResult, read_result, write_result
 from whyperf.record.kept import fingerprint_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from whyperf.cli.live.intervals import PrintedLine
     from whyperf.record import Experiment
 
-#: Warnings after which the exit code is 3 although no cell counts a trial as lost.
-INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
 #: Warnings that are printed unless all are wanted.
 SHOWN_WARNINGS = 2
 #: Width of tables where standard output is no terminal.
@@ -80,7 +79,7 @@ def print_result(
     if report:
         from whyperf.report import write  # noqa: PLC0415 - as above
 
-        path = write(experiment, summary)
+        path = write(experiment, summary, fingerprint)
         if output.is_for_programs:
             say(f"report: {path}")
         else:
@@ -148,15 +147,6 @@ def _print_dropped(summary: Summary, lines: "Sequence[PrintedLine]") -> None:
     dropped = dropped_lines(lines, cut.to_s)
     if dropped:
         print("\nNot in the goodput, cut as the rest of the warm-up:", *dropped, sep="\n")  # noqa: T201
-
-
-def verdict(summary: Summary) -> int:
-    """3 when a trial failed, was cut, moved nothing, cannot be used or read; 1 when nothing has a result."""
-    if all(cell.goodput_bps.median is None for cell in summary.cells):
-        return FAILED
-    lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
-    codes = {advice.code for advice in summary.warnings}
-    return DOUBTFUL if lost or codes & INCOMPLETE else DONE
 
 
 def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:

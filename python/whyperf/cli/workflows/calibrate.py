@@ -8,6 +8,7 @@ from pathlib import Path
 
 from whyperf.calibrate import Calibration, calibration_of, read_grid, time_steps, write_host
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.experiments import find_experiment
 from whyperf.cli.inputs.question import understand
 from whyperf.cli.output.calibration import print_calibration, print_steps
@@ -147,7 +148,7 @@ def _grid(wanted: Wanted) -> Experiment:
         only=(),
         leave_out_missing=False,
         trials=wanted.trials,
-        evidence=None,
+        evidence=AskedEvidence(),
         seed=wanted.seed,
         out=folder,
         dry_run=False,

@@ -1,6 +1,7 @@
 """A measurement, step by step: understand, plan, record, judge, print."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.inputs import say_what_is_taken
+from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
@@ -15,10 +17,8 @@ from whyperf.cli.inputs.scheduled import with_scale
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
-from whyperf.cli.workflows import dry_run
-from whyperf.cli.workflows.save_profile import ProfileRequest, save_profile
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
-from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
+from whyperf.plan import COMMAND_LINE, LOCAL, Plan, build
 from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
@@ -45,7 +45,7 @@ class Order:
     only: tuple[str, ...]
     leave_out_missing: bool
     trials: int | None
-    evidence: Level | None
+    evidence: AskedEvidence
     seed: int | None
     out: Path | None
     dry_run: bool
@@ -78,6 +78,8 @@ def measure(order: Order) -> int:
         return _save_profile(order.save_profile, order, profile, target)
     plan = _plan(order, profile, target)
     if order.dry_run:
+        from whyperf.cli.workflows import dry_run  # noqa: PLC0415 - a measurement needs none
+
         return dry_run.show(plan, as_json=order.output.format is Format.JSON)
     if order.output.format is Format.UPERF:
         from whyperf.cli.output.uperf import refuse_streams  # noqa: PLC0415 - loads polars
@@ -90,10 +92,16 @@ def measure(order: Order) -> int:
     with (
         interrupts.handled(),
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
+        ExitStack() as closing,
     ):
         try:
             lines = measure_missing_trials(
-                experiment, target, as_json=order.output.is_for_programs, output=order.output, report=order.report
+                experiment,
+                target,
+                as_json=order.output.is_for_programs,
+                output=order.output,
+                report=order.report,
+                closing=closing,
             )
         except KeyboardInterrupt:
             if plan.is_single and experiment.trials().manifests:
@@ -141,6 +149,8 @@ def _print(
 
 
 def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:
+    from whyperf.cli.workflows.save_profile import ProfileRequest, save_profile  # noqa: PLC0415 - as above
+
     asked = ProfileRequest(order.only, order.seed, order.trials, order.evidence, order.testbed)
     try:
         return save_profile(path, profile.with_overrides(order.overrides), asked, target)
@@ -157,7 +167,8 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
             only=order.only,
             seed=order.seed,
             trials=order.trials,
-            evidence=order.evidence,
+            evidence=order.evidence.level,
+            profile_hz=order.evidence.profile_hz,
             target=target.name,
             near=target.near,
             overrides=order.overrides,
@@ -181,6 +192,8 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
     if host is not None:
         if order.testbed != "auto":
             raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or {host}")
+        if "," in host:
+            near = _for_far_hosts(order, profile, host, near)
         return Target(Kind.NETWORK, host, order.address, order.port, near)
     if order.address is not None:
         raise UsageError("--address is the far host's; name the host too (--host)")
@@ -192,6 +205,21 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
     if reason is not None:
         say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
     return Target(kind, port=order.port, near=near)
+
+
+def _for_far_hosts(order: Order, profile: Profile, host: str, near: tuple[str, ...]) -> tuple[str, ...]:
+    """A near agent on this host for each of several far hosts."""
+    given, parts = len(host.split(",")), len(profile.far_parts)
+    if not parts:
+        raise UsageError(
+            f"--host {host} names {given} hosts; only a uperf profile whose groups connect to one of several far hosts "
+            "each takes several: name one host"
+        )
+    if given != parts:
+        raise UsageError(f"--host {host} names {given} hosts, and the profile {parts}; name one, or {parts}")
+    if order.near is not None or order.address is not None:
+        raise UsageError("--from and --address are for one far host; drop them, or name one host with --host")
+    return near * given
 
 
 def _without_missing_cpus(profile: Profile) -> Profile:

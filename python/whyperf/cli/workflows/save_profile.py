@@ -7,7 +7,8 @@ from pathlib import Path
 
 from whyperf.analyze.text import count
 from whyperf.cli.exits import DONE, UsageError, say
-from whyperf.plan import LOCAL, Level, Plan, build
+from whyperf.cli.inputs.evidence import AskedEvidence
+from whyperf.plan import LOCAL, Plan, build
 from whyperf.profile import Factors, Profile, ProfileError, Sweep, parse
 from whyperf.profile.factor import Level as FactorLevel
 from whyperf.profile.write import as_toml
@@ -23,7 +24,7 @@ class ProfileRequest:
     only: Sequence[str]
     seed: int | None
     trials: int | None
-    evidence: Level | None
+    evidence: AskedEvidence
     #: `auto`, or where to measure: loopback lacks settings that the profile may have.
     testbed: str
 
@@ -62,7 +63,8 @@ def _plan(profile: Profile, target: Target, asked: ProfileRequest) -> Plan:
         only=tuple(asked.only),
         seed=asked.seed,
         trials=asked.trials,
-        evidence=asked.evidence,
+        evidence=asked.evidence.level,
+        profile_hz=asked.evidence.profile_hz,
         target=target.name,
         near=target.near,
     )
@@ -81,10 +83,12 @@ def _with_options(profile: Profile, asked: ProfileRequest, wanted: Plan) -> Prof
     if asked.trials is not None:
         design = replace(design, trials=asked.trials)
         sweeps = [replace(sweep, trials=None) for sweep in sweeps]
-    if asked.evidence == "segments":
+    if asked.evidence.profile_hz is not None:
+        design = replace(design, profile_hz=asked.evidence.profile_hz)
+    if asked.evidence.level == "segments":
         design = replace(design, log_trials=max(1, design.log_trials))
         sweeps = [replace(sweep, log_trials=sweep.log_trials and max(1, sweep.log_trials)) for sweep in sweeps]
-    elif asked.evidence is not None:
+    elif asked.evidence.level is not None:
         design = replace(design, log_trials=0)
         sweeps = [replace(sweep, log_trials=None) for sweep in sweeps]
     if asked.only:
@@ -122,6 +126,6 @@ def _command(path: Path, asked: ProfileRequest, target: Target) -> str:
         command += ["--from", ",".join(target.near)]
     if asked.testbed != "auto":
         command += ["--testbed", asked.testbed]
-    if asked.evidence == "user":
+    if asked.evidence.level == "user":
         command += ["--evidence", "user"]
     return shlex.join(command)

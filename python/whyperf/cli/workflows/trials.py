@@ -1,19 +1,17 @@
 """Makes the trials that a record lacks, on hosts or on the model, until the stop rule is satisfied."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import Stopped, say
 from whyperf.cli.output.formats import OutputFormat
-from whyperf.cli.workflows import preload
+from whyperf.cli.workflows.preload import Preload
 from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost
 from whyperf.run import Session, Target, run_plan
-from whyperf.simulate import Known, hosts_facts, simulate_plan
-from whyperf.simulate.request import user_profiles
 
 if TYPE_CHECKING:
     from whyperf.cli.live.intervals import PrintedLine
@@ -33,10 +31,12 @@ def measure_missing_trials(
     wants: Wants = lambda *_: True,
     output: OutputFormat | None = None,
     report: bool = False,
+    closing: ExitStack | None = None,
 ) -> "Sequence[PrintedLine]":
     """Measures what the record lacks, as long as it is wanted; returns the interval lines of a single trial.
 
-    `output` is for these lines; `report` says that a page of the result is made next.
+    `output` is for these lines; `report` says that a page of the result is made next. With `closing`, agents are still
+    ending when this returns, and `closing` waits for them.
     """
     total = experiment.plan.trials_count
     not_made = experiment.missing_trials()
@@ -56,7 +56,12 @@ def measure_missing_trials(
     # Imported here: showing loads libraries, and a mistake is answered before.
     from whyperf.cli.live.display import watcher_for  # noqa: PLC0415
 
-    with Session(experiment.plan, target) as session:
+    preload = Preload(report=report)
+    if len(missing) == 1:
+        preload.resume()
+    with ExitStack() as ending:
+        session = ending.enter_context(Session(experiment.plan, target))
+        session.on_ready = lambda _: preload.pause()
         for host, facts in session.facts.items():
             experiment.write_host(host, facts)
         near = session.facts["near"]
@@ -66,14 +71,20 @@ def measure_missing_trials(
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
         with watcher_for(
-            experiment.plan, missing, as_json=as_json, output=output, on_measured=partial(preload.start, report=report)
+            experiment.plan, missing, as_json=as_json, output=output, on_measured=preload.resume
         ) as watcher:
             run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
+        if closing is not None:
+            session.hang_up()
+            closing.push(ending.pop_all())
         return watcher.measured
 
 
 def simulate_missing_trials(experiment: Experiment, *, as_json: bool, blocks: int | None = None) -> None:
     """Simulates what the record lacks, of so many blocks."""
+    from whyperf.simulate import Known, hosts_facts, simulate_plan  # noqa: PLC0415 - a measurement needs none
+    from whyperf.simulate.request import user_profiles  # noqa: PLC0415 - as above
+
     plan = experiment.plan
     missing = [trial for trial in experiment.missing_trials() if blocks is None or trial.block <= blocks]
     if len(missing) < plan.trials_count:

@@ -16,7 +16,8 @@ from whyperf.disturb.model import Place
 from whyperf.disturb.tools import lacks
 from whyperf.plan import TimeLeft
 from whyperf.record import Experiment, planned_folder
-from whyperf.run import Disturber, Kind, Observer, Session, Target, allowed_kind, places_of, run_plan
+from whyperf.run import Kind, Observer, Session, Target, allowed_kind, run_plan
+from whyperf.run.disturber import Disturber, places_of
 from whyperf.truth import FILES, Catalog, load_catalog, plan_truth, roles_of
 from whyperf.truth.catalog import Name
 from whyperf.truth.page import with_figures

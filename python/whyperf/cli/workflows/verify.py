@@ -146,7 +146,7 @@ def hosts_of(plan: Plan) -> list[str]:
     """Hosts that measuring this plan contacts, each once."""
     if plan.testbed.kind != "network":
         return []
-    return list(dict.fromkeys([plan.target, *(name for name in plan.near if name != LOCAL)]))
+    return list(dict.fromkeys([*plan.target.split(","), *(name for name in plan.near if name != LOCAL)]))
 
 
 def chosen(explanation: Explanation, cell: str | None, number: int | None) -> list[Attempt]:

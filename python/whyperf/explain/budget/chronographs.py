@@ -13,12 +13,10 @@ import polars as pl
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget.gaps import Gaps
-from whyperf.explain.model import Chronograph
+from whyperf.explain.model import TOLERANCE_NS, Chronograph
 from whyperf.explain.segment_log import Bools
 
 CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
-TOLERANCE_NS = 8_000_000
-"""Two jiffies at 250 Hz: the kernel counts in jiffies."""
 TOLERANCE_RATIO = 0.03
 JIFFIES_NS = (1_000_000, 4_000_000, 10_000_000)
 """Of kernels built for 1000, 250 and 100 Hz (CONFIG_HZ); 300 Hz leave no whole microseconds."""

@@ -56,7 +56,7 @@ def _threads(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
     sums = pl.col("cpu_ns", "run_queue_ns", "wall_ns").cast(pl.Int64).sum()
     return (
         rows.group_by("thread")
-        .agg(pl.col("cpu").mode().first(), sums)
+        .agg(pl.col("cpu").mode().min(), sums)
         .with_columns(
             (pl.col("cpu_ns") / pl.col("wall_ns")).alias("ratio"),
             (pl.col("run_queue_ns") / pl.col("wall_ns")).alias("waited"),

@@ -143,7 +143,8 @@ Wires = Mapping[int, tuple[Wire, Wire]]
 
 def _wires(data: pl.DataFrame, arrived: pl.DataFrame) -> Wires:
     """Segment by segment, what the connections that sent most sent, and what of it arrived."""
-    most = data.group_by("connection").agg(_BYTES.sum()).sort("payload_bytes", descending=True)
+    most = data.group_by("connection").agg(_BYTES.sum())
+    most = most.sort("payload_bytes", "connection", descending=[True, False])
     wires = {}
     for connection in most["connection"].to_list()[:MAX_CONNECTIONS]:
         is_own = pl.col("connection") == connection

@@ -60,7 +60,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         return Facts(trial.trial, "user", missing=(*missing, render("missing", "ended_early", {})))
     sent = sockets(trial, sender)
     taken = Sockets() if receiver is None else sockets(trial, receiver)
-    transport = sent.transport or "tcp"
+    # The connection beneath TLS is one of TCP, and is judged as one.
+    transport = "tcp" if sent.transport in {None, "", "tls"} else str(sent.transport)
     missing = [*_of_status(trial), *(budgets.missing if transport == "tcp" else [_without_tcp(transport)])]
     active = Active(sending(trial, sender), scheduled(trial))
     seen = sampled(trial, sender, active)
@@ -103,8 +104,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     )
 
 
-OWN_LIBRARIES = frozenset({"udt", "quic", "srt"})
-"""Transports whose library counts its own windows and losses."""
+OWN_LIBRARIES = frozenset({"udt", "quic", "srt", "sctp"})
+"""Transports that count their own windows and losses: libraries, and the kernel's SCTP."""
 
 
 def _without_tcp(transport: str) -> str:
@@ -171,7 +172,14 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, ac
             receive_offload=None if merges is None else bool(merges),
         ),
         limits=host_limits(trial, end),
+        encrypts=_encrypts(trial, end),
     )
+
+
+def _encrypts(trial: FlowTrial, end: FlowEnd) -> bool:
+    """Whether a connection has TLS that its kernel does not carry."""
+    agreed = read_columns(trial, "tls", end.host, ("in_kernel",))
+    return first(agreed, (~pl.col("in_kernel").cast(pl.Boolean)).any().cast(pl.Int8)) == 1
 
 
 IDLE_STATES = (SenderState.NOT_WRITING, ReceiverState.WAITING)

@@ -43,10 +43,7 @@ def _load(log: SegmentLog | None, number: int) -> LoggedConnection | None:
 def _segment_sizes(trial: FlowTrial) -> dict[int, int]:
     """The sender's MSS of each connection."""
     end = trial.end("sender")
-    if end is None or trial.file("flows", end.host) is None:
+    if end is None:
         return {}
-    flows = read_user(trial, end.host).flows
-    if "mss_bytes" not in flows.columns:
-        return {}
-    rows = flows.select("connection", "mss_bytes").drop_nulls().iter_rows()
+    rows = read_user(trial, end.host).flows.select("connection", "mss_bytes").drop_nulls().iter_rows()
     return {int(connection): int(size) for connection, size in rows if size}

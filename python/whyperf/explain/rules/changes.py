@@ -187,6 +187,8 @@ def _reader(_: Finding, facts: Facts, __: Setup) -> Change:
 def _computing(finding: Finding, _: Facts, __: Setup) -> Change:
     if finding.variant == "packets":
         return _change("costly_packets", {}, "nft list ruleset")
+    if finding.variant == "encrypting":
+        return _change("encrypting", {}, "perf top -p PID")
     return _change(str(finding.cause), {"think_us": 0}, "perf top -p PID")
 
 

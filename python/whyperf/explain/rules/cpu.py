@@ -13,7 +13,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
-from whyperf.explain.rules.path import pacing_rate
+from whyperf.explain.rules.pacing import pacing_rate
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -57,7 +57,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
         outside = end.processors.own_user_ratio or 0.0 if facts.own is None else 0.0
         if outside >= MIN_OUTSIDE_KERNEL:
             computing = max(computing, min(outside, end.processors.thread_ratio))
-    lost = clipped(min(computing or 0.0, 1.0))
+    lost = clipped(computing or 0.0)
     if lost < 0.15:
         return None
     return Finding(
@@ -72,6 +72,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
         gain.of_share(facts, lost, saved=role)
         if end.calls.computing_ratio is None
         else gain.of_ends(facts, behind=role == "receiver"),
+        variant="encrypting" if end.encrypts else "",
     )
 
 

@@ -146,6 +146,11 @@ def is_on_cpu(facts: Facts) -> bool:
     return facts.busiest_ratio is not None and facts.busiest_ratio >= BUSY
 
 
+def assumed(value: float | None, unknown: float) -> float:
+    """A figure, and `unknown` where it is not known; a figure of 0 is known."""
+    return unknown if value is None else value
+
+
 def clipped(value: float, low: float = 0.0, high: float = 1.0) -> float:
     """`value` between `low` and `high`."""
     return max(low, min(high, value))

@@ -403,7 +403,7 @@ def of_window(facts: Facts, lost: float) -> Gain:
 def of_twice(facts: Facts) -> Gain:
     """With twice the requested rate: twice as much, as far as a busy CPU and what may be under way at once let it."""
     bounds: list[Gain | None] = [gain(2.0, _SURE, "twice")]
-    if facts.busiest_ratio is not None and facts.busiest_ratio >= _BUSY_RATIO:
+    if facts.busiest_ratio:
         bounds.append(gain(1 / facts.busiest_ratio, _SPREAD, "cpu"))
     at_once = None if facts.exchanges is None else facts.exchanges.at_once
     if at_once and facts.asked.slots:

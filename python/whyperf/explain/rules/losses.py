@@ -14,12 +14,14 @@ from whyperf.explain.rules.finding import (
     UNDECIDED,
     WINDOWS,
     Finding,
+    assumed,
     clipped,
     figure,
     is_on_cpu,
     state_evidence,
 )
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
+from whyperf.explain.rules.pacing import pacing_rate
 from whyperf.explain.rules.path import (
     MIN_FASTER_TIMES,
     MIN_REORDERINGS,
@@ -28,7 +30,6 @@ from whyperf.explain.rules.path import (
     has_both_logs,
     has_losses,
     is_in_queue,
-    pacing_rate,
     path_wait,
     policer,
     scattered,
@@ -195,7 +196,7 @@ def _is_reverse_outage(facts: Facts) -> bool:
     if segments.needless_timeouts is not None and segments.timeouts:
         return segments.needless_timeouts >= segments.timeouts / 2
     had = facts.sender.limits.counts.get("TcpExtTCPDSACKRecv", 0)
-    return (segments.acks_arrived_ratio or 1.0) < MAX_ACKS_OF_OUTAGE or had > 0
+    return assumed(segments.acks_arrived_ratio, 1.0) < MAX_ACKS_OF_OUTAGE or had > 0
 
 
 def possible_policer(facts: Facts) -> Finding | None:

@@ -1,4 +1,4 @@
-"""What the path's bottleneck does: its rate, its queue, others that use it; and what makes a sender start slowly."""
+"""What the path's bottleneck does: its rate, its queue and others that use it."""
 
 from collections.abc import Iterator
 
@@ -11,6 +11,7 @@ from whyperf.explain.rules.finding import (
     UNDECIDED,
     WINDOWS,
     Finding,
+    assumed,
     clipped,
     figure,
     is_on_cpu,
@@ -18,6 +19,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import FULL_LINE_USE, HEADERS_BYTES, is_line_seen
+from whyperf.explain.rules.pacing import pacing_rate
 from whyperf.explain.rules.packets import costly_packets
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -209,7 +211,7 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
 def _is_always_full(facts: Facts) -> bool:
     """Whether a queue always stands, at an even rate: it keeps its link busy, however often it runs over."""
     queue = facts.segments.queue
-    return (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and (queue.full_spread or 1.0) <= MAX_ALWAYS_SPREAD
+    return (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and assumed(queue.full_spread, 1.0) <= MAX_ALWAYS_SPREAD
 
 
 def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
@@ -332,7 +334,7 @@ def shared_bottleneck(facts: Facts) -> Finding | None:
         return None
     if queue.jitter_ratio is None or queue.jitter_ratio > MAX_JITTER_RATIO:
         return None
-    if (facts.segments.acks_arrived_ratio or 1.0) < MIN_ACKS_ARRIVED or _is_overtaken(facts):
+    if assumed(facts.segments.acks_arrived_ratio, 1.0) < MIN_ACKS_ARRIVED or _is_overtaken(facts):
         return None
     return _shared_by_log(facts, wait) if has_both_logs(facts) else _shared_by_counters(facts, wait)
 
@@ -342,7 +344,7 @@ def _shared_by_exchanges(facts: Facts) -> Finding | None:
     queue, exchanges, trip = facts.segments.queue, facts.exchanges, facts.windows.rtt_ns_min or 0
     if not has_both_logs(facts) or exchanges is None or not exchanges.latency_ns or queue.own_ratio is None:
         return None
-    delay, is_leaping = queue.delay_ns_median or 0.0, (queue.jitter_ratio or 1.0) > MAX_JITTER_RATIO
+    delay, is_leaping = queue.delay_ns_median or 0.0, assumed(queue.jitter_ratio, 1.0) > MAX_JITTER_RATIO
     if (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO or queue.own_ratio > MAX_OWN_RATIO_UNSURE or is_leaping:
         return None
     if delay < max(MIN_SHARED_DELAY * trip, MIN_SHARED_WAIT * exchanges.latency_ns):
@@ -391,7 +393,7 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
         use = segments.bottleneck.use_ratio
     if use is None or use >= most or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
         return None
-    if (queue.losses_full_ratio or 1.0) < MIN_OWN_LOSSES:
+    if assumed(queue.losses_full_ratio, 1.0) < MIN_OWN_LOSSES:
         # What is lost at any delay no queue drops: the path's delay varies, and it loses segments.
         return None
     lost = wait * (1 - use)
@@ -470,7 +472,7 @@ def is_perhaps_shared(facts: Facts) -> bool:
     return (
         spread is not None
         and MIN_OPEN_SPREAD <= spread < MIN_SHARED_SPREAD
-        and (facts.segments.acks_arrived_ratio or 1.0) >= MIN_ACKS_ARRIVED
+        and assumed(facts.segments.acks_arrived_ratio, 1.0) >= MIN_ACKS_ARRIVED
         and queue.jitter_ratio is not None
         and queue.jitter_ratio < MAX_ALWAYS_JITTER
     )
@@ -485,61 +487,3 @@ def _link_rate(facts: Facts) -> Evidence:
     if link.spread is None:
         return figure("segment_spacing", SEGMENTS, facts.receiver, **values)
     return figure("delivery_rate", WINDOWS, facts.sender, **values)
-
-
-def slow_start(facts: Facts) -> Finding | None:
-    """The connection ends before its congestion window has grown (RFC 5681 section 3.1)."""
-    lost = facts.sender.ratio(S.SLOW_START)
-    trip = facts.windows.rtt_ns_min
-    if lost < 0.2 or not trip or has_losses(facts):
-        return None
-    trips = facts.life_ns / trip
-    if trips > 40:
-        return None
-    return Finding(
-        Cause.SLOW_START,
-        lost,
-        0.9,
-        (
-            state_evidence(facts.sender, "sender", S.SLOW_START),
-            figure("transfer", WINDOWS, facts.sender, rtts_per_transfer=trips, rtt_ns=trip),
-        ),
-        gain.of_share(facts, lost, by_line=True),
-        values={"rtts_per_transfer": trips},
-    )
-
-
-def pacing_rate(facts: Facts) -> Finding | None:
-    """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
-    segments = facts.segments
-    constant = segments.pacing.constant_ratio or 0.0
-    if segments.pacing.bps is None or constant < (0.5 if facts.level == "segments" else MIN_SAMPLES_PACED):
-        return None
-    lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
-    # No faster than that in all, and about as fast while there is anything to send.
-    paced = segments.pacing.bps * facts.connections
-    sending = max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING))
-    if lost < 0.1 or facts.rate_bps is None or not 0.6 * sending <= facts.rate_bps / paced <= 1.3:
-        return None
-    return Finding(
-        Cause.PACING_RATE,
-        lost,
-        0.97,
-        (
-            figure(
-                "paced_segments" if facts.level == "segments" else "paced_samples",
-                WINDOWS,
-                facts.sender,
-                pacing_bps=segments.pacing.bps,
-                constant_ratio=constant,
-            ),
-            state_evidence(facts.sender, "sender", S.PACING),
-        ),
-        gain.of_ends_in_large_packets(facts, saved="sender"),
-        values={"pacing_bps": segments.pacing.bps},
-    )
-
-
-MIN_SAMPLES_PACED = 0.45
-"""Part of the samples with the same pacing rate, the highest of all: a congestion control changes it from one to the
-next, and a limit cuts it to just this value (tuning set: up to 0.36 without a limit)."""

@@ -1,16 +1,14 @@
-"""Short exchanges on connections of their own: round trips of set-up and of slow start, whatever the path carries."""
+"""Short exchanges and short connections: round trips of set-up and of slow start, whatever the path carries."""
 
 from math import ceil, log2
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu
+from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
+from whyperf.explain.rules.path import has_losses
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
-
-MIN_SETUP_RATIO = 0.15
-"""Share of an exchange from which on the set-up of its connection is named."""
 
 
 def connection_setup(facts: Facts) -> Finding | None:
@@ -21,7 +19,7 @@ def connection_setup(facts: Facts) -> Finding | None:
     # The handshake is a round trip, of a connection that may be too short for any sample of TCP_INFO.
     trip = min(exchanges.connect_ns, facts.windows.rtt_ns_min or exchanges.connect_ns)
     lost = clipped(1 - trip / exchanges.latency_ns)
-    if trip < NEIGHBOR_RTT_NS or (exchanges.connect_ns < MIN_SETUP_RATIO * exchanges.latency_ns and lost < 0.5):
+    if trip < NEIGHBOR_RTT_NS:
         return None
     return Finding(
         Cause.CONNECTION_SETUP,
@@ -115,3 +113,25 @@ def short_transfer(facts: Facts) -> Finding | None:
 
 MAX_HELD = 0.3
 """Share of the time from which on a window or a buffer holds a transfer, and not slow start alone."""
+
+
+def slow_start(facts: Facts) -> Finding | None:
+    """The connection ends before its congestion window has grown (RFC 5681 section 3.1)."""
+    lost = facts.sender.ratio(S.SLOW_START)
+    trip = facts.windows.rtt_ns_min
+    if lost < 0.2 or not trip or has_losses(facts):
+        return None
+    trips = facts.life_ns / trip
+    if trips > 40:
+        return None
+    return Finding(
+        Cause.SLOW_START,
+        lost,
+        0.9,
+        (
+            state_evidence(facts.sender, "sender", S.SLOW_START),
+            figure("transfer", WINDOWS, facts.sender, rtts_per_transfer=trips, rtt_ns=trip),
+        ),
+        gain.of_share(facts, lost, by_line=True),
+        values={"rtts_per_transfer": trips},
+    )

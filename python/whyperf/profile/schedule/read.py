@@ -51,7 +51,7 @@ def read_schedule(table: Mapping[str, Any]) -> Schedule:
     try:
         read = ScheduleTable.model_validate(table)
     except ValidationError as error:
-        raise joined([_problem(finding) for finding in error.errors(include_url=False)]) from None
+        raise joined([_problem(finding) for finding in error.errors()]) from None
     if read.name in SHIPPED or read.name == NO_SCHEDULE:
         raise ProfileError("", "name", f"{read.name} is a shipped schedule; choose another name")
     if not read.flow:

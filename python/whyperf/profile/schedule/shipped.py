@@ -32,7 +32,7 @@ LATENCY_LOAD_S = MINUTE_S
 RRUL_CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
 
 #: Transports that are no congestion control of TCP; the factor `competitor` takes these names too.
-OTHER_TRANSPORTS = frozenset({"udt", "quic", "srt"})
+OTHER_TRANSPORTS = frozenset({"udt", "quic", "srt", "tls"})
 
 
 class FlowTransport(TypedDict, total=False):

@@ -13,6 +13,8 @@ OPENING = ("connect", "accept")
 WRITING = {"write", "send"}
 #: What an IPv4 packet leaves for a datagram's payload (RFC 768, RFC 791).
 LARGEST_DATAGRAM_BYTES = 65_507
+#: Flowops that a protocol does not have.
+NOT_OVER = {"udp": ("send", "recv", "sendfile"), "tls": ("send", "recv"), "sctp": ("send", "recv", "sendfile")}
 #: More files than this is taken for a mistake in `dir=`.
 MAX_FILES = 10_000
 
@@ -40,8 +42,9 @@ def moving_step(flowop: Flowop, connection: int, protocol: str) -> Step:
         ValueError: it cannot run; the sentence without file and line.
     """
     kind, options = flowop.type, flowop.options
-    if protocol == "udp" and kind in {"send", "recv", "sendfile"}:
-        raise ValueError(f"flowop {kind} does not run over udp, in uperf neither; take read or write")
+    if kind in NOT_OVER.get(protocol, ()):
+        name = {"tls": "ssl"}.get(protocol, protocol)
+        raise ValueError(f"flowop {kind} does not run over {name}, in uperf neither; take read or write")
     count = options.number("count", 1)
     if kind == "sendfile":
         files = _files(options.text("dir"))
@@ -62,7 +65,7 @@ def moving_step(flowop: Flowop, connection: int, protocol: str) -> Step:
             "call_bytes": None,
             "timeout_ns": timeout_ns,
         }
-    if protocol == "udp":
+    if protocol in {"udp", "sctp"}:
         count *= max(1, options.number("repeat", 1))
     return _step(operation, count, flowop)
 

@@ -10,6 +10,9 @@ USED_BY: dict[str, frozenset[str]] = {
         "protocol": "connect accept",
         "tcp_nodelay": "connect accept",
         "wndsz": "connect accept",
+        "sctp_nodelay": "connect accept",
+        "sctp_in_streams": "connect accept",
+        "sctp_out_streams": "connect accept",
         "cc": "connect accept",
         "port": "connect accept",
         "size": "read write send recv sendfile",
@@ -25,8 +28,10 @@ USED_BY: dict[str, frozenset[str]] = {
         "count": "connect accept disconnect read write send recv sendfile think nop",
     }.items()
 }
-#: Options that only one protocol has.
-ONLY = {"tcp_nodelay": "tcp", "cc": "tcp", "repeat": "udp", "non_blocking": "udp"}
+#: Options that only some protocols have; TLS is one of TCP's connections.
+ONLY = {"tcp_nodelay": ("tcp", "tls"), "cc": ("tcp", "tls"), "repeat": ("udp", "sctp"), "non_blocking": ("udp",)}
+#: Options of protocol=ssl.
+OF_SSL = frozenset({"engine", "cipher", "method"})
 #: Options without a part: first those that uperf itself does not use on Linux over TCP and UDP.
 NO_PART = {
     "nfiles": "uperf uses it on Solaris only",
@@ -34,10 +39,10 @@ NO_PART = {
     "stack": "it exists on FreeBSD only",
     "bblog": "it exists on FreeBSD only",
     "encaps": "it exists on FreeBSD only",
-    "engine": "it is for protocol=ssl",
-    "cipher": "it is for protocol=ssl",
-    "method": "it is for protocol=ssl",
-    "batch_size": "it is for protocol=sctp",
+    "engine": "the agent's own library encrypts, or the kernel (--set ktls=both)",
+    "cipher": "uperf never uses it; whyperf takes --set tls_cipher=NAME",
+    "method": "uperf never uses it; whyperf takes --set tls_version=1.2 or 1.3",
+    "batch_size": "each write is a call and a message of its own",
     "port_per_thread": "every virtual user has connections of its own here anyway",
     "port": "whyperf lets the kernel choose the port of the data, or takes --port",
     "rsize": "the far side reads what a write sends, in calls as large",
@@ -56,10 +61,20 @@ def ignored(flowop: Flowop, protocol: str) -> list[tuple[str, str]]:
 
 
 def _reason(name: str, flowop: Flowop, protocol: str) -> str:
-    if name.startswith("sctp_"):
-        return "it is for protocol=sctp"
+    own = _protocol_of(name)
+    if own and own != {"tls": "ssl"}.get(protocol, protocol):
+        return f"it is for protocol={own}"
     if name in USED_BY and flowop.type not in USED_BY[name]:
         return f"uperf does not use it in {flowop.type}"
-    if ONLY.get(name, protocol) != protocol:
-        return f"it is for {ONLY[name]}, in uperf too"
+    if protocol not in ONLY.get(name, (protocol,)):
+        return f"it is for {ONLY[name][0]}, in uperf too"
+    if name.startswith("sctp_") and name not in USED_BY:
+        return "whyperf leaves it to the kernel (sysctl net.sctp)"
     return NO_PART.get(name, "")
+
+
+def _protocol_of(name: str) -> str:
+    """The protocol that alone has an option; empty where others have it too, or leave it to the messages of `ONLY`."""
+    if name.startswith("sctp_") or name == "batch_size":
+        return "sctp"
+    return "ssl" if name in OF_SSL else ""

@@ -77,6 +77,7 @@ def profile_of(text: str, *, name: str, where: str, environment: Mapping[str, st
         workloads={key: workload},
         notes=translation.notes,
         far_hosts=translation.hosts,
+        far_parts=translation.parts,
         variables=variables.used,
     )
 

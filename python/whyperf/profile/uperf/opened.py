@@ -7,14 +7,12 @@ from typing import TypeVar
 from whyperf.profile.factors import Level
 from whyperf.profile.uperf.flowops import OPENING
 from whyperf.profile.uperf.tokens import in_one_line
-from whyperf.profile.uperf.tree import Flowop, Tree
+from whyperf.profile.uperf.tree import Flowop, Group, Tree
 
 Value = TypeVar("Value")
 
 #: Protocols that uperf knows, or knew, and that whyperf does not carry.
 NOT_CARRIED = {
-    "ssl": "whyperf has no TLS; take protocol=tcp for the same operations without encryption",
-    "sctp": "whyperf has no SCTP; take protocol=tcp or udp",
     "vsock": "whyperf has no VSOCK; take protocol=tcp",
     "rds": "Linux hosts rarely have RDS, and whyperf has none; take protocol=udp or tcp",
     "udapl": "uperf refuses uDAPL too; take protocol=tcp",
@@ -44,19 +42,46 @@ def opened(tree: Tree) -> Opened:
         raise ValueError("no flowop connects or accepts, so there is nothing to measure; add a connect")
     for flowop in flowops:
         _refuse(flowop)
-    protocols = _same(flowops, "protocol", lambda flowop: flowop.options.text("protocol").lower())
+    protocols = _same(flowops, "protocol", _protocol)
     factors: dict[str, Level] = {"transport": protocols}
     window = _same(flowops, "wndsz", lambda flowop: flowop.options.number("wndsz"))
     if window:
         factors |= {"send_buffer_bytes": window, "receive_buffer_bytes": window}
-    if protocols == "tcp":
+    if protocols == "sctp":
+        factors |= _of_sctp(flowops)
+    if protocols in {"tcp", "tls"}:
         if _same(flowops, "tcp_nodelay", lambda flowop: flowop.options.has("tcp_nodelay")):
             factors["no_delay"] = True
         congestion_control = _same(flowops, "cc", lambda flowop: flowop.options.text("cc"))
         if congestion_control:
             factors["congestion_control"] = congestion_control
-    hosts = tuple(dict.fromkeys(in_one_line(flowop.options.text("remotehost")) for flowop in flowops))
+    hosts = tuple(dict.fromkeys(host for group in tree.groups for host in hosts_of(group)))
     return Opened(protocols, hosts, factors)
+
+
+def _of_sctp(flowops: list[Flowop]) -> dict[str, Level]:
+    """Levels of the options of SCTP that there are: Nagle, and the streams, which are as many in both directions."""
+    factors: dict[str, Level] = {}
+    if _same(flowops, "sctp_nodelay", lambda flowop: flowop.options.has("sctp_nodelay")):
+        factors["no_delay"] = True
+    outgoing, incoming = (
+        _same(flowops, name, lambda flowop, name=name: flowop.options.number(name))  # type: ignore[misc]
+        for name in ("sctp_out_streams", "sctp_in_streams")
+    )
+    if outgoing and incoming and outgoing != incoming:
+        raise ValueError(
+            f"line {flowops[0].line}: sctp_out_streams={outgoing} and sctp_in_streams={incoming} differ; whyperf asks "
+            "for as many in both directions: give one number for both"
+        )
+    if outgoing or incoming:
+        factors["sctp_streams"] = outgoing or incoming
+    return factors
+
+
+def hosts_of(group: Group) -> list[str]:
+    """The far hosts that a group names, in order."""
+    flowops = (flowop for transaction in group.transactions for flowop in transaction.flowops)
+    return [in_one_line(flowop.options.text("remotehost")) for flowop in flowops if flowop.type in OPENING]
 
 
 def _flowops(tree: Tree) -> Iterable[Flowop]:
@@ -65,15 +90,21 @@ def _flowops(tree: Tree) -> Iterable[Flowop]:
             yield from transaction.flowops
 
 
+def _protocol(flowop: Flowop) -> str:
+    """The transport that a flowop names; uperf calls TLS ssl."""
+    protocol = flowop.options.text("protocol").lower()
+    return {"ssl": "tls"}.get(protocol, protocol)
+
+
 def _refuse(flowop: Flowop) -> None:
     options = flowop.options
     if not options.text("remotehost"):
         raise ValueError(f"line {flowop.line}: {flowop.type} names no far host; add remotehost=… to its options")
-    protocol = options.text("protocol").lower()
+    protocol = _protocol(flowop)
     if not protocol:
         raise ValueError(f"line {flowop.line}: {flowop.type} names no protocol; add protocol=tcp or protocol=udp")
-    if protocol not in {"tcp", "udp"}:
-        remedy = NOT_CARRIED.get(protocol, "there are tcp and udp")
+    if protocol not in {"tcp", "udp", "tls", "sctp"}:
+        remedy = NOT_CARRIED.get(protocol, "there are tcp, udp, ssl and sctp")
         raise ValueError(f"line {flowop.line}: protocol={protocol} cannot run; {remedy}")
     if options.number("count", 1) < 0:
         raise ValueError(f"line {flowop.line}: count={options.number('count')} is below 0; give 0 or more")

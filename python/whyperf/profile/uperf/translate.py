@@ -9,7 +9,7 @@ from whyperf.profile.factors import Level
 from whyperf.profile.uperf.connections import ANONYMOUS, Connections
 from whyperf.profile.uperf.flowops import OPENING, moving_step, opening_step, think_step
 from whyperf.profile.uperf.ignored import ignored
-from whyperf.profile.uperf.opened import opened
+from whyperf.profile.uperf.opened import hosts_of, opened
 from whyperf.profile.uperf.tokens import in_one_line
 from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
 from whyperf.profile.workload import least_seconds
@@ -21,12 +21,6 @@ MAX_STEPS = 20_000
 #: What iterations without a known length may take, in s, before the load is cut.
 UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
-#: Why an accept over UDP is executed as a connect.
-ACCEPTED = "the near side opens all flows of datagrams"
-#: Why connects and disconnects over UDP are not executed.
-ONE_FLOW = "over UDP each virtual user has one flow, which is opened before the start and stays open to the end"
-#: What happens instead of what the profile says, by the reason; otherwise an option is ignored.
-INSTEAD = {ACCEPTED: "flowop accept is a connect", ONE_FLOW: "flowop connect opens no new connection"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +31,8 @@ class Translation:
     #: Levels of factors, the transport among them.
     factors: dict[str, Level]
     hosts: tuple[str, ...]
+    #: Names of the groups of each of these hosts; empty where a group connects to several of them, or there is one.
+    parts: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
 
 
@@ -50,7 +46,8 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
     try:
         asked = opened(tree)
         work.protocol = asked.protocol
-        groups = [work.group(group) for group in tree.groups if work.is_there(group)]
+        there = [group for group in tree.groups if work.is_there(group)]
+        groups = [work.group(group) for group in there]
     except ValueError as error:
         raise ProfileError(where, "", in_one_line(str(error))) from None
     if not groups:
@@ -58,8 +55,9 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
             where, "", "no group has virtual users and transactions; give one nthreads=… and a transaction"
         )
     workload: wire.Workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
+    parts = work.parts(there, [group["name"] for group in groups], asked.hosts)
     factors = asked.factors | {"deadline_s": _deadline_s(workload)}
-    return Translation(workload, factors, asked.hosts, (*tree.notes, *work.sentences()))
+    return Translation(workload, factors, asked.hosts, parts, (*tree.notes, *work.sentences()))
 
 
 @dataclass
@@ -75,8 +73,7 @@ class _Translator:
     def sentences(self) -> list[str]:
         """All notes as sentences."""
         for (name, reason), lines in self.ignored.items():
-            what = INSTEAD.get(reason, f"option {name} has no part")
-            self.notes.append(f"{self.where}: {what} ({_lines(lines)}): {reason}.")
+            self.notes.append(f"{self.where}: option {name} has no part ({_lines(lines)}): {reason}.")
         return self.notes
 
     def note(self, line: int, text: str) -> None:
@@ -91,13 +88,29 @@ class _Translator:
             self.note(group.line, "the group has no transactions, so it does nothing")
         return group.strands > 0 and bool(group.transactions)
 
+    def parts(self, groups: list[Group], names: list[str], hosts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """The names of the groups of each far host; none where that cannot be said, with the reason as a note."""
+        of_host: dict[str, list[str]] = {host: [] for host in hosts}
+        for group, name in zip(groups, names, strict=True):
+            named = list(dict.fromkeys(hosts_of(group)))
+            if len(named) > 1:
+                listed = ", ".join(named)
+                problem = (
+                    f"the virtual users of the group connect to several far hosts ({listed}), and here each has one"
+                )
+                self.note(group.line, f"{problem}; give each far host a group of its own to use several")
+                return ()
+            of_host[named[0] if named else hosts[0]].append(name)
+        parts = tuple(tuple(part) for part in of_host.values())
+        return parts if len(parts) > 1 and all(parts) else ()
+
     def group(self, group: Group) -> wire.Group:
         """A group of the workload."""
         if group.are_processes:
             self.note(group.line, "nprocs= are virtual users like those of nthreads= here; no process is made for each")
         connections = Connections()
         transactions = [
-            self.transaction(number, transaction, group, connections)
+            self.transaction(number, transaction, group.strands, connections)
             for number, transaction in enumerate(group.transactions, start=1)
         ]
         is_connected = self._only_connects(group.transactions[0])
@@ -107,7 +120,7 @@ class _Translator:
         return {
             "name": group.name,
             "strands_count": group.strands,
-            "is_connected": is_connected or self.protocol == "udp",
+            "is_connected": is_connected,
             "transactions": transactions,
         }
 
@@ -116,21 +129,18 @@ class _Translator:
         if transaction.duration_ns is not None or transaction.iterations != 1 or len(transaction.flowops) != 1:
             return False
         (flowop,) = transaction.flowops
-        opens = flowop.type == "connect" or (flowop.type == "accept" and self.protocol == "udp")
-        return opens and flowop.options.number("count", 1) == 1
+        return flowop.type == "connect" and flowop.options.number("count", 1) == 1
 
-    def transaction(self, number: int, asked: Transaction, group: Group, connections: Connections) -> wire.Transaction:
+    def transaction(self, number: int, asked: Transaction, strands: int, connections: Connections) -> wire.Transaction:
         """A transaction; its name is what uperf prints, by its place in the group."""
         for flowop in asked.flowops:
             self._check(flowop)
-            if self.protocol == "udp" and flowop.type in OPENING and not (number == 1 and self._only_connects(asked)):
-                self.ignored.setdefault((flowop.type, ONE_FLOW), []).append(flowop.line)
         steps, repeat = self._repeated(asked, connections)
         if not steps:
             steps, repeat = _only_waiting(repeat["duration_ns"]) if repeat["by"] == "duration" else _nothing()
         arrivals: wire.Arrivals = {"by": "closed"}
         if asked.rate and repeat["by"] == "duration":
-            arrivals = {"by": "constant", "per_kilosecond": 1000 * asked.rate * group.strands}
+            arrivals = {"by": "constant", "per_kilosecond": 1000 * asked.rate * strands}
         elif asked.rate:
             self.note(asked.line, "rate= counts only with duration=, as in uperf")
         return {
@@ -153,8 +163,6 @@ class _Translator:
                 raise ValueError(f"line {flowop.line}: {name}={options.number(name)} is below {least}; give more")
         if options.number("count", 1) == 0:
             self.note(flowop.line, f"count=0: the {flowop.type} is never executed, as in uperf")
-        if flowop.type == "accept" and self.protocol == "udp":
-            self.ignored.setdefault(("accept", ACCEPTED), []).append(flowop.line)
         for entry in ignored(flowop, self.protocol):
             self.ignored.setdefault(entry, []).append(flowop.line)
 
@@ -167,6 +175,7 @@ class _Translator:
             return _nothing()
         before = connections.snapshot()
         steps, is_over = self._once(asked, connections)
+        self._note_early_end(asked, is_over)
         if is_over or (asked.duration_ns is None and asked.iterations == 1):
             return steps, _iterations(1)
         if connections.snapshot() == before:
@@ -186,7 +195,15 @@ class _Translator:
                 problem = "each of the many executions opens or closes connections and leaves others open"
                 raise ValueError(f"line {asked.line}: {problem}; close what each opens, or take fewer iterations")
         self.note(asked.line, f"its {times} executions are one here, because they leave other connections open")
+        self._note_early_end(asked, is_over)
         return steps
+
+    def _note_early_end(self, asked: Transaction, is_over: bool) -> None:
+        if is_over and asked.duration_ns is not None:
+            duration = f"{asked.duration_ns / 1e9:g} s"
+            self.note(
+                asked.line, f"its duration of {duration} does not apply, because a disconnect ends it, as in uperf"
+            )
 
     def _once(self, asked: Transaction, connections: Connections) -> tuple[list[wire.Step], bool]:
         """The steps of an execution, and whether the transaction ends in it: there was nothing to close."""
@@ -214,12 +231,12 @@ class _Translator:
             else:
                 closed = connections.close(identifier)
                 if closed is None:
-                    problem = "there is no connection left to close here, which ends the transaction, as in uperf"
-                    self.note(flowop.line, problem)
+                    which = f"connection {identifier}" if identifier else "a connection without conn="
+                    problem = f"the disconnect needs {which}, and none is open here"
+                    self.note(flowop.line, f"{problem}; this ends the transaction, as in uperf")
                     return True
                 connection = closed
-            if self.protocol != "udp":
-                steps.append(opening_step(flowop, connection))
+            steps.append(opening_step(flowop, connection))
         return False
 
     def _other(self, flowop: Flowop, connections: Connections) -> list[wire.Step]:
@@ -236,7 +253,7 @@ class _Translator:
             return [think_step(duration_ns, is_busy=flowop.options.has("busy"), count=count)]
         connection = connections.newest(flowop.options.number("conn", ANONYMOUS))
         if connection is not None:
-            return [moving_step(flowop, 0 if self.protocol == "udp" else connection, self.protocol)]
+            return [moving_step(flowop, connection, self.protocol)]
         if flowop.options.has("canfail"):
             self.note(flowop.line, f"{flowop.type} has no connection and may fail, so it does nothing")
             return []

@@ -89,7 +89,7 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
     try:
         table = WorkloadTable.model_validate(dict(written))
     except ValidationError as error:
-        raise joined([_problem(written, finding) for finding in error.errors(include_url=False)]) from None
+        raise joined([_problem(written, finding) for finding in error.errors()]) from None
     if (table.datagrams is None) == (not table.group):
         raise ProfileError("", "group", "a workload has groups, or a datagrams table instead; write one of the two")
     # What is wrong with the defaults is named together with what is wrong in the groups.

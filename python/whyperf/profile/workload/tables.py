@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 NAME = r"^[A-Za-z0-9]([A-Za-z0-9_-]{0,38}[A-Za-z0-9])?$"
 
 Metric = Literal["goodput", "transactions", "datagrams", "connections"]
-TransportName = Literal["tcp", "mptcp", "udp", "unix", "udt", "quic", "srt"]
+TransportName = Literal["tcp", "mptcp", "udp", "unix", "udt", "quic", "srt", "tls", "sctp"]
 
 
 class Table(BaseModel):
@@ -69,7 +69,7 @@ class WorkloadTable(Table):
     name: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")
     about: str = ""
     metric: Metric = "transactions"
-    transports: list[TransportName] = Field(default=["tcp", "mptcp", "unix"], min_length=1)
+    transports: list[TransportName] = Field(default=["tcp", "mptcp", "unix", "tls", "sctp"], min_length=1)
     defaults: dict[str, object] = {}
     group: list[GroupTable] = []
     datagrams: DatagramsTable | None = None

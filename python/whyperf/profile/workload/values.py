@@ -190,7 +190,7 @@ def _int(key: str, reference: str, level: Level) -> int:
 
 def _bounded(key: str, number: int, low: int, high: int) -> int:
     if not low <= number <= high:
-        most = f" to {high}" if high < LARGEST_BYTES else ""
+        most = f" to {high}" if high < LARGEST_BYTES else " or more"
         raise ProfileError("", key, f"{number} is out of bounds; it takes {low}{most}")
     return number
 

@@ -51,7 +51,7 @@ def learn(plan: Plan, profile_text: str, documents: Mapping[str, Any], names: Ps
     """Gives pseudonyms to the hosts and devices that identifying fields name, before any text is rewritten."""
     for document in documents.values():
         _learn_hosts(document, names)
-    for host in (plan.target, *plan.near):
+    for host in (*plan.target.split(","), *plan.near):
         _host(host, names)
     for found in _REMOTE_HOST.finditer(profile_text) if looks_like_uperf(profile_text) else ():
         _host(found[2], names)
@@ -107,7 +107,7 @@ def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
     """The plan; one of another identifier where it named hosts."""
     document = plan.model_dump(mode="json")
     document |= {
-        "target": plan.target if plan.target in _PLACES else names.host(plan.target),
+        "target": ",".join(name if name in _PLACES else names.host(name) for name in plan.target.split(",")),
         "near": [near if near == LOCAL else names.host(near) for near in plan.near],
         "profile": plan.profile if plan.profile in shipped_names() else OWN_PROFILE,
         "about": plan.about if _is_shipped(plan) else "",

@@ -50,6 +50,7 @@ class Pseudonyms:
         self._pseudonyms: set[str] = set()
         self._counts: defaultdict[str, int] = defaultdict(int)
         self._in_texts: re.Pattern[str] | None = None
+        self._unregistered: dict[tuple[str, str], str] = {}
 
     @property
     def given(self) -> dict[str, str]:
@@ -91,6 +92,10 @@ class Pseudonyms:
     def process(self, name: str) -> str:
         """A program that ran on a host."""
         return self._plain("process", name)
+
+    def unregistered(self, kind: str, name: str) -> str:
+        """A name that is replaced where it stands, and in no text: it may be a common word, as functions' names are."""
+        return self._unregistered.setdefault((kind, name), f"{kind}-{len(self._unregistered) + 1}")
 
     def number(self, kind: str, value: int) -> int:
         """A number of a host, such as a process identifier: 1, 2, …"""

@@ -15,6 +15,11 @@ from whyperf.record.parquet import bytes_in_memory
 
 #: Columns of names that the record itself gives.
 _OWN = frozenset({"host", "trial"})
+#: Columns that name programs of the host, by table: the column, in which rows, and what a pseudonym begins with.
+_OF_PROGRAMS = {
+    "stacks": ("program", pl.col("group") == "other", "program"),
+    "functions": ("name", pl.col("kind").is_in(["program", "bpf"]) & (pl.col("name") != "[unknown]"), "function"),
+}
 
 
 def copy_table(source: Path, target: Path, names: Pseudonyms) -> None:
@@ -30,7 +35,7 @@ def copy_table(source: Path, target: Path, names: Pseudonyms) -> None:
         if not is_table(table):
             raise ValueError("the record has no such table")
         changed = _changed(source, table, names)
-    except (ValueError, pl.exceptions.PolarsError) as error:
+    except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0]
         raise RecordError(f"cannot export {source}: {reason}; move this trial out of the result") from None
     mode = file_mode(target.parent)
@@ -56,13 +61,20 @@ def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None
         changes = {value: given for value in sorted(values) if (given := rule(value)) != value}
         if changes:
             replaced[column] = changes
-    if not replaced:
+    if not replaced and table not in _OF_PROGRAMS:
         return None
     frame = pl.read_parquet(source)
-    return frame.with_columns(
-        pl.col(column).cast(pl.String).replace(changes).cast(frame.schema[column])
+    columns = {
+        column: pl.col(column).cast(pl.String).replace(changes).cast(frame.schema[column])
         for column, changes in replaced.items()
-    )
+    }
+    if table in _OF_PROGRAMS:
+        column, where, kind = _OF_PROGRAMS[table]
+        programs = frame.filter(where)[column].unique().sort().to_list()
+        changes = {name: names.unregistered(kind, name) for name in programs}
+        others = columns.get(column, pl.col(column))
+        columns[column] = pl.when(where).then(pl.col(column).replace(changes)).otherwise(others)
+    return frame.with_columns(**columns)
 
 
 def _rule(column: str, names: Pseudonyms) -> Callable[[str], str]:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from bokeh.plotting import figure
-
 from whyperf.report.charts.colors import Paint
+from whyperf.report.charts.models import Plot
 from whyperf.report.charts.switchboard import Choice
 from whyperf.report.table import Table
 
@@ -32,7 +31,7 @@ class Chart:
 
     id: str
     heading: str
-    figure: figure
+    figure: Plot
     description: str
 
 

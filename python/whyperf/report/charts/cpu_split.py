@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap, Range1d
-
 from whyperf.analyze.measures.cpu import TRACEPOINTS
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, factor_title, level_text, level_with_unit, percent
@@ -12,6 +10,7 @@ from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import ENDS, KINDS, tag
 from whyperf.report.charts.layout import Axis, Layout
+from whyperf.report.charts.models import ColumnDataSource, Field, FixedTicker, NoOverlap, Plot, Range1d, Value, VBar
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 from whyperf.report.charts.ticks import bar_labels
 
@@ -108,7 +107,7 @@ def _bar(axis: Axis, level: object, cell: CellResult | None) -> tuple[str, CellR
     return level_with_unit(axis.factor, level), cell
 
 
-def _empty(title: str, labels: list[str], highest: float) -> figures.Figure:
+def _empty(title: str, labels: list[str], highest: float) -> Plot:
     made = figures.chart(title, "CPU time (% of wall)", height=320)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(labels))), minor_ticks=[])
     figures.label(made, dict(enumerate(labels)))
@@ -135,12 +134,16 @@ def _columns(bars: Bars, ends: Sequence[str]) -> Columns:
     return columns
 
 
-def _draw(made: figures.Figure, source: ColumnDataSource, label: str) -> None:
+def _draw(made: Plot, source: ColumnDataSource, label: str) -> None:
     drawn = []
     for kind, paint in KINDS.items():
-        bar = made.vbar(
-            x="x", bottom=f"{kind}_from", top=f"{kind}_to", width=0.66, source=source, color=paint[0], line_color=None
+        glyph = VBar(
+            x=Field("x"),
+            bottom=Field(f"{kind}_from"),
+            top=Field(f"{kind}_to"),
+            width=Value(0.66),
+            fill_color=Value(paint[0]),
+            line_color=Value(None),
         )
-        bar.tags = [tag(paint)]
-        drawn.append(bar)
+        drawn.append(made.draw(source, glyph, tags=[tag(paint)]))
     figures.hover(made, drawn, {label: "at", **{kind.capitalize(): kind for kind in KINDS}})

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from bokeh.models import ColumnDataSource, DataRange1d, Range1d
 from numpy.typing import NDArray
 
 from whyperf.analyze.text import percent, seconds, significant
 from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, FAINT, Paint
+from whyperf.report.charts.models import ColumnDataSource, DataRange1d, Range1d
 from whyperf.report.charts.switchboard import Columns
 
 Floats = NDArray[np.float64]

@@ -5,25 +5,35 @@ script of the page reads. Models of one line carry its `line` tag, which the but
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from bokeh.core.properties import value
-from bokeh.models import (
+from whyperf.report.charts.colors import FAINT, GRID, INK, SHADE, Paint, tag
+from whyperf.report.charts.layout import Axis
+from whyperf.report.charts.models import (
     BasicTicker,
+    BoxAnnotation,
+    BoxZoomTool,
     ColumnDataSource,
+    Curve,
     DataRange1d,
+    Field,
     FixedTicker,
+    GlyphRenderer,
     HoverTool,
     InlineStyleSheet,
     NoOverlap,
     NumeralTickFormatter,
+    Plot,
     Range1d,
+    ResetTool,
+    SaveTool,
+    Scatter,
+    Segment,
+    Text,
+    Value,
+    VArea,
+    VBar,
 )
-from bokeh.models.renderers import GlyphRenderer
-from bokeh.plotting import figure
-
-from whyperf.report.charts.colors import FAINT, GRID, INK, Paint, tag
-from whyperf.report.charts.layout import Axis
 from whyperf.report.charts.ticks import axis_ticks
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -34,24 +44,20 @@ LABELED = 0.14
 #: A linear x axis of a factor starts at 0 if its smallest level is at most this part of its largest.
 FROM_ZERO = 0.25
 
-Figure: TypeAlias = figure
-Drawn: TypeAlias = "GlyphRenderer[Any]"
+Drawn: TypeAlias = GlyphRenderer
 
 
 def chart(
     x_title: str, y_title: str, *, log_x: bool = False, log_y: bool = False, height: int = HEIGHT, zero: bool = True
-) -> Figure:
+) -> Plot:
     """An empty chart as wide as its place; the y axis starts at 0 unless `zero` is false or it is logarithmic."""
-    made = figure(
+    made = Plot(
+        log_x=log_x,
+        log_y=log_y,
         height=height,
         sizing_mode="stretch_width",
-        x_axis_type="log" if log_x else "linear",
-        y_axis_type="log" if log_y else "linear",
-        tools="box_zoom,reset,save",
         toolbar_location="above",
         toolbar_inner=True,
-        x_axis_label=x_title,
-        y_axis_label=y_title,
         background_fill_color=None,
         border_fill_color=None,
         outline_line_color=None,
@@ -60,13 +66,15 @@ def chart(
         min_border_top=10,
         output_backend="canvas",
     )
+    made.toolbar.tools = [BoxZoomTool(), ResetTool(), SaveTool()]
     made.toolbar.autohide = True
     made.toolbar.logo = None
     made.toolbar.stylesheets = [InlineStyleSheet(css=":host(.bk-inner) { background: none; opacity: 1; }")]
     from_zero = zero and not log_y
     made.y_range = DataRange1d(start=0, range_padding=0.06) if from_zero else DataRange1d(range_padding=0.06)
     made.y_range.only_visible = True
-    for axis in (*made.xaxis, *made.yaxis):
+    for axis, title in ((made.xaxis, x_title), (made.yaxis, y_title)):
+        axis.axis_label = title
         axis.axis_label_text_font = axis.major_label_text_font = FONT
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font_size = "13px"
@@ -88,7 +96,7 @@ def chart(
     return made
 
 
-def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool = False) -> Figure:
+def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool = False) -> Plot:
     """An empty chart with a factor on the x axis."""
     made = chart(axis.title, y_title, log_x=axis.geometric, log_y=log_y, height=height)
     values = axis.values()
@@ -105,14 +113,14 @@ def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool 
     return made
 
 
-def time_chart(y_title: str, *, height: int = HEIGHT) -> Figure:
+def time_chart(y_title: str, *, height: int = HEIGHT) -> Plot:
     """An empty chart with the time since the start of the load on the x axis."""
     made = chart(TIME, y_title, height=height)
     made.x_range = DataRange1d(start=0, range_padding=0.02)
     return made
 
 
-def named_chart(names: Sequence[str], y_title: str, *, log_y: bool = False) -> Figure:
+def named_chart(names: Sequence[str], y_title: str, *, log_y: bool = False) -> Plot:
     """An empty chart with names on the x axis, at 0, 1, 2 …"""
     made = chart("", y_title, log_y=log_y)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(names))), minor_ticks=[])
@@ -123,9 +131,9 @@ def named_chart(names: Sequence[str], y_title: str, *, log_y: bool = False) -> F
     return made
 
 
-def label(made: Figure, labels: Mapping[float, str]) -> None:
+def label(made: Plot, labels: Mapping[float, str]) -> None:
     """Labels some ticks of the x axis."""
-    made.xaxis.major_label_overrides = {position: text for position, text in labels.items()}  # noqa: C416
+    made.xaxis.major_label_overrides = dict(labels)
 
 
 def _painted(renderer: Drawn, paint: Paint, line: str) -> Drawn:
@@ -133,12 +141,13 @@ def _painted(renderer: Drawn, paint: Paint, line: str) -> Drawn:
     return renderer
 
 
-def add_line(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
+def add_line(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
     """A line through the columns `x` and `y`."""
-    _painted(made.line("x", "y", source=source, color=paint[0], line_width=2, line_join="round"), paint, line)
+    glyph = Curve(x=Field("x"), y=Field("y"), line_color=paint[0], line_width=2, line_join="round")
+    _painted(made.draw(source, glyph), paint, line)
 
 
-def add_trend(made: Figure, source: ColumnDataSource, axis: Axis, paint: Paint, line: str = "") -> None:
+def add_trend(made: Plot, source: ColumnDataSource, axis: Axis, paint: Paint, line: str = "") -> None:
     """A line through the points of a factor with numbers; levels that are names are not joined but labeled.
 
     The columns of such levels have their label in `value` (`columns.labeled`).
@@ -149,102 +158,151 @@ def add_trend(made: Figure, source: ColumnDataSource, axis: Axis, paint: Paint, 
     add_values(made, source, line)
 
 
-def add_band(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
+def add_band(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
     """A translucent band between the columns `low` and `high`."""
-    band = made.varea("x", "low", "high", source=source, fill_color=paint[0], fill_alpha=0.16, level="underlay")
-    _painted(band, paint, line)
+    glyph = VArea(x=Field("x"), y1=Field("low"), y2=Field("high"), fill_color=paint[0], fill_alpha=0.16)
+    _painted(made.draw(source, glyph, level="underlay"), paint, line)
 
 
-def add_area(made: Figure, source: ColumnDataSource, columns: tuple[str, str], paint: Paint, line: str = "") -> None:
+def add_area(made: Plot, source: ColumnDataSource, columns: tuple[str, str], paint: Paint, line: str = "") -> None:
     """A filled area between two columns over `x`, one of several stacked areas."""
-    area = made.varea("x", *columns, source=source, fill_color=paint[0], fill_alpha=0.8)
-    _painted(area, paint, line)
+    low, high = columns
+    glyph = VArea(x=Field("x"), y1=Field(low), y2=Field(high), fill_color=paint[0], fill_alpha=0.8)
+    _painted(made.draw(source, glyph), paint, line)
 
 
-def add_edge(made: Figure, source: ColumnDataSource, column: str, paint: Paint) -> Drawn:
+def add_edge(made: Plot, source: ColumnDataSource, column: str, paint: Paint) -> Drawn:
     """Invisible points on the upper edge of areas, which carry a tooltip."""
-    points = made.scatter("x", column, source=source, color=paint[0], size=4, alpha=0, marker="circle")
-    return _painted(points, paint, "")
+    glyph = _marker(paint, 4, y=column)
+    glyph.line_alpha = glyph.fill_alpha = Value(0)
+    return _painted(made.draw(source, glyph), paint, "")
 
 
-def add_whiskers(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
+def add_whiskers(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
     """A vertical line from `low` to `high` at each point."""
-    whiskers = made.segment("x", "low", "x", "high", source=source, color=paint[0], line_width=1.5, line_alpha=0.7)
-    _painted(whiskers, paint, line)
+    glyph = _whiskers(paint)
+    glyph.line_alpha = Value(0.7)
+    _painted(made.draw(source, glyph), paint, line)
 
 
-def add_points(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "", *, size: float = 6) -> Drawn:
+def add_points(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "", *, size: float = 6) -> Drawn:
     """A disc at each point; returns it for tooltips."""
-    points = made.scatter("x", "y", source=source, color=paint[0], size=size, marker="circle")
-    return _painted(points, paint, line)
+    return _painted(made.draw(source, _marker(paint, size)), paint, line)
 
 
-def add_boxes(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> Drawn:
+def add_boxes(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "") -> Drawn:
     """Box plots: a box from `quarter` to `three_quarters`, whiskers from `low` to `high`, a mark `y`, a dot `top`.
 
     The text in `value` stands next to the mark.
     """
-    whiskers = made.segment("x", "low", "x", "high", source=source, color=paint[0], line_width=1.5)
-    _painted(whiskers, paint, line)
-    box = made.vbar(
-        x="x", bottom="quarter", top="three_quarters", width=0.5, source=source, color=paint[0], fill_alpha=0.35
+    _painted(made.draw(source, _whiskers(paint)), paint, line)
+    bar = VBar(
+        x=Field("x"),
+        bottom=Field("quarter"),
+        top=Field("three_quarters"),
+        width=Value(0.5),
+        line_color=Value(paint[0]),
+        fill_color=Value(paint[0]),
+        fill_alpha=Value(0.35),
     )
-    _painted(box, paint, line)
-    median = made.scatter("x", "y", source=source, marker="dash", size=34, line_width=2.5, color=INK[0])
-    _painted(median, INK, line)
-    _painted(made.scatter("x", "top", source=source, marker="circle", size=4, color=paint[0]), paint, line)
+    box = _painted(made.draw(source, bar), paint, line)
+    median = _marker(INK, 34)
+    median.marker, median.line_width = Value("dash"), Value(2.5)
+    _painted(made.draw(source, median), INK, line)
+    _painted(made.draw(source, _marker(paint, 4, y="top")), paint, line)
     add_values(made, source, line, x_offset=22)
     return box
 
 
-def add_values(made: Figure, source: ColumnDataSource, line: str = "", *, x_offset: int = 7) -> None:
+def add_values(made: Plot, source: ColumnDataSource, line: str = "", *, x_offset: int = 7) -> None:
     """The text in the column `value` next to each point."""
-    values = made.text(
-        "x", "y", text="value", source=source, text_color=INK[0], text_font=value(FONT), text_font_size=value("12px"),
-        x_offset=x_offset, y_offset=-3,
-    )  # fmt: skip
-    _painted(values, INK, line)
+    glyph = Text(
+        x=Field("x"),
+        y=Field("y"),
+        text=Field("value"),
+        text_color=Value(INK[0]),
+        text_font=Value(FONT),
+        text_font_size=Value("12px"),
+        x_offset=Value(x_offset),
+        y_offset=Value(-3),
+    )
+    _painted(made.draw(source, glyph), INK, line)
 
 
-def add_rings(made: Figure, source: ColumnDataSource, line: str = "") -> None:
+def add_rings(made: Plot, source: ColumnDataSource, line: str = "") -> None:
     """A ring around each point: a cell or trial without steady state."""
-    rings = made.scatter(
-        "x", "y", source=source, marker="circle", size=15, line_width=1.8, line_color=INK[0], fill_color=None
-    )
-    _painted(rings, INK, line)
+    _painted(made.draw(source, _hollow(15)), INK, line)
 
 
-def add_marks(made: Figure, source: ColumnDataSource, line: str = "") -> Drawn:
+def add_marks(made: Plot, source: ColumnDataSource, line: str = "") -> Drawn:
     """A hollow mark around each point, of the shape in the column `marker`: an anomaly."""
-    marks = made.scatter(
-        "x", "y", source=source, marker="marker", size=17, line_width=1.8, line_color=INK[0], fill_color=None
+    glyph = _hollow(17)
+    glyph.marker = Field("marker")
+    return _painted(made.draw(source, glyph), INK, line)
+
+
+def add_shade(made: Plot, left: float, right: float) -> None:
+    """A shaded part of the x axis, behind everything."""
+    made.center.append(
+        BoxAnnotation(
+            left=left,
+            right=right,
+            fill_color=SHADE[0],
+            fill_alpha=1,
+            line_color=None,
+            level="image",
+            tags=[tag(SHADE)],
+        )
     )
-    return _painted(marks, INK, line)
 
 
-def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
+def _marker(paint: Paint, size: float, y: str = "y") -> Scatter:
+    """A disc at each point."""
+    color = Value(paint[0])
+    return Scatter(x=Field("x"), y=Field(y), size=Value(size), line_color=color, fill_color=color)
+
+
+def _hollow(size: float) -> Scatter:
+    """A ring around each point."""
+    glyph = _marker(INK, size)
+    glyph.line_width, glyph.fill_color = Value(1.8), Value(None)
+    return glyph
+
+
+def _whiskers(paint: Paint) -> Segment:
+    """A vertical line from `low` to `high` at each point."""
+    return Segment(
+        x0=Field("x"),
+        y0=Field("low"),
+        x1=Field("x"),
+        y1=Field("high"),
+        line_color=Value(paint[0]),
+        line_width=Value(1.5),
+    )
+
+
+def hover(made: Plot, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
     """A tooltip for `renderers`: label -> column.
 
     Raises:
         KeyError: a renderer's data has no such column; Bokeh would show `???`.
     """
     for renderer in renderers:
-        source = renderer.data_source
-        assert isinstance(source, ColumnDataSource)
-        if lacking := set(rows.values()) - source.data.keys():
+        if lacking := set(rows.values()) - renderer.data_source.data.keys():
             raise KeyError(", ".join(sorted(lacking)))
     rows_html = "".join(
         f'<span style="color:var(--faint)">{name}</span><span>@{{{column}}}</span>' for name, column in rows.items()
     )
     tooltips = f'<div style="display:grid;grid-template-columns:auto auto;gap:3px 12px">{rows_html}</div>'
-    made.add_tools(HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data"))
+    tool = HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data")
+    made.toolbar.tools.append(tool)
 
 
-def full_numbers(made: Figure) -> None:
+def full_numbers(made: Plot) -> None:
     """Thousands separated on the y axis: 15,000."""
     made.yaxis.formatter = NumeralTickFormatter(format="0,0[.]00")
 
 
-def full_percent(made: Figure, highest: float = 100) -> None:
+def full_percent(made: Plot, highest: float = 100) -> None:
     """A y axis from 0 to 100 %, or to `highest`: the ticks of the kernel may overcount a short time."""
     made.y_range = Range1d(start=0, end=max(highest, 100) * 1.04)

@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import polars as pl
-from bokeh.models import DataRange1d, FixedTicker
 
 from whyperf.analyze.measures.latency import curve
 from whyperf.analyze.summary import CellResult, Latency
@@ -17,6 +16,7 @@ from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.charts.distribution import BOX_NOTE, box_columns
 from whyperf.report.charts.layout import MAX_LINES, Axis, Layout, Level
+from whyperf.report.charts.models import DataRange1d, FixedTicker, Plot
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
 Histograms = Mapping[tuple[str, str], pl.DataFrame]
@@ -315,7 +315,7 @@ def _part(slower: float) -> str:
     return f"{significant((1 - 1 / slower) * 100, 3 if slower < 1000 else 6)} %"
 
 
-def _empty_curve(unit: str) -> figures.Figure:
+def _empty_curve(unit: str) -> Plot:
     made = figures.chart("Share of the transactions that took no longer", f"Latency ({unit})", log_x=True, log_y=True)
     made.xaxis.ticker = FixedTicker(ticks=list(TICKS), minor_ticks=[])
     figures.label(made, {float(tick): text for tick, text in TICKS.items()})

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import polars as pl
-from bokeh.models.annotations import BoxAnnotation
 
 from whyperf.analyze.text import bit_rate, octets, percent, seconds
 from whyperf.analyze.time_series import Course
 from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend, Section
-from whyperf.report.charts.colors import CATEGORIES, ENDS, SHADE, Paint, tag
+from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint
 from whyperf.report.charts.metric import GOODPUT, per_second
+from whyperf.report.charts.models import Plot
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 
 MIN_INTERVALS = 5
@@ -150,14 +150,14 @@ class _Drawer:
         self._line(made, frames, CATEGORIES[2], "Round-trip time", "")
         return self._finish(made, "rtt", "Round-trip time", "Smoothed round-trip time over time.")
 
-    def _ends(self, made: figures.Figure, frames: dict[tuple[str, ...], pl.DataFrame], title: str) -> None:
+    def _ends(self, made: Plot, frames: dict[tuple[str, ...], pl.DataFrame], title: str) -> None:
         for end, paint in ENDS.items():
             of_role = {key: frame.filter(pl.col("role") == end).drop("role") for key, frame in frames.items()}
             self._line(made, of_role, paint, title, f"course-{end}", name=end)
 
     def _line(
         self,
-        made: figures.Figure,
+        made: Plot,
         frames: dict[tuple[str, ...], pl.DataFrame],
         paint: Paint,
         title: str,
@@ -171,14 +171,11 @@ class _Drawer:
         points = figures.add_points(made, source, paint, line, size=3)
         figures.hover(made, [points], {"Time": "at", f"{title}{f' of {name}' if name else ''}": "shown"})
 
-    def _finish(self, made: figures.Figure, name: str, heading: str, description: str) -> Chart:
+    def _finish(self, made: Plot, name: str, heading: str, description: str) -> Chart:
         """Shades the phases outside the measurement; all trials of a cell have the same phases."""
         for phase, start, end in self._first.phases.iter_rows():
             if phase != "measure":
-                shade = BoxAnnotation(left=start, right=end, fill_color=SHADE[0], fill_alpha=1, line_color=None)
-                shade.level = "image"
-                shade.tags = [tag(SHADE)]
-                made.add_layout(shade)
+                figures.add_shade(made, start, end)
         return Chart(f"course-{name}", heading, made, description)
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, FixedTicker
-
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import bit_rate
 from whyperf.analyze.time_series import Course
@@ -14,6 +12,7 @@ from whyperf.report.charts.colors import CATEGORIES
 from whyperf.report.charts.cpu_split import kinds_legend, single_split, split_note
 from whyperf.report.charts.latency import Histograms, single_curve
 from whyperf.report.charts.metric import GOODPUT
+from whyperf.report.charts.models import ColumnDataSource, FixedTicker
 from whyperf.report.charts.over_time import add_time_charts
 from whyperf.report.charts.switchboard import Switchboard
 

@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
-from bokeh.models import ColumnDataSource, Range1d
-
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, level_text, level_with_unit, significant, sweep_title
@@ -19,6 +17,7 @@ from whyperf.report.charts.latency import Histograms, Place, latency_groups, tra
 from whyperf.report.charts.layout import CPU_FACTORS, MAX_LINES, Axis, Layout, choose
 from whyperf.report.charts.levels_over_time import levels_over_time
 from whyperf.report.charts.metric import metric_of
+from whyperf.report.charts.models import ColumnDataSource, Plot, Range1d
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
 DENSE = 12
@@ -264,7 +263,7 @@ class _Drawer:
         figures.hover(made, points, {_label(axis): "at", "Role": "line", "CPU busy": "shown"})
         return Chart(f"{self.id}-cpu", head, made, f"CPU busy of sender and receiver against {_names(axis)}.")
 
-    def _full_cpu(self, made: figures.Figure, axis: Axis) -> None:
+    def _full_cpu(self, made: Plot, axis: Axis) -> None:
         """Sets the end of the y axis to 100 %, or to the highest number of CPUs in use."""
         # Points at the top have labels where no line joins them.
         room = 1.04 if axis.numeric else 1.12
@@ -308,9 +307,7 @@ class _Drawer:
             columns[key] = data.labeled(make(rows, name), axis)
         return self._board.source(self.panels, columns)
 
-    def _draw(
-        self, made: figures.Figure, source: ColumnDataSource, axis: Axis, index: int, *, interval: bool
-    ) -> figures.Drawn:
+    def _draw(self, made: Plot, source: ColumnDataSource, axis: Axis, index: int, *, interval: bool) -> figures.Drawn:
         paint, line = self._paints[index], f"{self.id}-line-{index}"
         dense = self._dense(axis)
         if interval:
@@ -324,7 +321,7 @@ class _Drawer:
             )
         return points
 
-    def _mark(self, made: figures.Figure) -> None:
+    def _mark(self, made: Plot) -> None:
         """Marks anomalies, with their sentence as a tooltip."""
         if not self._marks:
             return

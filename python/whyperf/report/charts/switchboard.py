@@ -8,9 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bokeh.models import ColumnDataSource
-
 from whyperf.analyze.text import level_text
+from whyperf.report.charts.models import ColumnDataSource
 
 Columns = Mapping[str, Sequence[object]]
 

@@ -1,21 +1,18 @@
 """Collects the explanation for the report: the stored one or a new one, and the spans of the drawn trials."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
-import polars as pl
-
-from whyperf.analyze.flow import open_trial
 from whyperf.analyze.summary import Summary
-from whyperf.explain.budget import budgets_of
-from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, best_trials, explain_experiment, long_logs
+from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs
 from whyperf.explain.model import Explanation
-from whyperf.explain.segment_log import read_logs
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.record import Experiment, RecordError
-from whyperf.record.kept import fingerprint_of
+from whyperf.report.explanation.over_time import TimeChart, time_charts
 from whyperf.report.explanation.section import Explained, chosen
 from whyperf.report.flow.write import page_path
+from whyperf.report.kept_parts import KeptParts
 
 MAX_EXPLAINED = 600
 """A report explains at most this many cells itself: a log of 4 MB takes 0.15 s of CPU time.
@@ -24,30 +21,35 @@ MAX_EXPLAINED = 600
 """
 
 
-def gather(experiment: Experiment, summary: Summary) -> Explained:
-    """The explanation to show. It lists what cannot be explained; the report is written in any case."""
+def gather(experiment: Experiment, summary: Summary, kept: KeptParts) -> Explained:
+    """The explanation to show. It lists what cannot be explained; the report is written in any case.
+
+    Time charts that `kept` lacks are added to it.
+    """
     try:
-        explanation = _kept(experiment) or _made(experiment, summary)
+        explanation = _kept(experiment, kept.fingerprint) or _made(experiment, summary, kept.fingerprint)
     except RecordError as error:
         explanation = Explanation(
             experiment=experiment.name, cells=[], missing=[f"{error}."], headline="This result cannot be explained."
         )
     explanation = with_verifications(explanation, experiment)
     drawn = [cell.trial for cell in chosen(explanation) if cell.trial is not None and cell.budgets]
-    spans = {trial: found for trial in drawn if (found := _spans(experiment, trial)) is not None}
+    charts = {trial: found for trial in drawn if (found := _charts(experiment, trial, kept)) is not None}
     pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
-    return Explained(explanation, spans, pages, str(experiment.folder), experiment.plan)
+    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan)
 
 
-def _kept(experiment: Experiment) -> Explanation | None:
+def _kept(experiment: Experiment, fingerprint: str) -> Explanation | None:
     """The explanation in explain.json, if it is of the record as it is and has all cells."""
-    found = read_explanation(experiment)
+    found = read_explanation(experiment, fingerprint)
     has_all = found is not None and len(found.cells) == len(experiment.plan.cells)
     return found if has_all else None
 
 
-def _made(experiment: Experiment, summary: Summary) -> Explanation:
-    fingerprint = fingerprint_of(experiment.folder)
+def _made(experiment: Experiment, summary: Summary, fingerprint: str) -> Explanation:
+    # A report of which everything is kept needs none of what reads logs.
+    from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415
+
     cells = [cell.id for cell in experiment.plan.cells]
     manifests = experiment.trials().manifests
     long = long_logs(manifests)
@@ -81,9 +83,17 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
     return explanation.model_copy(update={"missing": [*explanation.missing, note]})
 
 
-def _spans(experiment: Experiment, trial: str) -> pl.DataFrame | None:
-    try:
-        opened = open_trial(experiment.folder / "trials" / trial)
-        return budgets_of(opened, read_logs(opened)).spans
-    except RecordError:
-        return None
+def _charts(experiment: Experiment, trial: str, kept: KeptParts) -> Sequence[TimeChart] | None:
+    """The time charts of a trial; None where its log cannot be read."""
+    if trial not in kept.charts:
+        # As above.
+        from whyperf.analyze.flow import open_trial  # noqa: PLC0415
+        from whyperf.explain.budget import budgets_of  # noqa: PLC0415
+        from whyperf.explain.segment_log import read_logs  # noqa: PLC0415
+
+        try:
+            opened = open_trial(experiment.folder / "trials" / trial)
+            kept.add_charts(trial, time_charts(budgets_of(opened, read_logs(opened)).spans))
+        except RecordError:
+            return None
+    return kept.charts[trial]

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import polars as pl
-
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
@@ -17,7 +15,7 @@ from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyV
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
 from whyperf.report.explanation.map import Map, maps_of
-from whyperf.report.explanation.over_time import TimeChart, time_charts
+from whyperf.report.explanation.over_time import TimeChart
 from whyperf.report.explanation.strip import Strip, strips_of
 from whyperf.report.explanation.styles import look_of
 from whyperf.report.repeat import change_command
@@ -29,13 +27,13 @@ MAX_DRAWN = 10
 
 @dataclass(frozen=True)
 class Explained:
-    """The data of the section: the explanation, and the spans of its trials (`TrialBudgets.spans`) by name.
+    """The data of the section: the explanation, and the time charts of its trials by name.
 
     `pages` are the flow pages next to the report, by trial; `folder` is the folder of the experiment for commands.
     """
 
     explanation: Explanation
-    spans: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    charts: Mapping[str, Sequence[TimeChart]] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
     plan: Plan | None = None
@@ -158,7 +156,6 @@ def places(cells: Sequence[CellResult]) -> dict[str, str]:
 def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool) -> CellView:
     trial = cell.trial or ""
     verify = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --verify"
-    spans = explained.spans.get(trial)
 
     def run_of(factors: Mapping[str, Level]) -> str:
         return "" if explained.plan is None else change_command(explained.plan, cell.cell, factors, explained.folder)
@@ -171,7 +168,7 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
         missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),
         cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify, run_of)),
         bars=bars_of(cell.budgets),
-        charts=tuple(time_charts(spans)) if spans is not None else (),
+        charts=tuple(explained.charts.get(trial, ())),
         strips=tuple(strips_of(cell.patterns, cell.budgets)),
         is_only=only,
     )

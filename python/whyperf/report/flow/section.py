@@ -7,8 +7,8 @@ from pathlib import Path
 from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, percent, significant
-from whyperf.explain.experiment import long_logs
-from whyperf.record import Experiment, Manifest, RecordError
+from whyperf.explain.log_trials import long_logs
+from whyperf.record import Experiment, Manifest, RecordError, Trials
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.flow.about import step_text
 from whyperf.report.flow.rows import MIN_RATIO, mean_text
@@ -16,6 +16,7 @@ from whyperf.report.flow.summary import FlowSummary, summarize_flow
 from whyperf.report.flow.trial_rows import TrialRow, row_of_summary, trial_rows
 from whyperf.report.flow.viewer import Viewer, blocks_json, data, scripts
 from whyperf.report.flow.write import page_path, steps_of, write_drawn
+from whyperf.report.kept_parts import KeptParts
 from whyperf.report.table import Column, Entry, Table
 
 MAX_TRIALS = 500
@@ -52,29 +53,32 @@ class FlowSection:
     released: Mapping[str, str]
 
 
-def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None:
+def flow_section(experiment: Experiment, summary: Summary, found: Trials, kept: KeptParts) -> FlowSection | None:
     """The section for the log trials of the experiment; None when there are none.
 
     If the experiment has one cell, the page of its first log trial is written too, unless the log is long.
-    The section says which logs could not be read and which page could not be written.
+    The section says which logs could not be read and which page could not be written. Rows that `kept` lacks are added
+    to it.
     """
     trials = experiment.folder / "trials"
-    logs = experiment.trials().logs
+    logs = found.logs
     names = [name for name in logs if any((trials / name).glob("segments.*.parquet"))]
     if not names:
         return None
     figures: FlowFigures | None = None
-    known: list[TrialRow] = []
     notes = [_note(experiment, len(names))]
     long = long_logs(logs)
     short = [name for name in names if name not in long]
     if len(summary.cells) == 1 and short[:1] == names[:1]:
         try:
             first = summarize_flow(open_trial(trials / names[0]))
-            figures, known = _figures(experiment, first), [row_of_summary(first)]
+            figures = _figures(experiment, first)
+            kept.add_rows([row_of_summary(first)])
         except RecordError as error:
             notes.append(f"No figures: {error}")
-    rows = known + trial_rows(trials / name for name in short[len(known) : MAX_TRIALS])
+    listed = short[:MAX_TRIALS]
+    kept.add_rows(trial_rows(trials / name for name in listed if name not in kept.rows))
+    rows = [kept.rows[name] for name in listed]
     rows += [_too_long(long[name]) for name in names[:MAX_TRIALS] if name in long]
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
     cells = {cell.id: cell for cell in summary.cells}

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bokeh.models import ColumnDataSource, DataRange1d, FixedTicker
-
 from whyperf.analyze.spread import Spread, interval_name
 from whyperf.analyze.text import bit_rate, significant
 from whyperf.analyze.transports.result import Transports
@@ -12,6 +10,7 @@ from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, Paint, ordered
 from whyperf.report.charts.metric import GOODPUT
+from whyperf.report.charts.models import ColumnDataSource, DataRange1d, FixedTicker
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 
 ID = "transports-dots"

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from bokeh.models import FixedTicker, Range
-from bokeh.models.annotations import BoxAnnotation
 
 from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.text import bit_rate, seconds
@@ -12,9 +10,9 @@ from whyperf.analyze.transports.indicators import Indicators
 from whyperf.analyze.transports.samples import PROBE, SENDER
 from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
-from whyperf.report.charts.colors import CATEGORIES, INK, SHADE, Paint, ordered, tag
-from whyperf.report.charts.figures import Figure
+from whyperf.report.charts.colors import CATEGORIES, INK, Paint, ordered
 from whyperf.report.charts.metric import GOODPUT, RateUnit
+from whyperf.report.charts.models import FixedTicker, Model, Plot
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 from whyperf.report.charts.ticks import MAX_TICKS
 
@@ -100,7 +98,7 @@ def _percentiles(
     choices: tuple[Choice, ...],
     trials: Mapping[tuple[str, ...], Indicators],
     board: Switchboard,
-    time_range: Range,
+    time_range: Model,
 ) -> Chart:
     """Percentiles of the probe's round trips in equal time steps."""
     made, scale = rtt_chart("Round-trip time", trials.values(), time_range)
@@ -138,7 +136,7 @@ def _percentile_columns(steps: Sequence[tuple[float, Floats]], part: float, name
     }
 
 
-def rtt_chart(title: str, trials: Iterable[Indicators], time_range: Range | None) -> tuple[Figure, float]:
+def rtt_chart(title: str, trials: Iterable[Indicators], time_range: Model | None) -> tuple[Plot, float]:
     """An empty chart of round-trip times, and how many of its units a second has."""
     longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials if trial.rtt_samples.rtt_s.size)
     scale, unit = (1e3, "ms") if longest >= 1e-3 else (1e6, "µs")
@@ -160,7 +158,7 @@ def _round_trips(
     choices: tuple[Choice, ...],
     trials: Mapping[tuple[str, ...], Indicators],
     board: Switchboard,
-    time_range: Range,
+    time_range: Model,
 ) -> Chart:
     made, scale = rtt_chart("Round-trip time", trials.values(), time_range)
     source = board.source(choices, {key: mean_columns(trial, scale) for key, trial in trials.items()})
@@ -216,18 +214,13 @@ def _same_regions(trials: Sequence[Indicators]) -> bool:
     return len({trial.course.regions for trial in trials}) == 1
 
 
-def _mark_regions(made: figures.Figure, trials: Sequence[Indicators]) -> None:
+def _mark_regions(made: Plot, trials: Sequence[Indicators]) -> None:
     """Shades every second region and puts a tick at each change, if all trials have the same regions."""
     if not _same_regions(trials):
         return
     regions = trials[0].course.regions
     for region in regions[1::2]:
-        shade = BoxAnnotation(
-            left=region.start_ns / 1e9, right=region.stop_ns / 1e9, fill_color=SHADE[0], fill_alpha=1, line_color=None
-        )
-        shade.level = "image"
-        shade.tags = [tag(SHADE)]
-        made.add_layout(shade)
+        figures.add_shade(made, region.start_ns / 1e9, region.stop_ns / 1e9)
     edges = [0.0, *(region.stop_ns / 1e9 for region in regions)]
     if MIN_TICKS <= len(edges) <= MAX_TICKS + 2:
         made.xaxis.ticker = FixedTicker(ticks=edges, minor_ticks=[])

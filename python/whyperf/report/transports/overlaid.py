@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-from bokeh.models import ColumnDataSource
 
 from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.text import bit_rate, seconds
@@ -13,6 +12,7 @@ from whyperf.report.charts import figures
 from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES
 from whyperf.report.charts.metric import GOODPUT, RateUnit
+from whyperf.report.charts.models import ColumnDataSource, Plot
 from whyperf.report.charts.switchboard import Columns
 from whyperf.report.transports.over_time import (
     DIRECTIONS,
@@ -99,7 +99,7 @@ def _medians(run: Indicators, scale: float) -> Columns:
     }
 
 
-def _add_lines(made: figures.Figure, columns: Mapping[str, Columns | None], what: str) -> None:
+def _add_lines(made: Plot, columns: Mapping[str, Columns | None], what: str) -> None:
     points = []
     for number, (name, values) in enumerate(columns.items()):
         if values is None:

@@ -1,5 +1,6 @@
 """A conversation with one agent: requests out, replies and tables in."""
 
+import errno
 import io
 import json
 import math
@@ -59,6 +60,26 @@ def _how_it_ended(label: str, host: str | None, status: int) -> str:
     return f"the {label} agent {how}"
 
 
+def _started(argv: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Starts a process with pipes.
+
+    On some virtual machines about one execve(2) of a thousand fails with EFAULT, though all its addresses are valid.
+    Nothing was started then, so it is tried once more.
+    """
+
+    def start() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+
+    try:
+        return start()
+    except OSError as error:
+        if error.errno != errno.EFAULT:
+            raise
+    return start()
+
+
 class Agent:
     """An agent at the other end of a pipe. Closing the pipe ends the agent and everything it does."""
 
@@ -83,9 +104,7 @@ class Agent:
         self._ended: RunError | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
         try:
-            self._process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
-            )
+            self._process = _started(argv, self._errors)
         except OSError as error:
             raise RunError(f"starting {argv[0]}: {error.strerror}") from error
         self._reader = threading.Thread(target=self._read, name=f"agent-{label}", daemon=True)

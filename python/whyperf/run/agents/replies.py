@@ -5,7 +5,7 @@ field that is missing, unknown or out of range is refused here. The checks are t
 """
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -54,13 +54,26 @@ def understood(payload: bytes) -> tuple[int, Reply]:
     if len(payload) > MAX_REPLY_BYTES:
         raise RunError(f"the agent sent a message of {len(payload):,} bytes; the limit is {MAX_REPLY_BYTES:,}")
     try:
-        message: ReplyEnvelope = parse_json(payload)
+        message: ReplyEnvelope = parse_json(payload, pairs=_object, integer=_integer)
         _envelope().validate_python(message)
     except ValidationError as error:
         raise RunError(f"{_wrong(error, payload)}; install the same whyperf on both hosts") from None
     except ValueError:
         raise RunError(f"{_no_message(payload)}; install the same whyperf on both hosts") from None
     return message["id"], message["body"]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, in which no key may stand twice: which of the two counts is not the same everywhere."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _integer(text: str) -> float:
+    """A whole number; the zero with a sign is none in Rust, and so it is none here."""
+    return -0.0 if text == "-0" else int(text)
 
 
 def _no_message(payload: bytes) -> str:

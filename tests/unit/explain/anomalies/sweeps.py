@@ -1,6 +1,7 @@
 """Sweeps written as levels and rates."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -9,9 +10,13 @@ from whyperf.analyze import Summary, summarize_inputs
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult
 
-BASE = summarize_inputs(made.inputs([made.Trial()]))
-
 Rates = Mapping[float, float | Sequence[float]]
+
+
+@cache
+def base() -> Summary:
+    """A result of one cell."""
+    return summarize_inputs(made.inputs([made.Trial()]))
 
 
 def sweep(
@@ -25,7 +30,7 @@ def sweep(
         _cell(f"c{number:04}", {factor: level}, rate).model_copy(update=dict((changes or {}).get(level, {})))
         for number, (level, rate) in enumerate(rates.items(), start=1)
     ]
-    return BASE.model_copy(update={"cells": cells, "varied": [factor]})
+    return base().model_copy(update={"cells": cells, "varied": [factor]})
 
 
 def grid(rates: Mapping[str, Rates], factor: str, other: str) -> Summary:
@@ -36,7 +41,7 @@ def grid(rates: Mapping[str, Rates], factor: str, other: str) -> Summary:
             number += 1
             factors = {factor: at, other: int(level) if level.isdigit() else level}
             cells.append(_cell(f"c{number:04}", factors, rate))
-    return BASE.model_copy(update={"cells": cells, "varied": [factor, other]})
+    return base().model_copy(update={"cells": cells, "varied": [factor, other]})
 
 
 def _cell(name: str, factors: Mapping[str, object], rate: float | Sequence[float]) -> CellResult:
@@ -49,4 +54,4 @@ def _cell(name: str, factors: Mapping[str, object], rate: float | Sequence[float
         stdev=float(values.std(ddof=1)) if values.size > 1 else None,
     )
     update = {"id": name, "sweep": "s", "factors": dict(factors), "goodput_bps": spread, "trials": values.size}
-    return BASE.cells[0].model_copy(update=update)
+    return base().cells[0].model_copy(update=update)

@@ -1,12 +1,17 @@
 """What stands out in sweeps that a person can read, and what does not."""
 
 import numpy as np
+import pytest
+from scipy import stats
 
-from tests.unit.explain.anomalies.sweeps import BASE, Rates, grid, sweep
+from tests.unit.explain.anomalies.sweeps import Rates, base, grid, sweep
 from whyperf.analyze.summary import Retransmitted
 from whyperf.explain.anomalies import anomalies_of
+from whyperf.explain.anomalies.curves import Curve
+from whyperf.explain.anomalies.standing_out import _p_value
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, CyclePlace, Losses, Pattern, Phase
+from whyperf.explain.wording.anomalies import cycle, off
 
 DROP: Rates = {5120: (20, 20.2), 6144: (20, 20.1), 7168: (15, 15.1), 8192: (20, 20.2), 9216: (20, 20.1)}
 
@@ -211,4 +216,47 @@ def test_losses_in_the_receiver_are_its_cause() -> None:
 
 
 def test_without_a_sweep_nothing_stands_out() -> None:
-    assert anomalies_of(BASE) == []
+    assert anomalies_of(base()) == []
+
+
+@pytest.mark.parametrize(
+    ("freedom", "errors", "expected"),
+    [
+        (4, [0.05, 0.1, 0.02], 2 * stats.t.sf(np.log(1.2) / np.hypot(0.05, 0.1), 4)),
+        (4, [0.05, 0.02, 0.1], 2 * stats.t.sf(np.log(1.2) / np.hypot(0.05, 0.1), 4)),
+        (4, [0.0, 0.0, 0.0], 0.0),
+        (4, [np.nan, 0.1, 0.1], None),
+        (0, [0.05, 0.1, 0.1], None),
+    ],
+)
+def test_the_probability_of_a_ratio_by_students_t(freedom: int, errors: list[float], expected: float | None) -> None:
+    """The error is that of the point and of the neighbor that varies most."""
+    levels = np.array([1.0, 2.0, 3.0])
+    curve = Curve("main", "window_bytes", (), levels, levels, np.array(errors), freedom, "bit/s")
+    for ratio in (1.2, 1 / 1.2):
+        found = _p_value(curve, 0, (1, 2), ratio)
+        assert found == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("payloads", "acks", "text"),
+    [
+        ([(1448, 1)], 1.0, "send 1,448 B"),
+        ([(1448, 2)], 0.0, "send 1,448 B twice"),
+        ([(1448, 2)], 1.04, "send 1,448 B twice, 1 ACK per cycle"),
+        ([(1448, 2)], 1.06, "send 1,448 B twice, 1.1 ACKs per cycle"),
+        ([(1448, 2)], 2.0, "send 1,448 B twice, 2 ACKs per cycle"),
+        ([(1448, 1)], 2.0, "send 1,448 B, 2 ACKs per cycle"),
+    ],
+)
+def test_a_cycle_in_few_words(payloads: list[tuple[int, int]], acks: float, text: str) -> None:
+    phase = explained("c0001", []).patterns[0].phases[0]
+    assert cycle(phase.model_copy(update={"payloads": payloads, "acks_per_turn": acks})) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.1, "10 %"), (0.1, "90 %"), (0.09, "a factor of 11"), (1.99, "99 %"), (2.0, "a factor of 2.0"), (0.5, "50 %")],
+)
+def test_how_far_a_ratio_is_from_1(ratio: float, text: str) -> None:
+    assert off(ratio) == text

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.unit.analyze.flow.traces import OPENING, trace, write
 from whyperf.explain.model import Pattern, Phase, Statement
 from whyperf.explain.pattern import patterns_of
@@ -136,9 +138,10 @@ def test_a_loss_changes_the_flow_and_its_place_is_found(tmp_path: Path) -> None:
     assert found.phases[1].change.code == "timeout"
 
 
-def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [0, CYCLES])
+def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path, before: int) -> None:
     wire = Wire()
-    for _ in range(CYCLES):
+    for _ in range(before):
         wire.data(1000)
         wire.ack()
     lost = wire.sent
@@ -148,6 +151,9 @@ def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
     wire.ack(lost, why="out_of_order")
     wire.again(lost, 1000, "fast", after_ms=0.5)
     wire.ack()
+    for _ in range(CYCLES - before):
+        wire.data(1000)
+        wire.ack()
     found = wire.pattern(tmp_path)
     assert found.losses is not None
     assert (found.losses.lost_in_receiver, found.losses.lost_on_path) == (0, 1)

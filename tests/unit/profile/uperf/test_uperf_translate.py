@@ -11,6 +11,8 @@ from tests.unit.profile.uperf.uperf_profiles import SHAPES, VARIABLES, VOICE, fl
 from whyperf.profile.errors import ProfileError
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "schemas" / "request.json").read_text(encoding="utf-8"))
+#: Shapes whose protocol is UDP.
+OVER_UDP = {"voice", "datagrams", "links"}
 OF_THE_SCHEMA = jsonschema.Draft202012Validator({"$ref": "#/$defs/Workload", "$defs": SCHEMA["$defs"]})
 
 
@@ -43,7 +45,7 @@ def operations(*inside: str, transaction: str = "") -> list[str]:
 def test_every_shape_becomes_a_workload(shape: str) -> None:
     found = translated(SHAPES[shape])
     assert_of_the_schema(found.workload)
-    assert found.factors["transport"] == ("udp" if shape in {"voice", "datagrams"} else "tcp")
+    assert found.factors["transport"] == ("udp" if shape in OVER_UDP else "tcp")
     assert found.hosts[0] == "far.example"
 
 
@@ -179,37 +181,33 @@ def test_an_accept_lets_the_far_side_connect() -> None:
     assert alone["transactions"][0]["steps"][0]["operation"] == {"operation": "accept", "connection": 0}
 
 
-def test_over_udp_the_near_side_opens_all_and_that_is_reported() -> None:
-    accepts = SHAPES["voice"].replace("type=connect", "type=accept").replace('type="connect"', 'type="accept"')
-    found = translated(accepts)
-    assert found.workload == translated(SHAPES["voice"]).workload
-    (note,) = [note for note in found.notes if "accept" in note]
-    assert note.endswith("the near side opens all flows of datagrams.")
-
-
-def test_over_udp_a_virtual_user_keeps_the_flow_that_it_begins_with() -> None:
+def test_over_udp_connections_are_opened_and_named_as_over_tcp() -> None:
     found = translated(SHAPES["datagrams"])
-    groups: list[Any] = list(found.workload["groups"])
-    (group,) = groups
+    (group,) = found.workload["groups"]
     assert group["is_connected"]
-    executed = [each for each in group["transactions"] if each["repeat"]["count"]]
+    executed: list[Any] = [each for each in group["transactions"] if each["repeat"] != {"by": "iterations", "count": 0}]
     steps = [step["operation"] for transaction in executed for step in transaction["steps"]]
-    assert [(step["operation"], step["connection"]) for step in steps] == [
-        ("write", 0), ("read", 0), ("read", 0), ("write", 0)
-    ]  # fmt: skip
-    assert [each["name"] for each in executed] == ["Txn2", "Txn5", "Txn7"]
-    (note,) = found.notes
-    assert note.startswith(
-        "x.xml: flowop connect opens no new connection (lines 14, 21): over UDP each virtual user has one"
+    assert ", ".join(f"{step['operation']} {step['connection']}" for step in steps) == (
+        "write 0, disconnect 0, connect 0, read 0, disconnect 0, connect 0, read 0, write 0, disconnect 0"
     )
+    assert not found.notes
+    assert_of_the_schema(found.workload)
 
 
-def test_over_udp_what_only_connects_for_a_time_waits() -> None:
-    inside = "<flowop type=connect options={} /> <flowop type=disconnect />".format(f'"{HOST}"'.replace("tcp", "udp"))
-    text = flowops(inside, transaction="duration=20ms").replace("protocol=tcp", "protocol=udp")
-    found = transactions(text)[1]
-    assert found["steps"][0]["operation"]["duration_ns"] == 20_000_000
-    assert found["repeat"] == {"by": "iterations", "count": 1}
+def test_over_udp_an_accept_is_no_connection_before_the_start() -> None:
+    group = translated(SHAPES["voice"].replace('type="connect"', 'type="accept"')).workload["groups"][0]
+    assert not group["is_connected"]
+    assert group["transactions"][0]["steps"][0]["operation"] == {"operation": "accept", "connection": 0}
+
+
+def test_over_udp_a_flowop_takes_the_connection_that_it_names_or_the_newest() -> None:
+    found = transactions(SHAPES["links"])
+    steps = [step["operation"] for transaction in found for step in transaction["steps"]]
+    assert ", ".join(f"{step['operation']} {step['connection']}" for step in steps) == (
+        "connect 0, connect 1, connect 2, "
+        "write 1, write 2, write 2, write 0, read 1, "
+        "disconnect 0, disconnect 1, disconnect 2"
+    )
 
 
 def test_executions_that_are_written_out_are_reported() -> None:
@@ -220,10 +218,26 @@ def test_executions_that_are_written_out_are_reported() -> None:
     assert found.notes[0].startswith("x.xml: line 4: its 10 executions are one here")
 
 
+@pytest.mark.parametrize(
+    ("options", "which"), [("", "a connection without conn="), ("options=conn=2", "connection 2")], ids=str
+)
+def test_a_second_disconnect_or_one_of_another_connection_ends_the_transaction_and_its_duration(
+    options: str, which: str
+) -> None:
+    write, close = '<flowop type=write options="size=1" />', "<flowop type=disconnect />"
+    found = translated(flowops(write, close, f"<flowop type=disconnect {options} />", transaction="duration=5s"))
+    (_, timed) = found.workload["groups"][0]["transactions"]
+    assert [step["operation"]["operation"] for step in timed["steps"]] == ["write", "disconnect"]
+    assert list(found.notes) == [
+        f"x.xml: line 9: the disconnect needs {which}, and none is open here; this ends the transaction, as in uperf.",
+        "x.xml: line 6: its duration of 5 s does not apply, because a disconnect ends it, as in uperf.",
+    ]
+
+
 def test_a_transaction_ends_when_nothing_is_left_to_close() -> None:
     found = translated(SHAPES["pile"].replace('<transaction  iterations="10">', '<transaction  duration="5s">'))
     assert len(found.workload["groups"][0]["transactions"][1]["steps"]) == 10
-    assert any("line 8: there is no connection left to close here" in note for note in found.notes)
+    assert any("line 8: the disconnect needs a connection without conn=" in note for note in found.notes)
 
 
 def test_options_of_all_connections_become_factors() -> None:
@@ -279,6 +293,7 @@ def test_the_deadline_leaves_room_for_what_is_known() -> None:
         ("stack=rack", "option stack has no part (line 4): it exists on FreeBSD only."),
         ("encaps=9899", "option encaps has no part (line 4): it exists on FreeBSD only."),
         ("engine=x cipher=y", "option cipher has no part (line 4): it is for protocol=ssl."),
+        ("method=y", "option method has no part (line 4): it is for protocol=ssl."),
         ("sctp_nodelay", "option sctp_nodelay has no part (line 4): it is for protocol=sctp."),
         ("localhost=me", "option localhost has no part (line 4): uperf uses it for RDS only."),
         ("non_blocking", "option non_blocking has no part (line 4): it is for udp, in uperf too."),
@@ -288,6 +303,25 @@ def test_the_deadline_leaves_room_for_what_is_known() -> None:
 def test_options_without_a_part_are_reported(options: str, reason: str | None) -> None:
     found = translated(flowops("<flowop type=nop />").replace("protocol=tcp", f"protocol=tcp {options}"))
     assert any(reason in note for note in found.notes) if reason else found.notes == ()
+
+
+def test_ssl_is_tls_with_the_options_of_tcp() -> None:
+    asked = "protocol=ssl engine=dynamic cipher=x method=y tcp_nodelay wndsz=50k"
+    found = translated(flowops('<flowop type=write options="size=9"/>').replace("protocol=tcp", asked))
+    assert (found.factors["transport"], found.factors["no_delay"]) == ("tls", True)
+    assert found.factors["send_buffer_bytes"] == 50 << 10
+    assert any("whyperf takes --set tls_cipher=NAME" in note for note in found.notes)
+    assert not any("tcp_nodelay" in note for note in found.notes)
+
+
+def test_sctp_has_streams_and_no_delay() -> None:
+    asked = "protocol=sctp sctp_nodelay sctp_in_streams=4 sctp_out_streams=4 sctp_rto_min=10 wndsz=50k"
+    found = translated(flowops('<flowop type=write options="size=9 repeat=3"/>').replace("protocol=tcp", asked))
+    assert found.factors["transport"] == "sctp"
+    assert (found.factors["no_delay"], found.factors["sctp_streams"]) == (True, 4)
+    assert found.notes == (
+        "x.xml: option sctp_rto_min has no part (line 4): whyperf leaves it to the kernel (sysctl net.sctp).",
+    )
 
 
 def test_lines_of_the_same_option_are_reported_together() -> None:
@@ -300,15 +334,17 @@ def test_lines_of_the_same_option_are_reported_together() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("protocol=tcp", "protocol=ssl", "line 4: protocol=ssl cannot run; whyperf has no TLS; take protocol=tcp"),
-        ("protocol=tcp", "protocol=sctp", "line 4: protocol=sctp cannot run; whyperf has no SCTP"),
+        ("protocol=tcp", "protocol=ssl", "line 7: flowop send does not run over ssl, in uperf neither; take read"),
+        ("protocol=tcp", "protocol=sctp", "line 7: flowop send does not run over sctp, in uperf neither; take read"),
+        ("protocol=tcp", "protocol=sctp sctp_in_streams=2 sctp_out_streams=3", "line 4: sctp_out_streams=3 and"),
         ("protocol=tcp", "protocol=RDS", "line 4: protocol=rds cannot run"),
         ("protocol=tcp", "protocol=udapl", "line 4: protocol=udapl cannot run; uperf refuses uDAPL too"),
         ("protocol=tcp", "protocol=vsock", "line 4: protocol=vsock cannot run"),
-        ("protocol=tcp", "protocol=tpc", "line 4: protocol=tpc cannot run; there are tcp and udp"),
+        ("protocol=tcp", "protocol=tpc", "line 4: protocol=tpc cannot run; there are tcp, udp, ssl and sctp"),
         ("protocol=tcp", "", "line 4: connect names no protocol; add protocol=tcp or protocol=udp"),
         ("remotehost=h", "", "line 4: connect names no far host; add remotehost="),
         ("protocol=tcp", "protocol=udp", "line 7: flowop send does not run over udp, in uperf neither; take read"),
+        ("tcp\" />", "udp\" /> <flowop type=read options=\"size=9 conn=7\"/>", "line 4: read needs connection 7, and"),
         ("type=send", "type=sendfilev", "line 7: sendfilev exists on Solaris only"),
         ("size=9 ", "", "line 7: flowop send has no size; add size="),
         ("type=send", "", "line 7: the flowop has no type"),
@@ -369,3 +405,31 @@ def test_files_of_a_folder_are_sent(tmp_path: Path) -> None:
     (tmp_path / "Sub" / "a").unlink()
     with pytest.raises(ProfileError, match="holds no file with content"):
         translated(text, VARIABLES | {"dir": str(tmp_path / "Sub")})
+
+
+GROUP = """
+  <group nthreads="1" name="{name}">
+    <transaction>
+      <flowop type="connect" options="remotehost={host} protocol=tcp"/>
+    </transaction>
+  </group>"""
+GROUPS = [GROUP.format(name=name, host=host) for name, host in (("one", "a"), ("two", "B"), ("one", "a"))]
+APART = f'<profile name="apart">{"".join(GROUPS)}\n</profile>'
+
+
+def test_groups_are_sorted_by_their_far_host() -> None:
+    found = translated(APART)
+    assert found.hosts == ("a", "b")
+    assert found.parts == (("one", "one-3"), ("two",))
+    assert translated(APART.replace("remotehost=B", "remotehost=a")).parts == ()
+
+
+def test_a_group_with_two_far_hosts_is_named() -> None:
+    second = '  <flowop type="connect" options="conn=1 remotehost=c protocol=tcp"/>\n    </transaction>'
+    found = translated(APART.replace("</transaction>", second, 1))
+    assert found.parts == ()
+    (note,) = [note for note in found.notes if "several far hosts" in note]
+    assert note == (
+        "x.xml: line 2: the virtual users of the group connect to several far hosts (a, c), and here each has one; "
+        "give each far host a group of its own to use several."
+    )

@@ -36,6 +36,22 @@ def flowops(*flowops: str, group: str = 'nthreads="1"', transaction: str = "") -
     )
 
 
+def connected_group(group: str, options: str, transaction: str, *flowops: str) -> str:
+    """A group that connects, does one transaction and disconnects."""
+    inside = "\n".join(f"      {flowop}" for flowop in flowops)
+    return f"""  <group {group}>
+    <transaction iterations="1">
+      <flowop type="connect" options="{options}"/>
+    </transaction>
+    <transaction {transaction}>
+{inside}
+    </transaction>
+    <transaction iterations="1">
+      <flowop type="disconnect" />
+    </transaction>
+  </group>"""
+
+
 BULK = """<?xml version="1.0"?>
 <profile name="Bulk">
   <group nthreads="$nthr">
@@ -161,22 +177,42 @@ DATABASE = """<?xml version="1.0"?>
 </profile>
 """
 
-DIRECTORY = """<?xml version="1.0"?>
+DIRECTORY = f"""<?xml version="1.0"?>
 <profile name="directory">
-  <group nthreads="10">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=tcp" />
-    </transaction>
-    <transaction iterations="5">
-      <flowop type="write" options="size=80"/>
-      <flowop type="think" options="duration=10ms idle" />
-      <flowop type="read" options="size=320"/>
-      <flowop type="think" options="duration=10ms busy" />
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
+{
+    connected_group(
+        'nthreads="10"',
+        "remotehost=$h protocol=tcp",
+        'iterations="5"',
+        '<flowop type="write" options="size=80"/>',
+        '<flowop type="think" options="duration=10ms idle" />',
+        '<flowop type="read" options="size=320"/>',
+        '<flowop type="think" options="duration=10ms busy" />',
+    )
+}
+</profile>
+"""
+
+#: Groups that connect to different far hosts.
+APART = f"""<?xml version="1.0"?>
+<profile name="apart">
+{
+    connected_group(
+        'nthreads="2"',
+        "remotehost=$h1 protocol=tcp",
+        'iterations="50"',
+        '<flowop type="write" options="size=100"/>',
+        '<flowop type="read" options="size=200"/>',
+    )
+}
+{
+    connected_group(
+        'nthreads="1"',
+        "remotehost=$h2 protocol=tcp",
+        'iterations="30"',
+        '<flowop type="write" options="size=1000"/>',
+    )
+}
 </profile>
 """
 
@@ -272,6 +308,31 @@ DATAGRAMS = """<?xml version="1.0"?>
 </profile>
 """
 
+#: Three flows at a time: two that are named, and one that is not.
+LINKS = """<?xml version="1.0"?>
+<profile name="links">
+  <group nthreads="2">
+    <transaction iterations="1">
+      <flowop type="connect" options="remotehost=$h protocol=udp conn=1"/>
+      <flowop type="connect" options="remotehost=$h protocol=udp conn=2"/>
+      <flowop type="connect" options="remotehost=$h protocol=udp"/>
+    </transaction>
+    <transaction iterations="30">
+      <flowop type="write" options="size=100 conn=2"/>
+      <flowop type="write" options="size=200"/>
+      <flowop type="write" options="size=200"/>
+      <flowop type="write" options="size=300 conn=1"/>
+      <flowop type="read" options="size=400 conn=2"/>
+    </transaction>
+    <transaction iterations="1">
+      <flowop type="disconnect" options="conn=1"/>
+      <flowop type="disconnect" options="conn=2"/>
+      <flowop type="disconnect"/>
+    </transaction>
+  </group>
+</profile>
+"""
+
 PILE = """<?xml version="1.0"?>
 <profile name="pile">
   <group nthreads="3">
@@ -321,6 +382,7 @@ SHAPES: Mapping[str, str] = {
     "two-groups": TWO_GROUPS,
     "voice": VOICE,
     "datagrams": DATAGRAMS,
+    "links": LINKS,
     "pile": PILE,
     "operator-stream": OPERATOR_STREAM,
     "operator-rr": OPERATOR_RR,

@@ -1,16 +1,17 @@
 """The segment flow of a trial as lines, as JSON and in the report."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.unit.report.flow.flow_results import ROWS, change_evidence, drop_rows, experiment
-from whyperf.analyze import summarize
-from whyperf.analyze.flow import open_trial
+from whyperf.analyze import flow, summarize
+from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.report import write as write_report
-from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, warnings, write
+from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, trial_rows, warnings, write
 from whyperf.report.flow.about import SECOND_NS, step_ns, step_text
 from whyperf.report.flow.connections import connections
 from whyperf.report.flow.rows import host_rows
@@ -115,6 +116,40 @@ def test_the_report_shows_log_trials_and_draws_one(tmp_path: Path) -> None:
     assert 'href="flow-log01-c0001.html"' in text
     assert 'class="flow-blocks"' in text
     assert (made.folder / "flow-log01-c0001.html").exists()
+
+
+def test_a_second_report_reads_no_log_and_draws_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = experiment(tmp_path / "made", cells=2)
+    summary_of = summarize(made)
+    first = write_report(made, summary_of).read_text()
+    read: list[Path] = []
+
+    def watched(folder: Path) -> FlowTrial:
+        read.append(folder)
+        return open_trial(folder)
+
+    for module in (trial_rows, flow):
+        monkeypatch.setattr(module, "open_trial", watched)
+    assert write_report(made, summary_of).read_text() == first
+    assert read == []
+    # Of another record nothing is kept.
+    log = made.folder / "trials" / "log01-c0001"
+    os.utime(log / "segments.far.parquet", ns=(0, 0))
+    assert write_report(made, summary_of).read_text() == first
+    assert log in read
+
+
+def test_parts_that_are_damaged_or_of_somebody_else_are_made_again(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "made", cells=2)
+    summary_of = summarize(made)
+    first = write_report(made, summary_of).read_text()
+    path = made.folder / "report.json"
+    whole = path.read_bytes()
+    for content in (whole[:-9], whole.replace(b'"log01-c0001"', b'"log01-c0009"'), b"{}", b"[" * 900):
+        assert content != whole
+        path.write_bytes(content)
+        assert write_report(made, summary_of).read_text() == first
+        assert path.read_bytes() == whole
 
 
 def test_each_cell_of_a_sweep_has_a_row(tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+/* Counts the stacks of whatever runs when a perf event of a CPU fires. */
+#include "kernel.h"
+#include "layout.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* include/linux/sched.h. */
+#define PF_IDLE 0x2
+#define PF_KTHREAD 0x200000
+
+struct sampling_request asked = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct sampled);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct frames);
+} stacks SEC(".maps");
+
+/* The load's threads, by their numbers in the agent's PID namespace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} load_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct frames);
+} scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sampled_cpu);
+} cpus SEC(".maps");
+
+/* The number of a stack: a hash of all its addresses, whatever lies behind them in the scratch. The odd factors are
+ * those of MurmurHash3's finalizer (public domain), which mixes every bit into every other.
+ */
+static __always_inline __u64 number_of(const struct frames *frames)
+{
+	__u64 number = frames->count;
+	__u32 i;
+
+	for (i = 0; i < MAX_FRAMES; i++) {
+		if (i >= frames->count)
+			break;
+		number = (number ^ frames->addresses[i]) * 0xff51afd7ed558ccdULL;
+		number ^= number >> 32;
+	}
+	return number ? number : 1;
+}
+
+/* Keeps the stack, and gives its number: 0 for none, or where there is no room. */
+static __always_inline __u64 kept(void *context, __u64 flags, bool *is_lost)
+{
+	__u32 zero = 0;
+	struct frames *frames = bpf_map_lookup_elem(&scratch, &zero);
+	long bytes;
+	__u64 number;
+
+	if (!frames)
+		return 0;
+	bytes = bpf_get_stack(context, frames->addresses, sizeof(frames->addresses), flags);
+	if (bytes <= 0)
+		return 0;
+	frames->count = (__u64)bytes / sizeof(__u64);
+	number = number_of(frames);
+	if (!bpf_map_lookup_elem(&stacks, &number) && bpf_map_update_elem(&stacks, &number, frames, BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(&stacks, &number))
+		*is_lost = true;
+	return number;
+}
+
+static __always_inline __u32 group_of_task(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 flags = BPF_CORE_READ(task, flags);
+	struct bpf_pidns_info here = {};
+
+	if (flags & PF_IDLE)
+		return GROUP_IDLE;
+	if (flags & PF_KTHREAD)
+		return GROUP_KERNEL;
+	if (bpf_get_ns_current_pid_tgid(asked.namespace_device, asked.namespace_inode, &here, sizeof(here)) || here.tgid != asked.process)
+		return GROUP_OTHER;
+	return bpf_map_lookup_elem(&load_threads, &here.pid) ? GROUP_LOAD : GROUP_AGENT;
+}
+
+static __always_inline void count(struct sampled *sampled, bool *is_lost)
+{
+	__u64 first_count = 1, *found = bpf_map_lookup_elem(&counts, sampled);
+
+	if (!found) {
+		if (!bpf_map_update_elem(&counts, sampled, &first_count, BPF_NOEXIST))
+			return;
+		/* Another CPU was faster, or there is no room. */
+		found = bpf_map_lookup_elem(&counts, sampled);
+	}
+	if (found)
+		__sync_fetch_and_add(found, 1);
+	else
+		*is_lost = true;
+}
+
+SEC("perf_event")
+int sample(void *context)
+{
+	__u64 start_ns = bpf_ktime_get_ns();
+	struct sampled sampled = {};
+	struct sampled_cpu *cpu;
+	bool is_lost = false;
+	__u32 zero = 0;
+
+	if (start_ns < asked.start_ns || start_ns >= asked.end_ns)
+		return 0;
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (!cpu)
+		return 0;
+	sampled.group = group_of_task();
+	sampled.kernel_stack = kept(context, 0, &is_lost);
+	if (sampled.group != GROUP_IDLE && sampled.group != GROUP_KERNEL)
+		sampled.user_stack = kept(context, BPF_F_USER_STACK, &is_lost);
+	if (sampled.group == GROUP_OTHER)
+		sampled.process = bpf_get_current_pid_tgid() >> 32;
+	if (sampled.group == GROUP_OTHER || sampled.group == GROUP_KERNEL)
+		bpf_get_current_comm(sampled.name, sizeof(sampled.name));
+	if (!is_lost)
+		count(&sampled, &is_lost);
+	cpu->samples_count += 1;
+	cpu->lost_count += is_lost;
+	cpu->own_ns += bpf_ktime_get_ns() - start_ns;
+	return 0;
+}

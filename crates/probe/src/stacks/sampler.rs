@@ -1,0 +1,205 @@
+//! Loads the program that samples, attaches it to an event of each CPU, and reads what it counted.
+
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
+use perf_event::events::{Event, Hardware, Software};
+use perf_event::{Builder, Counter};
+use schema::evidence::SampledEvent;
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::{fs, io, slice};
+
+use super::layout::{self, Frames};
+use crate::evidence::Refused;
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"));
+
+/// Different stacks that are kept: 1 KB each, which cannot be swapped.
+const STACKS_MOST: u32 = 16_384;
+/// Different stacks and threads that are counted.
+const COUNTS_MOST: u32 = 32_768;
+
+/// What is sampled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SamplingRequest {
+    /// The CPUs; none: all that are online.
+    pub cpus: Vec<u32>,
+    /// Samples of each CPU in a second.
+    pub frequency_hz: u32,
+    /// The load's threads, by their numbers in this process's PID namespace.
+    pub load_threads: Vec<u32>,
+    /// Samples count from here on, on `CLOCK_MONOTONIC` in ns.
+    pub start_mono_ns: u64,
+    /// And until here.
+    pub end_mono_ns: u64,
+}
+
+/// What separates samples: the numbers of their stacks, and whose thread it was.
+pub use super::layout::Sampled as Key;
+
+/// What was sampled, as addresses.
+#[derive(Debug, Default)]
+pub struct Sampled {
+    /// Samples by what separates them.
+    pub counts: Vec<(Key, u64)>,
+    /// The addresses of each stack, the innermost first.
+    pub stacks: BTreeMap<u64, Vec<u64>>,
+    /// The event.
+    pub event: SampledEvent,
+    /// The CPUs.
+    pub cpus: Vec<u32>,
+    /// All samples within the time asked for.
+    pub samples_count: u64,
+    /// Of these, those whose stack found no room.
+    pub lost_count: u64,
+    /// Time that counting them took, on all CPUs.
+    pub own_ns: u64,
+}
+
+/// Samples until it is dropped, which takes everything out of the kernel.
+pub struct Sampler {
+    // Links first: a program is detached before its event is closed.
+    links: Vec<Link>,
+    events: Vec<Counter>,
+    object: Object,
+    event: SampledEvent,
+    cpus: Vec<u32>,
+}
+
+impl Sampler {
+    /// Samples what is asked for.
+    ///
+    /// # Errors
+    /// The kernel refuses the program or the events, with the reason in a sentence.
+    pub fn start(asked: &SamplingRequest) -> Result<Self, Refused> {
+        crate::evidence::silence();
+        let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+        let threads = u32::try_from(asked.load_threads.len()).unwrap_or(u32::MAX).max(1);
+        for mut map in object.maps_mut() {
+            match map.name().to_string_lossy().as_ref() {
+                "counts" => map.set_max_entries(COUNTS_MOST)?,
+                "stacks" => map.set_max_entries(STACKS_MOST)?,
+                "load_threads" => map.set_max_entries(threads)?,
+                _ => {}
+            }
+        }
+        let mut object = object.load()?;
+        configure(&mut object, asked)?;
+        let cpus = if asked.cpus.is_empty() { crate::host::cpus::online() } else { asked.cpus.clone() };
+        let (events, event) = open_events(&cpus, asked.frequency_hz).map_err(|error| Refused { reason: reason_of(&error) })?;
+        let program = object.progs_mut().next().ok_or_else(|| Refused { reason: "the object has no program".to_owned() })?;
+        let links = events.iter().map(|event| attach(&program, event)).collect::<Result<Vec<_>, _>>()?;
+        let mut sampler = Self { links, events, object, event, cpus };
+        for counter in &mut sampler.events {
+            counter.enable().map_err(|error| Refused { reason: reason_of(&error) })?;
+        }
+        Ok(sampler)
+    }
+
+    /// Ends sampling and reads what was counted.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn finish(self) -> Result<Sampled, Refused> {
+        let Self { links, events, object, event, cpus } = self;
+        drop(links);
+        drop(events);
+        let mut sampled = Sampled { event, cpus, ..Sampled::default() };
+        let [counts, stacks, of_cpus] = ["counts", "stacks", "cpus"].map(|name| map(&object, name));
+        let (counts, stacks, of_cpus) = (counts?, stacks?, of_cpus?);
+        for key in counts.keys() {
+            let Some(count) = counts.lookup(&key, MapFlags::ANY)? else { continue };
+            sampled.counts.push((read::<Key>(&key), read::<u64>(&count)));
+        }
+        for key in stacks.keys() {
+            let Some(value) = stacks.lookup(&key, MapFlags::ANY)? else { continue };
+            let frames = read::<Frames>(&value);
+            let length = usize::try_from(frames.count).unwrap_or(0).min(frames.addresses.len());
+            sampled.stacks.insert(read::<u64>(&key), frames.addresses[..length].to_vec());
+        }
+        let of_cpus = of_cpus.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
+        for of_cpu in of_cpus.iter().map(|bytes| read::<layout::SampledCpu>(bytes)) {
+            sampled.samples_count += of_cpu.samples_count;
+            sampled.lost_count += of_cpu.lost_count;
+            sampled.own_ns += of_cpu.own_ns;
+        }
+        // The order of a hash map is that of the run.
+        sampled.counts.sort_unstable_by_key(|(key, count)| (std::cmp::Reverse(*count), key.kernel_stack, key.user_stack, key.process));
+        Ok(sampled)
+    }
+}
+
+/// Gives the program what is asked for.
+fn configure(object: &mut Object, asked: &SamplingRequest) -> Result<(), Refused> {
+    let namespace = fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
+    let values = layout::SamplingRequest {
+        start_ns: asked.start_mono_ns,
+        end_ns: asked.end_mono_ns,
+        namespace_device: namespace.dev(),
+        namespace_inode: namespace.ino(),
+        process: std::process::id(),
+        unused: 0,
+    };
+    let threads = map(object, "load_threads")?;
+    for thread in &asked.load_threads {
+        threads.update(&thread.to_ne_bytes(), &[1], MapFlags::ANY)?;
+    }
+    map(object, ".bss")?.update(&0_u32.to_ne_bytes(), bytes_of(&values), MapFlags::ANY)?;
+    Ok(())
+}
+
+/// A map by the end of its name: the kernel cuts the names of an object's own maps.
+fn map<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::Map<'a>, Refused> {
+    let found = object.maps().find(|map| map.name().to_string_lossy().ends_with(name));
+    found.ok_or_else(|| Refused { reason: format!("the object has no map {name}") })
+}
+
+/// Has the program run at each sample of an event.
+fn attach(program: &ProgramMut<'_>, event: &Counter) -> Result<Link, Refused> {
+    // SAFETY: the descriptor is open while `event` lives.
+    let event = unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) };
+    let own = event.try_clone_to_owned().map_err(|error| Refused { reason: format!("copying a file descriptor: {error}") })?;
+    // The link closes the descriptor that it is given.
+    Ok(program.attach_perf_event(own.into_raw_fd())?)
+}
+
+/// An event of each CPU: cycles where the machine counts them.
+fn open_events(cpus: &[u32], frequency_hz: u32) -> io::Result<(Vec<Counter>, SampledEvent)> {
+    match open_each(Hardware::CPU_CYCLES, cpus, frequency_hz) {
+        Ok(events) => Ok((events, SampledEvent::Cycles)),
+        Err(_) => Ok((open_each(Software::CPU_CLOCK, cpus, frequency_hz)?, SampledEvent::CpuClock)),
+    }
+}
+
+fn open_each<E: Event + Copy>(event: E, cpus: &[u32], frequency_hz: u32) -> io::Result<Vec<Counter>> {
+    let open = |cpu: &u32| {
+        let index = usize::try_from(*cpu).map_err(io::Error::other)?;
+        Builder::new(event).any_pid().one_cpu(index).include_kernel().sample_frequency(u64::from(frequency_hz)).build()
+    };
+    cpus.iter().map(open).collect()
+}
+
+fn reason_of(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            "the kernel does not let this user sample CPUs; run as root, or with CAP_PERFMON and CAP_BPF".to_owned()
+        }
+        Some(libc::EINVAL) => {
+            "the kernel refuses this frequency of samples; ask for fewer, see kernel.perf_event_max_sample_rate".to_owned()
+        }
+        _ => format!("perf_event_open: {error}"),
+    }
+}
+
+/// The bytes of a structure of integers.
+fn bytes_of<T: Copy>(value: &T) -> &[u8] {
+    // SAFETY: the structures of `layout` are integers without padding, and live longer than the slice.
+    unsafe { slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+/// A structure of integers from the bytes of a map.
+fn read<T: Copy>(bytes: &[u8]) -> T {
+    assert!(bytes.len() >= size_of::<T>(), "{} bytes of a map cannot hold {}", bytes.len(), size_of::<T>());
+    // SAFETY: there are enough bytes, any of which make valid integers.
+    unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }
+}

@@ -1,0 +1,255 @@
+//! Turns sampled addresses into functions, on the host where they were sampled and as soon as the load is over: later, a
+//! program may have ended, and other BPF programs may lie at the same addresses.
+
+use blazesym::Pid;
+use blazesym::symbolize::source::{Process, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use schema::evidence::SampledEvent;
+use schema::table::{FunctionKind, StackContext, ThreadGroup, Vector};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::CStr;
+
+use super::context::of_stack;
+use super::kernel_symbols::KernelSymbols;
+use super::layout::{GROUP_AGENT, GROUP_IDLE, GROUP_KERNEL, GROUP_LOAD, Sampled as Key};
+use super::sampler::Sampled;
+
+/// What stands for a function that has no name.
+const UNKNOWN: &str = "[unknown]";
+/// Other programs whose symbols are looked for: those that were sampled most often.
+const PROGRAMS_MOST: usize = 16;
+
+/// A function, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Its name, `[unknown]` where it has none.
+    pub name: String,
+    /// Where it is: a module of the kernel, a program's or library's path; empty of the kernel itself.
+    pub object: String,
+    /// What runs it.
+    pub kind: FunctionKind,
+    /// Whether a compiler put it into its caller.
+    pub is_inlined: bool,
+}
+
+/// A stack, by functions, and how often it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedStack {
+    /// Whose thread it was.
+    pub group: ThreadGroup,
+    /// Name of a thread of the kernel or of another program; empty of others.
+    pub program: String,
+    /// What it ran in.
+    pub context: StackContext,
+    /// Of a softirq, the vector.
+    pub vector: Option<Vector>,
+    /// Indices of its functions in [`Profile::functions`], the outermost first.
+    pub functions: Vec<u32>,
+    /// Samples.
+    pub samples_count: u64,
+}
+
+/// What separates stacks: group, program, context, vector and functions.
+type Separate = (ThreadGroup, String, StackContext, Option<Vector>, Vec<u32>);
+
+/// What was sampled, by functions.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// The event.
+    pub event: SampledEvent,
+    /// The CPUs.
+    pub cpus: Vec<u32>,
+    /// All functions on the stacks.
+    pub functions: Vec<Function>,
+    /// The stacks, most frequent first.
+    pub stacks: Vec<CountedStack>,
+    /// All samples within the time asked for.
+    pub samples_count: u64,
+    /// Of these, those whose stack found no room.
+    pub lost_count: u64,
+    /// Time that counting them took, on all CPUs.
+    pub own_ns: u64,
+    /// Why the kernel's functions have no names, when they have none.
+    pub unnamed: Option<String>,
+}
+
+/// Looks up functions.
+pub struct Symbols {
+    symbolizer: Symbolizer,
+    kernel: KernelSymbols,
+    unnamed: Option<String>,
+    /// Tags of BPF programs that belong to this measurement, as in their names in kallsyms.
+    own_tags: Vec<String>,
+    functions: Vec<Function>,
+    numbers: HashMap<Function, u32>,
+    /// By process (0: the kernel) and address; the outermost first.
+    found: HashMap<(u32, u64), Vec<u32>>,
+}
+
+impl Symbols {
+    /// Reads the kernel's names. `own_tags` are those of the BPF programs that belong to this measurement
+    /// (`bpf_prog_info.tag`).
+    pub fn open(own_tags: Vec<String>) -> Self {
+        let (kernel, unnamed) = match KernelSymbols::read() {
+            Ok(kernel) => (kernel, None),
+            Err(reason) => (KernelSymbols::default(), Some(reason)),
+        };
+        let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(true).build();
+        Self { symbolizer, kernel, unnamed, own_tags, functions: Vec::new(), numbers: HashMap::new(), found: HashMap::new() }
+    }
+
+    /// Names what was sampled. Stacks of the same functions become one.
+    pub fn resolve(mut self, sampled: &Sampled) -> Profile {
+        self.find_programs(sampled);
+        let mut merged: BTreeMap<Separate, CountedStack> = BTreeMap::new();
+        for (key, count) in &sampled.counts {
+            let stack = self.stack(key, *count, &sampled.stacks);
+            let separate = (stack.group, stack.program.clone(), stack.context, stack.vector, stack.functions.clone());
+            merged.entry(separate).and_modify(|known| known.samples_count += count).or_insert(stack);
+        }
+        let mut stacks: Vec<_> = merged.into_values().collect();
+        stacks.sort_by_key(|stack| std::cmp::Reverse(stack.samples_count));
+        Profile {
+            event: sampled.event,
+            cpus: sampled.cpus.clone(),
+            functions: self.functions,
+            stacks,
+            samples_count: sampled.samples_count,
+            lost_count: sampled.lost_count,
+            own_ns: sampled.own_ns,
+            unnamed: self.unnamed,
+        }
+    }
+
+    fn stack(&mut self, key: &Key, count: u64, stacks: &BTreeMap<u64, Vec<u64>>) -> CountedStack {
+        let of = |number| stacks.get(&number).map_or(&[][..], Vec::as_slice);
+        let (in_kernel, in_program) = (of(key.kernel_stack), of(key.user_stack));
+        let group = group_of(key.group);
+        let process = if group == ThreadGroup::Other { key.process } else { std::process::id() };
+        let mut functions = Vec::new();
+        for (place, address) in in_program.iter().enumerate().rev() {
+            let is_exact = place == 0 && in_kernel.is_empty();
+            functions.extend_from_slice(self.of_program(process, called_from(*address, is_exact)));
+        }
+        let first_of_kernel = functions.len();
+        for (place, address) in in_kernel.iter().enumerate().rev() {
+            let function = self.of_kernel(called_from(*address, place == 0));
+            functions.push(function);
+        }
+        let names = functions[first_of_kernel..].iter().rev().map(|number| self.functions[*number as usize].name.as_str());
+        let (context, vector) = of_stack(names, group == ThreadGroup::Idle);
+        let program = CStr::from_bytes_until_nul(&key.name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        CountedStack { group, program, context, vector, functions, samples_count: count }
+    }
+
+    fn of_kernel(&mut self, address: u64) -> u32 {
+        if let Some(found) = self.found.get(&(0, address)).and_then(|numbers| numbers.first()) {
+            return *found;
+        }
+        let function = match self.kernel.find(address) {
+            Some(symbol) => Function {
+                name: symbol.name.to_owned(),
+                object: if symbol.module == "bpf" { String::new() } else { symbol.module.to_owned() },
+                kind: if symbol.module == "bpf" { self.kind_of_program(symbol.name) } else { FunctionKind::Kernel },
+                is_inlined: false,
+            },
+            None => Function { name: UNKNOWN.to_owned(), object: String::new(), kind: FunctionKind::Kernel, is_inlined: false },
+        };
+        let number = self.number(function);
+        self.found.insert((0, address), vec![number]);
+        number
+    }
+
+    /// Whether a BPF program, `bpf_prog_<tag>_<name>`, is one of this measurement.
+    fn kind_of_program(&self, name: &str) -> FunctionKind {
+        let tag = name.strip_prefix("bpf_prog_").and_then(|rest| rest.split('_').next()).unwrap_or_default();
+        if self.own_tags.iter().any(|own| own == tag) { FunctionKind::OwnBpf } else { FunctionKind::Bpf }
+    }
+
+    fn of_program(&mut self, process: u32, address: u64) -> &[u32] {
+        if !self.found.contains_key(&(process, address)) {
+            let unknown = Function { name: UNKNOWN.to_owned(), object: String::new(), kind: FunctionKind::Program, is_inlined: false };
+            let number = self.number(unknown);
+            self.found.insert((process, address), vec![number]);
+        }
+        &self.found[&(process, address)]
+    }
+
+    /// Looks up all addresses of programs at once: a program's file is read once.
+    fn find_programs(&mut self, sampled: &Sampled) {
+        let mut frequency: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut addresses: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for (key, count) in &sampled.counts {
+            let Some(stack) = sampled.stacks.get(&key.user_stack) else { continue };
+            let process = if group_of(key.group) == ThreadGroup::Other { key.process } else { std::process::id() };
+            *frequency.entry(process).or_default() += count;
+            let in_kernel = key.kernel_stack != 0;
+            let called = stack.iter().enumerate().map(|(place, address)| called_from(*address, place == 0 && !in_kernel));
+            addresses.entry(process).or_default().extend(called);
+        }
+        let mut processes: Vec<_> = frequency.into_iter().collect();
+        processes.sort_by_key(|(process, count)| (*process != std::process::id(), std::cmp::Reverse(*count)));
+        for (process, _) in processes.into_iter().take(PROGRAMS_MOST + 1) {
+            let mut addresses = addresses.remove(&process).unwrap_or_default();
+            addresses.sort_unstable();
+            addresses.dedup();
+            self.find_program(process, &addresses);
+        }
+    }
+
+    /// As far as the process still runs and its files have symbols.
+    fn find_program(&mut self, process: u32, addresses: &[u64]) {
+        let pid = if process == std::process::id() { Pid::Slf } else { Pid::from(process) };
+        let with_debugging = Process::new(pid);
+        let without = Process { debug_syms: false, ..with_debugging.clone() };
+        let look_up = |source| self.symbolizer.symbolize(&Source::Process(source), Input::AbsAddr(addresses)).ok();
+        // A file whose debugging information cannot be read may have names all the same.
+        let Some(symbols) = look_up(with_debugging).or_else(|| look_up(without)) else { return };
+        // What borrows from the symbolizer ends here.
+        let symbols: Vec<_> = symbols.into_iter().map(functions_of).collect();
+        for (address, functions) in addresses.iter().zip(symbols) {
+            if !functions.is_empty() {
+                let numbers = functions.into_iter().map(|function| self.number(function)).collect();
+                self.found.insert((process, *address), numbers);
+            }
+        }
+    }
+
+    fn number(&mut self, function: Function) -> u32 {
+        let next = u32::try_from(self.functions.len()).unwrap_or(u32::MAX);
+        *self.numbers.entry(function).or_insert_with_key(|function| {
+            self.functions.push(function.clone());
+            next
+        })
+    }
+}
+
+/// The functions at an address, those put into others behind these; empty where it has none.
+fn functions_of(symbolized: Symbolized<'_>) -> Vec<Function> {
+    let Symbolized::Sym(symbol) = symbolized else { return Vec::new() };
+    let object = symbol.module.map(|module| module.to_string_lossy().into_owned()).unwrap_or_default();
+    let named = |name: String, is_inlined| Function { name, object: object.clone(), kind: FunctionKind::Program, is_inlined };
+    let outer = named(demangled(&symbol.name), false);
+    let inner = symbol.inlined.iter().map(|function| named(demangled(&function.name), true));
+    std::iter::once(outer).chain(inner).collect()
+}
+
+/// Names of Rust without what makes them unique; others as they are.
+fn demangled(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}
+
+/// The address of the call: that of a caller is where it goes on afterwards, which may belong to another function.
+fn called_from(address: u64, is_exact: bool) -> u64 {
+    if is_exact { address } else { address.saturating_sub(1) }
+}
+
+fn group_of(code: u32) -> ThreadGroup {
+    match code {
+        GROUP_LOAD => ThreadGroup::Load,
+        GROUP_AGENT => ThreadGroup::Agent,
+        GROUP_KERNEL => ThreadGroup::Kernel,
+        GROUP_IDLE => ThreadGroup::Idle,
+        _ => ThreadGroup::Other,
+    }
+}

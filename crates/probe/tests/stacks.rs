@@ -1,0 +1,139 @@
+//! Stacks sampled of this process, whose threads do what the test has them do.
+
+use nix::time::{ClockId, clock_gettime};
+use probe::clock::mono_ns;
+use probe::stacks::{CountedStack, Profile, Sampler, SamplingRequest, Symbols};
+use schema::table::{StackContext, ThreadGroup};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// A prime: no timer of the kernel beats with it.
+const FREQUENCY_HZ: u32 = 997;
+/// CPU time that a worker takes.
+const WORK: Duration = Duration::from_millis(600);
+
+/// One test at a time: each one looks for its own threads among all that run.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Samples while a thread works until it has had its CPU time; `is_load` says whether it is the load's. Nothing where
+/// this user may not sample.
+fn profile(is_load: bool, window_ns: impl Fn(u64) -> (u64, u64), work: fn(Duration)) -> Option<Profile> {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (send_id, id) = channel();
+    let (start, started) = channel::<()>();
+    let worker = thread::spawn(move || {
+        send_id.send(u32::try_from(nix::unistd::gettid().as_raw()).expect("an id")).expect("the test waits");
+        started.recv().expect("the test starts it");
+        work(WORK);
+    });
+    let thread = id.recv().expect("an id");
+    let (start_mono_ns, end_mono_ns) = window_ns(mono_ns());
+    let load_threads = if is_load { vec![thread] } else { Vec::new() };
+    let request = SamplingRequest { cpus: Vec::new(), frequency_hz: FREQUENCY_HZ, load_threads, start_mono_ns, end_mono_ns };
+    let sampler = match Sampler::start(&request) {
+        Ok(sampler) => sampler,
+        Err(refused) if nix::unistd::geteuid().is_root() => panic!("{}", refused.reason),
+        Err(refused) => {
+            eprintln!("skipped: {}", refused.reason);
+            return None;
+        }
+    };
+    start.send(()).expect("it waits");
+    worker.join().expect("worker");
+    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    Some(Symbols::open(Vec::new()).resolve(&found))
+}
+
+fn always(_: u64) -> (u64, u64) {
+    (0, u64::MAX)
+}
+
+fn own_time() -> Duration {
+    Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("clock"))
+}
+
+/// Works in the program itself.
+fn spin(time: Duration) {
+    let end = own_time() + time;
+    while own_time() < end {
+        for number in 0..10_000_u64 {
+            std::hint::black_box(number);
+        }
+    }
+}
+
+/// Works in system calls that copy.
+fn copy(time: Duration) {
+    let end = own_time() + time;
+    let (from, to) = (std::fs::File::open("/dev/zero").expect("a device"), &mut vec![0_u8; 1 << 20]);
+    while own_time() < end {
+        std::io::Read::read_exact(&mut &from, to).expect("zeros");
+    }
+}
+
+fn samples_of<'a>(profile: &'a Profile, is_meant: impl Fn(&CountedStack) -> bool + 'a) -> u64 {
+    profile.stacks.iter().filter(|stack| is_meant(stack)).map(|stack| stack.samples_count).sum()
+}
+
+/// Whether a count is that of the work, give or take what a busy host and a random phase may change.
+fn is_about_the_work(samples: u64) -> bool {
+    let expected = WORK.as_secs_f64() * f64::from(FREQUENCY_HZ);
+    (expected * 0.7..expected * 1.3).contains(&(samples as f64))
+}
+
+#[test]
+fn a_thread_of_the_load_has_the_samples_of_its_cpu_time() {
+    let Some(profile) = profile(true, always, spin) else { return };
+    let of_load = samples_of(&profile, |stack| stack.group == ThreadGroup::Load);
+    assert!(is_about_the_work(of_load), "{of_load} samples of {WORK:?}");
+    assert_eq!(profile.lost_count, 0);
+    assert_eq!(profile.stacks.iter().map(|stack| stack.samples_count).sum::<u64>(), profile.samples_count);
+    assert!(profile.own_ns > 0);
+}
+
+#[test]
+fn other_threads_of_the_agent_are_not_the_load() {
+    let Some(profile) = profile(false, always, spin) else { return };
+    assert_eq!(samples_of(&profile, |stack| stack.group == ThreadGroup::Load), 0);
+    assert!(is_about_the_work(samples_of(&profile, |stack| stack.group == ThreadGroup::Agent)));
+}
+
+#[test]
+fn functions_of_the_kernel_have_their_names_and_the_caller_comes_first() {
+    let Some(profile) = profile(true, always, copy) else { return };
+    let place =
+        |stack: &CountedStack, name: &str| stack.functions.iter().position(|number| profile.functions[*number as usize].name == name);
+    let (call, copying) = ("vfs_read", "read_zero");
+    let in_call = samples_of(&profile, |stack| stack.group == ThreadGroup::Load && place(stack, call).is_some());
+    assert!(is_about_the_work(in_call), "{in_call} samples in {call}");
+    let nested: Vec<_> = profile.stacks.iter().filter_map(|stack| place(stack, call).zip(place(stack, copying))).collect();
+    assert!(!nested.is_empty() && nested.iter().all(|(outer, inner)| outer < inner), "{nested:?}");
+}
+
+#[test]
+fn functions_of_the_program_have_their_names() {
+    let Some(profile) = profile(true, always, spin) else { return };
+    let is_spin =
+        |stack: &CountedStack| stack.functions.iter().any(|number| profile.functions[*number as usize].name.ends_with("stacks::spin"));
+    let found = samples_of(&profile, |stack| stack.context == StackContext::Process && is_spin(stack));
+    let all = samples_of(&profile, |stack| stack.group == ThreadGroup::Load);
+    // The test is built without frame pointers: what the function calls hides it.
+    assert!(found * 5 > all, "{found} of {all} samples have the function");
+}
+
+#[test]
+fn only_the_time_asked_for_counts() {
+    let Some(profile) = profile(true, |now| (now + 100_000_000_000, u64::MAX), spin) else { return };
+    assert_eq!((profile.samples_count, profile.stacks.len()), (0, 0));
+    let Some(profile) = self::profile(true, |now| (0, now), spin) else { return };
+    assert_eq!(profile.samples_count, 0);
+}
+
+#[test]
+fn a_frequency_that_the_kernel_refuses_is_named() {
+    let request = SamplingRequest { cpus: vec![0], frequency_hz: u32::MAX, load_threads: Vec::new(), start_mono_ns: 0, end_mono_ns: 1 };
+    let refused = Sampler::start(&request).err().expect("no kernel allows it");
+    assert!(refused.reason.contains("perf_event_max_sample_rate") || refused.reason.contains("CAP_"), "{}", refused.reason);
+}

@@ -1,0 +1,424 @@
+//! The states of an agent between its requests.
+
+use schema::frame::{Decoder, FrameError, Kind};
+use schema::message::{Envelope, Failure, Fault, Reply, Request};
+use schema::trial::{Opening, TrialSpec};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use crate::{ABORT_GRACE_NS, END_GRACE_NS};
+
+/// Why the pipe cannot be used any more.
+#[derive(Debug, thiserror::Error)]
+pub enum PipeError {
+    /// What came is not the protocol.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A message that is none.
+    #[error("not a request of this version: {0}")]
+    Message(#[from] serde_json::Error),
+    /// The controller sent a table.
+    #[error("the controller sent a table; only agents do")]
+    Table,
+    /// Reading failed.
+    #[error("reading the pipe: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// A request that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whose fault.
+    pub fault: Fault,
+    /// Why, in one sentence.
+    pub text: String,
+}
+
+impl Refusal {
+    /// A request that makes no sense here.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Self { fault: Fault::Usage, text: text.into() }
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(Refusal { fault, text }: Refusal) -> Self {
+        Reply::Error(Failure { fault, text })
+    }
+}
+
+/// What the driver does next, in this order. It reports the result of `Answer`, `CountArrivals` and `Prepare` before it
+/// asks again.
+#[derive(Debug)]
+pub enum Action {
+    /// Send a reply to the request of this identifier.
+    Send(u64, Reply),
+    /// Answer a request that is about the host and not about the trial; nothing is reported.
+    Answer(u64, Request),
+    /// Report what has come to the listening end with [`Session::on_arrivals`].
+    CountArrivals(u64),
+    /// Check what a trial asks, and listen where it does so. Report with [`Session::on_prepared`].
+    Prepare(Box<TrialSpec>),
+    /// Begin to accept the connections of the prepared trial. Report with [`Session::on_opened`].
+    Accept {
+        /// Number of the trial.
+        trial: u64,
+    },
+    /// Open the connections of the prepared trial. Report with [`Session::on_opened`].
+    Connect {
+        /// Number of the trial.
+        trial: u64,
+        /// Address of the listening side.
+        address: IpAddr,
+        /// Its port.
+        port: u16,
+        /// Its port for the round-trip probe.
+        echo_port: Option<u16>,
+    },
+    /// Run the load over the open connections, and send its result. Report with [`Session::on_load_ended`].
+    Load {
+        /// Number of the trial.
+        trial: u64,
+        /// The request that its result answers.
+        id: u64,
+        /// When, on this host's CLOCK_MONOTONIC.
+        at_mono_ns: u64,
+    },
+    /// End the trial: its opening, its load, whatever is there. Let go of its open connections.
+    Abort,
+    /// Send nothing more: the controller is gone.
+    CloseReplies,
+    /// Let go of everything, and end.
+    Exit,
+}
+
+/// What a prepared trial is to its controller.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The answer to the request.
+    pub reply: Reply,
+    /// Which end it is.
+    pub opening: Opening,
+    /// Connections of the trial.
+    pub connections_count: u32,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Idle,
+    /// The near side, before it connects.
+    Ready {
+        connections_count: u32,
+    },
+    /// Either side, while its connections open. They are awaited by the `connect` of the near side, and by a `start`
+    /// that came before they were open.
+    Opening {
+        connect: Option<Awaited>,
+        start: Option<(u64, u64)>,
+    },
+    /// Its connections are open.
+    Open,
+    /// Its connections failed. It leaves the stage to the next trial.
+    Failed(Refusal),
+    /// The request that began the load.
+    Running(u64),
+}
+
+/// A `connect` to be answered.
+#[derive(Debug)]
+struct Awaited {
+    id: u64,
+    connections_count: u32,
+}
+
+/// What waits until the trial has ended, and no longer than until a time.
+#[derive(Debug)]
+enum Ending {
+    /// The `abort` of this identifier.
+    Abort(u64, u64),
+    /// The end of the agent.
+    Close(u64),
+}
+
+fn aborted() -> Refusal {
+    Refusal { fault: Fault::Peer, text: "aborted while its connections opened".to_owned() }
+}
+
+/// An agent's side of the conversation.
+#[derive(Debug)]
+pub struct Session {
+    pid: u32,
+    decoder: Decoder,
+    actions: VecDeque<Action>,
+    stage: Stage,
+    /// Number of the last trial prepared: what an earlier one still reports is not this one's.
+    trial: u64,
+    /// The `prepare` under way.
+    preparing: u64,
+    ending: Option<Ending>,
+    /// Why the listening end awaits no more connections.
+    opening_problem: Option<String>,
+    is_hung_up: bool,
+    has_exited: bool,
+    error: Option<PipeError>,
+}
+
+impl Session {
+    /// A session of the process `pid` with whoever writes to its pipe.
+    pub fn new(pid: u32) -> Self {
+        Self {
+            pid,
+            decoder: Decoder::new(),
+            actions: VecDeque::new(),
+            stage: Stage::Idle,
+            trial: 0,
+            preparing: 0,
+            ending: None,
+            opening_problem: None,
+            is_hung_up: false,
+            has_exited: false,
+            error: None,
+        }
+    }
+
+    /// Takes in what came through the pipe.
+    pub fn handle_bytes(&mut self, bytes: &[u8]) {
+        self.decoder.handle_bytes(bytes);
+    }
+
+    /// The pipe has closed after the last byte taken in. A request that still lies in it is left there.
+    pub fn handle_end(&mut self, now_ns: u64) {
+        match self.decode() {
+            Ok(Some(_)) => self.close(now_ns),
+            Ok(None) => match self.decoder.handle_end() {
+                Ok(()) => self.close(now_ns),
+                Err(error) => self.handle_broken_pipe(error.into(), now_ns),
+            },
+            Err(error) => self.handle_broken_pipe(error, now_ns),
+        }
+    }
+
+    /// Nobody holds the other end of the pipe, although not all of it was read: nobody is left to answer.
+    pub fn handle_hang_up(&mut self) {
+        self.is_hung_up = true;
+    }
+
+    /// The pipe cannot be read, or what came is not the protocol.
+    pub fn handle_broken_pipe(&mut self, error: PipeError, now_ns: u64) {
+        // Identifier 0 is no request's: the pipe itself is at fault.
+        self.actions.push_back(Action::Send(0, Refusal::usage(error.to_string()).into()));
+        self.error = Some(error);
+        self.close(now_ns);
+    }
+
+    /// The connections of a trial are open, or failed to.
+    pub fn on_opened(&mut self, trial: u64, result: Result<(), Refusal>) {
+        if trial != self.trial {
+            return;
+        }
+        let Stage::Opening { connect, start } = &mut self.stage else { return };
+        let (connect, start) = (connect.take(), start.take());
+        // An aborted trial has let go of what opened meanwhile.
+        let result = if self.ending.is_some() { result.and_then(|()| Err(aborted())) } else { result };
+        if let (Err(refusal), None) = (&result, &connect) {
+            self.opening_problem = Some(refusal.text.clone());
+        }
+        if let Some(Awaited { id, connections_count }) = connect {
+            let reply = result.clone().map_or_else(Reply::from, |()| Reply::Connected { connections_count });
+            self.actions.push_back(Action::Send(id, reply));
+        }
+        self.stage = match result {
+            Ok(()) => Stage::Open,
+            Err(refusal) => Stage::Failed(refusal),
+        };
+        if let Some((id, at_mono_ns)) = start {
+            self.start(id, at_mono_ns);
+        }
+    }
+
+    /// The load of a trial is over, its result is sent and its sockets are closed; or it failed.
+    pub fn on_load_ended(&mut self, trial: u64, result: Result<(), Refusal>) {
+        if trial != self.trial {
+            return;
+        }
+        if let Stage::Running(id) = self.stage {
+            self.actions.push_back(Action::Send(id, result.map_or_else(Reply::from, |()| Reply::Done)));
+            self.stage = Stage::Idle;
+        }
+    }
+
+    /// The trial of the last [`Action::Prepare`] is ready, or was refused.
+    pub fn on_prepared(&mut self, result: Result<Prepared, Refusal>) {
+        let id = self.preparing;
+        match result {
+            Ok(Prepared { reply, opening, connections_count }) => {
+                self.trial += 1;
+                self.actions.push_back(Action::Send(id, reply));
+                self.stage = match opening {
+                    Opening::Connect => Stage::Ready { connections_count },
+                    Opening::Listen => {
+                        self.opening_problem = None;
+                        self.actions.push_back(Action::Accept { trial: self.trial });
+                        Stage::Opening { connect: None, start: None }
+                    }
+                };
+            }
+            Err(refusal) => self.actions.push_back(Action::Send(id, refusal.into())),
+        }
+    }
+
+    /// What has come to the listening end.
+    pub fn on_arrivals(&mut self, id: u64, connections_count: u64, strangers_count: u64) {
+        let problem = self.opening_problem.clone();
+        self.actions.push_back(Action::Send(id, Reply::Opening { connections_count, strangers_count, problem }));
+    }
+
+    /// What to do next; nothing before [`Session::timeout_ns`], or before something is reported.
+    pub fn poll_action(&mut self, now_ns: u64) -> Option<Action> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            if self.has_exited {
+                return None;
+            }
+            match self.ending {
+                Some(Ending::Abort(id, end_ns)) if self.has_ended() || now_ns >= end_ns => {
+                    (self.ending, self.stage) = (None, Stage::Idle);
+                    return Some(Action::Send(id, Reply::Done));
+                }
+                Some(Ending::Close(end_ns)) if self.has_ended() || now_ns >= end_ns => {
+                    self.has_exited = true;
+                    return Some(Action::Exit);
+                }
+                Some(_) => return None,
+                None => {
+                    if !self.poll_request(now_ns) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// When [`Session::poll_action`] has something to do although nothing was reported.
+    pub fn timeout_ns(&self) -> Option<u64> {
+        match self.ending {
+            Some(Ending::Abort(_, end_ns) | Ending::Close(end_ns)) if !self.has_exited => Some(end_ns),
+            _ => None,
+        }
+    }
+
+    /// Why the session ended, where it was not by the end of the pipe.
+    pub fn take_error(&mut self) -> Option<PipeError> {
+        self.error.take()
+    }
+
+    /// Whether no thread of the trial is left.
+    fn has_ended(&self) -> bool {
+        !matches!(self.stage, Stage::Opening { .. } | Stage::Running(_))
+    }
+
+    /// Handles the next request, if it is there whole; says so.
+    fn poll_request(&mut self, now_ns: u64) -> bool {
+        if self.ending.is_some() {
+            return false;
+        }
+        match self.decode() {
+            Ok(Some(_)) if self.is_hung_up => self.close(now_ns),
+            Ok(Some(request)) => self.handle_request(request, now_ns),
+            Ok(None) => return false,
+            Err(error) => self.handle_broken_pipe(error, now_ns),
+        }
+        true
+    }
+
+    fn decode(&mut self) -> Result<Option<Envelope<Request>>, PipeError> {
+        let Some(frame) = self.decoder.poll_frame()? else { return Ok(None) };
+        match frame.kind {
+            Kind::Message => Ok(Some(serde_json::from_slice(&frame.payload)?)),
+            Kind::Table => Err(PipeError::Table),
+        }
+    }
+
+    fn close(&mut self, now_ns: u64) {
+        if !matches!(self.ending, Some(Ending::Close(_))) {
+            self.actions.push_back(Action::CloseReplies);
+            self.abort_trial();
+            self.ending = Some(Ending::Close(now_ns + END_GRACE_NS));
+        }
+    }
+
+    fn handle_request(&mut self, Envelope { id, body }: Envelope<Request>, now_ns: u64) {
+        let refused = match body {
+            Request::Hello { version } => {
+                let reply = self.hello(&version).unwrap_or_else(Reply::from);
+                self.actions.push_back(Action::Send(id, reply));
+                return;
+            }
+            Request::Prepare(spec) if matches!(self.stage, Stage::Idle | Stage::Failed(_)) => {
+                (self.stage, self.preparing) = (Stage::Idle, id);
+                self.actions.push_back(Action::Prepare(spec));
+                return;
+            }
+            Request::Prepare(_) => Refusal::usage("a trial is under way; abort it first"),
+            Request::Connect { address, port, echo_port } => match self.connect(id, &address, port, echo_port) {
+                Ok(()) => return,
+                Err(refusal) => refusal,
+            },
+            Request::DescribeOpening => return self.actions.push_back(Action::CountArrivals(id)),
+            Request::Start { at_mono_ns } => return self.start(id, at_mono_ns),
+            Request::Abort => {
+                self.abort_trial();
+                self.ending = Some(Ending::Abort(id, now_ns + ABORT_GRACE_NS));
+                return;
+            }
+            other => return self.actions.push_back(Action::Answer(id, other)),
+        };
+        self.actions.push_back(Action::Send(id, refused.into()));
+    }
+
+    fn hello(&self, version: &str) -> Result<Reply, Refusal> {
+        let own = env!("CARGO_PKG_VERSION");
+        if version == own {
+            return Ok(Reply::Hello { version: own.to_owned(), pid: self.pid });
+        }
+        Err(Refusal::usage(format!("the agent is version {own}, the controller {version}; install the same whyperf on both hosts")))
+    }
+
+    fn connect(&mut self, id: u64, address: &str, port: u16, echo_port: Option<u16>) -> Result<(), Refusal> {
+        let Stage::Ready { connections_count } = self.stage else {
+            return Err(Refusal::usage("connect comes after prepare, at the connecting end"));
+        };
+        let address = address.parse().map_err(|_| Refusal::usage(format!("\"{address}\" is not a numeric address")))?;
+        self.actions.push_back(Action::Connect { trial: self.trial, address, port, echo_port });
+        self.stage = Stage::Opening { connect: Some(Awaited { id, connections_count }), start: None };
+        Ok(())
+    }
+
+    fn start(&mut self, id: u64, at_mono_ns: u64) {
+        match &mut self.stage {
+            Stage::Opening { start: start @ None, .. } => *start = Some((id, at_mono_ns)),
+            Stage::Open => {
+                self.actions.push_back(Action::Load { trial: self.trial, id, at_mono_ns });
+                self.stage = Stage::Running(id);
+            }
+            Stage::Failed(refusal) => {
+                let reply = refusal.clone().into();
+                self.actions.push_back(Action::Send(id, reply));
+            }
+            _ => {
+                let refused = Refusal::usage("start comes after the connections are open");
+                self.actions.push_back(Action::Send(id, refused.into()));
+            }
+        }
+    }
+
+    /// Begins to end the trial; `ending` says until when.
+    fn abort_trial(&mut self) {
+        self.actions.push_back(Action::Abort);
+        if self.has_ended() {
+            self.stage = Stage::Idle;
+        }
+    }
+}

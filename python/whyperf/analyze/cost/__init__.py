@@ -1,0 +1,1 @@
+"""What moving data costs, by class and function: exact totals, split by sampled stacks."""

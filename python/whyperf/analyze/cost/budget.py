@@ -1,0 +1,142 @@
+"""The cost budget of trials: exact totals, each split by the samples that were taken of it.
+
+Samples only give shares. What the load's threads used (schedstat) is split by the samples of these threads, whatever
+they ran in; the time of softirqs on top of anything else (softirq tracepoints) by the samples of those. With a PMU on
+all CPUs the total is that of the CPUs, and all samples split it. The rows of a side of a trial add up to its total;
+what no sample explains is a row of its own.
+"""
+
+import polars as pl
+
+from whyperf.analyze.cost.classes import IDLE, NOT_ATTRIBUTED, OTHER_PROGRAMS, OWN_TRACING
+from whyperf.analyze.cost.samples import NAME, classified
+from whyperf.analyze.measures.costs import PMU_UNIT, TSC_UNIT
+from whyperf.analyze.trials import Measured
+
+SIDE = ("trial", "cell", "role")
+THREADS, SOFTIRQS, CPUS = "threads", "softirqs", "cpus"
+"""Parts of a total: the load's threads, softirqs on top of anything else, and whole CPUs, which a PMU counts."""
+
+_HOST = ("trial", "host")
+_PART = (*_HOST, "part")
+
+
+def trial_rows(
+    stacks: pl.DataFrame, functions: pl.DataFrame, reports: pl.DataFrame, measured: Measured
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The exclusive and the inclusive rows of each side of each trial that has samples.
+
+    `stacks` and `functions` are the record's tables over all trials, `reports` a row a trial and host that sampled:
+    `trial`, `host`, `samples_count`, `lost_samples_count`, `own_ns` (ProfileReport in crates/schema/src/evidence.rs).
+
+    The exclusive rows: `trial`, `cell`, `role`, `unit`, `part`, `class`, `name`, `kind`, `object` (null where it is no
+    function), `cycles`, `samples`. The inclusive ones: `trial`, `cell`, `role`, `name`, `kind`, `object`, `cycles`;
+    they count a function once a stack and never enter a sum.
+    """
+    samples, on_stacks = classified(stacks, functions)
+    totals = _totals(reports, measured)
+    parted = _parted(samples, totals)
+    parts = _parts(parted, totals, reports)
+    weighed = parted.join(parts.select(*_PART, "amount", "of_part"), on=_PART, how="inner").with_columns(
+        (pl.col("amount") * pl.col("samples_count") / pl.col("of_part")).alias("cycles")
+    )
+    by = [*SIDE, "unit", "part", "class", *NAME]
+    exclusive = weighed.group_by(by).agg(pl.col("cycles").sum(), pl.col("samples_count").sum().alias("samples"))
+    rest = pl.concat([_rest(parts, OWN_TRACING, "own"), _rest(parts, NOT_ATTRIBUTED, "unexplained")])
+    inclusive = on_stacks.join(weighed.select("stack", *SIDE, "cycles"), on="stack", how="inner")
+    return (
+        pl.concat([exclusive, rest], how="diagonal_relaxed").filter(pl.col("cycles") > 0).sort(by, nulls_last=True),
+        inclusive.group_by(*SIDE, *NAME).agg(pl.col("cycles").sum()).sort(*SIDE, *NAME),
+    )
+
+
+def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
+    """What each host that sampled used in a trial, in cycles; of shared CPUs only the load's threads."""
+    per_ns = pl.col("tsc_hz") / 1e9
+    is_pmu = (pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")).all().over("cell")
+    softirqs = pl.coalesce("softirq_tracepoints_ns", "ksoftirqd_ns").fill_null(0.0)
+    return measured.ends_cpu.join(reports.select(_HOST), on=_HOST, how="semi").select(
+        *SIDE,
+        "host",
+        pl.when(is_pmu).then(pl.lit(PMU_UNIT)).otherwise(pl.lit(TSC_UNIT)).alias("unit"),
+        is_pmu.alias("is_pmu"),
+        pl.col("softirq_tracepoints_ns").is_not_null().alias("is_traced"),
+        per_ns.alias("per_ns"),
+        (pl.col("load_threads_ns").fill_null(0.0) * per_ns).alias(THREADS),
+        pl.when("exclusive").then(softirqs * per_ns).otherwise(0.0).alias(SOFTIRQS),
+        pl.col("pmu_cycles").cast(pl.Float64).alias(CPUS),
+    )
+
+
+def _parted(samples: pl.DataFrame, totals: pl.DataFrame) -> pl.DataFrame:
+    """The samples that a total is split by, with the `part` of the total that they belong to."""
+    is_load = pl.col("group") == "load"
+    is_softirq = pl.col("context") == "softirq"
+    part = (
+        pl.when("is_pmu").then(pl.lit(CPUS)).when(is_load).then(pl.lit(THREADS)).when(is_softirq).then(pl.lit(SOFTIRQS))
+    )
+    # The total of whole CPUs holds what others ran there.
+    owner = (
+        pl.when(pl.col("group") == "idle")
+        .then(pl.lit(IDLE))
+        .when(pl.col("group") == "agent")
+        .then(pl.lit(OWN_TRACING))
+        .otherwise(pl.lit(OTHER_PROGRAMS))
+    )
+    return (
+        samples.drop("cell")
+        .join(totals, on=_HOST, how="inner")
+        .with_columns(part.alias("part"))
+        .with_columns(pl.when(~pl.col("is_pmu") | is_load | is_softirq).then("class").otherwise(owner).alias("class"))
+        .with_columns(_softirqs_elsewhere(is_load, is_softirq).alias(SOFTIRQS))
+        .filter(pl.col("part").is_not_null())
+    )
+
+
+def _softirqs_elsewhere(is_load: pl.Expr, is_softirq: pl.Expr) -> pl.Expr:
+    """The time of softirqs that is not on top of the load's threads, whose own time holds the rest.
+
+    Tracepoints time all of them, so the samples say which part that is; ksoftirqd's own time is all elsewhere.
+    """
+    count = pl.col("samples_count")
+    of_all = count.filter(is_softirq).sum().over(_HOST)
+    elsewhere = count.filter(is_softirq & ~is_load).sum().over(_HOST)
+    ratio = pl.when(of_all > 0).then(elsewhere / of_all).otherwise(0.0)
+    return pl.when("is_traced").then(pl.col(SOFTIRQS) * ratio).otherwise(pl.col(SOFTIRQS))
+
+
+def _parts(parted: pl.DataFrame, totals: pl.DataFrame, reports: pl.DataFrame) -> pl.DataFrame:
+    """Each part of each total, in cycles: its `total`, `own` for taking the samples, the `amount` that the samples
+    `of_part` split, and what is `unexplained`: the share of lost samples, or all where there is no sample."""
+    present = parted.group_by(*_PART).agg(pl.col("samples_count").sum().alias("of_part"))
+    names = ("cell", "role", "unit", "is_pmu", "per_ns", THREADS, SOFTIRQS, CPUS)
+    sampled_hosts = parted.group_by(_HOST).agg(pl.col(name).first() for name in names)
+    # Without a sample of softirqs nothing says how many were on top of the load's threads.
+    others = totals.join(sampled_hosts, on=_HOST, how="anti").with_columns(pl.lit(0.0).alias(SOFTIRQS))
+    known = pl.concat([sampled_hosts, others.select(*_HOST, *names)])
+    wanted = known.with_columns(
+        pl.when("is_pmu").then(pl.lit([CPUS])).otherwise(pl.lit([THREADS, SOFTIRQS])).alias("part")
+    ).explode("part")
+    total = pl.when(pl.col("part") == CPUS).then(CPUS).when(pl.col("part") == THREADS).then(THREADS).otherwise(SOFTIRQS)
+    sampled = reports.select(*_HOST, "own_ns", "lost_samples_count", pl.col("samples_count").alias("all_samples"))
+    share_lost = pl.col("lost_samples_count") / pl.max_horizontal(1, "all_samples")
+    own = pl.col("own_ns") * pl.col("per_ns") * pl.col("of_part") / pl.max_horizontal(1, "all_samples")
+    return (
+        wanted.join(present, on=_PART, how="left")
+        .join(sampled, on=_HOST, how="left")
+        .with_columns(pl.col("of_part").fill_null(0), total.alias("total"))
+        .with_columns(pl.min_horizontal(own, "total").alias("own"))
+        .with_columns(
+            pl.when(pl.col("of_part") > 0)
+            .then((pl.col("total") - pl.col("own")) * (1 - share_lost))
+            .otherwise(0.0)
+            .alias("amount")
+        )
+        .with_columns((pl.col("total") - pl.col("own") - pl.col("amount")).alias("unexplained"))
+    )
+
+
+def _rest(parts: pl.DataFrame, name: str, column: str) -> pl.DataFrame:
+    """Rows that no function has: of a class, from a column of the parts."""
+    rows = parts.group_by(*SIDE, "unit", "part").agg(pl.col(column).sum().alias("cycles"))
+    return rows.filter(pl.col("cycles") > 0).with_columns(pl.lit(name).alias("class"))

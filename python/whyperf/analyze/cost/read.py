@@ -1,0 +1,72 @@
+"""The cost budget of a result: read from `cost.json` where it was kept there, otherwise computed from the record."""
+
+import json
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+import polars as pl
+from pydantic import ValidationError
+
+from whyperf.analyze.cost.folded import folded_lines
+from whyperf.analyze.cost.result import Cost, cost_of
+from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
+from whyperf.analyze.read.record import read_inputs
+from whyperf.record import Experiment, read_table
+from whyperf.record.kept import fingerprint_of, read_kept, write_kept
+
+NAME = "cost.json"
+_COUNTERS = (
+    *("host", "role", "phase", "start_mono_ns", "end_mono_ns"),
+    *("data_out_packets", "data_in_packets", "acks_out_count", "acks_in_count"),
+)
+#: Tables that the totals, the payload and the events come from.
+_TABLES = ("flows", "intervals", "cpu", "softirqs", "threads", "transactions")
+
+
+def read_cost(experiment: Experiment) -> Cost:
+    """The cost budget of all cells, kept in the result's folder for the next time.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    fingerprint = fingerprint_of(experiment.folder)
+    kept = read_kept(experiment.folder / NAME, fingerprint)
+    if kept is not None:
+        with suppress(ValidationError):
+            return Cost.model_validate_json(json.dumps(kept))
+    found = experiment.trials()
+    manifests = {name: manifest.model_dump() for name, manifest in found.measured.items()}
+    counters = read_table(experiment, "counters", columns=_COUNTERS, trials=manifests).frame
+    tables = _sampled(experiment, manifests) | {"counters": counters}
+    cost = cost_of(read_inputs(experiment, tables=_TABLES, found=found), manifests, tables)
+    # A folder that may only be read goes without.
+    with suppress(OSError):
+        write_kept(experiment.folder / NAME, fingerprint, cost.model_dump(mode="json"))
+    return cost
+
+
+def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:
+    """The sampled stacks of all cells, or of one, as folded lines.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    measured = experiment.trials().measured
+    wanted = {name: manifest for name, manifest in measured.items() if cell in {None, manifest.cell}}
+    ends = [(name, host, end.role) for name, manifest in wanted.items() for host, end in manifest.hosts.items()]
+    tables = _sampled(experiment, wanted)
+    if tables["stacks"].is_empty():
+        return iter(())
+    roles = pl.DataFrame(ends, schema=["trial", "host", "role"], orient="row")
+    return folded_lines(tables["stacks"], tables["functions"], roles)
+
+
+def _sampled(experiment: Experiment, trials: Collection[str]) -> dict[str, pl.DataFrame]:
+    return {
+        name: read_table(experiment, name, columns=_without_keys(columns), trials=trials).frame
+        for name, columns in (("stacks", STACKS), ("functions", FUNCTIONS))
+    }
+
+
+def _without_keys(columns: Collection[str]) -> list[str]:
+    return [name for name in columns if name not in {"trial", "cell"}]

@@ -1,0 +1,16 @@
+"""The exit code of a result; loads nothing that prints one."""
+
+from whyperf.analyze.summary import Summary
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED
+
+#: Warnings after which the exit code is 3 although no cell counts a trial as lost.
+INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
+
+
+def verdict(summary: Summary) -> int:
+    """3 when a trial failed, was cut, moved nothing, cannot be used or read; 1 when nothing has a result."""
+    if all(cell.goodput_bps.median is None for cell in summary.cells):
+        return FAILED
+    lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
+    codes = {advice.code for advice in summary.warnings}
+    return DOUBTFUL if lost or codes & INCOMPLETE else DONE

@@ -1,0 +1,36 @@
+"""Which trials are explained, by what their manifests say of their logs; loads nothing that reads logs."""
+
+from collections.abc import Mapping
+
+from whyperf.explain.wording.catalog import render
+from whyperf.plan import LOG_PREFIX
+from whyperf.record import LOST, Experiment, Manifest
+
+MAX_LOGGED_AFTER_RUN = 500_000
+"""Segments, of both hosts together, of a log that is read without being asked to; each takes about 400 bytes of
+memory. `whyperf explain` reads any log."""
+
+
+def long_logs(manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AFTER_RUN) -> dict[str, Manifest]:
+    """The trials whose logs have more segments than are looked at without being asked to."""
+    return {name: trial for name, trial in manifests.items() if trial.logged_count > max_logged}
+
+
+def not_read(trial: Manifest, experiment: Experiment) -> str:
+    """That a log was too long, and the command that reads it."""
+    return render(
+        "missing",
+        "long_log",
+        {"trial": trial.trial, "logged_segments": trial.logged_count, "folder": str(experiment.folder)},
+    )
+
+
+def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
+    """The trial of each cell with the most evidence: one with a log, then one that was measured, then any."""
+    chosen: dict[str, tuple[int, str]] = {}
+    for name, manifest in manifests.items():
+        is_whole = manifest.status not in LOST
+        worth = 2 * is_whole + (name.startswith(LOG_PREFIX) and not manifest.lacks_log)
+        if manifest.cell not in chosen or worth > chosen[manifest.cell][0]:
+            chosen[manifest.cell] = (worth, name)
+    return {cell: name for cell, (_, name) in chosen.items()}

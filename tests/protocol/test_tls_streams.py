@@ -1,0 +1,191 @@
+"""TLS: what is asked for is negotiated and recorded, OpenSSL understands it, and the token goes inside."""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.protocol.pipe_talk import TOKEN, Talk, trial
+from tests.protocol.test_options import opened, ran
+
+StartTalk = Callable[..., Talk]
+
+PAYLOAD = 3_000_000
+#: Length of a preamble and of its welcome (docs/reference/protocol.md).
+PREAMBLE_BYTES = 40
+
+
+def preamble(token: str = TOKEN, number: int = 0) -> bytes:
+    """What a connection says first."""
+    return b"WPDC" + number.to_bytes(4, "big") + bytes.fromhex(token)
+
+
+@contextmanager
+def secured(port: int, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Iterator[ssl.SSLSocket]:
+    """A connection of OpenSSL's to a port of this host; the certificate is the trial's own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as beneath, context.wrap_socket(beneath) as found:
+        yield found
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("cipher", ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"])
+def test_what_is_asked_for_is_negotiated(talk: StartTalk, version: str, cipher: str) -> None:
+    asked = {"tls_version": version, "tls_cipher": cipher}
+    stop = {"by": "bytes", "payload_bytes": PAYLOAD}
+    far, near, _ = opened(talk, transport="tls", socket=asked, stop=stop, connections_count=2)
+    finished = ran(far, near)
+    assert [end["payload_bytes"] for end, _ in finished] == [2 * PAYLOAD] * 2
+    for _, tables in finished:
+        rows = pl.read_parquet(tables["tls"])
+        assert rows.select("version", "cipher", "in_kernel").unique().rows() == [(version, cipher, False)]
+        assert rows["connection"].to_list() == [0, 1]
+        assert pl.read_parquet(tables["flows"])["transport"].to_list() == ["tls"] * 2
+        # Beneath it is TCP.
+        assert min(pl.read_parquet(tables["tcp_info"])["rtt_ns"].to_list()) > 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"no_delay": True, "cork": True},
+        {"quick_ack": True, "window_bytes": 65_536},
+        {"tls_record_bytes": 64},
+        {"congestion_control": "reno", "mss_bytes": 1000},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("write_size_bytes", [1, 1000, 300_000])
+def test_every_byte_arrives(talk: StartTalk, options: dict[str, Any], write_size_bytes: int) -> None:
+    payload = min(PAYLOAD, 3000 * write_size_bytes)
+    stop = {"by": "bytes", "payload_bytes": payload}
+    far, near, _ = opened(talk, transport="tls", socket=options, stop=stop, write_size_bytes=write_size_bytes)
+    finished = ran(far, near)
+    assert [end["payload_bytes"] for end, _ in finished] == [payload] * 2
+
+
+@pytest.mark.parametrize("read_wait", ["poll", "block"])
+def test_replies_come_back(talk: StartTalk, read_wait: str) -> None:
+    stop = {"by": "bytes", "payload_bytes": 500_000}
+    far, near, _ = opened(
+        talk, transport="tls", stop=stop, write_size_bytes=5000, reply_size_bytes=3000, read_wait=read_wait
+    )
+    finished = ran(far, near)
+    assert [end["payload_bytes"] for end, _ in finished] == [500_000] * 2
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_openssl_sends_a_whole_stream(talk: StartTalk, version: ssl.TLSVersion) -> None:
+    far = talk().hello()
+    stop = {"by": "bytes", "payload_bytes": PAYLOAD}
+    port = far.ask("prepare", **trial(transport="tls", stop=stop))["port"]
+    with secured(port, version) as peer:
+        peer.sendall(preamble())
+        assert read(peer, PREAMBLE_BYTES) == b"+" * PREAMBLE_BYTES
+        identifier = far.send("start", at_mono_ns=0)
+        peer.sendall(bytes(PAYLOAD))
+        # Python's `unwrap` would throw away what comes: the end of TCP's stream is the end.
+        socket.socket.shutdown(peer, socket.SHUT_WR)
+        assert int.from_bytes(read(peer, 8), "big") == PAYLOAD
+        finished, tables = far.finish(identifier)
+    assert finished["outcome"] == {"ended": "complete"}
+    assert pl.read_parquet(tables["tls"])["version"].to_list() == [version.name.removeprefix("TLSv").replace("_", ".")]
+
+
+def test_without_the_token_nobody_gets_in(talk: StartTalk) -> None:
+    far = talk().hello()
+    port = far.ask("prepare", **trial(transport="tls"))["port"]
+    for attempt in (wrong_token, token_in_the_clear, garbage_of_a_handshake):
+        attempt(port)
+    end = time.monotonic() + 20
+    while (seen := far.ask("describe_opening"))["strangers_count"] < 3:
+        assert time.monotonic() < end, seen
+        time.sleep(0.05)
+    assert seen["connections_count"] == 0
+
+
+def wrong_token(port: int) -> None:
+    """TLS, and a token of another trial inside."""
+    with secured(port) as peer:
+        peer.sendall(preamble("00" * 32))
+        assert is_closed(peer)
+
+
+def token_in_the_clear(port: int) -> None:
+    """The right token, but no TLS."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
+        peer.sendall(preamble())
+        assert is_closed(peer)
+
+
+def garbage_of_a_handshake(port: int) -> None:
+    """A record of a handshake with nonsense in it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
+        peer.sendall(b"\x16\x03\x01\x00\x28" + b"\xff" * 40)
+        assert is_closed(peer)
+
+
+def is_closed(peer: socket.socket) -> bool:
+    """Whether the other side closes without a welcome."""
+    try:
+        while piece := peer.recv(100):
+            if piece.startswith(b"+"):
+                return False
+    except (ConnectionResetError, ssl.SSLError):
+        pass
+    return True
+
+
+def read(peer: socket.socket, count: int) -> bytes:
+    """Exactly so many bytes."""
+    got = b""
+    while len(got) < count:
+        piece = peer.recv(count - len(got))
+        assert piece, got
+        got += piece
+    return got
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"socket": {"zero_copy": True}}, "zero_copy is no option of the transport tls"),
+        ({"socket": {"truncate": True}}, "truncate is no option of the transport tls"),
+        ({"socket": {"send_call": "sendfile"}}, "sendfile and splice move no byte through the agent"),
+        ({"socket": {"tls_record_bytes": 63}}, "tls_record_bytes is 63; it must be from 64 to 16384"),
+        ({"socket": {"tls_record_bytes": 1000, "ktls": "both"}}, "leave tls_record_bytes out, or set ktls to off"),
+        ({"io_model": "io_uring"}, "tls has no I/O model io_uring; choose blocking or epoll"),
+        ({"transport": "tcp", "socket": {"ktls": "tx"}}, "ktls is no option of the transport tcp"),
+        ({"transport": "tcp", "socket": {"tls_cipher": "aes-128-gcm"}}, "tls_cipher is no option of the transport tcp"),
+    ],
+)
+def test_what_does_not_apply_is_refused(talk: StartTalk, changes: dict[str, Any], problem: str) -> None:
+    refused = talk().hello().ask("prepare", **trial(**{"transport": "tls"} | changes))
+    assert (refused["reply"], refused["fault"]) == ("error", "usage"), refused
+    assert problem in refused["text"]
+
+
+def test_a_kernel_without_tls_is_named_with_what_to_do(talk: StartTalk) -> None:
+    far, near = talk().hello(), talk().hello()
+    abilities = far.ask("describe_host", with_hooks=False)["abilities"]
+    (kernel,) = [ability for ability in abilities if ability["name"] == "kernel_tls"]
+    asked: dict[str, Any] = {"transport": "tls", "socket": {"ktls": "both"}}
+    port = far.ask("prepare", **trial(**asked))["port"]
+    near.ask("prepare", **trial("connect", "sender", **asked))
+    reply = near.ask("connect", address="127.0.0.1", port=port)
+    if kernel["can"]:
+        assert reply["reply"] == "connected"
+    else:
+        assert "modprobe tls" in kernel["reason"]
+        assert reply["reply"] == "error"
+        assert "TLS 1.3 with aes-128-gcm in the kernel" in reply["text"]
+        assert "set ktls to off" in reply["text"]

@@ -1,0 +1,166 @@
+"""How totals are split by samples."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.analyze.cost.cost_samples import Stack, report, tables, used
+from whyperf.analyze.cost.budget import trial_rows
+
+WRITE = "main entry_SYSCALL_64 tcp_sendmsg"
+RECEIVE = "handle_softirqs net_rx_action tcp_v4_rcv"
+
+
+def classes(stacks: list[Stack], reports: pl.DataFrame | None = None, **given_: Any) -> dict[tuple[str, str], float]:
+    """Cycles by part and class."""
+    total = sum(stack[3] for stack in stacks)
+    exclusive, _ = trial_rows(*tables(stacks), report(total) if reports is None else reports, used(**given_))
+    rows = exclusive.group_by("part", "class").agg(pl.col("cycles").sum())
+    return {(part, name): round(cycles, 6) for part, name, cycles in rows.iter_rows()}
+
+
+def test_the_load_s_time_is_split_by_the_samples_of_its_threads_whatever_they_ran_in() -> None:
+    found = classes(
+        [("load", "process", f"{WRITE} _copy_from_iter", 60), ("load", "softirq", f"{WRITE} {RECEIVE}", 40)]
+    )
+    assert found == {("threads", "copy"): 1200, ("threads", "receive"): 800}
+
+
+def test_softirqs_elsewhere_have_the_part_of_their_time_that_their_samples_have() -> None:
+    found = classes(
+        [
+            ("load", "process", "main", 10),
+            ("load", "softirq", f"{WRITE} {RECEIVE}", 30),
+            ("idle", "softirq", f"do_idle {RECEIVE}", 7),
+            ("kernel", "softirq", f"run_ksoftirqd {RECEIVE} native_write_msr", 3),
+            ("idle", "idle", "do_idle", 50),
+            ("other", "process", "main", 50),
+        ]
+    )
+    # 10 of the 40 samples in softirqs are on top of nothing of the load: 100 of their 400 ns.
+    assert found[("softirqs", "receive")] == pytest.approx(140)
+    assert found[("softirqs", "hypervisor")] == pytest.approx(60)
+    assert sum(found.values()) == pytest.approx(2 * (1000 + 100))
+    assert {part for part, _ in found} == {"threads", "softirqs"}
+
+
+def test_without_tracepoints_ksoftirqd_is_all_that_is_elsewhere() -> None:
+    stacks: list[Stack] = [("load", "softirq", RECEIVE, 5), ("kernel", "softirq", RECEIVE, 5)]
+    found = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=70.0)
+    assert found == {("threads", "receive"): 2000, ("softirqs", "receive"): 140}
+
+
+def test_of_shared_cpus_only_the_load_s_threads_count() -> None:
+    stacks: list[Stack] = [("load", "process", WRITE, 1), ("idle", "softirq", RECEIVE, 1)]
+    assert classes(stacks, exclusive=False) == {("threads", "transmit"): 2000}
+
+
+def test_taking_samples_costs_what_it_took() -> None:
+    found = classes([("load", "process", WRITE, 3), ("idle", "idle", "do_idle", 1)], report(4, own_ns=40))
+    assert found == {("threads", "transmit"): 1940, ("threads", "own_tracing"): 60}
+
+
+def test_what_was_lost_is_not_attributed() -> None:
+    found = classes([("load", "process", WRITE, 3)], report(4, lost=1))
+    assert found == {("threads", "transmit"): 1500, ("threads", "not_attributed"): 500}
+
+
+def test_time_without_a_sample_is_not_attributed() -> None:
+    found = classes([("idle", "softirq", RECEIVE, 2)])
+    assert found == {("threads", "not_attributed"): 2000, ("softirqs", "receive"): 800}
+
+
+def test_a_host_without_any_sample_of_its_load_is_not_attributed_at_all() -> None:
+    assert classes([("idle", "idle", "do_idle", 9)]) == {("threads", "not_attributed"): 2000}
+
+
+def test_functions_without_a_name_are_not_attributed() -> None:
+    found = classes(
+        [("load", "process", f"{WRITE} unknown", 1), ("load", "process", "", 1), ("load", "process", "main", 2)]
+    )
+    assert found == {("threads", "not_attributed"): 1000, ("threads", "application"): 1000}
+
+
+def test_a_pmu_counts_whole_cpus_and_whoever_ran_there() -> None:
+    stacks: list[Stack] = [
+        ("load", "process", WRITE, 50),
+        ("idle", "softirq", RECEIVE, 20),
+        ("idle", "idle", "do_idle", 10),
+        ("other", "process", "main", 15),
+        ("agent", "process", "main", 5),
+    ]
+    assert classes(stacks, pmu_cycles=10_000.0) == {
+        ("cpus", "transmit"): 5000,
+        ("cpus", "receive"): 2000,
+        ("cpus", "idle"): 1000,
+        ("cpus", "other_programs"): 1500,
+        ("cpus", "own_tracing"): 500,
+    }
+
+
+def test_bpf_programs_cost_whose_they_are_and_so_does_what_they_call() -> None:
+    found = classes(
+        [
+            ("load", "process", f"{WRITE} bpf_trace_run1 bpf_prog_1_own bpf_ktime_get_ns", 1),
+            ("load", "process", f"{WRITE} bpf_prog_2_theirs bpf_ktime_get_ns read_tsc", 2),
+            ("load", "process", f"{WRITE} __traceiter_net_dev_queue", 1),
+        ]
+    )
+    assert found == {("threads", "own_tracing"): 1000, ("threads", "other_bpf"): 1000}
+
+
+def test_tracepoints_without_programs_of_ours_are_those_of_others() -> None:
+    assert classes([("load", "process", f"{WRITE} bpf_trace_run1", 1)]) == {("threads", "other_bpf"): 2000}
+
+
+def test_a_function_counts_once_a_stack_with_all_that_it_calls() -> None:
+    stacks: list[Stack] = [
+        ("load", "process", f"{WRITE} tcp_sendmsg _copy_from_iter", 3),
+        ("load", "process", "main", 1),
+    ]
+    _, inclusive = trial_rows(*tables(stacks), report(4), used())
+    found = dict(inclusive.select("name", "cycles").iter_rows())
+    assert found == pytest.approx(
+        {"main": 2000, "entry_SYSCALL_64": 1500, "tcp_sendmsg": 1500, "_copy_from_iter": 1500}
+    )
+
+
+FUNCTIONS = st.lists(
+    st.sampled_from(["main", "tcp_sendmsg", "tcp_ack", "read_tsc", "unknown", "bpf_prog_1_own", "bpf_ktime_get_ns"]),
+    max_size=6,
+)
+STACKS = st.lists(
+    st.tuples(
+        st.sampled_from(["load", "agent", "kernel", "idle", "other"]),
+        st.sampled_from(["process", "softirq", "interrupt", "idle"]),
+        FUNCTIONS.map(" ".join),
+        st.integers(1, 10**6),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(
+    stacks=STACKS,
+    lost=st.integers(0, 1000),
+    own_ns=st.integers(0, 2000),
+    pmu=st.none() | st.floats(0, 1e12),
+    threads_ns=st.floats(0, 1e11),
+    softirq_ns=st.none() | st.floats(0, 1e11),
+)
+def test_rows_add_up_to_the_total_and_none_is_negative(  # noqa: PLR0917 - hypothesis fills them by name
+    stacks: list[Stack], lost: int, own_ns: int, pmu: float | None, threads_ns: float, softirq_ns: float | None
+) -> None:
+    counted = sum(stack[3] for stack in stacks) + lost
+    measured = used(pmu_cycles=pmu, load_threads_ns=threads_ns, softirq_tracepoints_ns=softirq_ns)
+    exclusive, _ = trial_rows(*tables(stacks), report(counted, lost=lost, own_ns=own_ns), measured)
+    of_softirqs = [stack for stack in stacks if stack[1] == "softirq"]
+    elsewhere = sum(stack[3] for stack in of_softirqs if stack[0] != "load")
+    ratio = elsewhere / max(1, sum(stack[3] for stack in of_softirqs))
+    total = 2 * (threads_ns + (softirq_ns or 0) * ratio) if pmu is None else pmu
+    assert exclusive["cycles"].sum() == pytest.approx(total, rel=1e-9, abs=1e-6)
+    assert (exclusive["cycles"] >= 0).all()

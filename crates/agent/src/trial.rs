@@ -27,6 +27,8 @@ use crate::segment_log::{SegmentLog, Written};
 
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
+/// How much earlier than this host the other may reach the deadline: their clocks are compared over the network.
+const DEADLINE_SLACK_NS: u64 = 20_000_000;
 /// How long a receiver whose connections are logged leaves them open: the sender still reads what
 /// the kernel counted of its own, and its delayed ACK of the count of the payload may take 40 ms.
 const CLOSE_AFTER: Duration = Duration::from_millis(60);
@@ -117,6 +119,7 @@ pub fn run(
     sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(Reply::Progress(progress)))?;
+    let over = probe::clock::mono_ns() >= planned_mono_ns.saturating_add(spec.deadline_ns).saturating_sub(DEADLINE_SLACK_NS);
     drop(urgent);
     let ends = load.join();
     let profile = profile.map(|sampling| sampling.finish(evidence));
@@ -133,7 +136,7 @@ pub fn run(
     let payload_bytes = results.iter().map(|result| result.payload_bytes).sum();
     let (profile, stacks) = profile.unzip();
     let report = EvidenceReport { profile: profile.map(Box::new), ..evidence.end(broken_off, sampler.unseen_segments_count(), left_out) };
-    let finished = Finished { outcome: outcome(&results), payload_bytes, notes, evidence: report };
+    let finished = Finished { outcome: outcome(&results, over), payload_bytes, notes, evidence: report };
     let counted = sampler.into_tables().into_iter().map(|table| Ok(Table::of_bytes(table.name(), table.finish()?)));
     let round_trips =
         round_trips.map(|found| Ok(Table::of_bytes(ROUND_TRIPS.name, record::host::round_trips(&spec.host, &found).finish()?)));
@@ -208,9 +211,11 @@ fn drive(
 }
 
 /// The worst that happened to any connection. A timed load that only failed to drain in time is
-/// still complete: its measurement was over.
-fn outcome(results: &[ConnectionResult]) -> Outcome {
+/// still complete: its measurement was over. `over` is whether the load lasted until the deadline: a connection that
+/// fails then was cut by the other host, whose deadline came first.
+fn outcome(results: &[ConnectionResult], over: bool) -> Outcome {
     let failed = results.iter().find_map(|result| match &result.ended {
+        Ended::Failed(_) if over => Some(Outcome::Deadline),
         Ended::Failed(reason) => Some(Outcome::Failed { reason: reason.clone() }),
         _ => None,
     });
@@ -255,4 +260,26 @@ fn notes(
         notes.push(Note::BusyProcess { name, pid, cpu_ns, wall_ns });
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(ended: Ended) -> ConnectionResult {
+        ConnectionResult { ended, ..ConnectionResult::new(0) }
+    }
+
+    #[test]
+    fn a_failure_at_the_deadline_is_the_other_hosts_cut() {
+        let results = [ended(Ended::Complete), ended(Ended::Failed("Broken pipe".to_owned()))];
+        assert_eq!(outcome(&results, true), Outcome::Deadline);
+        assert_eq!(outcome(&results, false), Outcome::Failed { reason: "Broken pipe".to_owned() });
+    }
+
+    #[test]
+    fn an_abort_comes_before_a_failure() {
+        let results = [ended(Ended::Failed("Broken pipe".to_owned())), ended(Ended::Cut(Cut::Aborted))];
+        assert_eq!(outcome(&results, true), Outcome::Aborted);
+    }
 }

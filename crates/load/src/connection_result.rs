@@ -48,7 +48,8 @@ pub struct ConnectionResult {
 }
 
 impl ConnectionResult {
-    pub(crate) fn new(number: u32) -> Self {
+    /// A connection that did nothing yet and, if nothing else is set, ended as it should.
+    pub fn new(number: u32) -> Self {
         Self {
             number,
             first_call_mono_ns: None,

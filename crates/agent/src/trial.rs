@@ -119,7 +119,7 @@ pub fn run(
     sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(Reply::Progress(progress)))?;
-    let over = probe::clock::mono_ns() >= planned_mono_ns.saturating_add(spec.deadline_ns).saturating_sub(DEADLINE_SLACK_NS);
+    let over = probe::clock::mono_ns() >= common_start_mono_ns.saturating_add(spec.deadline_ns).saturating_sub(DEADLINE_SLACK_NS);
     drop(urgent);
     let ends = load.join();
     let profile = profile.map(|sampling| sampling.finish(evidence));

@@ -1,20 +1,19 @@
 """The cost budget of an experiment's cells as a document."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from pydantic import BaseModel, Field, ValidationError
 
 from whyperf.analyze.bootstrap import MIN_TRIALS, RESAMPLES
-from whyperf.analyze.cost.budget import trial_rows
+from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
 from whyperf.analyze.cost.classes import by_name, classes
 from whyperf.analyze.cost.events import events_per_kbyte
+from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
 from whyperf.analyze.cost.samples import NAME
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.spread import FrozenModel
-from whyperf.analyze.trials import measure_trials
+from whyperf.analyze.trials import Measured, measure_trials
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,15 +113,15 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     """The cost of all cells, from what the analysis reads, the manifests by trial, and the tables `stacks`, `functions`
     and `counters` over all trials."""
     measured = measure_trials(inputs)
-    reports = _reports(manifests)
+    reports = sampling_reports(manifests)
     if reports.is_empty():
         return Cost(
-            experiment=inputs.experiment, cells=tuple(_bare(cell) for cell in inputs.cells), notes=_notes(manifests)
+            experiment=inputs.experiment,
+            cells=tuple(_bare(cell) for cell in inputs.cells),
+            notes=sampling_notes(manifests),
         )
-    exclusive, inclusive = trial_rows(tables["stacks"], tables["functions"], reports, measured)
-    octets = measured.trials.filter(pl.col("window_octets") > 0).select(
-        "trial", (pl.col("window_octets") / OCTETS_PER_KBYTE).alias("kbytes")
-    )
+    exclusive, inclusive = trial_rows(weighed_stacks(tables["stacks"], tables["functions"], reports, measured))
+    octets = payloads(measured)
     per_kbyte = (pl.col("cycles") / pl.col("kbytes")).alias("cost")
     exclusive = exclusive.join(octets, on="trial", how="inner").with_columns(per_kbyte)
     inclusive = inclusive.join(octets, on="trial", how="inner").with_columns(per_kbyte)
@@ -147,61 +146,18 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     for cell in inputs.cells:
         sides = [side(cell.id, role) for role in ("sender", "receiver")]
         cells.append(_bare(cell).model_copy(update={"sides": tuple(found for found in sides if found is not None)}))
-    return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=_notes(manifests))
+    return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=sampling_notes(manifests))
+
+
+def payloads(measured: Measured) -> pl.DataFrame:
+    """The payload of each trial that moved any within its window: `trial`, `kbytes`."""
+    return measured.trials.filter(pl.col("window_octets") > 0).select(
+        "trial", (pl.col("window_octets") / OCTETS_PER_KBYTE).alias("kbytes")
+    )
 
 
 def _bare(cell: Any) -> CellCost:
     return CellCost(id=cell.id, metric=cell.metric, factors=dict(cell.factors), sides=())
-
-
-def _reports(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """A row a trial and host whose CPUs were sampled."""
-    schema = {
-        "trial": pl.String(),
-        "host": pl.String(),
-        "samples_count": pl.Int64(),
-        "lost_samples_count": pl.Int64(),
-        "own_ns": pl.Int64(),
-    }
-    rows = [
-        {"trial": trial, "host": host, **{name: getattr(report, name) for name in list(schema)[2:]}}
-        for trial, host, report in _profiles(manifests)
-        if report.event is not None
-    ]
-    return pl.DataFrame(rows, schema=schema)
-
-
-class _Report(BaseModel):
-    """What is used here of a host's report on its samples (ProfileReport in crates/schema/src/evidence.rs)."""
-
-    event: str | None
-    reason: str | None
-    unnamed: str | None
-    samples_count: int = Field(ge=0, lt=2**63)
-    lost_samples_count: int = Field(ge=0, lt=2**63)
-    own_ns: int = Field(ge=0, lt=2**63)
-
-
-def _profiles(manifests: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, _Report]]:
-    """The reports by trial and host; one that is none, in a record that somebody changed, is left out."""
-    found = []
-    for trial, manifest in manifests.items():
-        for host, end in manifest["hosts"].items():
-            with suppress(ValidationError):
-                found.append((trial, host, _Report.model_validate(end["evidence"].get("profile"))))
-    return found
-
-
-def _notes(manifests: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """What hosts could not do, a sentence each."""
-    found = _profiles(manifests)
-    refused = {f"The {host} side could not be sampled: {report.reason}." for _, host, report in found if report.reason}
-    unnamed = {
-        f"Functions of the {host} side's kernel have no names: {report.unnamed}."
-        for _, host, report in found
-        if report.unnamed
-    }
-    return tuple(sorted(refused | unnamed))
 
 
 def _side(

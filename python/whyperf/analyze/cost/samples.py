@@ -69,7 +69,7 @@ def classified(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.DataFr
 
     The first frame has a row a stack: `stack` (its number), `trial`, `cell`, `host`, `group`, `context`,
     `samples_count`, `class`, and `name`, `kind`, `object` of the innermost function (null where the stack could not be
-    read). The second a row for each function that is on a stack at all: `stack`, `name`, `kind`, `object`.
+    read). The second a row for each function of each stack, the outermost first: `stack`, `name`, `kind`, `object`.
     """
     numbered, frames = named_stacks(stacks, functions)
     of_stacks = frames.group_by("stack").agg(
@@ -99,7 +99,7 @@ def classified(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.DataFr
             .alias("class")
         )
     )
-    return samples.drop("claim", "tracing", "calls_own"), frames.select("stack", *NAME).unique()
+    return samples.drop("claim", "tracing", "calls_own"), frames.select("stack", *NAME)
 
 
 def _shaped(table: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:

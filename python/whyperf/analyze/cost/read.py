@@ -3,15 +3,19 @@
 import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from typing import Any
 
 import polars as pl
 from pydantic import ValidationError
 
+from whyperf.analyze.cost.budget import WeighedStacks, weighed_stacks
 from whyperf.analyze.cost.folded import folded_lines
+from whyperf.analyze.cost.reports import sampling_reports
 from whyperf.analyze.cost.result import Cost, cost_of
 from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
 from whyperf.analyze.read.record import read_inputs
-from whyperf.record import Experiment, read_table
+from whyperf.analyze.trials import Measured, measure_trials
+from whyperf.record import Experiment, Trials, read_table
 from whyperf.record.kept import fingerprint_of, read_kept, write_kept
 
 NAME = "cost.json"
@@ -35,7 +39,7 @@ def read_cost(experiment: Experiment) -> Cost:
         with suppress(ValidationError):
             return Cost.model_validate_json(json.dumps(kept))
     found = experiment.trials()
-    manifests = {name: manifest.model_dump() for name, manifest in found.measured.items()}
+    manifests = _manifests(found)
     counters = read_table(experiment, "counters", columns=_COUNTERS, trials=manifests).frame
     tables = _sampled(experiment, manifests) | {"counters": counters}
     cost = cost_of(read_inputs(experiment, tables=_TABLES, found=found), manifests, tables)
@@ -43,6 +47,22 @@ def read_cost(experiment: Experiment) -> Cost:
     with suppress(OSError):
         write_kept(experiment.folder / NAME, fingerprint, cost.model_dump(mode="json"))
     return cost
+
+
+def read_stacks(experiment: Experiment) -> tuple[WeighedStacks, Measured] | None:
+    """The sampled stacks with the cycles that they stand for, and what was measured; None where nothing was sampled.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    found = experiment.trials()
+    manifests = _manifests(found)
+    reports = sampling_reports(manifests)
+    if reports.is_empty():
+        return None
+    measured = measure_trials(read_inputs(experiment, tables=_TABLES, found=found))
+    sampled = _sampled(experiment, manifests)
+    return weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured), measured
 
 
 def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:
@@ -59,6 +79,10 @@ def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:
         return iter(())
     roles = pl.DataFrame(ends, schema=["trial", "host", "role"], orient="row")
     return folded_lines(tables["stacks"], tables["functions"], roles)
+
+
+def _manifests(found: Trials) -> dict[str, dict[str, Any]]:
+    return {name: manifest.model_dump() for name, manifest in found.measured.items()}
 
 
 def _sampled(experiment: Experiment, trials: Collection[str]) -> dict[str, pl.DataFrame]:

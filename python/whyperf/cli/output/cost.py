@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from whyperf.analyze.cost.read import read_cost, read_folded
+from whyperf.analyze.cost.pprof import pprof_profile
+from whyperf.analyze.cost.read import read_cost, read_folded, read_stacks
 from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
 from whyperf.analyze.cost.text import PER_KBYTE, Basis, basis_of, cycles, function_text
 from whyperf.analyze.spread import interval_name
@@ -61,11 +62,30 @@ def write_folded(experiment: Experiment, cell: str | None, path: Path) -> int:
     lines = list(read_folded(experiment, cell))
     if not lines:
         return _without_samples(experiment)
+    return _written("--folded", path, "".join(f"{line}\n" for line in lines).encode(), count(len(lines), "stack"))
+
+
+def write_pprof(experiment: Experiment, cell: str | None, path: Path) -> int:
+    """Writes the stacks of one cell or of all as a profile of pprof; 1 where nothing was sampled.
+
+    Raises:
+        UsageError: there is no such cell, or the file cannot be written.
+        RecordError: the record cannot be read.
+    """
+    _check(experiment, cell)
+    found = read_stacks(experiment)
+    profile = None if found is None else pprof_profile(found[0], cell)
+    if profile is None:
+        return _without_samples(experiment)
+    return _written("--pprof", path, profile, "the stacks")
+
+
+def _written(option: str, path: Path, content: bytes, what: str) -> int:
     try:
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
-        raise UsageError(f"--folded {path}: {error.strerror}; name a file in a folder that you can write to") from None
-    say(f"Wrote {count(len(lines), 'stack')} to {path}")
+        raise UsageError(f"{option} {path}: {error.strerror}; name a file in a folder that you can write to") from None
+    say(f"Wrote {what} to {path}")
     return DONE
 
 

@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from whyperf.analyze.cost.budget import WeighedStacks, weighed_stacks
 from whyperf.analyze.cost.folded import folded_lines
 from whyperf.analyze.cost.reports import sampling_reports
-from whyperf.analyze.cost.result import Cost, cost_of
+from whyperf.analyze.cost.result import CellCost, Cost, cost_of, payloads
 from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
+from whyperf.analyze.cost.text import PER_KBYTE, basis_of
+from whyperf.analyze.cost.tree import Frame, side_trees
 from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.record import Experiment, Trials, read_table
@@ -49,20 +51,50 @@ def read_cost(experiment: Experiment) -> Cost:
     return cost
 
 
-def read_stacks(experiment: Experiment) -> tuple[WeighedStacks, Measured] | None:
-    """The sampled stacks with the cycles that they stand for, and what was measured; None where nothing was sampled.
+def read_stacks(experiment: Experiment, cells: Collection[str] | None = None) -> tuple[WeighedStacks, Measured] | None:
+    """The sampled stacks of all cells, or of these, with the cycles that they stand for, and what was measured.
+
+    None where nothing was sampled.
 
     Raises:
         RecordError: the record cannot be read.
     """
     found = experiment.trials()
-    manifests = _manifests(found)
+    manifests = {
+        name: manifest for name, manifest in _manifests(found).items() if cells is None or manifest["cell"] in cells
+    }
     reports = sampling_reports(manifests)
     if reports.is_empty():
         return None
     measured = measure_trials(read_inputs(experiment, tables=_TABLES, found=found))
     sampled = _sampled(experiment, manifests)
     return weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured), measured
+
+
+def read_trees(experiment: Experiment, cells: Collection[CellCost]) -> dict[tuple[str, str], Frame]:
+    """The tree of functions of each side of these cells, by cell and role. Costs are per transaction or per KByte, as
+    `basis_of` has it for the side.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    found = read_stacks(experiment, {cell.id for cell in cells})
+    if found is None:
+        return {}
+    weighed, measured = found
+    bases = [
+        (trial, side.role, basis_of(cell, side) is PER_KBYTE)
+        for cell in cells
+        for side in cell.sides
+        for trial in side.trials
+    ]
+    units = (
+        pl.DataFrame(bases, schema={"trial": pl.String, "role": pl.String, "is_per_kbyte": pl.Boolean}, orient="row")
+        .join(payloads(measured), on="trial", how="inner")
+        .join(measured.transactions.select("trial", "transactions_count"), on="trial", how="left")
+        .select("trial", "role", pl.when("is_per_kbyte").then("kbytes").otherwise("transactions_count").alias("units"))
+    )
+    return side_trees(weighed, units)
 
 
 def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:

@@ -29,6 +29,11 @@ _COUNTERS = (
 _TABLES = ("flows", "intervals", "cpu", "softirqs", "threads", "transactions")
 
 
+def has_samples(found: Trials) -> bool:
+    """Whether any trial asked for stack samples."""
+    return any(end.evidence.get("profile") for trial in found.measured.values() for end in trial.hosts.values())
+
+
 def read_cost(experiment: Experiment) -> Cost:
     """The cost budget of all cells, kept in the result's folder for the next time.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from whyperf.analyze.cost.budget import WeighedStacks
-from whyperf.analyze.cost.classes import by_name
+from whyperf.analyze.cost.classes import Function, by_name, claimed
 from whyperf.analyze.cost.samples import NAME
 
 _SIDE = ("cell", "role")
@@ -20,7 +20,7 @@ class Frame:
     `value` is the cost of the function with all that it calls, in cycles per unit, where the unit is KBytes of payload
     (1,024 bytes) or transactions. `before` is the same in the result that it is compared with, 0 where it was not
     there, None where nothing is compared. Values of `children` add up to at most that of their caller; the difference
-    is its own. `cost_class` is the class of at least 90 % of the value, None where it has several.
+    is its own. `cost_class` is the class of what is its own, None of a whole side.
     """
 
     name: str
@@ -43,11 +43,11 @@ class Frame:
             yield from child.frames()
 
 
-MAIN_RATIO = 0.9
-"""A frame belongs to a class that has at least this part of its value."""
-
 REST = "rest"
 """Kind of the frames that are no functions: a side, and time that no stack explains."""
+
+MAX_DEPTH = 128
+"""Functions of a stack that a tree has. The kernel cuts stacks after 127; a record that somebody changed may not."""
 
 
 def side_trees(weighed: WeighedStacks, units: pl.DataFrame) -> dict[tuple[str, str], Frame]:
@@ -70,27 +70,27 @@ def side_trees(weighed: WeighedStacks, units: pl.DataFrame) -> dict[tuple[str, s
     for cell, role, stack, name, value in rows.select(*_SIDE, "stack", "class", "value").iter_rows():
         functions = frames.get(stack) or ((f"[{by_name()[name].title}]", REST, ""),)
         node = roots[cell, role]
-        node.add(name, value)
-        for function in functions:
+        node.value += value
+        for function in functions[:MAX_DEPTH]:
             node = node.children.setdefault(function, _Node())
-            node.add(name, value)
-    return {(cell, role): node.frame((role, REST, "")) for (cell, role), node in roots.items()}
+            node.value += value
+        node.own_class = name
+    return {(cell, role): node.frame((role, REST, ""), None) for (cell, role), node in roots.items()}
 
 
 @dataclass
 class _Node:
-    by_class: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    value: float = 0.0
+    #: The class of stacks that end here.
+    own_class: str | None = None
     children: dict[tuple[str, str, str], "_Node"] = field(default_factory=dict)
 
-    def add(self, name: str, value: float) -> None:
-        self.by_class[name] += value
-
-    def frame(self, key: tuple[str, str, str]) -> Frame:
-        value = sum(self.by_class.values())
-        largest = max(self.by_class, key=lambda name: self.by_class[name])
-        is_main = self.by_class[largest] >= MAIN_RATIO * value
-        children = tuple(_sorted(child.frame(name) for name, child in self.children.items()))
-        return Frame(*key, value, cost_class=largest if is_main else None, children=children)
+    def frame(self, key: tuple[str, str, str], caller_class: str | None) -> Frame:
+        """The frame of a function; one that no class claims costs whoever calls it."""
+        claim = claimed(Function(*key)) if key[1] != REST else None
+        cost_class = self.own_class or (claim if claim in by_name() else caller_class)
+        children = tuple(_sorted(child.frame(name, cost_class) for name, child in self.children.items()))
+        return Frame(*key, self.value, cost_class=cost_class, children=children)
 
 
 def _sorted(frames: Iterator[Frame]) -> list[Frame]:

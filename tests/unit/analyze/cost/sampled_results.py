@@ -22,6 +22,11 @@ RECEIVER: tuple[Stack, ...] = (
     ("load", "process", "main entry_SYSCALL_64 do_syscall_64 tcp_recvmsg _copy_to_iter", 300),
     ("idle", "softirq", f"do_idle {RECEIVE} tcp_queue_rcv", 100),
 )
+#: Of a sender: many functions with long names, each a small part.
+NARROW_STACKS: tuple[Stack, ...] = tuple(
+    ("load", "process", f"{WRITE} tcp_sendmsg_locked_with_a_name_that_is_long_{place} skb_release_data_{place}", 9)
+    for place in range(24)
+)
 STACKS: Mapping[str, Sequence[Stack]] = {"near": SENDER, "far": RECEIVER}
 
 

@@ -14,7 +14,7 @@ from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
 from whyperf.analyze.cost.read import read_cost, read_trees
-from whyperf.analyze.cost.tree import REST, Frame, compared, side_trees
+from whyperf.analyze.cost.tree import MAX_DEPTH, REST, Frame, compared, side_trees
 from whyperf.record import Experiment
 
 
@@ -46,14 +46,24 @@ def test_a_function_costs_itself_and_what_it_calls_per_unit() -> None:
     assert found.children[-1].kind == REST
 
 
-def test_a_frame_has_the_class_of_most_of_its_cost() -> None:
+def test_a_frame_has_the_class_of_what_is_its_own() -> None:
     stacks: list[Stack] = [
-        ("load", "process", "main tcp_sendmsg", 91),
-        ("load", "process", "main tcp_sendmsg _copy_from_iter", 9),
-        ("load", "process", "main", 20),
+        ("load", "process", "main entry_SYSCALL_64 tcp_sendmsg _raw_spin_lock", 1),
+        ("load", "process", "main entry_SYSCALL_64 tcp_sendmsg _copy_from_iter", 9),
+        ("load", "process", "main entry_SYSCALL_64 tcp_sendmsg __traceiter_x bpf_prog_1_own bpf_ktime_get_ns", 1),
     ]
     classes = {frame.name: frame.cost_class for frame in tree(stacks).frames()}
-    assert classes == {"sender": None, "main": None, "tcp_sendmsg": "transmit", "_copy_from_iter": "copy"}
+    assert classes == {
+        "sender": None,
+        "main": "application",
+        "entry_SYSCALL_64": "system_calls",
+        "tcp_sendmsg": "transmit",
+        "_raw_spin_lock": "transmit",
+        "_copy_from_iter": "copy",
+        "__traceiter_x": "transmit",
+        "bpf_prog_1_own": "own_tracing",
+        "bpf_ktime_get_ns": "own_tracing",
+    }
 
 
 @pytest.mark.parametrize("kind", ["stream", "rr"])
@@ -76,6 +86,13 @@ def test_the_root_is_the_total_of_the_side(tmp_path: Path, kind: str) -> None:
 def test_a_result_without_samples_has_no_tree(tmp_path: Path) -> None:
     experiment = Experiment.open(made.write(tmp_path / "plain", [made.Trial(duration_s=2)]))
     assert read_trees(experiment, read_cost(experiment).cells) == {}
+
+
+def test_a_stack_that_somebody_made_longer_is_cut() -> None:
+    names = " ".join(f"f{place}" for place in range(5000))
+    found = list(tree([("load", "process", names, 1)]).frames())
+    assert len(found) == MAX_DEPTH + 1
+    assert {frame.value for frame in found} == {2000}
 
 
 @given(stacks=STACKS)

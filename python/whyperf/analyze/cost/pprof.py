@@ -20,6 +20,8 @@ _VARINT, _BYTES = 0, 2
 #: Field numbers of profile.proto.
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRINGS, _DEFAULT_TYPE = 1, 2, 3, 4, 5, 6, 14
 _HAS_FUNCTIONS = 7
+MAX_CYCLES = 2**62
+"""Of a side. Values are signed numbers of 64 bits; only a record that somebody changed has as many."""
 _LABELS = ("cell", "role", "context", "group", "class")
 _SIDE = ("cell", "role")
 
@@ -60,10 +62,10 @@ def _rows(weighed: WeighedStacks, cell: str | None) -> pl.DataFrame:
     rows = pl.concat([weighed.stacks, weighed.rest], how="diagonal_relaxed").filter(pl.col("cycles") > 0)
     if cell is not None:
         rows = rows.filter(pl.col("cell") == cell)
-    until = pl.col("cycles").cum_sum().over(_SIDE).round().cast(pl.Int64)
+    until = pl.col("cycles").cum_sum().over(_SIDE).round().clip(upper_bound=MAX_CYCLES).cast(pl.Int64)
     return (
         rows.sort(*_SIDE, "trial", "stack", "part", "class", nulls_last=True)
-        .with_columns(until.alias("until"), pl.col("samples_count").fill_null(0).cast(pl.Int64))
+        .with_columns(until.alias("until"), pl.col("samples_count").cast(pl.Int64, strict=False).fill_null(0))
         .with_columns((pl.col("until") - pl.col("until").shift(1).over(_SIDE).fill_null(0)).alias("whole_cycles"))
     )
 

@@ -53,7 +53,11 @@ def named_stacks(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.Data
     Columns of the second: `stack`, `trial`, `host`, `function`, `name`, `kind`, `object`, `claim`, `tracing`.
     """
     numbered = _shaped(stacks, STACKS).with_row_index("stack")
-    named = _with_claims(_shaped(functions, FUNCTIONS))
+    # A record that somebody changed may lack them.
+    shaped = _shaped(functions, FUNCTIONS).with_columns(
+        pl.col("name").fill_null(UNKNOWN), pl.col("kind", "object").fill_null("")
+    )
+    named = _with_claims(shaped)
     frames = (
         numbered.select("stack", *_END, pl.col("functions").str.split(" ").alias("function"))
         .explode("function")

@@ -73,7 +73,7 @@ def write_pprof(experiment: Experiment, cell: str | None, path: Path) -> int:
         RecordError: the record cannot be read.
     """
     _check(experiment, cell)
-    found = read_stacks(experiment)
+    found = read_stacks(experiment, None if cell is None else {cell})
     profile = None if found is None else pprof_profile(found[0], cell)
     if profile is None:
         return _without_samples(experiment)

@@ -13,6 +13,7 @@ from tests.unit.analyze.cost.test_cost_budget import STACKS
 from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
+from whyperf.analyze.cost.pprof import pprof_profile
 from whyperf.analyze.cost.read import read_cost, read_trees
 from whyperf.analyze.cost.tree import MAX_DEPTH, REST, Frame, compared, side_trees
 from whyperf.record import Experiment
@@ -93,6 +94,20 @@ def test_a_stack_that_somebody_made_longer_is_cut() -> None:
     found = list(tree([("load", "process", names, 1)]).frames())
     assert len(found) == MAX_DEPTH + 1
     assert {frame.value for frame in found} == {2000}
+
+
+def test_functions_of_a_damaged_record_have_no_name() -> None:
+    stacks, functions = tables([("load", "process", "main tcp_sendmsg", 1), ("load", "process", "main tcp_ack", 1)])
+    is_send = pl.col("name") == "tcp_sendmsg"
+    damaged = functions.with_columns(
+        pl.when(is_send).then(pl.lit(None)).otherwise("name").alias("name"),
+        pl.when(is_send).then("kind").otherwise(pl.lit(None)).alias("kind"),
+        pl.lit(None, pl.String).alias("object"),
+    )
+    weighed = weighed_stacks(stacks, damaged, report(2), used())
+    (found,) = side_trees(weighed, units_of(1)).values()
+    assert values(found) == {"sender": 2000, "main": 2000, "[unknown]": 1000, "tcp_ack": 1000}
+    assert pprof_profile(weighed) is not None
 
 
 @given(stacks=STACKS)

@@ -128,6 +128,13 @@ def test_cycles_of_different_units_are_never_added_or_compared(tmp_path: Path) -
     assert "Type: samples" in pprof("-top", "-diff_base", tmp_path / "tsc.pb.gz", tmp_path / "pmu.pb.gz")
 
 
+def test_a_record_that_somebody_changed_has_numbers_that_fit() -> None:
+    stacks, functions = tables([("load", "process", "main", 1)])
+    changed = stacks.with_columns(pl.lit(2**64 - 1, pl.UInt64).alias("samples_count"))
+    weighed = weighed_stacks(changed, functions, report(1), used(load_threads_ns=1e300))
+    assert pprof_profile(weighed) is not None
+
+
 def test_the_same_stacks_give_the_same_bytes(tmp_path: Path) -> None:
     weighed = sampled(tmp_path / "two")
     first, again = pprof_profile(weighed), pprof_profile(weighed)

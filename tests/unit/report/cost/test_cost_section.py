@@ -65,7 +65,7 @@ def test_bars_and_tables_have_the_classes_of_both_sides(tmp_path: Path) -> None:
     text = part_of(page(experiment.folder))
     assert text.count("<table") == 2
     assert text.count("class='flame'") == 2
-    assert "Cycles/KB<" in text
+    assert "Cycles/<wbr>KB<" in text
     assert "_copy_to_iter" in text
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Error, sync_playwright
 
 from scripts.chromium import launch
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.cost.sampled_results import NARROW_STACKS, SENDER, STACKS, add_samples
 from tests.unit.analyze.transport_samples import wan_transports
 from tests.unit.analyze.workload_samples import Exchange, latency_load, rr_ack, tail
 from tests.unit.analyze.workload_samples import write as write_exchanges
@@ -67,6 +68,17 @@ def _transports(folder: Path) -> Path:
     return write(experiment, summarize(experiment))
 
 
+def _cost(folder: Path) -> Path:
+    """The report of two cells with stack samples."""
+    trials = [
+        made.Trial(cell=cell, block=block, duration_s=2, rate_bps=rate, write_size_bytes=size)
+        for cell, rate, size in (("c0001", 1e9, 1024), ("c0002", 3e9, 65536))
+        for block in (1, 2)
+    ]
+    experiment = add_samples(made.write(folder, trials), {**STACKS, "near": (*SENDER, *NARROW_STACKS)})
+    return write(experiment, summarize(experiment))
+
+
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The report of each kind of experiment, by name."""
@@ -76,6 +88,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         experiment = Experiment.open(made.write(results / name, trials, testbed=testbed))
         written[name] = write(experiment, summarize(experiment))
     written["transports"] = _transports(results / "transports")
+    written["cost"] = _cost(results / "cost")
     exchanges = {
         "rr-ack": rr_ack(),
         "latency-load": latency_load(),

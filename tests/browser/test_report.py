@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Observation, Scheme, watched
 
-KINDS = ("sweep", "quick", "repeated", "shared", "buffers", "rr-ack", "latency-load", "exchange", "transports")
+KINDS = ("sweep", "quick", "repeated", "shared", "buffers", "rr-ack", "latency-load", "exchange", "transports", "cost")
 
 
 @contextmanager

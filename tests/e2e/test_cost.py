@@ -127,6 +127,22 @@ def test_folded_lines_hold_the_samples_that_the_budget_is_made_of(folder: Path) 
     assert (done.status, "--folded none/stacks.txt: No such file or directory" in done.sentence) == (2, True)
 
 
+def test_the_report_draws_the_budget_of_both_sides(folder: Path) -> None:
+    run(folder, "--workload", "rr", "--evidence", "profile")
+    assert whyperf("report", "result", folder=folder).status == 0
+    text = (folder / "result" / "report.html").read_text()
+    assert text.count("<ul class='flame'>") == 2
+    for role, side in sides(cost(folder)).items():
+        for entry in side["classes"]:
+            each = [function["per_transaction"]["mean"] for function in entry["functions"]]
+            assert sum(each) == pytest.approx(entry["per_transaction"]["mean"], rel=1e-9)
+        total = side["per_transaction"]["mean"]
+        assert sum(entry["per_transaction"]["mean"] for entry in side["classes"]) == pytest.approx(total, rel=1e-9)
+        assert f"<b>{role} <i>{total:,.0f} · 100 %</i></b>" in text
+    done = whyperf("cost", "result", "--pprof", "cost.pb.gz", folder=folder)
+    assert (done.status, (folder / "cost.pb.gz").read_bytes()[:2]) == (0, b"\x1f\x8b"), done.err
+
+
 def test_a_result_without_samples_says_how_to_get_them(folder: Path) -> None:
     run(folder)
     done = whyperf("cost", "result", folder=folder)

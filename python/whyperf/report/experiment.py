@@ -21,6 +21,7 @@ from whyperf.report.charts.round_trips import round_trips_group
 from whyperf.report.charts.single import single_section
 from whyperf.report.charts.sweep import sweep_section
 from whyperf.report.charts.switchboard import Switchboard
+from whyperf.report.cost.section import cost_section
 from whyperf.report.explanation import explanation_section
 from whyperf.report.explanation.gathered import gather
 from whyperf.report.flow.section import flow_section
@@ -58,7 +59,8 @@ def write_report(experiment: Experiment, summary: Summary, fingerprint: str | No
     ]
     testbed = experiment.testbed()
     path_properties = path_facts((testbed or {}).get("middle"), (trial.path for trial in trials.manifests.values()))
-    data = RecordData(dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why)
+    cost = cost_section(experiment, trials)
+    data = RecordData(dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why, cost)
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
     with as_record_error("write", path):

@@ -16,6 +16,8 @@ from whyperf.report.cache import templates
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.models import embedded
 from whyperf.report.charts.switchboard import Switchboard
+from whyperf.report.cost.section import CostSection
+from whyperf.report.cost.styles import class_styles
 from whyperf.report.explanation import ExplanationSection
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
@@ -24,12 +26,13 @@ from whyperf.report.repeat import changes, command
 from whyperf.report.table import cells_table
 
 EXPLANATION = "explanation.html.j2"
+_COST = "cost.html.j2"
 _PAGE = "page.html.j2"
 
 
 @dataclass(frozen=True)
 class RecordData:
-    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation."""
+    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation, cost."""
 
     hosts: dict[str, properties.Document]
     testbed: properties.Document | None
@@ -37,6 +40,7 @@ class RecordData:
     folder: str
     path: properties.Properties = field(default_factory=list)
     why: ExplanationSection | None = None
+    cost: CostSection | None = None
 
 
 def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Section], board: Switchboard) -> str:
@@ -46,7 +50,9 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
     })  # fmt: skip
     table = cells_table(summary)
     styles = [asset("page.css")]
-    styles += [asset("explanation/explanation.css")] if data.why else []
+    # Bars of cost look like those of time.
+    styles += [asset("explanation/explanation.css")] if data.why or data.cost else []
+    styles += [asset("cost/cost.css"), class_styles()] if data.cost else []
     styles += [flow_asset("flow.css")] if data.flow else []
     return _template().render(
         version=__version__,
@@ -62,6 +68,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         table=table,
         flow=data.flow,
         why=data.why,
+        cost=data.cost,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
         hosts=_hosts(data),
@@ -82,20 +89,25 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         switched=board.to_json(),
         charts=packed_charts(charts.script) if charts.elements else "",
         css=Markup("".join(styles)),
-        js=chart_scripts(),
+        js=chart_scripts() + (asset("cost/flame.js") if data.cost else ""),
     )
 
 
 def prepare() -> None:
     """Compiles the templates and packs BokehJS; a page does both when this was not called before."""
-    _template().environment.get_template(EXPLANATION)
+    for name in (EXPLANATION, _COST):
+        _template().environment.get_template(name)
     packed_bokeh()
 
 
 @cache
 def _template() -> jinja2.Template:
     loader = jinja2.ChoiceLoader([
-        jinja2.DictLoader({EXPLANATION: asset(f"explanation/{EXPLANATION}"), _PAGE: asset(_PAGE)}),
+        jinja2.DictLoader({
+            EXPLANATION: asset(f"explanation/{EXPLANATION}"),
+            _COST: asset(f"cost/{_COST}"),
+            _PAGE: asset(_PAGE),
+        }),
         jinja2.FunctionLoader(flow_asset),
     ])  # fmt: skip
     environment = jinja2.Environment(

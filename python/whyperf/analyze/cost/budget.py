@@ -6,6 +6,8 @@ all CPUs the total is that of the CPUs, and all samples split it. The rows of a 
 what no sample explains is a row of its own.
 """
 
+from typing import NamedTuple
+
 import polars as pl
 
 from whyperf.analyze.cost.classes import IDLE, NOT_ATTRIBUTED, OTHER_PROGRAMS, OWN_TRACING
@@ -21,31 +23,57 @@ _HOST = ("trial", "host")
 _PART = (*_HOST, "part")
 
 
-def trial_rows(
+class WeighedStacks(NamedTuple):
+    """Sampled stacks with the cycles that each stands for. All rows of a side of a trial add up to its total.
+
+    `stacks`: a row a stack: `stack` (its number), `trial`, `cell`, `host`, `role`, `unit`, `part`, `group`, `context`,
+    `samples_count`, `class`, `name`, `kind`, `object` (of the innermost function, null where the stack could not be
+    read), `cycles`.
+    `rest`: what no stack explains: `trial`, `cell`, `role`, `unit`, `part`, `class`, `cycles`.
+    `frames`: the functions of each stack, the outermost first: `stack`, `name`, `kind`, `object`.
+    """
+
+    stacks: pl.DataFrame
+    rest: pl.DataFrame
+    frames: pl.DataFrame
+
+
+def weighed_stacks(
     stacks: pl.DataFrame, functions: pl.DataFrame, reports: pl.DataFrame, measured: Measured
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The exclusive and the inclusive rows of each side of each trial that has samples.
+) -> WeighedStacks:
+    """The stacks of all sides of all trials that have samples.
 
     `stacks` and `functions` are the record's tables over all trials, `reports` a row a trial and host that sampled:
     `trial`, `host`, `samples_count`, `lost_samples_count`, `own_ns` (ProfileReport in crates/schema/src/evidence.rs).
-
-    The exclusive rows: `trial`, `cell`, `role`, `unit`, `part`, `class`, `name`, `kind`, `object` (null where it is no
-    function), `cycles`, `samples`. The inclusive ones: `trial`, `cell`, `role`, `name`, `kind`, `object`, `cycles`;
-    they count a function once a stack and never enter a sum.
     """
-    samples, on_stacks = classified(stacks, functions)
+    samples, frames = classified(stacks, functions)
     totals = _totals(reports, measured)
     parted = _parted(samples, totals)
     parts = _parts(parted, totals, reports)
     weighed = parted.join(parts.select(*_PART, "amount", "of_part"), on=_PART, how="inner").with_columns(
         (pl.col("amount") * pl.col("samples_count") / pl.col("of_part")).alias("cycles")
     )
-    by = [*SIDE, "unit", "part", "class", *NAME]
-    exclusive = weighed.group_by(by).agg(pl.col("cycles").sum(), pl.col("samples_count").sum().alias("samples"))
     rest = pl.concat([_rest(parts, OWN_TRACING, "own"), _rest(parts, NOT_ATTRIBUTED, "unexplained")])
-    inclusive = on_stacks.join(weighed.select("stack", *SIDE, "cycles"), on="stack", how="inner")
+    names = ("stack", *SIDE, "host", "unit", "part", "group", "context", "samples_count", "class", *NAME, "cycles")
+    return WeighedStacks(weighed.select(names), rest, frames)
+
+
+def trial_rows(weighed: WeighedStacks) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The exclusive and the inclusive rows of each side of each trial that has samples.
+
+    The exclusive rows: `trial`, `cell`, `role`, `unit`, `part`, `class`, `name`, `kind`, `object` (null where it is no
+    function), `cycles`, `samples`. The inclusive ones: `trial`, `cell`, `role`, `name`, `kind`, `object`, `cycles`;
+    they count a function once a stack and never enter a sum.
+    """
+    by = [*SIDE, "unit", "part", "class", *NAME]
+    stacks = weighed.stacks
+    exclusive = stacks.group_by(by).agg(pl.col("cycles").sum(), pl.col("samples_count").sum().alias("samples"))
+    on_stacks = weighed.frames.unique()
+    inclusive = on_stacks.join(stacks.select("stack", *SIDE, "cycles"), on="stack", how="inner")
     return (
-        pl.concat([exclusive, rest], how="diagonal_relaxed").filter(pl.col("cycles") > 0).sort(by, nulls_last=True),
+        pl.concat([exclusive, weighed.rest], how="diagonal_relaxed")
+        .filter(pl.col("cycles") > 0)
+        .sort(by, nulls_last=True),
         inclusive.group_by(*SIDE, *NAME).agg(pl.col("cycles").sum()).sort(*SIDE, *NAME),
     )
 

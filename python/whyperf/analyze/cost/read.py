@@ -3,15 +3,21 @@
 import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from typing import Any
 
 import polars as pl
 from pydantic import ValidationError
 
+from whyperf.analyze.cost.budget import WeighedStacks, weighed_stacks
 from whyperf.analyze.cost.folded import folded_lines
-from whyperf.analyze.cost.result import Cost, cost_of
+from whyperf.analyze.cost.reports import sampling_reports
+from whyperf.analyze.cost.result import CellCost, Cost, cost_of, payloads
 from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
+from whyperf.analyze.cost.text import PER_KBYTE, basis_of
+from whyperf.analyze.cost.tree import Frame, side_trees
 from whyperf.analyze.read.record import read_inputs
-from whyperf.record import Experiment, read_table
+from whyperf.analyze.trials import Measured, measure_trials
+from whyperf.record import Experiment, Trials, read_table
 from whyperf.record.kept import fingerprint_of, read_kept, write_kept
 
 NAME = "cost.json"
@@ -21,6 +27,11 @@ _COUNTERS = (
 )
 #: Tables that the totals, the payload and the events come from.
 _TABLES = ("flows", "intervals", "cpu", "softirqs", "threads", "transactions")
+
+
+def has_samples(found: Trials) -> bool:
+    """Whether any trial asked for stack samples."""
+    return any(end.evidence.get("profile") for trial in found.measured.values() for end in trial.hosts.values())
 
 
 def read_cost(experiment: Experiment) -> Cost:
@@ -35,7 +46,7 @@ def read_cost(experiment: Experiment) -> Cost:
         with suppress(ValidationError):
             return Cost.model_validate_json(json.dumps(kept))
     found = experiment.trials()
-    manifests = {name: manifest.model_dump() for name, manifest in found.measured.items()}
+    manifests = _manifests(found)
     counters = read_table(experiment, "counters", columns=_COUNTERS, trials=manifests).frame
     tables = _sampled(experiment, manifests) | {"counters": counters}
     cost = cost_of(read_inputs(experiment, tables=_TABLES, found=found), manifests, tables)
@@ -43,6 +54,52 @@ def read_cost(experiment: Experiment) -> Cost:
     with suppress(OSError):
         write_kept(experiment.folder / NAME, fingerprint, cost.model_dump(mode="json"))
     return cost
+
+
+def read_stacks(experiment: Experiment, cells: Collection[str] | None = None) -> tuple[WeighedStacks, Measured] | None:
+    """The sampled stacks of all cells, or of these, with the cycles that they stand for, and what was measured.
+
+    None where nothing was sampled.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    found = experiment.trials()
+    manifests = {
+        name: manifest for name, manifest in _manifests(found).items() if cells is None or manifest["cell"] in cells
+    }
+    reports = sampling_reports(manifests)
+    if reports.is_empty():
+        return None
+    measured = measure_trials(read_inputs(experiment, tables=_TABLES, found=found))
+    sampled = _sampled(experiment, manifests)
+    return weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured), measured
+
+
+def read_trees(experiment: Experiment, cells: Collection[CellCost]) -> dict[tuple[str, str], Frame]:
+    """The tree of functions of each side of these cells, by cell and role. Costs are per transaction or per KByte, as
+    `basis_of` has it for the side.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    found = read_stacks(experiment, {cell.id for cell in cells})
+    if found is None:
+        return {}
+    weighed, measured = found
+    bases = [
+        (trial, side.role, basis_of(cell, side) is PER_KBYTE)
+        for cell in cells
+        for side in cell.sides
+        for trial in side.trials
+    ]
+    units = (
+        pl.DataFrame(bases, schema={"trial": pl.String, "role": pl.String, "is_per_kbyte": pl.Boolean}, orient="row")
+        .join(payloads(measured), on="trial", how="inner")
+        .join(measured.transactions.select("trial", "transactions_count"), on="trial", how="left")
+        .select("trial", "role", pl.when("is_per_kbyte").then("kbytes").otherwise("transactions_count").alias("units"))
+    )
+    return side_trees(weighed, units)
 
 
 def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:
@@ -59,6 +116,10 @@ def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:
         return iter(())
     roles = pl.DataFrame(ends, schema=["trial", "host", "role"], orient="row")
     return folded_lines(tables["stacks"], tables["functions"], roles)
+
+
+def _manifests(found: Trials) -> dict[str, dict[str, Any]]:
+    return {name: manifest.model_dump() for name, manifest in found.measured.items()}
 
 
 def _sampled(experiment: Experiment, trials: Collection[str]) -> dict[str, pl.DataFrame]:

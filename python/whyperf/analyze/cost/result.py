@@ -1,20 +1,19 @@
 """The cost budget of an experiment's cells as a document."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from pydantic import BaseModel, Field, ValidationError
 
 from whyperf.analyze.bootstrap import MIN_TRIALS, RESAMPLES
-from whyperf.analyze.cost.budget import trial_rows
+from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
 from whyperf.analyze.cost.classes import by_name, classes
 from whyperf.analyze.cost.events import events_per_kbyte
+from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
 from whyperf.analyze.cost.samples import NAME
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.spread import FrozenModel
-from whyperf.analyze.trials import measure_trials
+from whyperf.analyze.trials import Measured, measure_trials
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +26,7 @@ OCTETS_PER_KBYTE = 1024
 
 
 class Amount(FrozenModel):
-    """Cycles per KByte: the mean over the trials, so that parts add up, and the ends of its 95 % interval.
+    """Cycles per KByte or transaction: the mean over the trials, so that parts add up, and its 95 % interval.
 
     The interval is a percentile bootstrap over the trials; with two trials their range, with one null.
     """
@@ -40,7 +39,8 @@ class Amount(FrozenModel):
 class FunctionCost(FrozenModel):
     """A function within a class. `kind` and `object` as in the record; all are null in the row of the many small ones.
 
-    `inclusive` counts what it calls, too, whatever class that has; null where it is no single function.
+    `inclusive` counts what it calls, too, whatever class that has; null where it is no single function. The same in
+    cycles per transaction is null where the workload counts none.
     """
 
     name: str | None
@@ -48,16 +48,22 @@ class FunctionCost(FrozenModel):
     object: str | None
     exclusive: Amount
     inclusive: float | None
+    per_transaction: Amount | None
+    inclusive_per_transaction: float | None
     samples: int
     by_trial: tuple[float, ...]
 
 
 class ClassCost(FrozenModel):
-    """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted."""
+    """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted.
+
+    `per_transaction` is its cost in cycles per transaction, null where the workload counts none.
+    """
 
     name: str
     title: str
     exclusive: Amount
+    per_transaction: Amount | None
     share: float
     per: str | None
     per_kbyte: float | None
@@ -70,7 +76,8 @@ class SideCost(FrozenModel):
     """What a side of a cell spent. `classes` add up to `total`, and each one's functions to the class.
 
     `in_threads` is the part of the load's threads, `in_softirqs` that of softirqs on top of anything else; both null
-    with a PMU, which counts whole CPUs. `trials` names the trials, in the order of each `by_trial`.
+    with a PMU, which counts whole CPUs. `trials` names the trials, in the order of each `by_trial`. `per_transaction`
+    is the total in cycles per transaction, null unless all trials count transactions; the classes add up to it.
     """
 
     role: str
@@ -80,15 +87,16 @@ class SideCost(FrozenModel):
     by_trial: tuple[float, ...]
     in_threads: float | None
     in_softirqs: float | None
-    cycles_per_transaction: float | None
+    per_transaction: Amount | None
     samples: int
     classes: tuple[ClassCost, ...]
 
 
 class CellCost(FrozenModel):
-    """A cell; `sides` is empty where none of its trials has samples."""
+    """A cell, and the metric of its result; `sides` is empty where none of its trials has samples."""
 
     id: str
+    metric: str
     factors: dict[str, object]
     sides: tuple[SideCost, ...]
 
@@ -105,15 +113,15 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     """The cost of all cells, from what the analysis reads, the manifests by trial, and the tables `stacks`, `functions`
     and `counters` over all trials."""
     measured = measure_trials(inputs)
-    reports = _reports(manifests)
+    reports = sampling_reports(manifests)
     if reports.is_empty():
         return Cost(
-            experiment=inputs.experiment, cells=tuple(_bare(cell) for cell in inputs.cells), notes=_notes(manifests)
+            experiment=inputs.experiment,
+            cells=tuple(_bare(cell) for cell in inputs.cells),
+            notes=sampling_notes(manifests),
         )
-    exclusive, inclusive = trial_rows(tables["stacks"], tables["functions"], reports, measured)
-    octets = measured.trials.filter(pl.col("window_octets") > 0).select(
-        "trial", (pl.col("window_octets") / OCTETS_PER_KBYTE).alias("kbytes")
-    )
+    exclusive, inclusive = trial_rows(weighed_stacks(tables["stacks"], tables["functions"], reports, measured))
+    octets = payloads(measured)
     per_kbyte = (pl.col("cycles") / pl.col("kbytes")).alias("cost")
     exclusive = exclusive.join(octets, on="trial", how="inner").with_columns(per_kbyte)
     inclusive = inclusive.join(octets, on="trial", how="inner").with_columns(per_kbyte)
@@ -138,86 +146,38 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     for cell in inputs.cells:
         sides = [side(cell.id, role) for role in ("sender", "receiver")]
         cells.append(_bare(cell).model_copy(update={"sides": tuple(found for found in sides if found is not None)}))
-    return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=_notes(manifests))
+    return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=sampling_notes(manifests))
+
+
+def payloads(measured: Measured) -> pl.DataFrame:
+    """The payload of each trial that moved any within its window: `trial`, `kbytes`."""
+    return measured.trials.filter(pl.col("window_octets") > 0).select(
+        "trial", (pl.col("window_octets") / OCTETS_PER_KBYTE).alias("kbytes")
+    )
 
 
 def _bare(cell: Any) -> CellCost:
-    return CellCost(id=cell.id, factors=dict(cell.factors), sides=())
-
-
-def _reports(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """A row a trial and host whose CPUs were sampled."""
-    schema = {
-        "trial": pl.String(),
-        "host": pl.String(),
-        "samples_count": pl.Int64(),
-        "lost_samples_count": pl.Int64(),
-        "own_ns": pl.Int64(),
-    }
-    rows = [
-        {"trial": trial, "host": host, **{name: getattr(report, name) for name in list(schema)[2:]}}
-        for trial, host, report in _profiles(manifests)
-        if report.event is not None
-    ]
-    return pl.DataFrame(rows, schema=schema)
-
-
-class _Report(BaseModel):
-    """What is used here of a host's report on its samples (ProfileReport in crates/schema/src/evidence.rs)."""
-
-    event: str | None
-    reason: str | None
-    unnamed: str | None
-    samples_count: int = Field(ge=0, lt=2**63)
-    lost_samples_count: int = Field(ge=0, lt=2**63)
-    own_ns: int = Field(ge=0, lt=2**63)
-
-
-def _profiles(manifests: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, _Report]]:
-    """The reports by trial and host; one that is none, in a record that somebody changed, is left out."""
-    found = []
-    for trial, manifest in manifests.items():
-        for host, end in manifest["hosts"].items():
-            with suppress(ValidationError):
-                found.append((trial, host, _Report.model_validate(end["evidence"].get("profile"))))
-    return found
-
-
-def _notes(manifests: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """What hosts could not do, a sentence each."""
-    found = _profiles(manifests)
-    refused = {f"The {host} side could not be sampled: {report.reason}." for _, host, report in found if report.reason}
-    unnamed = {
-        f"Functions of the {host} side's kernel have no names: {report.unnamed}."
-        for _, host, report in found
-        if report.unnamed
-    }
-    return tuple(sorted(refused | unnamed))
+    return CellCost(id=cell.id, metric=cell.metric, factors=dict(cell.factors), sides=())
 
 
 def _side(
     rows: pl.DataFrame, inclusive: pl.DataFrame, transactions: pl.DataFrame, events: Mapping[str, float], seed: int
 ) -> SideCost:
     trials = rows["trial"].unique().sort().to_list()
-    draw = _Draw(trials, seed)
+    draw = _Draw(trials, _kbytes_each(rows, transactions), seed)
     total = draw.by_trial(rows)
     mean = float(total.mean())
     by_class = rows.partition_by("class", as_dict=True)
-    inclusive_means = {
-        tuple(row[:3]): row[3] / len(trials)
-        for row in inclusive.group_by(*NAME).agg(pl.col("cost").sum()).select(*NAME, "cost").iter_rows()
-    }
+    inclusive_values = {key: draw.by_trial(of) for key, of in inclusive.partition_by(*NAME, as_dict=True).items()}
     found = [
         _class(name, by_class[name,], draw, mean, events).model_copy(
-            update={"functions": tuple(_functions(by_class[name,], draw, mean, inclusive_means))}
+            update={"functions": tuple(_functions(by_class[name,], draw, mean, inclusive_values))}
         )
         for name in (entry.name for entry in classes())
         if (name,) in by_class
     ]
     parts = {part[0]: float(draw.by_trial(of).mean()) for part, of in rows.partition_by("part", as_dict=True).items()}
     is_pmu = "cpus" in parts
-    executed = rows.group_by("trial").agg(pl.col("cycles").sum()).join(transactions, on="trial", how="inner")
-    each = (executed["cycles"] / executed["transactions_count"]).mean() if len(executed) == len(trials) else None
     return SideCost(
         role=rows["role"][0],
         unit=rows["unit"][0],
@@ -226,10 +186,16 @@ def _side(
         by_trial=tuple(total.tolist()),
         in_threads=None if is_pmu else parts.get("threads", 0.0),
         in_softirqs=None if is_pmu else parts.get("softirqs", 0.0),
-        cycles_per_transaction=None if each is None else float(each),  # type: ignore[arg-type]
+        per_transaction=draw.per_transaction(total),
         samples=int(rows["samples"].sum()),
         classes=tuple(sorted(found, key=lambda entry: -entry.exclusive.mean)),
     )
+
+
+def _kbytes_each(rows: pl.DataFrame, transactions: pl.DataFrame) -> dict[str, float]:
+    """KBytes per transaction of each trial that counts transactions."""
+    payloads = rows.select("trial", "kbytes").unique("trial").join(transactions, on="trial", how="inner")
+    return dict(payloads.select("trial", pl.col("kbytes") / pl.col("transactions_count")).iter_rows())
 
 
 def _class(name: str, rows: pl.DataFrame, draw: "_Draw", side_mean: float, events: Mapping[str, float]) -> ClassCost:
@@ -242,6 +208,7 @@ def _class(name: str, rows: pl.DataFrame, draw: "_Draw", side_mean: float, event
         name=name,
         title=entry.title,
         exclusive=draw.amount(values),
+        per_transaction=draw.per_transaction(values),
         share=mean / side_mean if side_mean > 0 else 0.0,
         per=entry.per if per_kbyte else None,
         per_kbyte=per_kbyte or None,
@@ -252,7 +219,7 @@ def _class(name: str, rows: pl.DataFrame, draw: "_Draw", side_mean: float, event
 
 
 def _functions(
-    rows: pl.DataFrame, draw: "_Draw", side_mean: float, inclusive: Mapping[tuple[str, str, str], float]
+    rows: pl.DataFrame, draw: "_Draw", side_mean: float, inclusive: "Mapping[tuple[object, ...], NDArray[np.float64]]"
 ) -> Sequence[FunctionCost]:
     """The functions of a class, the dearest first; the small ones, and what no function has, as the last row."""
     found, small = [], []
@@ -262,21 +229,27 @@ def _functions(
             small.append(of)
             continue
         name = (str(key[0]), str(key[1]), str(key[2]))
-        found.append(_function(name, of, draw, inclusive.get(name)))
+        found.append(_function(name, of, draw, inclusive.get(key)))
     found.sort(key=lambda entry: -entry.exclusive.mean)
     return [*found, *([_function((None, None, None), pl.concat(small), draw, None)] if small else [])]
 
 
 def _function(
-    name: tuple[str, str, str] | tuple[None, None, None], rows: pl.DataFrame, draw: "_Draw", inclusive: float | None
+    name: tuple[str, str, str] | tuple[None, None, None],
+    rows: pl.DataFrame,
+    draw: "_Draw",
+    inclusive: "NDArray[np.float64] | None",
 ) -> FunctionCost:
     values = draw.by_trial(rows)
+    each = None if inclusive is None else draw.per_transaction(inclusive)
     return FunctionCost(
         name=name[0],
         kind=name[1],
         object=name[2],
         exclusive=draw.amount(values),
-        inclusive=inclusive,
+        inclusive=None if inclusive is None else float(inclusive.mean()),
+        per_transaction=draw.per_transaction(values),
+        inclusive_per_transaction=None if each is None else each.mean,
         samples=int(rows["samples"].sum() or 0),
         by_trial=tuple(values.tolist()),
     )
@@ -285,16 +258,19 @@ def _function(
 class _Draw:
     """Values by trial, and intervals of their mean: the same resamples for all parts of a side."""
 
-    def __init__(self, trials: Sequence[str], seed: int) -> None:
+    def __init__(self, trials: Sequence[str], kbytes_each: Mapping[str, float], seed: int) -> None:
+        """`kbytes_each`: KBytes per transaction of each trial that counts transactions."""
         import numpy as np  # noqa: PLC0415 - printing a stored result needs none
 
         self._places = {trial: place for place, trial in enumerate(trials)}
+        is_counted = all(trial in kbytes_each for trial in trials)
+        self._kbytes_each = np.array([kbytes_each[trial] for trial in trials]) if is_counted else None
         count = len(trials)
         generator = np.random.default_rng(seed)
         self._drawn = generator.integers(0, count, size=(RESAMPLES, count)) if count >= MIN_TRIALS else None
 
     def by_trial(self, rows: pl.DataFrame) -> "NDArray[np.float64]":
-        """The cost of these rows together in each trial."""
+        """The cost of these rows together in each trial, per KByte."""
         import numpy as np  # noqa: PLC0415 - as above
 
         values = np.zeros(len(self._places))
@@ -313,3 +289,7 @@ class _Draw:
             return Amount(mean=mean, low=float(values.min()), high=float(values.max()))
         low, high = np.quantile(values[self._drawn].mean(axis=1), (0.025, 0.975))
         return Amount(mean=mean, low=float(low), high=float(high))
+
+    def per_transaction(self, values: "NDArray[np.float64]") -> Amount | None:
+        """The same of costs per KByte in cycles per transaction; None unless all trials count transactions."""
+        return None if self._kbytes_each is None else self.amount(values * self._kbytes_each)

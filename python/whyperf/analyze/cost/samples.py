@@ -53,7 +53,11 @@ def named_stacks(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.Data
     Columns of the second: `stack`, `trial`, `host`, `function`, `name`, `kind`, `object`, `claim`, `tracing`.
     """
     numbered = _shaped(stacks, STACKS).with_row_index("stack")
-    named = _with_claims(_shaped(functions, FUNCTIONS))
+    # A record that somebody changed may lack them.
+    shaped = _shaped(functions, FUNCTIONS).with_columns(
+        pl.col("name").fill_null(UNKNOWN), pl.col("kind", "object").fill_null("")
+    )
+    named = _with_claims(shaped)
     frames = (
         numbered.select("stack", *_END, pl.col("functions").str.split(" ").alias("function"))
         .explode("function")
@@ -69,7 +73,7 @@ def classified(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.DataFr
 
     The first frame has a row a stack: `stack` (its number), `trial`, `cell`, `host`, `group`, `context`,
     `samples_count`, `class`, and `name`, `kind`, `object` of the innermost function (null where the stack could not be
-    read). The second a row for each function that is on a stack at all: `stack`, `name`, `kind`, `object`.
+    read). The second a row for each function of each stack, the outermost first: `stack`, `name`, `kind`, `object`.
     """
     numbered, frames = named_stacks(stacks, functions)
     of_stacks = frames.group_by("stack").agg(
@@ -99,7 +103,7 @@ def classified(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.DataFr
             .alias("class")
         )
     )
-    return samples.drop("claim", "tracing", "calls_own"), frames.select("stack", *NAME).unique()
+    return samples.drop("claim", "tracing", "calls_own"), frames.select("stack", *NAME)
 
 
 def _shaped(table: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:

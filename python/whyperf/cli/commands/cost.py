@@ -25,6 +25,10 @@ def command(
             "--folded", metavar="FILE", help="Write the stacks as folded lines, for programs of flame graphs."
         ),
     ] = None,
+    pprof: Annotated[
+        Path | None,
+        typer.Option("--pprof", metavar="FILE", help="Write the stacks as a profile for pprof, such as cost.pb.gz."),
+    ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON, with all functions.")] = False,
 ) -> int:
@@ -33,9 +37,11 @@ def command(
     Needs stack samples: `whyperf run … --evidence profile`.
     """
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.output.cost import print_cost, write_folded  # noqa: PLC0415
+    from whyperf.cli.output.cost import print_cost, write_folded, write_pprof  # noqa: PLC0415
 
     found = find_experiment(experiment)
     if folded is not None:
         return write_folded(found, cell, folded)
+    if pprof is not None:
+        return write_pprof(found, cell, pprof)
     return print_cost(found, cell, functions, as_json=json)

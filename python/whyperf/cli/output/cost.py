@@ -2,15 +2,17 @@
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from whyperf.analyze.cost.classes import BPF, OWN_BPF, PROGRAM
-from whyperf.analyze.cost.read import read_cost, read_folded
-from whyperf.analyze.cost.result import Amount, CellCost, ClassCost, Cost, FunctionCost, SideCost
+from whyperf.analyze.cost.pprof import pprof_profile
+from whyperf.analyze.cost.read import read_cost, read_folded, read_stacks
+from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
+from whyperf.analyze.cost.text import PER_KBYTE, Basis, basis_of, cycles, function_text
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.text import count, percent, setting
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
@@ -20,7 +22,7 @@ from whyperf.record import Experiment
 #: Classes below this share are one line.
 MIN_SHARE = 0.01
 #: Width where standard output is no terminal.
-PLAIN_WIDTH = 100
+PLAIN_WIDTH = 80
 #: Cells that a message names.
 MAX_NAMED = 8
 #: What is counted, as a column says it.
@@ -60,11 +62,30 @@ def write_folded(experiment: Experiment, cell: str | None, path: Path) -> int:
     lines = list(read_folded(experiment, cell))
     if not lines:
         return _without_samples(experiment)
+    return _written("--folded", path, "".join(f"{line}\n" for line in lines).encode(), count(len(lines), "stack"))
+
+
+def write_pprof(experiment: Experiment, cell: str | None, path: Path) -> int:
+    """Writes the stacks of one cell or of all as a profile of pprof; 1 where nothing was sampled.
+
+    Raises:
+        UsageError: there is no such cell, or the file cannot be written.
+        RecordError: the record cannot be read.
+    """
+    _check(experiment, cell)
+    found = read_stacks(experiment, None if cell is None else {cell})
+    profile = None if found is None else pprof_profile(found[0], cell)
+    if profile is None:
+        return _without_samples(experiment)
+    return _written("--pprof", path, profile, "the stacks")
+
+
+def _written(option: str, path: Path, content: bytes, what: str) -> int:
     try:
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
-        raise UsageError(f"--folded {path}: {error.strerror}; name a file in a folder that you can write to") from None
-    say(f"Wrote {count(len(lines), 'stack')} to {path}")
+        raise UsageError(f"{option} {path}: {error.strerror}; name a file in a folder that you can write to") from None
+    say(f"Wrote {what} to {path}")
     return DONE
 
 
@@ -85,9 +106,10 @@ def _print(found: Cost, experiment: Experiment, functions: int) -> None:
     varied = experiment.plan.varied
     for cell in found.cells:
         for side in cell.sides:
-            console.print(_heading(cell, side, varied, is_one=len(found.cells) == 1))
-            console.print(_table(side, functions))
-            for line in _explained(side):
+            basis = basis_of(cell, side)
+            console.print(_heading(cell, side, basis, varied, is_one=len(found.cells) == 1))
+            console.print(_table(side, basis, functions))
+            for line in _explained(side, basis):
                 console.print(line)
             console.print()
     if any(entry.sides for entry in found.cells):
@@ -95,96 +117,83 @@ def _print(found: Cost, experiment: Experiment, functions: int) -> None:
             console.print(f"Note: {note}")
 
 
-def _heading(cell: CellCost, side: SideCost, varied: tuple[str, ...], *, is_one: bool) -> str:
+def _heading(cell: CellCost, side: SideCost, basis: Basis, varied: tuple[str, ...], *, is_one: bool) -> str:
     levels = setting(cell.factors, list(varied))
     of = "" if is_one else f"{cell.id}{f' ({levels})' if levels else ''}, "
-    return f"[bold]{of}{side.role}: {side.total.mean:,.0f} cycles per KByte[/bold]{_interval(side.total)} ({side.unit})"
+    total = basis.total(side)
+    return f"[bold]{of}{side.role}: {total.mean:,.0f} cycles per {basis.unit}[/bold]{_interval(total)} ({side.unit})"
 
 
 def _interval(amount: Amount) -> str:
-    return "" if amount.low is None or amount.high is None else f", {_ends(amount)}"
+    return f", {_ends(amount)}" if _ends(amount) else ""
 
 
 def _ends(amount: Amount) -> str:
-    return "" if amount.low is None or amount.high is None else f"{_cycles(amount.low)} to {_cycles(amount.high)}"
+    return "" if amount.low is None or amount.high is None else f"{cycles(amount.low)} to {cycles(amount.high)}"
 
 
-def _cycles(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _table(side: SideCost, functions: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("Class, function", overflow="ellipsis", no_wrap=True, ratio=None, max_width=40)
-    table.add_column("Cycles/KB", justify="right")
-    table.add_column("Share", justify="right")
+def _table(side: SideCost, basis: Basis, functions: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Class, function", overflow="ellipsis", no_wrap=True, max_width=40)
+    table.add_column(f"Cycles/\n{basis.column}", justify="right", no_wrap=True)
+    table.add_column("Share", justify="right", no_wrap=True)
     has_intervals = any(entry.exclusive.low is not None for entry in side.classes)
     if has_intervals:
-        table.add_column(interval_name([len(side.trials)]), justify="right")
-    table.add_column("With callees", justify="right")
-    table.add_column("Each", justify="right")
-    for row in _rows(side, functions):
+        table.add_column(interval_name([len(side.trials)]), justify="right", no_wrap=True)
+    table.add_column("With\ncallees", justify="right", no_wrap=True)
+    for row in _rows(side, basis, functions):
         table.add_row(*(text for place, text in enumerate(row) if has_intervals or place != 3))
     return table
 
 
-def _rows(side: SideCost, functions: int) -> Iterator[tuple[str, ...]]:
-    total = side.total.mean or 1.0
+def _rows(side: SideCost, basis: Basis, functions: int) -> Iterator[tuple[str, ...]]:
+    total = basis.total(side)
     small = [entry for entry in side.classes if entry.share < MIN_SHARE]
     for entry in side.classes:
         if entry in small:
             continue
-        yield _class_row(entry)
-        for function in [known for known in entry.functions if known.name is not None][:functions]:
-            yield _function_row(function, total)
-    if small:
-        cost = sum(entry.exclusive.mean for entry in small)
+        cost = basis.exclusive(entry)
         yield (
-            f"{count(len(small), 'class', 'classes')} below {percent(MIN_SHARE)}",
-            _cycles(cost),
-            percent(cost / total),
-            "",
-            "",
+            f"[bold]{entry.title}[/bold]",
+            f"[bold]{cycles(cost.mean)}[/bold]",
+            percent(entry.share),
+            _ends(cost),
             "",
         )
-    yield ("[bold]Total[/bold]", f"[bold]{_cycles(side.total.mean)}[/bold]", "", _ends(side.total), "", "")
+        for function in [known for known in entry.functions if known.name is not None][:functions]:
+            yield _function_row(function, basis, total.mean or 1.0)
+    if small:
+        cost_of_small = sum(basis.exclusive(entry).mean for entry in small)
+        title = f"{count(len(small), 'class', 'classes')} below {percent(MIN_SHARE)}"
+        yield (title, cycles(cost_of_small), percent(cost_of_small / (total.mean or 1.0)), "", "")
+    yield ("[bold]Total[/bold]", f"[bold]{cycles(total.mean)}[/bold]", "", _ends(total), "")
 
 
-def _class_row(entry: ClassCost) -> tuple[str, ...]:
-    each = ""
-    if entry.per in EVENTS and entry.cycles_each is not None:
-        each = f"{_cycles(entry.cycles_each)} per {EVENTS[entry.per]}"
-    mean = f"[bold]{_cycles(entry.exclusive.mean)}[/bold]"
-    return (f"[bold]{entry.title}[/bold]", mean, percent(entry.share), _ends(entry.exclusive), "", each)
-
-
-def _function_row(function: FunctionCost, total: float) -> tuple[str, ...]:
-    inclusive = "" if function.inclusive is None else _cycles(function.inclusive)
-    exclusive = function.exclusive
+def _function_row(function: FunctionCost, basis: Basis, total: float) -> tuple[str, ...]:
+    cost, inclusive = basis.exclusive(function), basis.inclusive(function)
     return (
-        f"  {_shown(function)}",
-        _cycles(exclusive.mean),
-        percent(exclusive.mean / total),
-        _ends(exclusive),
-        inclusive,
-        "",
+        escape(f"  {function_text(function)}"),
+        cycles(cost.mean),
+        percent(cost.mean / total),
+        _ends(cost),
+        "" if inclusive is None else cycles(inclusive),
     )
 
 
-def _shown(function: FunctionCost) -> str:
-    """The name as it is read: of a BPF program without its tag, of another program's function with the program."""
-    name = function.name or ""
-    if function.kind in {BPF, OWN_BPF}:
-        return f"{name.removeprefix('bpf_prog_').partition('_')[2] or name} (BPF)"
-    return f"{name} ({PurePath(function.object).name})" if function.kind == PROGRAM and function.object else name
-
-
-def _explained(side: SideCost) -> Iterator[str]:
+def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
+    for event in dict.fromkeys(EVENTS.values()):
+        costs = [
+            f"{entry.title} {cycles(entry.cycles_each)}"
+            for entry in side.classes
+            if entry.per is not None and EVENTS.get(entry.per) == event and entry.cycles_each is not None
+        ]
+        if costs:
+            yield f"Cycles per {event}: {', '.join(costs)}."
     if side.in_threads is not None and side.in_softirqs:
+        ratio = side.in_threads / (side.total.mean or 1.0)
         yield (
-            f"{_cycles(side.in_threads)} in the load's threads, {_cycles(side.in_softirqs)} in soft interrupts "
-            "on top of anything else."
+            f"{percent(ratio)} in the load's threads, {percent(1 - ratio)} in soft interrupts on top of anything else."
         )
-    if side.cycles_per_transaction is not None:
-        yield f"{side.cycles_per_transaction:,.0f} cycles a transaction."
+    if side.per_transaction is not None and basis is PER_KBYTE:
+        yield f"{side.per_transaction.mean:,.0f} cycles per transaction."
     yield f"{count(side.samples, 'sample')} in {count(len(side.trials), 'trial')}."

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analyze.cost.cost_samples import Stack, report, tables, used
-from whyperf.analyze.cost.budget import trial_rows
+from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
 
 WRITE = "main entry_SYSCALL_64 tcp_sendmsg"
 RECEIVE = "handle_softirqs net_rx_action tcp_v4_rcv"
@@ -17,7 +17,9 @@ RECEIVE = "handle_softirqs net_rx_action tcp_v4_rcv"
 def classes(stacks: list[Stack], reports: pl.DataFrame | None = None, **given_: Any) -> dict[tuple[str, str], float]:
     """Cycles by part and class."""
     total = sum(stack[3] for stack in stacks)
-    exclusive, _ = trial_rows(*tables(stacks), report(total) if reports is None else reports, used(**given_))
+    exclusive, _ = trial_rows(
+        weighed_stacks(*tables(stacks), report(total) if reports is None else reports, used(**given_))
+    )
     rows = exclusive.group_by("part", "class").agg(pl.col("cycles").sum())
     return {(part, name): round(cycles, 6) for part, name, cycles in rows.iter_rows()}
 
@@ -121,7 +123,7 @@ def test_a_function_counts_once_a_stack_with_all_that_it_calls() -> None:
         ("load", "process", f"{WRITE} tcp_sendmsg _copy_from_iter", 3),
         ("load", "process", "main", 1),
     ]
-    _, inclusive = trial_rows(*tables(stacks), report(4), used())
+    _, inclusive = trial_rows(weighed_stacks(*tables(stacks), report(4), used()))
     found = dict(inclusive.select("name", "cycles").iter_rows())
     assert found == pytest.approx(
         {"main": 2000, "entry_SYSCALL_64": 1500, "tcp_sendmsg": 1500, "_copy_from_iter": 1500}
@@ -157,7 +159,7 @@ def test_rows_add_up_to_the_total_and_none_is_negative(  # noqa: PLR0917 - hypot
 ) -> None:
     counted = sum(stack[3] for stack in stacks) + lost
     measured = used(pmu_cycles=pmu, load_threads_ns=threads_ns, softirq_tracepoints_ns=softirq_ns)
-    exclusive, _ = trial_rows(*tables(stacks), report(counted, lost=lost, own_ns=own_ns), measured)
+    exclusive, _ = trial_rows(weighed_stacks(*tables(stacks), report(counted, lost=lost, own_ns=own_ns), measured))
     of_softirqs = [stack for stack in stacks if stack[1] == "softirq"]
     elsewhere = sum(stack[3] for stack in of_softirqs if stack[0] != "load")
     ratio = elsewhere / max(1, sum(stack[3] for stack in of_softirqs))

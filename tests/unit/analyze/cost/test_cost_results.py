@@ -1,0 +1,80 @@
+"""The cost budget of a record: per KByte and per transaction."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.cost.sampled_results import add_samples
+from tests.unit.analyze.workload_samples import Exchange, in_blocks
+from tests.unit.analyze.workload_samples import write as write_exchanges
+from whyperf.analyze.cost.read import read_cost
+from whyperf.analyze.cost.result import SideCost
+
+PER_S = (1000.0, 1250.0, 800.0)
+REQUEST_BYTES = (100, 900, 400)
+#: Payload of a transaction, with 300 bytes of response.
+KBYTES = tuple((size + 300) / 1024 for size in REQUEST_BYTES)
+
+
+@pytest.fixture(scope="module")
+def exchanged(tmp_path_factory: pytest.TempPathFactory) -> tuple[SideCost, ...]:
+    """The sides of transactions, with another rate and size in each trial."""
+    folder = tmp_path_factory.mktemp("results") / "rr"
+    trials = in_blocks(Exchange(made.Trial(duration_s=2)), PER_S)
+    sized = zip(trials, REQUEST_BYTES, strict=True)
+    write_exchanges(folder, [replace(trial, request_bytes=size) for trial, size in sized])
+    (cell,) = read_cost(add_samples(folder)).cells
+    assert cell.metric == "transactions"
+    return cell.sides
+
+
+def test_parts_per_transaction_add_up_to_the_total(exchanged: tuple[SideCost, ...]) -> None:
+    assert [side.role for side in exchanged] == ["sender", "receiver"]
+    for side in exchanged:
+        assert side.per_transaction is not None
+        # The CPU is 80 % or 60 % busy whatever the rate, so slow trials cost more: the mean of quotients counts.
+        sums = {"per_transaction": 0.0, "exclusive": 0.0}
+        for entry in side.classes:
+            for name in sums:
+                parts = [getattr(function, name).mean for function in entry.functions]
+                assert sum(parts) == pytest.approx(getattr(entry, name).mean, rel=1e-12)
+                sums[name] += getattr(entry, name).mean
+        assert sums["per_transaction"] == pytest.approx(side.per_transaction.mean, rel=1e-12)
+        assert sums["exclusive"] == pytest.approx(side.total.mean, rel=1e-12)
+        assert side.per_transaction.low is not None
+        assert side.per_transaction.low < side.per_transaction.mean
+
+
+def test_a_transaction_costs_the_cycles_of_a_trial_by_its_transactions(exchanged: tuple[SideCost, ...]) -> None:
+    sender = exchanged[0]
+    each = [value * kbytes for value, kbytes in zip(sender.by_trial, KBYTES, strict=True)]
+    assert sender.per_transaction is not None
+    assert sender.per_transaction.mean == pytest.approx(sum(each) / 3, rel=1e-3)
+    # A CPU with a fixed load, at each rate.
+    cycles = [value * rate for value, rate in zip(each, PER_S, strict=True)]
+    assert cycles == pytest.approx([cycles[0]] * 3, rel=1e-2)
+
+
+def test_what_a_function_calls_is_per_transaction_too(exchanged: tuple[SideCost, ...]) -> None:
+    functions = [function for entry in exchanged[0].classes for function in entry.functions]
+    assert {function.name for function in functions} >= {"_copy_from_iter", "tcp_ack", "main"}
+    for function in functions:
+        assert (function.inclusive is None) == (function.inclusive_per_transaction is None)
+    # A function that calls nothing.
+    (leaf,) = [function for function in functions if function.name == "_copy_from_iter"]
+    assert leaf.per_transaction is not None
+    assert leaf.inclusive_per_transaction == pytest.approx(leaf.per_transaction.mean)
+    (other,) = [function for function in functions if function.name == "ip_queue_xmit"]
+    assert other.per_transaction is not None
+    assert leaf.per_transaction.mean / other.per_transaction.mean == pytest.approx(400 / 90)
+
+
+def test_streams_have_no_cost_per_transaction(tmp_path: Path) -> None:
+    experiment = add_samples(made.write(tmp_path / "stream", [made.Trial(duration_s=2)]))
+    (cell,) = read_cost(experiment).cells
+    assert cell.metric == "goodput"
+    for side in cell.sides:
+        assert side.per_transaction is None
+        assert {entry.per_transaction for entry in side.classes} == {None}

@@ -54,14 +54,21 @@ fn own_time() -> Duration {
     Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("clock"))
 }
 
-/// Works in the program itself.
+/// Works in the program itself, in no function that this one calls.
 fn spin(time: Duration) {
     let end = own_time() + time;
+    let (mut number, mut left) = (1_u64, 0_u32);
     while own_time() < end {
-        for number in 0..10_000_u64 {
-            std::hint::black_box(number);
+        left += 10_000;
+        while left > 0 {
+            // Xorshift (G. Marsaglia, 2003): no compiler knows where it ends.
+            number ^= number << 13;
+            number ^= number >> 7;
+            number ^= number << 17;
+            left -= 1;
         }
     }
+    std::hint::black_box(number);
 }
 
 /// Works in system calls that copy.
@@ -119,8 +126,8 @@ fn functions_of_the_program_have_their_names() {
         |stack: &CountedStack| stack.functions.iter().any(|number| profile.functions[*number as usize].name.ends_with("stacks::spin"));
     let found = samples_of(&profile, |stack| stack.context == StackContext::Process && is_spin(stack));
     let all = samples_of(&profile, |stack| stack.group == ThreadGroup::Load);
-    // The test is built without frame pointers: what the function calls hides it.
-    assert!(found * 5 > all, "{found} of {all} samples have the function");
+    // The clock, which it asks now and then, hides it: the test is built without frame pointers.
+    assert!(found * 10 > all * 9, "{found} of {all} samples have the function");
 }
 
 #[test]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from whyperf.analyze.bootstrap import MIN_TRIALS, RESAMPLES
-from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
+from whyperf.analyze.cost.budget import CPUS, SOFTIRQS, THREADS, trial_rows, weighed_stacks
 from whyperf.analyze.cost.classes import by_name, classes
 from whyperf.analyze.cost.events import events_per_kbyte
 from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
@@ -57,7 +57,8 @@ class FunctionCost(FrozenModel):
 class ClassCost(FrozenModel):
     """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted.
 
-    `per_transaction` is its cost in cycles per transaction, null where the workload counts none.
+    `per_transaction` is its cost in cycles per transaction, null where the workload counts none. `in_threads` is the
+    part of `exclusive` that the load's threads had; the rest is softirqs on top of anything else. Null with a PMU.
     """
 
     name: str
@@ -70,6 +71,7 @@ class ClassCost(FrozenModel):
     cycles_each: float | None
     functions: tuple[FunctionCost, ...]
     by_trial: tuple[float, ...]
+    in_threads: float | None = None
 
 
 class SideCost(FrozenModel):
@@ -176,16 +178,16 @@ def _side(
         for name in (entry.name for entry in classes())
         if (name,) in by_class
     ]
-    parts = {part[0]: float(draw.by_trial(of).mean()) for part, of in rows.partition_by("part", as_dict=True).items()}
-    is_pmu = "cpus" in parts
+    parts = {part[0]: draw.mean(of) for part, of in rows.partition_by("part", as_dict=True).items()}
+    is_pmu = CPUS in parts
     return SideCost(
         role=rows["role"][0],
         unit=rows["unit"][0],
         trials=tuple(trials),
         total=draw.amount(total),
         by_trial=tuple(total.tolist()),
-        in_threads=None if is_pmu else parts.get("threads", 0.0),
-        in_softirqs=None if is_pmu else parts.get("softirqs", 0.0),
+        in_threads=None if is_pmu else parts.get(THREADS, 0.0),
+        in_softirqs=None if is_pmu else parts.get(SOFTIRQS, 0.0),
         per_transaction=draw.per_transaction(total),
         samples=int(rows["samples"].sum()),
         classes=tuple(sorted(found, key=lambda entry: -entry.exclusive.mean)),
@@ -215,6 +217,7 @@ def _class(name: str, rows: pl.DataFrame, draw: "_Draw", side_mean: float, event
         cycles_each=mean / per_kbyte if per_kbyte else None,
         functions=(),
         by_trial=tuple(values.tolist()),
+        in_threads=None if rows["part"][0] == CPUS else draw.mean(rows.filter(pl.col("part") == THREADS)),
     )
 
 
@@ -277,6 +280,10 @@ class _Draw:
         for trial, cost in rows.group_by("trial").agg(pl.col("cost").sum()).iter_rows():
             values[self._places[trial]] = cost
         return values
+
+    def mean(self, rows: pl.DataFrame) -> float:
+        """The mean over the trials of the cost of these rows together, per KByte."""
+        return float(rows["cost"].sum()) / len(self._places)
 
     def amount(self, values: "NDArray[np.float64]") -> Amount:
         """Their mean with its interval."""

@@ -6,12 +6,20 @@ from dataclasses import replace
 from functools import lru_cache
 
 from whyperf.analyze import Summary
+from whyperf.analyze.cost.result import CellCost
 from whyperf.analyze.flow import FlowTrial, at_levels, open_trial
 from whyperf.analyze.flow.view import Level
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
-from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_link_bps
+from whyperf.explain.gather import (
+    by_payload,
+    carrying_device,
+    costs_of,
+    gather_facts,
+    stated_link_bps,
+    with_costs,
+)
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
@@ -57,6 +65,7 @@ def explain_experiment(
         RecordError: the record cannot be read at all; a trial that cannot is reported in its cell.
     """
     trials = experiment.trials()
+    costs, missing = costs_of(experiment, trials, cells)
     long = {} if max_logged is None else long_logs(trials.manifests, max_logged)
     best = best_trials({name: found for name, found in trials.manifests.items() if name not in long})
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
@@ -72,6 +81,7 @@ def explain_experiment(
             one_machine=one_machine,
             measured=measured,
             by_plan=by_plan,
+            cost=costs.get(cell.id),
         )
         for cell in wanted
     ]
@@ -81,7 +91,7 @@ def explain_experiment(
         explained = [
             found.model_copy(update={"transactions_per_s": transactions.get(found.cell)}) for found in explained
         ]
-    missing = [render("missing", "damaged", {"trial": lost.trial, "reason": lost.reason}) for lost in trials.damaged]
+    missing += [render("missing", "damaged", {"trial": lost.trial, "reason": lost.reason}) for lost in trials.damaged]
     missing += [not_read(log, experiment) for log in long.values()]
     return Explanation(
         experiment=experiment.name,
@@ -110,12 +120,14 @@ def explain_trial(
     measured: MeasuredCells | None = None,
     by_plan: bool = True,
     levels: Mapping[str, Level] | None = None,
+    cost: CellCost | None = None,
 ) -> CellExplanation:
     """Why one trial is as fast as it is; a cell's explanation.
 
     `rate` is the cell's goodput, where it was measured, and `measured` the experiment's cells that may have been
     measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
-    bounds the evidence by role: what is above is treated as if it had not been recorded.
+    bounds the evidence by role: what is above is treated as if it had not been recorded. `cost` is that of the cell,
+    where its trials have stack samples.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
@@ -124,7 +136,9 @@ def explain_trial(
         return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
     try:
         read = at_levels(by_payload(open_trial(folder)), levels or {})
-        return _explained(experiment, cell, read, rate, one_machine=one_machine, measured=measured, by_plan=by_plan)
+        return _explained(
+            experiment, cell, read, rate, one_machine=one_machine, measured=measured, by_plan=by_plan, cost=cost
+        )
     except RecordError as error:
         return _unexplained(cell, trial, rate, render("missing", "unreadable", {"trial": trial, "reason": str(error)}))
 
@@ -138,6 +152,7 @@ def _explained(
     one_machine: bool | None,
     measured: MeasuredCells | None,
     by_plan: bool,
+    cost: CellCost | None,
 ) -> CellExplanation:
     logs = read_logs(trial)
     budgets = budgets_of(trial, logs)
@@ -151,6 +166,7 @@ def _explained(
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
+    facts = with_costs(facts, cost)
     faults: list[str] = []
     verdicts, joint = judged(facts, setup, on_fault=faults.append)
     if measured is not None:

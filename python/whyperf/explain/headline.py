@@ -20,7 +20,9 @@ WITHOUT_LOG = f" {render('more', 'headline', {})}"
 def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp") -> str:
     """The strongest verdict in a sentence, and what would show more where there was no log, which only TCP has."""
     first = verdicts[0]
-    has_all = level == "segments" or transport != "tcp" or first.cause is Cause.NOT_KNOWN
+    # Stack samples show what a CPU does; a log of segments shows no more of it.
+    is_sampled = "cost_class" in first.values
+    has_all = level == "segments" or transport != "tcp" or first.cause is Cause.NOT_KNOWN or is_sampled
     return f"{first.claim}{_gain(first)}{'' if has_all else WITHOUT_LOG}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from whyperf.explain.cost_facts import CostFacts
 from whyperf.explain.host_limits import HostLimits
 from whyperf.explain.model import Spell
 from whyperf.explain.states import ReceiverState, SenderState
@@ -122,6 +123,7 @@ class HostFacts:
         shares: part of the connections' lives in each limit state.
         spells: how often it was in each of them, and `longest` when it was longest.
         encrypts: whether the application encrypts what its calls move, as over TLS.
+        cost: what its CPU time goes to, from the samples of the cell's trials; None where none has any.
     """
 
     host: str = ""
@@ -134,6 +136,7 @@ class HostFacts:
     sockets: Sockets = field(default_factory=Sockets)
     devices: Devices = field(default_factory=Devices)
     limits: HostLimits = field(default_factory=HostLimits)
+    cost: CostFacts | None = None
 
     def ratio(self, *states: State) -> float:
         """What these states have of the time together."""

@@ -234,7 +234,8 @@ class Verdict(Statement):
     medium or low: whether the evidence leaves another cause that would look the same. `predicted_gain` is the rate with
     the change over the rate now, most likely between `predicted_low` and `predicted_high`; `predicted_from` says what
     limit was taken for the next. Where these two are more than 5 times apart `predicted_gain` is null, and
-    `unpredicted_because` says why.
+    `unpredicted_because` says why. Where only an upper bound is known, as of a class of cost, `predicted_high` has it,
+    and `predicted_gain` and `predicted_low` are null.
     """
 
     cause: Cause

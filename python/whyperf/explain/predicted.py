@@ -21,6 +21,8 @@ def as_printed(verdict: Verdict, level: str = "segments") -> Verdict:
     `level` is that of the trial's evidence.
     """
     low, high = verdict.predicted_low, verdict.predicted_high
+    if is_bound(verdict):
+        return _without_change(verdict) if high is not None and high < MIN_GAIN else verdict
     if verdict.predicted_gain is None:
         return verdict
     if low is not None and high is not None and high > MAX_SPAN * low:
@@ -28,10 +30,20 @@ def as_printed(verdict: Verdict, level: str = "segments") -> Verdict:
         values: dict[str, Value | None] = {"low_times": low, "high_times": high, "span_times": MAX_SPAN, "next": more}
         why = render("gain", "why_open", values)
         return verdict.model_copy(update={"predicted_gain": None, "unpredicted_because": why})
-    if verdict.predicted_gain < MIN_GAIN and verdict.change is not None:
-        nothing = {"factors": {}, "command": "", "command_host": "", "is_host_wide": False}
-        return verdict.model_copy(update={"change": verdict.change.model_copy(update=nothing)})
-    return verdict
+    return _without_change(verdict) if verdict.predicted_gain < MIN_GAIN else verdict
+
+
+def is_bound(verdict: Verdict) -> bool:
+    """Whether only an upper bound of its gain is known."""
+    return verdict.predicted_gain is None and verdict.predicted_high is not None and not verdict.unpredicted_because
+
+
+def _without_change(verdict: Verdict) -> Verdict:
+    """The verdict with the advice of its change alone."""
+    if verdict.change is None:
+        return verdict
+    nothing = {"factors": {}, "command": "", "command_host": "", "is_host_wide": False}
+    return verdict.model_copy(update={"change": verdict.change.model_copy(update=nothing)})
 
 
 def joint_as_printed(joint: Sequence[JointGain]) -> list[JointGain]:
@@ -44,6 +56,8 @@ def gain_text(verdict: Verdict) -> str:
     gain = verdict.predicted_gain
     if verdict.unpredicted_because:
         return f"{render('gain', 'open', {})}: {verdict.unpredicted_because}"
+    if is_bound(verdict):
+        return render("gain", "at_most", {"high_times": verdict.predicted_high})
     if gain is None:
         return ""
     if gain < MIN_GAIN:

@@ -17,8 +17,8 @@ from whyperf.explain.trial_facts import Facts
 
 Path = list[str | int]
 PARTS = ("sender", "receiver", "windows", "segments", "asked", "own", "exchanges", "datagrams", "populations", "level")
-KEPT = {"trial", "host", "budgets", "missing", "gaps", "transport", "level", "name"}
-"""What is no figure that a rule compares."""
+KEPT = {"trial", "host", "budgets", "missing", "gaps", "transport", "level", "name", "cost"}
+"""What is no figure that a rule compares; and costs, which no situation has (test_cost_rules.py)."""
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.cost_facts import ClassFacts, CostFacts
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
 from whyperf.explain.model import Losses, Pattern, Spell
@@ -93,6 +94,13 @@ OF_EITHER = {"losses.random_ratio": 0.5, "losses.random_low": 0.05, "losses.rand
 SINGLE = {"losses.segments_per_run": 1.1, "losses.burst_likelihood_log10": -3.0}
 BURSTS = {"losses.segments_per_run": 8.0, "losses.burst_likelihood_log10": 30.0}
 ON_CPU = {"processors.thread_ratio": 0.95}
+
+
+def costs(samples: int = 4_000, **cycles: float) -> CostFacts:
+    """What the load's threads of a side spend on classes, in cycles per KByte; each has a function of its name."""
+    classes = [ClassFacts(name, value, in_threads=value, functions=(f"{name}_run",)) for name, value in cycles.items()]
+    return CostFacts(classes=tuple(sorted(classes, key=lambda found: -found.cycles)), samples=samples)
+
 
 PATH = {"rtt_ns_min": 10 * MS, "rtt_ns_median": 12 * MS, "cwnd_segments_median": 30}
 QUEUED = facts(
@@ -224,6 +232,27 @@ POLICED = facts(
     },
     level="counters",
 )
+
+CLASS_CAUSES = (
+    (Cause.PACKET_FILTERS, "filter_rules"),
+    (Cause.OTHER_BPF, "other_bpf"),
+    (Cause.CALL_CHECKS, "security_modules"),
+    (Cause.SOFTWARE_CHECKSUMS, "checksums"),
+    (Cause.MEMORY_PRESSURE, "memory_pressure"),
+    (Cause.LOCK_CONTENTION, "contention"),
+    (Cause.MITIGATIONS, "mitigations"),
+)
+
+
+def of_cost(cause: Cause, name: str) -> Case:
+    """A receiver whose CPU spends 40 % of its time on a class, or next to nothing."""
+    busy = {"processors.thread_ratio": 0.95, "calls.bytes_mean": 32_768.0}
+    return Case(
+        cause,
+        facts(receiver={**busy, "cost": costs(**{"copy": 600, name: 400})}, level="counters"),
+        at_receiver({"cost": costs(**{"copy": 600, name: 50})}),
+    )
+
 
 CASES = (
     Case(
@@ -811,6 +840,7 @@ CASES = (
         ),
         of_segments({"needless_timeouts": 0}),
     ),
+    *(of_cost(cause, name) for cause, name in CLASS_CAUSES),
 )  # fmt: skip
 
 named = pytest.mark.parametrize("case", CASES, ids=[case.cause.value for case in CASES])

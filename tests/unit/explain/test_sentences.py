@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("sentences.txt")
 
 BY_UNIT: dict[str, Value] = {
     "bytes": 65_536, "ns": 12_300_000, "ratio": 0.43, "bit/s": 94.1e6, "1/s": 1250.0, "packets": 42, "segments": 42,
-    "count": 42,
+    "count": 42, "cycles": 1082.0, "cycles/KByte": 363.4, "cycles/transaction": 36.34,
 }  # fmt: skip
 BY_NAME: dict[str, Value] = {
     "states": ["receive_window_buffer", "zero_window"], "causes": ["small_queue", "random_loss", "burst_loss"],
@@ -28,6 +28,7 @@ BY_NAME: dict[str, Value] = {
     "max_size": "1,460 B", "were": "were all", "value": "50 %", "usual": "0 %", "neighbors": "6,144 and 8,192 bytes",
     "rate": "15.1 Mbit/s", "off": "25 %", "lost": "5.02 Mbit/s", "shared": "6,656 to 7,680 bytes", "pairs": "6 pairs",
     "change": "no_delay = true", "gain": "about 5.1 × (3.4–7.7 ×)", "kinds": "4 by fast retransmission, 2 by timeouts",
+    "functions": ["nft_do_chain", "nft_meta_get_eval"], "class": "Copying payload", "event": "packet",
     "folder": "results/quick-4f69ee", "trial": "log01-c0001", "cell": "c0002", "cause": "receive_buffer",
 }  # fmt: skip
 

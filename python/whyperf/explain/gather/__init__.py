@@ -1,7 +1,8 @@
 """From a trial's tables to the facts that rules look at, a module a kind of evidence."""
 
+from whyperf.explain.gather.costs import costs_of, with_costs
 from whyperf.explain.gather.direction import by_payload
 from whyperf.explain.gather.links import carrying_device, stated_link_bps
 from whyperf.explain.gather.whole import gather_facts
 
-__all__ = ["by_payload", "carrying_device", "gather_facts", "stated_link_bps"]
+__all__ = ["by_payload", "carrying_device", "costs_of", "gather_facts", "stated_link_bps", "with_costs"]

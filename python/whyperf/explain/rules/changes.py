@@ -20,6 +20,8 @@ from whyperf.explain.rules.commands import (
     raise_sysctls,
     switch_on_offloads,
 )
+from whyperf.explain.rules.cost_remedies import has_small_calls, remedy_for
+from whyperf.explain.rules.costs import BY_CLASS
 from whyperf.explain.rules.datagrams import is_reader_busy
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.setup import Setup
@@ -38,6 +40,8 @@ def change_for(finding: Finding, facts: Facts, setup: Setup) -> Change | None:
     if made is None:
         return None
     change = made(finding, facts, setup)
+    if change is None:
+        return None
     if facts.is_turned:
         change = _of_turned(change, facts, setup)
     return change.model_copy(
@@ -184,7 +188,9 @@ def _reader(_: Finding, facts: Facts, __: Setup) -> Change:
     return _change("slow_reader", {"think_us": 0}, _STRACE, facts.receiver.host)
 
 
-def _computing(finding: Finding, _: Facts, __: Setup) -> Change:
+def _computing(finding: Finding, facts: Facts, setup: Setup) -> Change:
+    if finding.variant.endswith("sampled"):
+        return _of_cost(finding, facts, setup) or _change("cost.other", {})
     if finding.variant == "packets":
         return _change("costly_packets", {}, "nft list ruleset")
     if finding.variant == "encrypting":
@@ -418,7 +424,25 @@ def _at_hosts(commands: Mapping[str, str]) -> tuple[str, str]:
     return needed[host], "" if is_both else host
 
 
-_CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
+def _of_cost(finding: Finding, facts: Facts, setup: Setup) -> Change | None:
+    """What removes the class of cost that samples show; None where nothing is known to."""
+    named = "changed_class" if finding.cause is Cause.CAPACITY else "cost_class"
+    name, role = finding.values.get(named), str(finding.values.get("role"))
+    remedy = remedy_for(name, role, facts) if isinstance(name, str) else None
+    if remedy is None:
+        return None
+    if remedy.like is not None:
+        return _CHANGES[remedy.like](finding, facts, setup)
+    end = _end_of(finding, facts)
+    factors = {} if remedy.needs_network and setup.testbed != "network" else dict(remedy.factors)
+    if remedy.has_larger_calls and has_small_calls(facts, end):
+        factors |= _more(f"{'write' if role == 'sender' else 'read'}_size_bytes", _LARGE_WRITE, setup)
+    return _change(remedy.code, factors, remedy.command, end.host if remedy.command else "")
+
+
+_CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change | None]] = {
+    Cause.CAPACITY: _of_cost,
+    **dict.fromkeys(BY_CLASS.values(), _of_cost),
     Cause.RECEIVE_BUFFER: _receive_buffer,
     Cause.CPU_QUOTA: _cpu_quota,
     Cause.PAUSE: _pause,

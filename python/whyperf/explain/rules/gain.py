@@ -423,6 +423,17 @@ def of_shaper(use: float) -> Gain:
     return gain(1 / max(0.01, use), _SURE, "shaper")
 
 
+WITHOUT_CLASS = "without_class"
+UPPER_BOUNDS = frozenset({WITHOUT_CLASS})
+"""Bases of gains that are upper bounds, and no predictions."""
+
+
+def without_class(times: float, title: str) -> Gain:
+    """At most `times` as much: without a class of cost, by its title, of the CPU that is the limit."""
+    ratio = min(MAX_GAIN, max(1.0, times))
+    return Gain(ratio, 1.0, ratio, statement(WITHOUT_CLASS, **{"class": title}))
+
+
 def of_interruption(facts: Facts, lost: float) -> Gain:
     """Without spans in which the rate was lower: all of the time as the rest of it was, which was measured."""
     return least((gain(1 / max(0.05, 1 - lost), _SURE, "other_spans"), of_line(facts))) or gain(1.0, _SURE, "")

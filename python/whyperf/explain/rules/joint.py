@@ -5,7 +5,7 @@ from itertools import combinations
 
 from whyperf.explain.model import JointGain, Value, Verdict
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
-from whyperf.explain.rules.gain import Gain
+from whyperf.explain.rules.gain import UPPER_BOUNDS, Gain
 from whyperf.explain.rules.intervals import has_next_limit
 from whyperf.explain.wording.catalog import render
 
@@ -30,7 +30,10 @@ def joint_gains(
     first = [
         (finding, verdict)
         for finding, verdict in zip(found, verdicts, strict=True)
-        if finding.gain is not None and finding.certainty >= MIN_CERTAINTY and not finding.open
+        if finding.gain is not None
+        and finding.certainty >= MIN_CERTAINTY
+        and not finding.open
+        and finding.gain.basis.code not in UPPER_BOUNDS
     ][:MAX_CAUSES]
     made: list[JointGain] = []
     for number in range(2, len(first) + 1):

@@ -12,6 +12,7 @@ from whyperf.explain.rules import (
     application,
     asked,
     buffers,
+    costs,
     cpu,
     datagrams,
     host_limits,
@@ -38,7 +39,7 @@ from whyperf.explain.rules.finding import (
     looked_up,
     state_evidence,
 )
-from whyperf.explain.rules.gain import Gain, bounded
+from whyperf.explain.rules.gain import UPPER_BOUNDS, Gain, bounded
 from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
@@ -88,6 +89,13 @@ RULES: tuple[Rule, ...] = (
     cpu.receive_offload_off,
     cpu.quick_ack,
     cpu.receiver_loss,
+    costs.packet_filters,
+    costs.other_bpf,
+    costs.call_checks,
+    costs.software_checksums,
+    costs.memory_pressure,
+    costs.lock_contention,
+    costs.mitigations,
     datagrams.socket_loss,
     datagrams.path_full,
     datagrams.path_loss,
@@ -143,6 +151,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     if any(finding.cause is Cause.POLICER for finding in found):
         # What a policer drops in the receiving host, such as a firewall, its adapter has not lost.
         found = [finding for finding in found if finding.cause is not Cause.RECEIVER_LOSS]
+    found = costs.without_costly(found)
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     found = sorted(found, key=lambda finding: _is_costless(finding, facts))
     found = _interruptions_first(found, facts)
@@ -153,6 +162,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         found.insert(0, _open(found, facts) or _capacity(facts) or _not_known(facts))
     elif confidence_in(found[0], facts.level).word == "low":
         found.insert(0, _ranked(found, facts))
+    found = [costs.refined(finding, facts) for finding in found]
     predicting = _Predicting(found, facts, setup or Setup())
     verdicts = [_verdict(finding, facts, predicting) for finding in found]
     return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled))
@@ -265,6 +275,9 @@ class _Predicting:
 
 def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict:
     modeled, gain = predicting.modeled([finding]), predicting.printed([finding])
+    # A bound is what a gain cannot exceed, and says nothing of what it will be.
+    is_bound = finding.gain is not None and finding.gain.basis.code in UPPER_BOUNDS
+    expected = None if is_bound else gain
     confidence = confidence_in(finding, facts.level)
     values = known({"lost_ratio": clipped(finding.lost), **finding.values})
     return Verdict(
@@ -280,8 +293,8 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
         refuted_by=render("refuted_by", finding.code, values),
         change=change_for(finding, facts, predicting.setup),
         model_gain=None if modeled is None else round(modeled.ratio, 3),
-        predicted_gain=None if gain is None else round(gain.ratio, 3),
-        predicted_low=None if gain is None else round(gain.low, 3),
+        predicted_gain=None if expected is None else round(expected.ratio, 3),
+        predicted_low=None if expected is None else round(expected.low, 3),
         predicted_high=None if gain is None else round(gain.high, 3),
         predicted_from="" if gain is None else render("basis", gain.basis.code, gain.basis.values),
         predicted_basis=None if gain is None else gain.basis,

@@ -86,6 +86,13 @@ ON_CPU = frozenset(
         Cause.QUICK_ACK,
         Cause.SENDER_CPU,
         Cause.RECEIVER_CPU,
+        Cause.PACKET_FILTERS,
+        Cause.OTHER_BPF,
+        Cause.CALL_CHECKS,
+        Cause.SOFTWARE_CHECKSUMS,
+        Cause.MEMORY_PRESSURE,
+        Cause.LOCK_CONTENTION,
+        Cause.MITIGATIONS,
     }
 )
 """Causes that take CPU time, which is the same time for all of them."""

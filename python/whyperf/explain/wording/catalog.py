@@ -21,7 +21,15 @@ Values = Mapping[str, Value | None]
 _VALUE = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 _OPTIONAL = re.compile(r"\[([^]]*)\]")
 
+
+def _cycles(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else significant(value, 3)
+
+
 _UNITS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("cycles_per_kbyte", "cycles/KByte", _cycles),
+    ("cycles_per_transaction", "cycles/transaction", _cycles),
+    ("cycles", "cycles", _cycles),
     ("per_s", "1/s", significant),
     ("per", "ratio", significant),
     ("times", "ratio", significant),

@@ -1,0 +1,305 @@
+"""What stack samples add: what the CPU that is the limit spends its time on, and causes that only they show.
+
+A rate that a CPU limits is at most total / (total - class) as high without a class of cost: less if another limit comes
+first, if what replaces the class costs something, or if a class is only partly removable. So a class is an upper bound
+of a gain, and no prediction.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from whyperf.analyze.cost.classes import NOT_ATTRIBUTED, OWN_TRACING, by_name
+from whyperf.explain.causes import Cause
+from whyperf.explain.cost_facts import ClassFacts, CostFacts, CostPart
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.model import Evidence, Value
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.cost_remedies import remedy_for
+from whyperf.explain.rules.finding import BUSY, Finding, figure
+from whyperf.explain.rules.limits import ON_CPU
+from whyperf.explain.rules.packets import MIN_PACKETS_RATIO, costly_packets
+from whyperf.explain.trial_facts import Facts
+
+BY_CLASS: Mapping[str, Cause] = {
+    "filter_rules": Cause.PACKET_FILTERS,
+    "other_bpf": Cause.OTHER_BPF,
+    "security_modules": Cause.CALL_CHECKS,
+    "checksums": Cause.SOFTWARE_CHECKSUMS,
+    "memory_pressure": Cause.MEMORY_PRESSURE,
+    "contention": Cause.LOCK_CONTENTION,
+    "mitigations": Cause.MITIGATIONS,
+}
+"""Classes of cost that are causes: a host without what they stand for does the same work. Of the others a part is
+needed, however a host is set up."""
+PER_PACKET = frozenset({Cause.PACKET_FILTERS, Cause.OTHER_BPF, Cause.SOFTWARE_CHECKSUMS})
+"""Those that make each packet expensive: they are what counters show as costly packets."""
+MIN_SHARE = 0.125
+"""Share of the limiting CPU's cycles from which on such a class is a cause. Without it the rate is up to 1.14 times as
+high, which repeated trials show; less falls below `judge.MIN_STRENGTH`. Streams, 64-byte writes and transactions
+without any of these causes had up to 1 % in each class on a virtual machine of an AMD EPYC."""
+MIN_SAMPLES = 300
+"""Samples of a side from which on a share of an eighth is known to 4 points."""
+CERTAINTY = 0.97
+"""Samples show where the time goes. That the CPU is the limit is a finding like any other."""
+SAME_RATIO = 0.05
+"""Sides whose CPUs are busy alike, up to this difference, are both the limit."""
+SHOWN = 3
+MIN_SHOWN = 0.05
+"""Classes that are evidence, from this share on: the dearest few, and those that could be causes."""
+UNNAMED = frozenset({NOT_ATTRIBUTED, OWN_TRACING})
+"""Classes that say nothing of the load: what has no name, and what the measurement itself takes."""
+
+
+@dataclass(frozen=True)
+class Limiting:
+    """A side whose CPU is the limit, with its cost and the part of the cost that this CPU has."""
+
+    role: str
+    end: HostFacts
+    cost: CostFacts
+    part: CostPart
+
+    @property
+    def dearest(self) -> ClassFacts | None:
+        """The class that costs that CPU most; None where most of its time has no name."""
+        known = [found for found in self.cost.classes if found.name not in UNNAMED and found.of(self.part) > 0]
+        first = max(known, key=lambda found: found.of(self.part), default=None)
+        unnamed = self.cost.share(NOT_ATTRIBUTED, self.part)
+        return None if first is None or self.share(first.name) < unnamed else first
+
+    def share(self, name: str) -> float:
+        """The share of a class in that CPU's cycles."""
+        return self.cost.share(name, self.part)
+
+    def times_without(self, name: str) -> float:
+        """How many times the rate without the class is at most, with the error of the samples (95 %)."""
+        share = self.share(name)
+        samples = max(1.0, self.cost.samples * self.cost.total(self.part) / max(1e-9, self.cost.total()))
+        return 1 / max(1e-3, 1 - share - 1.96 * sqrt(share * (1 - share) / samples))
+
+
+def limiting_of(facts: Facts, role: str) -> Limiting | None:
+    """A side with its cost, whether or not its CPU is the limit; None without samples."""
+    end = facts.sender if role == "sender" else facts.receiver
+    return None if end.cost is None or end.cost.total() <= 0 else Limiting(role, end, end.cost, _part(end, end.cost))
+
+
+def _part(end: HostFacts, cost: CostFacts) -> CostPart:
+    """Which part of its cost the busiest CPU of a side has: softirqs of other CPUs leave a thread's time alone."""
+    thread, softirq = end.processors.thread_ratio or 0.0, end.processors.softirq_ratio or 0.0
+    in_threads, in_softirqs = cost.total("threads"), cost.total("softirqs")
+    if softirq >= max(MIN_PACKETS_RATIO, thread) and in_softirqs > in_threads:
+        return "softirqs"
+    return "threads" if thread >= BUSY and in_threads >= in_softirqs else "side"
+
+
+def limits(facts: Facts) -> list[Limiting]:
+    """The sides with samples whose CPU is the limit; one whose packets are costly is, too."""
+    busiest = facts.busiest_ratio or 0.0
+    costly = costly_packets(facts)
+    found = []
+    for role, end in (("sender", facts.sender), ("receiver", facts.receiver)):
+        is_busy = (end.wanted_ratio or 0.0) >= max(BUSY, busiest - SAME_RATIO)
+        is_costly = costly is not None and costly.values["role"] == role
+        side = limiting_of(facts, role) if is_busy or is_costly else None
+        found += [side] if side is not None else []
+    return found
+
+
+def packet_filters(facts: Facts) -> Finding | None:
+    """Each packet passes rules of netfilter or of tc."""
+    return _of_class(facts, "filter_rules")
+
+
+def other_bpf(facts: Facts) -> Finding | None:
+    """BPF programs of others, or tracing, run on each packet or call."""
+    return _of_class(facts, "other_bpf")
+
+
+def call_checks(facts: Facts) -> Finding | None:
+    """Each system call is checked, audited or traced."""
+    return _of_class(facts, "security_modules")
+
+
+def software_checksums(facts: Facts) -> Finding | None:
+    """A CPU computes checksums that a device could."""
+    return _of_class(facts, "checksums")
+
+
+def memory_pressure(facts: Facts) -> Finding | None:
+    """The host makes room because its memory is short."""
+    return _of_class(facts, "memory_pressure")
+
+
+def lock_contention(facts: Facts) -> Finding | None:
+    """A CPU waits for locks that others hold."""
+    return _of_class(facts, "contention")
+
+
+def mitigations(facts: Facts) -> Finding | None:
+    """What guards against speculation takes time at each entry into the kernel."""
+    return _of_class(facts, "mitigations")
+
+
+def _of_class(facts: Facts, name: str) -> Finding | None:
+    side = max(limits(facts), key=lambda found: found.share(name), default=None)
+    if side is None or side.share(name) < MIN_SHARE or side.cost.samples < MIN_SAMPLES:
+        return None
+    found = side.cost.of_class(name)
+    assert found is not None
+    return Finding(
+        BY_CLASS[name],
+        side.share(name),
+        CERTAINTY,
+        (_row(side, found), _bound(side, found)),
+        _bounded_by(side, found),
+        values={
+            "role": side.role,
+            "class_ratio": side.share(name),
+            "functions": list(found.functions) or None,
+            "cost_class": name,
+            "without_times": side.times_without(name),
+        },
+    )
+
+
+def without_costly(found: Sequence[Finding]) -> list[Finding]:
+    """Without what counters show as costly packets, where samples show what makes them so."""
+    roles = {finding.values["role"] for finding in found if finding.cause in PER_PACKET}
+    return [
+        finding
+        for finding in found
+        if not (finding.variant.startswith("packets") and finding.values.get("role") in roles)
+    ]
+
+
+SIDE_CPUS = frozenset({Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.CAPACITY})
+"""Verdicts on all that a CPU does: what costs most of it bounds what can be gained."""
+REFINED = (ON_CPU - {Cause.OTHER_LOAD, Cause.CPU_QUOTA, Cause.SHARED_CPU}) | {Cause.CAPACITY}
+"""Verdicts to which the cost of a side is evidence: not those on who else has its CPU."""
+_OF_RECEIVER = frozenset({Cause.RECEIVER_CPU, Cause.READ_SIZE})
+_OF_SENDER = frozenset({Cause.SENDER_CPU, Cause.TINY_WRITES})
+
+
+def refined(finding: Finding, facts: Facts) -> Finding:
+    """The finding with what samples show of the CPU that it is about; as it is without samples."""
+    if finding.cause not in REFINED:
+        return finding
+    if finding.variant == "alternating":
+        sides = [side for role in ("sender", "receiver") if (side := limiting_of(facts, role)) is not None]
+        rows = [row for side in sides for row in _rows(side, shown=1)]
+        return replace(finding, evidence=(*finding.evidence, *rows))
+    side = limiting_of(facts, _role_of(finding, facts))
+    if side is None:
+        return finding
+    rows = list(_rows(side, but=finding))
+    dearest = side.dearest
+    if dearest is None or finding.cause not in SIDE_CPUS:
+        return replace(finding, evidence=(*finding.evidence, *rows))
+    rows[1:1] = _bounds(side, dearest)
+    found = replace(finding, evidence=(*finding.evidence, *rows))
+    is_whole = finding.cause is Cause.CAPACITY or finding.variant.startswith("packets")
+    return _named(found, side, dearest, facts) if is_whole else found
+
+
+MIN_CHANGED = 0.1
+"""Share of a class from which on a change is proposed for it."""
+
+
+def _named(finding: Finding, side: Limiting, dearest: ClassFacts, facts: Facts) -> Finding:
+    """The finding with the name of what costs most. Of a CPU that only moves payload, the change is that of the dearest
+    class for which there is one."""
+    values: dict[str, Value | None] = {
+        **finding.values,
+        "class": by_name()[dearest.name].title,
+        "class_ratio": side.share(dearest.name),
+        "without_times": side.times_without(dearest.name),
+        "cost_class": dearest.name,
+    }
+    variant = f"{finding.variant}.sampled" if finding.variant else "sampled"
+    named = replace(finding, variant=variant, values=values)
+    if finding.cause is not Cause.CAPACITY:
+        return named
+    changed = [
+        found
+        for found in sorted(side.cost.classes, key=lambda found: -found.of(side.part))
+        if side.share(found.name) >= MIN_CHANGED and remedy_for(found.name, side.role, facts) is not None
+    ]
+    if not changed:
+        return named
+    return replace(named, values={**values, "changed_class": changed[0].name}, gain=_bounded_by(side, changed[0]))
+
+
+def _bounded_by(side: Limiting, found: ClassFacts) -> gain.Gain:
+    return gain.without_class(side.times_without(found.name), by_name()[found.name].title)
+
+
+def _role_of(finding: Finding, facts: Facts) -> str:
+    """The side that a finding is about; of one about both, that with the busier CPU."""
+    if isinstance(role := finding.values.get("role"), str):
+        return role
+    if finding.cause in _OF_RECEIVER or finding.cause in _OF_SENDER:
+        return "receiver" if finding.cause in _OF_RECEIVER else "sender"
+    is_receiver = (facts.receiver.wanted_ratio or 0.0) > (facts.sender.wanted_ratio or 0.0)
+    return "receiver" if is_receiver else "sender"
+
+
+def _rows(side: Limiting, but: Finding | None = None, shown: int = SHOWN) -> Iterator[Evidence]:
+    """The dearest classes of a side, without that of the finding itself."""
+    own = None if but is None else but.cause
+    named = [found for found in side.cost.classes if BY_CLASS.get(found.name) is not own or own is None]
+    dearest = side.dearest
+    named.sort(key=lambda found: (found is not dearest, -found.cycles))
+    for place, found in enumerate(named):
+        if (place < shown or found.name in BY_CLASS) and found.cycles >= MIN_SHOWN * side.cost.total():
+            yield _row(side, found)
+
+
+EVENTS = {"calls": "call", "data_packets_out": "packet", "data_packets_in": "packet", "acks": "ACK"}
+"""What is counted of a class, as a sentence says it."""
+
+
+def _row(side: Limiting, found: ClassFacts) -> Evidence:
+    """What a class takes of the side, as `whyperf cost` has it."""
+    per, event = side.cost.per, EVENTS.get(found.event)
+    values: dict[str, Value | None] = {
+        f"class_cycles_per_{per}": found.cycles,
+        f"total_cycles_per_{per}": side.cost.total(),
+        "class_ratio": side.cost.share(found.name),
+        "class": by_name()[found.name].title,
+        "cost_class": found.name,
+        "role": side.role,
+        "functions": list(found.functions) or None,
+        f"low_cycles_per_{per}": found.low,
+        f"high_cycles_per_{per}": found.high,
+        "each_cycles": found.each_cycles if event else None,
+        "event": event,
+    }
+    return figure("cost_class" if per == "kbyte" else "cost_class.transactions", "stacks", side.end, **values)
+
+
+def _bounds(side: Limiting, found: ClassFacts) -> list[Evidence]:
+    """The bound, and what blurs it."""
+    bound = _bound(side, found)
+    if found.name != INTERRUPTS or side.cost.has_pmu:
+        return [bound]
+    return [bound, figure("cost_by_timer", "stacks", side.end, **{"class": by_name()[found.name].title})]
+
+
+INTERRUPTS = "interrupts"
+"""The class that also has what runs with interrupts off, where a timer takes the samples."""
+
+
+def _bound(side: Limiting, found: ClassFacts) -> Evidence:
+    """What the side could carry at most if the class cost nothing."""
+    return figure(
+        f"cost_without.{side.part}",
+        "stacks",
+        side.end,
+        without_times=side.times_without(found.name),
+        class_ratio=side.share(found.name),
+        **{"class": by_name()[found.name].title},
+        cost_class=found.name,
+        role=side.role,
+    )

@@ -130,7 +130,7 @@ def factor_unit(factor: str) -> str:
     """The unit of a factor's levels, empty for none and for plain counts."""
     known = BY_NAME.get(factor)
     unit = known.unit if known else ""
-    return "" if unit == "connections" else unit
+    return "" if unit in {"connections", "rules"} else unit
 
 
 def factor_title(factor: str) -> str:

@@ -30,6 +30,9 @@ LINKS_OF_MODEL = (
     "atm-oc12",
 )
 
+#: More than that take longer to set than a trial; a keeper of disturbances takes no more (disturb/model.py).
+MAX_FIREWALL_RULES = 10_000
+
 FACTORS: tuple[Factor, ...] = (
     Factor(
         "hosts", "hosts", "none", "",
@@ -291,6 +294,12 @@ FACTORS: tuple[Factor, ...] = (
     Factor("tso", "bool", True, "", "TCP segmentation offload of the testbed.", testbed=True),
     Factor("gso", "bool", True, "", "Generic segmentation offload of the testbed.", testbed=True),
     Factor("gro", "bool", True, "", "Generic receive offload of the testbed.", testbed=True),
+    Factor(
+        "firewall_rules", "int", 0, "rules",
+        "Rules of nftables that match no packet, in the far host's namespace at the hook input (family inet): each "
+        "packet that arrives there is compared with all of them.",
+        low=0, high=MAX_FIREWALL_RULES, testbed=True, later=True,
+    ),
     *PATH_FACTORS,
 )  # fmt: skip
 

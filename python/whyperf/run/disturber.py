@@ -1,23 +1,16 @@
 """Disturbs trials of chosen cells: starts a keeper with each of them, and ends it after it."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 
-import whyperf
-from whyperf.disturb.keeper import READY, START
 from whyperf.disturb.model import Disturbance, Orders, Place
 from whyperf.plan import Cell
 from whyperf.run.ends import FAR, NEAR
-from whyperf.run.errors import RunError
+from whyperf.run.keeping import Keeper
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session
 from whyperf.wire import ReplyProgress
 
-_END_WAIT_S = 10.0
+FAILURE = "the trial cannot be disturbed"
 
 
 class Disturber(Observer):
@@ -33,8 +26,7 @@ class Disturber(Observer):
         self._observer = observer
         self._disturbed = disturbed
         self._places = places
-        self._keeper: subprocess.Popen[bytes] | None = None
-        self._has_started = False
+        self._keeper: Keeper | None = None
 
     def on_message(self, text: str) -> None:
         """Pass on."""
@@ -55,13 +47,12 @@ class Disturber(Observer):
         """
         self.end()
         if found := self._disturbed.get(cell):
-            self._start(Orders(disturbances=tuple(found), places=dict(self._places(cell))))
+            self._keeper = Keeper(Orders(disturbances=tuple(found), places=dict(self._places(cell))), FAILURE)
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """The load runs: the times of the disturbances count from the first of these calls."""
-        if self._keeper is not None and not self._has_started:
-            self._has_started = True
-            self._send(f"{START}\n")
+        if self._keeper is not None:
+            self._keeper.start_times()
         self._observer.on_progress(host, progress)
 
     def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
@@ -71,41 +62,9 @@ class Disturber(Observer):
 
     def end(self) -> None:
         """Undo the disturbances; nothing where there are none."""
-        if self._keeper is None:
-            return
-        keeper, self._keeper = self._keeper, None
-        assert keeper.stdin is not None
-        assert keeper.stdout is not None
-        with suppress(OSError):
-            keeper.stdin.close()
-        keeper.wait(_END_WAIT_S)
-        keeper.stdout.close()
-
-    def _start(self, orders: Orders) -> None:
-        folder = str(Path(whyperf.__file__).parents[1])
-        paths = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-m", "whyperf.disturb.keeper"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
-            start_new_session=True,
-        )
-        self._has_started = False
-        self._send(orders.model_dump_json() + "\n")
-        assert self._keeper.stdout is not None
-        answer = self._keeper.stdout.readline().decode().strip()
-        if answer != READY:
-            self.end()
-            raise RunError(f"the trial cannot be disturbed: {answer.removeprefix('error ') or 'its keeper ended'}")
-
-    def _send(self, text: str) -> None:
-        assert self._keeper is not None
-        assert self._keeper.stdin is not None
-        # A keeper that is gone has undone everything; the trial's end finds it.
-        with suppress(OSError):
-            self._keeper.stdin.write(text.encode())
-            self._keeper.stdin.flush()
+        if self._keeper is not None:
+            keeper, self._keeper = self._keeper, None
+            keeper.end()
 
 
 def places_of(session: Session, cell: Cell) -> dict[str, Place]:

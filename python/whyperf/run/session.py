@@ -12,6 +12,7 @@ from whyperf.run.agents.agent import Agent
 from whyperf.run.emulated import EmulatedPath
 from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, place_router, share_cpus
 from whyperf.run.errors import Fault, RunError
+from whyperf.run.firewall import refuse_missing_firewall
 from whyperf.run.leftovers import clean
 from whyperf.run.offers import (
     congestion_controls,
@@ -167,6 +168,7 @@ class Session:
             self._check({NEAR: self._host, FAR: self._host})
             self._check_paths()
             self._build_testbed(self.plan.cells[0])
+            refuse_missing_firewall(self.plan.cells, self._ends[FAR].agent)
             return
         for names, near_host, far_name in zip(self.pairs, self.target.near, self._far_hosts, strict=True):
             near_argv = pipes.local() if near_host == LOCAL else pipes.ssh(near_host)

@@ -15,6 +15,7 @@ from whyperf.run.agents.received import ReceivedTables
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunError
+from whyperf.run.firewall import firewall
 from whyperf.run.session import Session
 from whyperf.run.spec import trial_specs
 from whyperf.run.target import Kind
@@ -81,7 +82,9 @@ def run_trial(
             manifest["path"] = {"asked": path.spec}
             path.carry()
         session.on_ready(cell.id)
-        manifest |= _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single).measure(writer, on_progress)
+        trial = _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single)
+        with firewall(cell.factors, ends[FAR].agent):
+            manifest |= trial.measure(writer, on_progress)
     except PipeClosedError:
         raise
     except RunError as error:

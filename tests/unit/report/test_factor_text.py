@@ -32,6 +32,8 @@ from whyperf.report.assets import prose, together
         (seconds(1.5e6), "1.50 ms"),
         (factor_title("write_size_bytes"), "Write size (bytes)"),
         (factor_title("connections"), "Connections"),
+        (factor_title("firewall_rules"), "Firewall rules"),
+        (setting({"firewall_rules": 1000}, ["firewall_rules"]), "firewall rules 1,000"),
         (factor_title("pacing_rate_bps"), "Pacing rate (bit/s)"),
         (level_text(True), "on"),
         (level_text(2.5), "2.50"),

@@ -41,6 +41,11 @@ def test_factors_that_vary_together_are_one_axis() -> None:
     assert layout.x.title.endswith("(bytes)")
 
 
+def test_a_title_keeps_abbreviations() -> None:
+    axis = Axis("tso", (False, True), ("gso", "write_size_bytes"))
+    assert axis.title == "TSO = GSO = write size (bytes)"
+
+
 def test_factors_that_vary_together_at_other_levels_are_not_called_equal() -> None:
     pairs = [(1024, "cubic"), (2048, "reno"), (4096, "bbr")]
     trials = [

@@ -64,7 +64,7 @@ class Axis:
             return f"Number of {factor_name(self.factor)}"
         names = [factor_title(self.factor).partition(" (")[0], *(factor_title(name) for name in self.aliases)]
         return (
-            " = ".join([names[0], *(name[:1].lower() + name[1:] for name in names[1:])])
+            " = ".join([names[0], *(_within_a_title(name) for name in names[1:])])
             if self.aliases
             else (factor_title(self.factor))
         )
@@ -87,6 +87,11 @@ class Axis:
             if (total - 1) % stride == 0 and (total - 1) // stride < count:
                 return self.levels[::stride]
         return tuple(self.levels[round(index * (total - 1) / (count - 1))] for index in range(count))
+
+
+def _within_a_title(name: str) -> str:
+    """A title that follows another: `Write size` -> `write size`, but `GSO` as it is."""
+    return name if name[1:2].isupper() else name[:1].lower() + name[1:]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ KERNEL_FUNCTIONS = {
     "__x64_sys_sendto": "system_calls",
     "do_syscall_64": "system_calls",
     "_copy_from_iter": "copy",
+    # What zero copy left in the sender's memory, copied for a receiver on the same host.
+    "skb_copy_ubufs": "copy",
     "__check_object_size": "copy",
     "rep_movs_alternative": None,
     "tcp_sendmsg_locked": "transmit",

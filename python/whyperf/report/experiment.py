@@ -30,6 +30,7 @@ from whyperf.report.page import RecordData, render
 from whyperf.report.properties import path_facts
 from whyperf.report.studies.atm import first_study_section
 from whyperf.report.studies.published import study_section
+from whyperf.report.studies.stack_overheads import stack_overheads_section
 from whyperf.report.transports import transports_section
 
 MAX_TIME_CHARTS = 30
@@ -53,6 +54,7 @@ def write_report(experiment: Experiment, summary: Summary, fingerprint: str | No
     kept.write()
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
+    study = study or stack_overheads_section(experiment, trials)
     sections = [
         *_sections(experiment, summary, trials, board, why.marks),
         *([study] if study is not None else []),

@@ -199,6 +199,33 @@ AUTOCORKING_NOTE = (
     "tcp_should_autocork in net/ipv4/tcp.c)."
 )
 
+TRANSMIT = Comparison(
+    "uperf_transmit",
+    "Transmitting over many connections",
+    "CPU time in the study is of 16 cores together; here it is of the sender's own CPUs.",
+    lambda row: {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])},
+    (
+        (Column("Write (bytes)"), _study("write_bytes")),
+        (Column("Connections"), _study("connections")),
+        (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
+        (_head("Rate", HERE), _here(_goodput, _mbps)),
+        (_head("Cycles/KB", STUDY), _study("cycles_per_kbyte")),
+        (
+            _head("Cycles/KB", HERE),
+            _here(lambda cell: cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}"),
+        ),
+        (_head("usr", STUDY), _study("usr", unit=" %")),
+        (_head("usr", HERE), _here(_kind("user"), percent)),
+        (_head("sys", STUDY), _study("sys", unit=" %")),
+        (_head("sys", HERE), _here(_kind("system"), percent)),
+        (_head("intr", STUDY), _study("intr", unit=" %")),
+        (_head("intr", HERE), _here(_kind("irq", "softirq"), percent)),
+        (_head("idle", STUDY), _study("idle", unit=" %")),
+        (_head("idle", HERE), _here(_kind("idle"), percent)),
+    ),
+)
+"""The cost of transmitting over many connections."""
+
 COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "rr-ack": (
         Comparison(
@@ -274,32 +301,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
             ),
         ),
     ),
-    "connections": (
-        Comparison(
-            "uperf_transmit",
-            "Transmitting over many connections",
-            "CPU time in the study is of 16 cores together; here it is of the sender's own CPUs.",
-            lambda row: {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])},
-            (
-                (Column("Write (bytes)"), _study("write_bytes")),
-                (Column("Connections"), _study("connections")),
-                (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
-                (_head("Rate", HERE), _here(_goodput, _mbps)),
-                (_head("Cycles/KB", STUDY), _study("cycles_per_kbyte")),
-                (
-                    _head("Cycles/KB", HERE),
-                    _here(lambda cell: cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}"),
-                ),
-                (_head("usr", STUDY), _study("usr", unit=" %")),
-                (_head("usr", HERE), _here(_kind("user"), percent)),
-                (_head("sys", STUDY), _study("sys", unit=" %")),
-                (_head("sys", HERE), _here(_kind("system"), percent)),
-                (_head("intr", STUDY), _study("intr", unit=" %")),
-                (_head("intr", HERE), _here(_kind("irq", "softirq"), percent)),
-                (_head("idle", STUDY), _study("idle", unit=" %")),
-                (_head("idle", HERE), _here(_kind("idle"), percent)),
-            ),
-        ),
-    ),
+    "connections": (TRANSMIT,),
+    "transmit-cost": (TRANSMIT,),
 }
 """The tables of the studies by the shipped profile that repeats them."""

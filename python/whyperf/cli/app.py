@@ -10,6 +10,7 @@ from typer.completion import get_completion_inspect_parameters, install_callback
 from whyperf.cli.command_classes import QuickCommand, QuickGroup
 from whyperf.cli.commands import (
     calibrate,
+    compare,
     cost,
     doctor,
     export,
@@ -47,7 +48,7 @@ MIN_LIKENESS = 0.7
 VERBS = {
     verb.NAME: verb
     for verb in (
-        *(run, simulate, show, explain_verb, cost, flow, report, export, list_, overhead),
+        *(run, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
         *(calibrate, truth, doctor, transports),
     )
 }

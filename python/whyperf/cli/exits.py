@@ -30,7 +30,7 @@ class Stopped(Exception):  # noqa: N818 - it is no error
 
 
 #: Verbs that read a result, which somebody else may have made.
-READING = frozenset({"show", "explain", "flow", "report", "export"})
+READING = frozenset({"show", "explain", "compare", "cost", "flow", "report", "export"})
 
 
 def explain(error: BaseException, verb: str | None = None) -> tuple[int, str]:

@@ -26,7 +26,7 @@ _HEAD = re.compile(rb'\{\n "made_of": "(?P<signature>[0-9a-f]{64}|)",\n')
 _DOCUMENTS = ("plan.json", "profile.toml", "profile.xml", "testbed.json", "seal")
 _FOLDERS = ("hosts", "trials")
 #: Packages whose code and tables decide what a result says, and what a report draws of it.
-_COMPUTING = ("analyze", "explain", "overhead", "plan", "profile", "record", "report")
+_COMPUTING = ("analyze", "compare", "explain", "overhead", "plan", "profile", "record", "report")
 
 
 def write_kept(path: Path, fingerprint: str, document: Mapping[str, object]) -> None:

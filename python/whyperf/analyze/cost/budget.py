@@ -15,6 +15,8 @@ from whyperf.analyze.cost.samples import NAME, classified
 from whyperf.analyze.measures.costs import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.trials import Measured
 
+OCTETS_PER_KBYTE = 1024
+
 SIDE = ("trial", "cell", "role")
 THREADS, SOFTIRQS, CPUS = "threads", "softirqs", "cpus"
 """Parts of a total: the load's threads, softirqs on top of anything else, and whole CPUs, which a PMU counts."""
@@ -75,6 +77,33 @@ def trial_rows(weighed: WeighedStacks) -> tuple[pl.DataFrame, pl.DataFrame]:
         .filter(pl.col("cycles") > 0)
         .sort(by, nulls_last=True),
         inclusive.group_by(*SIDE, *NAME).agg(pl.col("cycles").sum()).sort(*SIDE, *NAME),
+    )
+
+
+class TrialCosts(NamedTuple):
+    """The rows of `trial_rows` with their `cost`: cycles per KByte of payload within the window of the trial.
+
+    Trials that moved no payload are left out. `exclusive` also has `kbytes`, the payload of the trial.
+    """
+
+    exclusive: pl.DataFrame
+    inclusive: pl.DataFrame
+
+
+def trial_costs(weighed: WeighedStacks, measured: Measured) -> TrialCosts:
+    """The cost per KByte of each row of each side of each trial."""
+    octets = payloads(measured)
+    exclusive, inclusive = (
+        rows.join(octets, on="trial", how="inner").with_columns((pl.col("cycles") / pl.col("kbytes")).alias("cost"))
+        for rows in trial_rows(weighed)
+    )
+    return TrialCosts(exclusive, inclusive)
+
+
+def payloads(measured: Measured) -> pl.DataFrame:
+    """The payload of each trial that moved any within its window: `trial`, `kbytes`."""
+    return measured.trials.filter(pl.col("window_octets") > 0).select(
+        "trial", (pl.col("window_octets") / OCTETS_PER_KBYTE).alias("kbytes")
     )
 
 

@@ -2,12 +2,11 @@
 
 import polars as pl
 
+from whyperf.analyze.cost.budget import OCTETS_PER_KBYTE
 from whyperf.analyze.measures.overlap import sum_within
 from whyperf.analyze.read.assemble import on_controller_clock
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.trials import Measured
-
-OCTETS_PER_KBYTE = 1024
 
 _COUNTERS = ("data_out_packets", "data_in_packets", "acks_out_count", "acks_in_count")
 

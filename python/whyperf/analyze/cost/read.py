@@ -3,18 +3,20 @@
 import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from pydantic import ValidationError
 
-from whyperf.analyze.cost.budget import WeighedStacks, weighed_stacks
+from whyperf.analyze.cost.budget import TrialCosts, WeighedStacks, payloads, trial_costs, weighed_stacks
+from whyperf.analyze.cost.events import events_per_kbyte
 from whyperf.analyze.cost.folded import folded_lines
-from whyperf.analyze.cost.reports import sampling_reports
-from whyperf.analyze.cost.result import CellCost, Cost, cost_of, payloads
+from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
+from whyperf.analyze.cost.result import CellCost, Cost, cost_of
 from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
 from whyperf.analyze.cost.text import PER_KBYTE, basis_of
 from whyperf.analyze.cost.tree import Frame, side_trees
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.record import Experiment, Trials, read_table
@@ -74,6 +76,36 @@ def read_stacks(experiment: Experiment, cells: Collection[str] | None = None) ->
     measured = measure_trials(read_inputs(experiment, tables=_TABLES, found=found))
     sampled = _sampled(experiment, manifests)
     return weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured), measured
+
+
+class SampledCosts(NamedTuple):
+    """The cost of functions by trial, how often what classes do was done per KByte (`events_per_kbyte`), by cell and
+    role, and sentences on what is missing."""
+
+    trials: TrialCosts
+    events: dict[tuple[str, str], dict[str, float]]
+    notes: tuple[str, ...]
+
+
+def read_sampled_costs(
+    experiment: Experiment, found: Trials, inputs: Inputs, measured: Measured
+) -> SampledCosts | None:
+    """The cost of functions in the trials of `inputs`, which were `measured`; None where nothing was sampled.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    wanted = set(inputs.trials["trial"])
+    manifests = {name: manifest for name, manifest in _manifests(found).items() if name in wanted}
+    reports = sampling_reports(manifests)
+    if reports.is_empty():
+        return None
+    sampled = _sampled(experiment, manifests)
+    counters = read_table(experiment, "counters", columns=_COUNTERS, trials=manifests).frame
+    weighed = weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured)
+    return SampledCosts(
+        trial_costs(weighed, measured), events_per_kbyte(inputs, counters, measured), sampling_notes(manifests)
+    )
 
 
 def read_trees(experiment: Experiment, cells: Collection[CellCost]) -> dict[tuple[str, str], Frame]:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from whyperf.analyze.bootstrap import MIN_TRIALS, RESAMPLES
-from whyperf.analyze.cost.budget import CPUS, SOFTIRQS, THREADS, trial_rows, weighed_stacks
+from whyperf.analyze.cost.budget import CPUS, SOFTIRQS, THREADS, trial_costs, weighed_stacks
 from whyperf.analyze.cost.classes import by_name, classes
 from whyperf.analyze.cost.events import events_per_kbyte
 from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
 from whyperf.analyze.cost.samples import NAME
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.spread import FrozenModel
-from whyperf.analyze.trials import Measured, measure_trials
+from whyperf.analyze.trials import measure_trials
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MIN_SHARE = 0.001
 """Functions below this share of their side's cost are one row of their class."""
-
-OCTETS_PER_KBYTE = 1024
 
 
 class Amount(FrozenModel):
@@ -122,11 +120,8 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
             cells=tuple(_bare(cell) for cell in inputs.cells),
             notes=sampling_notes(manifests),
         )
-    exclusive, inclusive = trial_rows(weighed_stacks(tables["stacks"], tables["functions"], reports, measured))
-    octets = payloads(measured)
-    per_kbyte = (pl.col("cycles") / pl.col("kbytes")).alias("cost")
-    exclusive = exclusive.join(octets, on="trial", how="inner").with_columns(per_kbyte)
-    inclusive = inclusive.join(octets, on="trial", how="inner").with_columns(per_kbyte)
+    weighed = weighed_stacks(tables["stacks"], tables["functions"], reports, measured)
+    exclusive, inclusive = trial_costs(weighed, measured)
     transactions = measured.transactions.filter(pl.col("transactions_count") > 0).select("trial", "transactions_count")
     events = events_per_kbyte(inputs, tables["counters"], measured)
     by_side = exclusive.partition_by("cell", "role", as_dict=True)
@@ -149,13 +144,6 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
         sides = [side(cell.id, role) for role in ("sender", "receiver")]
         cells.append(_bare(cell).model_copy(update={"sides": tuple(found for found in sides if found is not None)}))
     return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=sampling_notes(manifests))
-
-
-def payloads(measured: Measured) -> pl.DataFrame:
-    """The payload of each trial that moved any within its window: `trial`, `kbytes`."""
-    return measured.trials.filter(pl.col("window_octets") > 0).select(
-        "trial", (pl.col("window_octets") / OCTETS_PER_KBYTE).alias("kbytes")
-    )
 
 
 def _bare(cell: Any) -> CellCost:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Warnings that are printed unless all are wanted.
 SHOWN_WARNINGS = 2
+#: Results with so many cells keep their figures for comparisons.
+MIN_CELLS_KEPT = 16
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
 
@@ -67,7 +69,7 @@ def print_result(
     """
     fingerprint = fingerprint_of(experiment.folder)
     stored = read_result(experiment.folder, fingerprint)
-    summary = summarize(experiment) if stored is None else stored.summary
+    summary = _judged(experiment, fingerprint) if stored is None else stored.summary
     if output.format is Format.UPERF:
         from whyperf.cli.output.uperf import print_trials  # noqa: PLC0415 - a stored result needs none
 
@@ -91,6 +93,19 @@ def print_result(
     if stored is None or stored.why != why:
         write_result(experiment.folder, StoredResult(summary, why), fingerprint)
     return verdict(summary)
+
+
+def _judged(experiment: "Experiment", fingerprint: str) -> Summary:
+    """The result. Of many cells, what `whyperf compare` needs is kept, too: it takes seconds to read them again."""
+    if len(experiment.plan.cells) < MIN_CELLS_KEPT:
+        return summarize(experiment)
+    # A stored result needs none of it.
+    from whyperf.analyze import read_inputs, summarize_inputs  # noqa: PLC0415
+    from whyperf.compare.figures import keep_figures  # noqa: PLC0415
+
+    inputs = read_inputs(experiment)
+    keep_figures(experiment, experiment.trials(), inputs, fingerprint)
+    return summarize_inputs(inputs)
 
 
 def _has_rate(summary: Summary) -> bool:

@@ -1,6 +1,6 @@
 """A measurement, step by step: understand, plan, record, judge, print."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,6 +20,7 @@ from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
 from whyperf.plan import COMMAND_LINE, LOCAL, Plan, build
 from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError
+from whyperf.profile.conditions import in_two_conditions
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
@@ -57,10 +58,15 @@ class Order:
     is_over_udp: bool = False
     #: Where to write the experiment as a profile, instead of measuring it.
     save_profile: Path | None = None
+    #: Factors of two conditions under which each cell is measured in turn.
+    conditions: tuple[Overrides, Overrides] | None = None
 
 
-def measure(order: Order) -> int:
-    """Does what was ordered; returns the exit code."""
+def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> int:
+    """Does what was ordered; returns the exit code.
+
+    `show` prints the result instead of a run's own output, and returns the exit code.
+    """
     order = _on_this_machine(order)
     profile, host = understand(order.question, order.host)
     if order.workload is not None:
@@ -70,6 +76,9 @@ def measure(order: Order) -> int:
     order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
+    if order.conditions is not None:
+        profile = in_two_conditions(profile.with_overrides(order.overrides), *order.conditions)
+        order = replace(order, overrides={})
     if order.leave_out_missing:
         varied = {name: levels for name, levels in order.overrides.items() if isinstance(levels, tuple)}
         profile = without_missing(profile.with_overrides(varied), target.hosts)
@@ -110,6 +119,8 @@ def measure(order: Order) -> int:
         except BaseException:
             experiment.discard_if_empty()
             raise
+        if show is not None:
+            return show(experiment)
         return _print(experiment, order.output, report=order.report, lines=lines)
 
 

@@ -1,0 +1,110 @@
+"""What differs between results before anything is measured: hosts, kernels, plans, and settings that all cells have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from whyperf.analyze.text import level_with_unit
+from whyperf.compare.model import Condition
+from whyperf.compare.source import Source
+
+_HOST_FACTS = {
+    "hostname": "host name",
+    "kernel": "kernel",
+    "distribution": "distribution",
+    "machine": "machine",
+    "cpu_model": "CPU model",
+    "cpus": "CPUs",
+    "memory_bytes": "memory",
+    "clock_source": "clock source",
+    "agent_version": "whyperf agent",
+}
+"""Facts of a host by what they are called; its sysctls and devices are compared one by one."""
+
+
+def conditions_between(sources: Sequence[Source]) -> tuple[Condition, ...]:
+    """What is not the same in all results; empty where they are one result."""
+    if len({source.experiment.folder for source in sources}) == 1:
+        return ()
+    return (*_hosts(sources), *_plans(sources), *_settings(sources))
+
+
+def _hosts(sources: Sequence[Source]) -> Iterator[Condition]:
+    hosts = [source.experiment.hosts() for source in sources]
+    facts = [dict(_facts(found)) for found in hosts]
+    for name in dict.fromkeys(name for found in facts for name in found):
+        yield from _differing("host", name, [found.get(name) for found in facts])
+
+
+def _facts(hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Facts of the hosts by name, once where both hosts are the same machine."""
+    are_one = len({str(host.get("boot_id") or name) for name, host in hosts.items()}) == 1
+    for host, found in hosts.items():
+        if are_one and host != next(iter(hosts)):
+            # Its devices are its own.
+            yield from _devices(host, found)
+            continue
+        of = "" if are_one else f", {host} host"
+        for key, title in _HOST_FACTS.items():
+            if found.get(key) is not None:
+                yield f"{title}{of}", _text(key, found[key])
+        for key, value in sorted(found.get("sysctls", {}).items()):
+            yield f"{key}{of}", str(value)
+        yield from _devices(host, found)
+
+
+def _devices(host: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for device in found.get("devices", ()):
+        of = f"{device.get('name')}, {host} host"
+        for key in ("driver", "mtu_bytes", "speed_mbps", "rx_queues_count", "tx_queues_count"):
+            if device.get(key) is not None:
+                yield f"{key.removesuffix('_bytes').removesuffix('_mbps').replace('_', ' ')} of {of}", str(device[key])
+        for key, value in (device.get("offloads") or {}).items():
+            yield f"{key.replace('_', ' ')} of {of}", "on" if value else "off"
+
+
+def _text(key: str, value: Any) -> str:
+    if key == "cpus":
+        return str(len(value))
+    return f"{int(value) / 2**30:.1f} GiB" if key == "memory_bytes" else str(value)
+
+
+def _plans(sources: Sequence[Source]) -> Iterator[Condition]:
+    plans = [source.experiment.plan for source in sources]
+    yield from _differing("plan", "profile", [plan.profile for plan in plans])
+    yield from _differing("plan", "measured", [_place(source) for source in sources])
+    yield from _differing("plan", "client hosts", [", ".join(plan.near) for plan in plans])
+    yield from _differing("plan", "evidence", [plan.evidence or "user" for plan in plans])
+    rates = [f"{plan.profile_hz} a second" if plan.profile_hz else "none" for plan in plans]
+    yield from _differing("plan", "stack samples", rates)
+
+
+def _place(source: Source) -> str:
+    plan = source.experiment.plan
+    places = {"veth": "embedded testbed", "loopback": "loopback", "model": "model (simulated)"}
+    return places.get(plan.testbed.kind, f"network, far host {plan.target}")
+
+
+def _settings(sources: Sequence[Source]) -> Iterator[Condition]:
+    """Factors that are the same in all cells of a result and not in all results."""
+    levels = [_constant(source) for source in sources]
+    for name in dict.fromkeys(name for found in levels for name in found):
+        if all(name in found for found in levels):
+            yield from _differing("setting", name, [found[name] for found in levels])
+
+
+def _constant(source: Source) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for cell in source.cells:
+        for name, level in cell.factors.items():
+            found.setdefault(name, set()).add(level_with_unit(name, level))
+    count = len(source.cells)
+    present: dict[str, int] = {}
+    for cell in source.cells:
+        for name in cell.factors:
+            present[name] = present.get(name, 0) + 1
+    return {name: next(iter(levels)) for name, levels in found.items() if len(levels) == 1 and present[name] == count}
+
+
+def _differing(kind: Any, name: str, values: Sequence[str | None]) -> Iterator[Condition]:
+    if len(set(values)) > 1:
+        yield Condition(kind=kind, name=name, values=tuple(values))

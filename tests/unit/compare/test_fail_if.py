@@ -1,0 +1,72 @@
+"""Conditions of `--fail-if`."""
+
+import pytest
+
+from whyperf.compare.limits import LimitError, exceeded, limit_of, rows, without_row
+from whyperf.compare.model import (
+    CellPair,
+    ClassDifference,
+    ComparedCell,
+    DifferenceTest,
+    QuantityDifference,
+    SideDifference,
+)
+
+
+def a_test(p_value: float | None = 0.001, *, is_significant: bool = True) -> DifferenceTest:
+    return DifferenceTest(difference=1.0, p_value=p_value, is_significant=is_significant)
+
+
+def pair(ratio: float | None, of: DifferenceTest) -> CellPair:
+    goodput = QuantityDifference(
+        name="goodput", title="Goodput", unit="bit/s", better="higher", a=1, b=1, trials_a=3, trials_b=3, ratio=ratio,
+        is_ratio_tested=True, test=of,
+    )  # fmt: skip
+    copy = ClassDifference(name="copy", title="Copying", a=1, b=1, ratio=ratio, test=of, functions=())
+    side = SideDifference(role="sender", unit="TSC", work="KByte", a=1, b=1, ratio=ratio, test=of, classes=(copy,))
+    a, b = (ComparedCell(label=label, cell="c0001") for label in "AB")
+    return CellPair(a=a, b=b, setting={}, differ={}, quantities=(goodput,), sides=(side,), budgets=())
+
+
+@pytest.mark.parametrize("row", ["goodput", "copy.sender", "cost.sender"])
+@pytest.mark.parametrize(
+    ("condition", "ratio", "holds"),
+    [
+        ("<0.97", 0.96, True), ("<0.97", 0.97, False), ("<=0.97", 0.97, True), (">1.1", 1.2, True),
+        (">1.1", 1.1, False),
+        (">=1.1", 1.1, True), (" < 97 %", 0.96, True), ("<97%", 0.98, False), (">1e-1", 0.5, True),
+    ],
+)  # fmt: skip
+def test_a_ratio_beyond_the_limit_fails(row: str, condition: str, ratio: float, holds: bool) -> None:
+    found = exceeded([limit_of(f"{row}{condition}")], [pair(ratio, a_test())])
+    assert [entry.value for entry in found] == ([ratio] if holds else [])
+
+
+def test_a_difference_that_is_not_significant_does_not_fail() -> None:
+    limit = limit_of("goodput<0.97")
+    assert not exceeded([limit], [pair(0.5, a_test(0.3, is_significant=False))])
+    # With one trial each, the ratio is all there is.
+    assert exceeded([limit], [pair(0.5, a_test(None, is_significant=False))])
+
+
+def test_a_row_that_no_pair_has_is_named() -> None:
+    limits = [limit_of("goodput<0.97"), limit_of("latency_p99>1.1"), limit_of("ip.receiver>2")]
+    assert [limit.row for limit in without_row(limits, [pair(1.0, a_test())])] == ["latency_p99", "ip.receiver"]
+    assert [limit.row for limit in without_row(limits[:1], [pair(None, a_test())])] == ["goodput"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("goodput", "is no condition"), ("goodput=1", "is no condition"), ("<0.9", "is no condition"),
+        ("godput<0.9", "did you mean goodput"), ("copy<1", "there is no row copy"), ("goodput<0", "above 0"),
+        ("goodput<1.2.3", "is no number"), ("goodput>9999", "up to 1000"),
+    ],
+)  # fmt: skip
+def test_other_texts_are_refused_with_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(LimitError, match=sentence):
+        limit_of(text)
+
+
+def test_each_row_has_one_name() -> None:
+    assert {"goodput", "latency_p99", "latency_p99.9", "cycles_sender", "cost.receiver", "copy.sender"} <= rows().keys()

@@ -8,6 +8,7 @@ from pathlib import Path
 from whyperf.foreign import read_text
 from whyperf.plan import LOCAL, MODEL, Plan, build
 from whyperf.profile import Level, Profile, ProfileError, as_set, find, load, shipped_names
+from whyperf.profile.model import PROFILE_HZ
 from whyperf.record import kept_profile
 
 
@@ -112,10 +113,19 @@ def _log(plan: Plan) -> list[str]:
 
 
 def _evidence(plan: Plan) -> list[str]:
-    """The option of the evidence level of the plan; none if the profile sets it."""
+    """The options of the evidence of the plan; none if the profile sets it."""
+    level = _level(plan)
+    if not plan.profile_hz:
+        return ["--evidence", level] if level else []
+    rate = [] if plan.profile_hz == PROFILE_HZ else ["--profile-hz", str(plan.profile_hz)]
+    return ["--evidence", f"{level},profile" if level else "profile", *rate]
+
+
+def _level(plan: Plan) -> str | None:
+    """The evidence level of the plan; None if the profile sets it."""
     if plan.evidence == "user":
-        return ["--evidence", "user"]
+        return "user"
     logged = {cell for block in plan.log_blocks for cell in block}
     if plan.evidence is None or 0 < len(logged) < len(plan.cells):
-        return []
-    return ["--evidence", "segments" if logged else "counters"]
+        return None
+    return "segments" if logged else "counters"

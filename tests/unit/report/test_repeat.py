@@ -42,6 +42,17 @@ def test_the_command_makes_the_same_plan(
     assert again(command(plan, str(tmp_path)), capsys).id == plan.id
 
 
+@pytest.mark.parametrize("rate", [997, 4999])
+@pytest.mark.parametrize("evidence", [None, "user", "counters", "segments"])
+@pytest.mark.parametrize("profile", ["quick", "demo"])
+def test_the_command_takes_stack_samples_again(
+    profile: str, evidence: Level | None, rate: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan = build(find(profile), target="loopback", evidence=evidence, profile_hz=rate)
+    assert plan.profile_hz == rate
+    assert again(command(plan, str(tmp_path)), capsys).id == plan.id
+
+
 def test_the_command_keeps_the_part_of_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     only = ("sweep=throughput", "window_bytes=4096,8192")
     plan = build(find("demo"), only=only, target="loopback", evidence="segments")

@@ -102,7 +102,7 @@ _NAME = ("name", "kind", "object")
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with names that another kernel, or another build of a program, has too."""
     names = rows.select(_NAME).unique()
-    common = [_common(*name) for name in names.iter_rows()]
+    common = [common_name(*name) for name in names.iter_rows()]
     table = names.with_columns(
         pl.Series(f"common_{column}", [None if name is None else name[place] for name in common], dtype=pl.String)
         for place, column in enumerate(_NAME)
@@ -114,7 +114,7 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _common(name: str | None, kind: str | None, object_: str | None) -> Key | None:
+def common_name(name: str | None, kind: str | None, object_: str | None) -> Key | None:
     """The name without what a compiler appends, a BPF program's tag, or the folder of a program."""
     if name is None:
         return None

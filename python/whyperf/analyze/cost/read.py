@@ -119,19 +119,48 @@ def read_trees(experiment: Experiment, cells: Collection[CellCost]) -> dict[tupl
     if found is None:
         return {}
     weighed, measured = found
-    bases = [
+    divisors = [
         (trial, side.role, basis_of(cell, side) is PER_KBYTE)
         for cell in cells
         for side in cell.sides
         for trial in side.trials
     ]
-    units = (
-        pl.DataFrame(bases, schema={"trial": pl.String, "role": pl.String, "is_per_kbyte": pl.Boolean}, orient="row")
+    return side_trees(weighed, _units(divisors, measured))
+
+
+def read_sampled_trees(
+    experiment: Experiment, found: Trials, divisors: Collection[tuple[str, str, bool]]
+) -> dict[tuple[str, str], Frame]:
+    """The tree of functions of each side of some trials, by cell and role.
+
+    `divisors` name the trials with their roles, and whether costs are per KByte; otherwise they are per transaction.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    wanted = {trial for trial, _, _ in divisors}
+    manifests = {name: manifest for name, manifest in _manifests(found).items() if name in wanted}
+    reports = sampling_reports(manifests)
+    if reports.is_empty():
+        return {}
+    # What a total is counted by depends on all trials of a cell.
+    cells = {manifest["cell"] for manifest in manifests.values()}
+    of_cells = [name for name, manifest in found.measured.items() if manifest.cell in cells]
+    measured = measure_trials(read_inputs(experiment, trials=of_cells, tables=_TABLES, found=found))
+    sampled = _sampled(experiment, manifests)
+    weighed = weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured)
+    return side_trees(weighed, _units(divisors, measured))
+
+
+def _units(divisors: Collection[tuple[str, str, bool]], measured: Measured) -> pl.DataFrame:
+    """What `side_trees` divides by: KBytes or transactions of each trial and role."""
+    schema = {"trial": pl.String, "role": pl.String, "is_per_kbyte": pl.Boolean}
+    return (
+        pl.DataFrame(list(divisors), schema=schema, orient="row")
         .join(payloads(measured), on="trial", how="inner")
         .join(measured.transactions.select("trial", "transactions_count"), on="trial", how="left")
         .select("trial", "role", pl.when("is_per_kbyte").then("kbytes").otherwise("transactions_count").alias("units"))
     )
-    return side_trees(weighed, units)
 
 
 def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:

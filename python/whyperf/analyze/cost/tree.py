@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import polars as pl
 
@@ -60,15 +61,13 @@ def side_trees(weighed: WeighedStacks, units: pl.DataFrame) -> dict[tuple[str, s
     rows = every.join(units, on=["trial", "role"], how="inner")
     trials = pl.col("trial").n_unique().over(_SIDE)
     rows = rows.filter(pl.col("cycles") > 0).with_columns((pl.col("cycles") / pl.col("units") / trials).alias("value"))
-    frames = {
-        key[0]: tuple(own.select(NAME).iter_rows())
-        for key, own in weighed.frames.join(rows.select("stack"), on="stack", how="semi")
-        .partition_by("stack", as_dict=True, maintain_order=True)
-        .items()
-    }
+    frames: dict[int, list[tuple[str, str, str]]] = defaultdict(list)
+    on_stacks = weighed.frames.join(rows.select("stack"), on="stack", how="semi")
+    for stack, function, kind, object_ in on_stacks.select("stack", *NAME).iter_rows():
+        frames[stack].append((function, kind, object_))
     roots: dict[tuple[str, str], _Node] = defaultdict(_Node)
     for cell, role, stack, name, value in rows.select(*_SIDE, "stack", "class", "value").iter_rows():
-        functions = frames.get(stack) or ((f"[{by_name()[name].title}]", REST, ""),)
+        functions = frames.get(stack) or [(f"[{by_name()[name].title}]", REST, "")]
         node = roots[cell, role]
         node.value += value
         for function in functions[:MAX_DEPTH]:
@@ -87,10 +86,16 @@ class _Node:
 
     def frame(self, key: tuple[str, str, str], caller_class: str | None) -> Frame:
         """The frame of a function; one that no class claims costs whoever calls it."""
-        claim = claimed(Function(*key)) if key[1] != REST else None
+        claim = _claim(key) if key[1] != REST else None
         cost_class = self.own_class or (claim if claim in by_name() else caller_class)
         children = tuple(_sorted(child.frame(name, cost_class) for name, child in self.children.items()))
         return Frame(*key, self.value, cost_class=cost_class, children=children)
+
+
+@cache
+def _claim(key: tuple[str, str, str]) -> str | None:
+    """What claims a function: a tree has it in many places."""
+    return claimed(Function(*key))
 
 
 def _sorted(frames: Iterator[Frame]) -> list[Frame]:

@@ -8,8 +8,6 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.watched import NARROW, WIDE, Observation, Scheme, watched
-from whyperf.analyze.cost.tree import Frame, compared
-from whyperf.report.cost.flame import flame_graph
 
 BOXES = """(flame) => [...flame.querySelectorAll("li")].map((item) => {
   const start = flame.getBoundingClientRect().top;
@@ -103,29 +101,3 @@ def test_a_label_that_is_cut_shows_in_full_under_the_pointer(browser: Browser, p
             assert label.evaluate("(label) => label.scrollWidth <= label.clientWidth + 1")
             start, end = label.evaluate(edges)
             assert left - 1 <= start < end <= right + 1
-
-
-def test_a_difference_can_be_read(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
-    """Until a page of its own draws it: in the place of a flame graph of the report."""
-
-    def made(name: str, value: float, *children: Frame) -> Frame:
-        return Frame(name, "kernel", "", value, children=children)
-
-    before = made("sender", 1000, made("send", 900, *(made(f"f{place}", 90) for place in range(8)), made("lock", 180)))
-    after = made("sender", 800, made("send", 800, *(made(f"f{place}", 20 * place) for place in range(1, 9))))
-    text = pages["cost"].read_text()
-    start = text.index("<ul class='flame'>")
-    changed = tmp_path / "changed.html"
-    end = text.index("</div>", start)
-    changed.write_text(text[:start] + str(flame_graph(compared(before, after)).html) + text[end:])
-    schemes: tuple[Scheme, ...] = ("light", "dark")
-    for scheme in schemes:
-        with opened(browser, changed, scheme=scheme) as (page, _):
-            labels = page.locator("#cost .flame.change b")
-            assert labels.count() == 12
-            assert min(page.locator("#cost .flame.change li:not(.gone) > b").evaluate_all(COLORS)) >= 4.5
-            gone = frame(page.locator(".flame.change"), "lock")
-            assert "180 → 0, gone" in gone.inner_text()
-            assert "gradient" in gone.evaluate("(label) => getComputedStyle(label).backgroundImage")
-            backgrounds = labels.evaluate_all("(all) => all.map((label) => getComputedStyle(label).backgroundColor)")
-            assert len(set(backgrounds)) >= 5

@@ -121,7 +121,8 @@ class _Drawing:
             return "gone"
         change = self._ratio(frame.value - frame.before)
         step = sum(abs(change) >= least for least in STEPS)
-        return f"{'grew' if change > 0 else 'shrank'}{step}" if step else ""
+        changed = f"{'grew' if change > 0 else 'shrank'}{step}" if step else ""
+        return changed if frame.before else f"{changed} new".strip()
 
     def _label(self, frame: Frame) -> Markup:
         value = cycles(frame.value)

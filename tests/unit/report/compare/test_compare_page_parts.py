@@ -1,0 +1,333 @@
+"""The page of a comparison: what adds up, what is escaped, how many pairs it can hold, what it says where data lack."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.analyze import synthetic
+from tests.unit.analyze.cost.sampled_results import add_samples
+from tests.unit.report.compare import drawn_comparisons as made
+from tests.unit.report.test_page_order import SIMPLE_BYTES
+from whyperf.analyze.cost.classes import classes
+from whyperf.analyze.cost.text import cycles
+from whyperf.analyze.cost.tree import Frame, compared
+from whyperf.compare import Source, compare_sources
+from whyperf.compare.model import CellPair, ClassDifference, Comparison, SideDifference
+from whyperf.report.compare import compare_page, write_compare_page
+from whyperf.report.compare.axis import MAX_LIMIT, ratio_axis
+from whyperf.report.compare.cost import cost_view
+from whyperf.report.compare.figures import figures_of
+from whyperf.report.compare.pairs import MAX_COSTS, MAX_FLAMES, change_of, flame_pairs
+from whyperf.report.compare.texts import MINUS
+from whyperf.report.compare.waterfall import MAX_BARS, waterfall_of
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
+
+
+@dataclass
+class Document(HTMLParser):
+    """What a browser makes of a page: elements with attributes, and the text outside of scripts and styles."""
+
+    elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    text: str = ""
+    is_code: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        self.is_code = tag in {"script", "style"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_code = self.is_code and tag not in {"script", "style"}
+
+    def handle_data(self, data: str) -> None:
+        if not self.is_code:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def document(comparison: Comparison) -> Document:
+    read = Document()
+    read.feed(compare_page(comparison))
+    return read
+
+
+def section(page: str, name: str) -> str:
+    (found,) = re.findall(rf'<section id="{name}">.*?</section>', page, re.DOTALL)
+    return str(found)
+
+
+costs = st.floats(0, 1e5).map(lambda value: round(value, 3))
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> SideDifference:
+    names = draw(st.lists(st.sampled_from([entry.name for entry in classes()]), unique=True, max_size=20))
+    found: list[ClassDifference] = []
+    for name in names:
+        functions = [made.function(f"f{place}", draw(costs), draw(costs)) for place in range(draw(st.integers(1, 3)))]
+        counts = draw(st.none() | st.tuples(st.floats(0.001, 10), st.floats(0.001, 10)))
+        is_counted = next(entry for entry in classes() if entry.name == name).per is not None
+        found.append(made.cost_class(name, functions, counts=counts if is_counted else None))
+    return made.side("sender", found)
+
+
+@given(sides())
+def test_bars_of_a_waterfall_go_from_a_to_b_without_a_gap(side: SideDifference) -> None:
+    found = waterfall_of(side)
+    tolerance = 1e-9 * (1 + side.a + side.b)
+    at = side.a
+    for bar in found.bars:
+        assert bar.start == pytest.approx(at, abs=tolerance)
+        if bar.parts:
+            count, each = bar.parts
+            assert count.start == bar.start
+            assert count.end == each.start
+            assert each.end == bar.end
+        at = bar.end
+    assert at == pytest.approx(side.b, abs=tolerance)
+    assert len(found.bars) <= MAX_BARS + 1
+    ends = [*(bar.end for bar in found.bars), *(part.end for bar in found.bars for part in bar.parts)]
+    values = [side.a, side.b, *ends]
+    assert all(-0.01 <= found.place(value) <= 100.01 for value in values)
+
+
+def test_a_waterfall_of_small_changes_is_enlarged_and_names_its_start() -> None:
+    side = made.side(
+        "sender",
+        [
+            made.cost_class("copy", [made.function("_copy_from_iter", 5000, 5010)]),
+            made.cost_class("memory", [made.function("kfree", 5000, 4960)]),
+        ],
+    )
+    found = waterfall_of(side)
+    assert found.low > 9000
+    largest = found.bars[0]
+    assert (largest.title, largest.amount, largest.style) == ("Memory", f"{MINUS}40", "shrank")
+    assert found.place(largest.start) - found.place(largest.end) > 40
+    page = compare_page(made.comparison(made.cell_pair(sides=[side])))
+    assert "not at 0." in page
+    doubled = made.side("sender", [made.cost_class("copy", [made.function("_copy_from_iter", 50, 100)])])
+    assert "not at 0." not in compare_page(made.comparison(made.cell_pair(sides=[doubled])))
+
+
+def test_functions_of_the_table_add_up_to_their_class() -> None:
+    functions = [made.function(f"f{place}", 10, 10 + place) for place in reversed(range(1, 9))]
+    side = made.side("sender", [made.cost_class("copy", functions), made.cost_class("memory", functions[-1:])])
+    (view,) = cost_view(made.comparison(made.cell_pair(sides=[side])), {}).pairs
+    rows = view.sides[0].rows
+    assert [row.title for row in rows] == [
+        *("Copying payload", "f8", "f7", "f6", "f5", "other functions", "Memory", "f1", "All classes")
+    ]
+    differences = [int(row.difference) for row in rows]
+    assert differences[0] == sum(differences[1:6]) == 36
+    assert differences[0] + differences[6] == differences[-1] == 37
+
+
+def test_the_cost_of_a_class_is_split_into_more_events_and_dearer_ones() -> None:
+    page = section(compare_page(made.comparison(made.cell_pair())), "cost")
+    # From 0.02 to 0.1 packets of 5,000 and 2,700 cycles: 0.08 × 3,850, and 0.06 × 2,300 less.
+    text = f"Packets sent per KByte 0.0200 → 0.100: +308. Cycles each 5,000 → 2,700: {MINUS}138."
+    # Of the bar, and of the row of the table.
+    assert page.count(text) == 2
+    assert page.count("cmp-part count") == page.count("cmp-part each") == 1
+
+
+def test_names_are_escaped_wherever_they_come_from() -> None:
+    hostile = made.function(HOSTILE, 0, 500, is_significant=True)
+    side = made.side("sender", [made.cost_class("copy", [hostile], is_significant=True)])
+    odd: dict[str, object] = {"path": HOSTILE}
+    pairs = [
+        made.cell_pair(number, sides=[side], setting=odd).model_copy(
+            update={"limited_a": HOSTILE, "notes": (HOSTILE,), "differ": {HOSTILE: (HOSTILE, None)}}
+        )
+        for number in (1, 2)
+    ]
+    comparison = made.comparison(*pairs, name=HOSTILE)
+    condition = comparison.conditions[0].model_copy(update={"name": HOSTILE, "values": (HOSTILE, None)})
+    comparison = comparison.model_copy(update={"conditions": (condition,), "notes": (HOSTILE,)})
+    root = Frame("sender", "rest", "", 500, children=(Frame(HOSTILE, "kernel", "", 500),))
+    read = Document()
+    read.feed(compare_page(comparison, {(0, "sender"): compared(None, root)}, [f"whyperf run {HOSTILE}"]))
+    assert len(read.all("script")) == 2
+    assert read.all("img") == []
+    assert not [name for _, attributes in read.elements for name in attributes if name.startswith("on")]
+    assert read.text.count(HOSTILE) >= 20
+    assert "49" not in re.findall(r"onerror=alert\(2\)>(.{0,6})", read.text)
+
+
+def test_the_page_loads_nothing_and_is_small() -> None:
+    roots = [made_tree(factor) for factor in (1.0, 1.4)]
+    page = compare_page(made.comparison(made.cell_pair()), {(0, "sender"): compared(*roots)})
+    assert "http://" not in page
+    assert "https://" not in page
+    assert len(page.encode()) < 120_000 < SIMPLE_BYTES
+    assert page.count("<li") - section(page, "figures").count("<li") > 100
+
+
+def made_tree(factor: float) -> Frame:
+    """A tree with 200 functions."""
+    children = tuple(Frame(f"function_{place}", "kernel", "", factor * (10 + place)) for place in range(200))
+    return Frame("sender", "rest", "", sum(child.value for child in children), children=children)
+
+
+def hundred() -> Comparison:
+    return made.comparison(*(made.cell_pair(number, factor=1 + number / 100) for number in range(1, 101)))
+
+
+def test_a_hundred_pairs_have_an_overview_with_links_and_the_largest_have_costs() -> None:
+    comparison = hundred()
+    read = document(comparison)
+    page = compare_page(comparison)
+    assert len(page.encode()) < SIMPLE_BYTES
+    links = [found["href"] for found in read.all("a") if found["href"].startswith("#pair-")]
+    assert links == [f"#pair-{number}" for number in range(1, 101)]
+    anchors = {attributes.get("id") for _, attributes in read.elements}
+    assert {link[1:] for link in links} <= anchors
+    cost = section(page, "cost")
+    assert cost.count('<details class="why-cell"') == MAX_COSTS
+    assert f"{100 - MAX_COSTS} are left out" in cost
+    # The largest ratio of costs is that of the last pair.
+    assert "write size 102,400 bytes" in cost
+    assert "write size 1,024 bytes" not in cost
+    assert flame_pairs(comparison) == tuple(range(100 - MAX_FLAMES, 100))
+
+
+def test_the_overview_marks_what_is_significant_by_a_sign_and_words() -> None:
+    overview = figures_of(made.comparison(made.cell_pair(1), made.cell_pair(2, factor=1.5)), frozenset()).overview
+    assert overview is not None
+    assert overview.columns == ("Goodput", "Cycles/KB, sender")
+    (same, cost), (slower, _) = (row.entries for row in overview.rows)
+    assert (same.text, same.style) == ("1.00", "")
+    assert same.title.endswith("not significant")
+    assert (slower.text, slower.style) == ("0.667*", "worse step3")
+    assert slower.title.endswith("lower, worse")
+    assert (cost.text, cost.style) == ("1.29*", "worse step2")
+
+
+def test_unknown_ratios_are_dashes_and_untested_differences_say_so() -> None:
+    none = made.figure("retransmitted", 0.0, 0.001)
+    single = made.figure("goodput", 1e9, 2e9)
+    single = single.model_copy(
+        update={"ratio_low": None, "ratio_high": None, "test": single.test.model_copy(update={"p_value": None})}
+    )
+    pair = made.cell_pair().model_copy(update={"quantities": (single, none)})
+    first, second = figures_of(made.comparison(pair), frozenset()).pairs[0].rows
+    assert (first.ratio, first.interval, first.mark.text) == ("2.00 ×", "—", "not tested")
+    assert (second.ratio, second.whisker) == ("—", None)
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_what_is_missing_is_said(*, is_empty: bool) -> None:
+    why = "A counts PMU cycles, B TSC reference cycles; these are no cycles of the same kind"
+    given_sides = [] if is_empty else [made.side("sender", [], refused=why)]
+    pair = made.cell_pair(sides=given_sides).model_copy(update={"budgets": ()})
+    page = compare_page(made.comparison(pair))
+    if is_empty:
+        assert "Measure both with <code>--evidence profile</code>" in section(page, "cost")
+    else:
+        assert f"Not compared: {why}." in section(page, "cost")
+    assert "<code>--evidence profile</code>" in section(page, "flames")
+    assert "--evidence segments" in section(page, "times")
+    assert "cmp-fall" not in section(page, "cost")
+
+
+@pytest.mark.parametrize("pairs", [(), (made.cell_pair().model_copy(update={"quantities": (), "sides": ()}),)])
+def test_a_comparison_without_figures_is_a_page(pairs: Sequence[CellPair]) -> None:
+    assert ("in common" if pairs else "No two cells") in document(made.comparison(*pairs)).text
+
+
+def test_two_conditions_of_one_result_are_named() -> None:
+    comparison = made.comparison(made.cell_pair()).model_copy(update={"conditions": ()})
+    results = tuple(
+        entry.model_copy(update={"condition": condition, "experiment": "quick", "folder": "results/quick"})
+        for entry, condition in zip(comparison.results, ("before", "after"), strict=True)
+    )
+    read = document(comparison.model_copy(update={"results": results}))
+    assert "quick, before (A) and after (B)" in read.text
+    assert "hosts, kernel and plan are the same" in read.text
+    assert "whyperf compare results/quick\n" in read.text.replace("Copy", "\n")
+
+
+def test_three_results_name_both_of_each_pair() -> None:
+    read = document(made.comparison(made.cell_pair(1), made.cell_pair(1, b="C"), labels="ABC"))
+    assert "A and B, write size 1,024 bytes" in read.text
+    assert "A and C, write size 1,024 bytes" in read.text
+    assert "quick-a, quick-b and quick-c" in read.text
+
+
+def test_equal_cells_have_bars_from_0_and_an_axis_with_their_intervals() -> None:
+    same = made.side("sender", [made.cost_class("copy", [made.function("_copy_from_iter", 1000, 1000 + 1e-10)])])
+    found = waterfall_of(same)
+    assert found.low == 0
+    assert found.place(found.b) == pytest.approx(100, abs=0.1)
+    axis = ratio_axis([1.0, 1.0, 1.0], [0.7, 1.4, 0.8, 1.25, 0.01, 100.0])
+    assert not axis.whisker(1.0, 0.7, 1.4).is_cut
+    assert axis.whisker(1.0, 0.01, 100.0).is_cut
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=8))
+def test_an_axis_has_1_in_its_center_and_ticks_apart(ratios: list[float]) -> None:
+    axis = ratio_axis(ratios)
+    assert axis.place(1.0) == 50
+    assert axis.limit <= MAX_LIMIT
+    places = [tick.place for tick in axis.ticks]
+    assert 50 in places
+    assert all(second - first > 8 for first, second in pairwise(places))
+    for ratio in ratios:
+        assert axis.place(ratio) + axis.place(1 / ratio) == pytest.approx(100, abs=0.02)
+        whisker = axis.whisker(ratio, ratio / 10, ratio * 10)
+        assert 0 <= whisker.low <= whisker.dot <= whisker.high <= 100
+
+
+def test_the_largest_change_of_a_pair_counts_costs_before_rates() -> None:
+    assert change_of(made.cell_pair(factor=2.0)) > change_of(made.cell_pair(factor=1.0))
+    bare = made.cell_pair(sides=[], factor=4.0)
+    assert change_of(bare) == pytest.approx(1.386, abs=0.001)
+
+
+def test_a_page_is_written_whole_and_replaces_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "compare.html"
+    for _ in range(2):
+        write_compare_page(path, made.comparison(made.cell_pair(sides=[])), [])
+        assert path.read_text().endswith("</html>")
+    assert [found.name for found in tmp_path.iterdir()] == ["compare.html"]
+    with pytest.raises(FileNotFoundError):
+        write_compare_page(tmp_path / "missing" / "compare.html", made.comparison(made.cell_pair(sides=[])), [])
+
+
+@pytest.mark.parametrize("given_sources", [2, 1])
+def test_a_written_page_has_the_trees_of_the_record_and_the_commands(tmp_path: Path, given_sources: int) -> None:
+    """Two conditions of one result have labels of their own, though there is one source."""
+    trials = [
+        synthetic.Trial(cell=cell, block=block, duration_s=2, rate_bps=rate * block, write_size_bytes=size)
+        for cell, rate, size in (("c0001", 1e9, 1024), ("c0002", 3e9, 65536))
+        for block in (1, 2)
+    ]
+    experiment = add_samples(synthetic.write(tmp_path / "one", trials))
+    sources = [Source("A", experiment, "c0001"), Source("B", experiment, "c0002")]
+    comparison = compare_sources(sources)
+    path = tmp_path / "compare.html"
+    write_compare_page(path, comparison, sources if given_sources == 2 else [Source("A", experiment)])
+    page = path.read_text()
+    flames = section(page, "flames")
+    for side in comparison.pairs[0].sides:
+        change = side.test.difference
+        sign = "+" if change > 0 else MINUS
+        assert f"<b>{side.role} <i>{cycles(side.a)} → {cycles(side.b)}, {sign}{cycles(abs(change))}</i></b>" in flames
+    assert "_copy_from_iter <i>" in flames
+    commands = re.findall(r"<pre class=.command why-command.><code>(.*?)</code>", page)
+    assert len(commands) == 2
+    assert "whyperf run " in commands[0]
+    assert commands[1].startswith("whyperf compare ")

@@ -37,6 +37,9 @@ MAX_DETAILED = 4
 """Pairs whose cells are explained for the comparison; of more, only what `whyperf explain` has kept is used."""
 
 
+MIN_TESTED_RATIO = 0.01
+"""Functions below this part of their side in both cells are not tested."""
+
 _CONDITIONS: Mapping[str, Literal["before", "after"]] = {BEFORE: "before", AFTER: "after"}
 
 
@@ -347,7 +350,7 @@ def _with_significance(pairs: Sequence[CellPair]) -> tuple[list[CellPair], int, 
     marks = iter(significant(first))
     marked = [_marked(pair, marks) for pair in pairs]
     second = [
-        function.test.p_value
+        function.test.p_value if _is_large(function, side) else None
         for pair in marked
         for side in pair.sides
         for functions in _tested_functions(side)
@@ -383,6 +386,11 @@ def _marked(pair: CellPair, marks: Iterator[bool]) -> CellPair:
         classes = tuple(entry.model_copy(update={"test": marked(entry.test)}) for entry in side.classes)
         sides.append(side.model_copy(update={"test": test, "classes": classes}))
     return pair.model_copy(update={"quantities": quantities, "sides": tuple(sides)})
+
+
+def _is_large(function: FunctionDifference, side: SideDifference) -> bool:
+    """Whether a function has a part of its side that is worth a test: each one more makes the others less certain."""
+    return max(function.exclusive_a, function.exclusive_b) >= MIN_TESTED_RATIO * max(side.a, side.b)
 
 
 def _tested_functions(side: SideDifference) -> Iterator[tuple[FunctionDifference, ...]]:

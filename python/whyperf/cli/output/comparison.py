@@ -9,16 +9,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from whyperf.analyze.cost.text import cycles, name_text
+from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.text import (
-    bit_rate,
     count,
     factor_name,
     level_with_unit,
     percent,
     seconds,
     setting,
-    si,
     significant,
 )
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
@@ -32,11 +30,11 @@ from whyperf.compare.model import (
     ClassDifference,
     ComparedResult,
     DifferenceTest,
-    FunctionDifference,
     QuantityDifference,
     SideDifference,
 )
 from whyperf.explain.states import name_of
+from whyperf.report.compare.texts import function_text, signed_cycles, signed_value, value_text
 
 PLAIN_WIDTH = 80
 """Width where standard output is no terminal."""
@@ -90,9 +88,8 @@ def _judged(found: Comparison, limits: Sequence[Limit]) -> int:
         say(f"whyperf: --fail-if {limit.text}: no pair has the row {limit.row}, so it cannot be judged")
     for entry in found.exceeded:
         cells = f"{entry.a.label}:{entry.a.cell} and {entry.b.label}:{entry.b.cell}"
-        say(
-            f"whyperf: --fail-if {entry.condition} holds for {cells}: {entry.b.label}/{entry.a.label} is {significant(entry.value)}"
-        )
+        ratio = f"{entry.b.label}/{entry.a.label} is {significant(entry.value)}"
+        say(f"whyperf: --fail-if {entry.condition} holds for {cells}: {ratio}")
     return DOUBTFUL if found.exceeded or lacking else DONE
 
 
@@ -183,7 +180,7 @@ class _Printer:
         if side.refused is not None:
             self._line(f"{side.role.capitalize()}: not compared, {side.refused}.")
             return
-        change = f"{_signed(side.test.difference)}{_ends(side.test)}{MARK if side.test.is_significant else ''}"
+        change = f"{signed_cycles(side.test.difference)}{_ends(side.test)}{MARK if side.test.is_significant else ''}"
         heading = f"{side.role.capitalize()}: {cycles(side.a)} to {cycles(side.b)} {unit}, {change}"
         self._console.print(f"[bold]{heading}[/bold] ({side.unit})")
         self._console.print(_classes(side, self._functions, labels))
@@ -232,32 +229,12 @@ def _figures(pair: CellPair) -> Table:
         )
         table.add_row(
             row.title,
-            amount(row.a, row.unit),
-            amount(row.b, row.unit),
+            value_text(row.unit, row.a),
+            value_text(row.unit, row.b),
             "-" if row.ratio is None else significant(row.ratio),
             interval + (MARK if row.test.is_significant else "  "),
         )
     return table
-
-
-def amount(value: float, unit: str) -> str:
-    """A figure in its unit.
-
-    >>> amount(9.1416e9, "bit/s"), amount(1500, "ns"), amount(0.031, "ratio"), amount(453.2, "cycles/KByte")
-    ('9.14 Gbit/s', '1.50 µs', '3.1 %', '453')
-    """
-    match unit:
-        case "bit/s":
-            return bit_rate(value)
-        case "ns":
-            return seconds(value)
-        case "ratio":
-            return percent(value) if value == 0 or value >= 0.001 else f"{value * 100:.2g} %"
-        case "1/s":
-            return si(value, "/s")
-        case "cycles/KByte" | "cycles/transaction":
-            return cycles(value)
-    return significant(value)
 
 
 def _ratio_with_mark(row: QuantityDifference | None) -> str:
@@ -266,12 +243,10 @@ def _ratio_with_mark(row: QuantityDifference | None) -> str:
     return f"{significant(row.ratio)}{MARK if row.test.is_significant else '  '}"
 
 
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else MINUS}{cycles(abs(value))}"
-
-
 def _ends(test: DifferenceTest) -> str:
-    return "" if test.low is None or test.high is None else f" ({_signed(test.low)} to {_signed(test.high)})"
+    return (
+        "" if test.low is None or test.high is None else f" ({signed_cycles(test.low)} to {signed_cycles(test.high)})"
+    )
 
 
 def _classes(side: SideDifference, functions: int, labels: Labels) -> Table:
@@ -285,30 +260,30 @@ def _classes(side: SideDifference, functions: int, labels: Labels) -> Table:
         table.add_row(*_row(entry.title, entry.a, entry.b, entry.test, is_class=True))
         named = [function for function in entry.functions if function.name is not None][:functions]
         for function in named:
-            table.add_row(*_row(f"  {_name(function)}", function.exclusive_a, function.exclusive_b, function.test))
+            table.add_row(
+                *_row(f"  {function_text(function)}", function.exclusive_a, function.exclusive_b, function.test)
+            )
     small = [entry for entry in side.classes if entry not in large]
     if small:
         a, b = (sum(values) for values in zip(*((entry.a, entry.b) for entry in small), strict=True))
         title = f"{count(len(small), 'class', 'classes')} below {percent(MIN_RATIO)}"
-        table.add_row(title, cycles(a), cycles(b), _signed(b - a), "")
+        table.add_row(title, cycles(a), cycles(b), signed_cycles(b - a), "")
     table.add_row(*_row("Total", side.a, side.b, side.test, is_class=True))
     return table
 
 
 def _row(title: str, a: float, b: float, test: DifferenceTest, *, is_class: bool = False) -> tuple[str, ...]:
-    interval = "" if test.low is None or test.high is None else f"{_signed(test.low)} to {_signed(test.high)}"
+    interval = (
+        "" if test.low is None or test.high is None else f"{signed_cycles(test.low)} to {signed_cycles(test.high)}"
+    )
     cells = (
         escape(title),
         cycles(a),
         cycles(b),
-        _signed(test.difference),
+        signed_cycles(test.difference),
         interval + (MARK if test.is_significant else "  "),
     )
     return tuple(f"[bold]{cell}[/bold]" if cell.strip() else cell for cell in cells) if is_class else cells
-
-
-def _name(function: FunctionDifference) -> str:
-    return name_text(function.name or "", function.kind or "", function.object or "")
 
 
 EVENTS = {
@@ -337,7 +312,7 @@ def _split(entry: ClassDifference, several: str, single: str, work: str) -> str:
     assert entry.by_unit_cost is not None
     counts = f"{significant(entry.count_a or 0)} to {significant(entry.count_b or 0)} {several} per {work}"
     each = f"{cycles(entry.cycles_each_a or 0)} to {cycles(entry.cycles_each_b or 0)} cycles per {single}"
-    return f"{entry.title}: {counts}, {_signed(entry.by_count)}; {each}, {_signed(entry.by_unit_cost)}."
+    return f"{entry.title}: {counts}, {signed_cycles(entry.by_count)}; {each}, {signed_cycles(entry.by_unit_cost)}."
 
 
 def _grown(side: SideDifference, labels: Labels) -> Table | None:
@@ -354,7 +329,7 @@ def _grown(side: SideDifference, labels: Labels) -> Table | None:
         table.add_column(heading, justify="right", no_wrap=True)
     for function in functions:
         table.add_row(
-            escape(_name(function)) + (MARK if function.test.is_significant else ""),
+            escape(function_text(function)) + (MARK if function.test.is_significant else ""),
             cycles(function.exclusive_a),
             cycles(function.exclusive_b),
             "new" if function.exclusive_ratio is None else significant(function.exclusive_ratio),
@@ -372,12 +347,8 @@ def _budget(budget: BudgetDifference, labels: Labels) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for state in budget.states:
         title = "Other states" if state.state == OTHER else name_of(state.state)
-        table.add_row(title, seconds(state.a_ns), seconds(state.b_ns), _signed_time(state.b_ns - state.a_ns))
+        table.add_row(title, seconds(state.a_ns), seconds(state.b_ns), signed_value("ns", state.b_ns - state.a_ns))
     table.add_row(
-        "[bold]Total[/bold]", seconds(budget.a_ns), seconds(budget.b_ns), _signed_time(budget.b_ns - budget.a_ns)
+        "[bold]Total[/bold]", seconds(budget.a_ns), seconds(budget.b_ns), signed_value("ns", budget.b_ns - budget.a_ns)
     )
     return table
-
-
-def _signed_time(ns: float) -> str:
-    return f"{'+' if ns >= 0 else MINUS}{seconds(abs(ns))}" if ns else "0 ns"

@@ -472,6 +472,7 @@ class Loan(TypedDict):
     control_map: U32
     cpus_map: U32
     level: Evidence
+    load_threads_map: U32
     logs_map: U32 | None
     missing: list[Hook]
     programs: list[U32]
@@ -560,6 +561,7 @@ class ProfileReport(TypedDict):
     end_mono_ns: Count
     event: SampledEvent | None
     frequency_hz: U32
+    keeps_interrupts_apart: bool
     lost_samples_count: Count
     own_ns: Count
     reason: str | None
@@ -594,6 +596,7 @@ class ProgramsBorrow(TypedDict):
     control_map: U32
     cpus_map: U32
     level: Evidence
+    load_threads_map: U32
     logs_map: NotRequired[U32 | None]
     missing: list[Hook]
     programs: list[U32]

@@ -1,7 +1,7 @@
 //! Samples stacks while a trial is measured, and names their functions when its load is over.
 
 use probe::clock::mono_ns;
-use probe::stacks::{Profile, Sampler, SamplingRequest, Symbols};
+use probe::stacks::{Profile, STACKS_MOST, Sampler, SamplingRequest, Symbols};
 use schema::evidence::ProfileReport;
 use schema::trial::{Stop, TrialSpec};
 
@@ -22,8 +22,14 @@ impl StackSampling {
             Stop::Bytes { .. } | Stop::Workload => (0, u64::MAX),
         };
         let (start_mono_ns, end_mono_ns) = (start_mono_ns.saturating_add(from_ns), start_mono_ns.saturating_add(until_ns));
-        let asked =
-            SamplingRequest { cpus: spec.own_cpus.clone(), frequency_hz, load_threads: load_threads.to_vec(), start_mono_ns, end_mono_ns };
+        let asked = SamplingRequest {
+            cpus: spec.own_cpus.clone(),
+            frequency_hz,
+            load_threads: load_threads.to_vec(),
+            start_mono_ns,
+            end_mono_ns,
+            stacks_most: STACKS_MOST,
+        };
         let report = ProfileReport { frequency_hz, start_mono_ns, end_mono_ns, ..ProfileReport::default() };
         Some(match Sampler::start(&asked) {
             Ok(sampler) => Self { report, sampler: Some(sampler) },
@@ -45,6 +51,7 @@ impl StackSampling {
                     samples_count: profile.samples_count,
                     lost_samples_count: profile.lost_count,
                     own_ns: profile.own_ns,
+                    keeps_interrupts_apart: profile.keeps_interrupts_apart,
                     ..report
                 };
                 (report, Some(profile))

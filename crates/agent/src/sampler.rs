@@ -77,6 +77,11 @@ impl Sampler {
     /// # Errors
     /// `/proc` cannot be read.
     pub fn open(spec: &TrialSpec, load: &Load, watch: Option<&Arc<Watch>>) -> anyhow::Result<Self> {
+        if let Some(watch) = watch
+            && let Err(refused) = watch.count_on_top_of(&load.threads)
+        {
+            tracing::warn!("softirqs on top of the load's threads are not counted: {}", refused.reason);
+        }
         Ok(Self {
             cpus: Cpus::open()?,
             threads: Threads::open(spec, load)?,

@@ -14,6 +14,8 @@ pub struct ThreadSample {
     pub cpu_ns: u64,
     /// Time runnable but not running, in ns.
     pub run_queue_ns: u64,
+    /// How often it was given a CPU.
+    pub scheduled_count: u64,
     /// CPU it last ran on.
     pub cpu: u32,
 }
@@ -55,8 +57,8 @@ impl ThreadProbe {
     pub fn sample(&self) -> Option<ThreadSample> {
         let now = clock_gettime(self.clock).ok()?;
         let cpu_ns = u64::try_from(now.tv_sec()).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec()).ok()?;
-        let (_, run_queue_ns) = read_schedstat(&self.schedstat)?;
-        Some(ThreadSample { cpu_ns, run_queue_ns, cpu: self.last_cpu()? })
+        let [_, run_queue_ns, scheduled_count] = read_schedstat(&self.schedstat)?;
+        Some(ThreadSample { cpu_ns, run_queue_ns, scheduled_count, cpu: self.last_cpu()? })
     }
 
     /// Field 39 of the thread's stat, counted behind the name, which may hold anything.
@@ -76,13 +78,13 @@ fn thread_clock(thread: i32) -> ClockId {
     ClockId::from_raw((!thread << 3) | PER_THREAD | SCHEDULER)
 }
 
-/// CPU time and run-queue time in ns out of a schedstat file.
-pub(crate) fn read_schedstat(file: &File) -> Option<(u64, u64)> {
+/// CPU time and run-queue time in ns, and the number of time slices, out of a schedstat file.
+pub(crate) fn read_schedstat(file: &File) -> Option<[u64; 3]> {
     let mut text = [0; 128];
     let length = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?;
     let mut fields = text.split_ascii_whitespace().map(str::parse);
-    Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    Some([fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?])
 }
 
 #[cfg(test)]

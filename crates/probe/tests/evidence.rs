@@ -188,3 +188,46 @@ fn every_hook_is_listed() {
     assert_eq!(hooks.len(), 10);
     assert!(hooks.iter().all(|hook| !hook.reason.is_empty() && hook.name.contains(':')));
 }
+
+/// Time of softirqs on all CPUs, and of that on top of the threads that are the load.
+fn softirq_ns(watch: &Watch) -> (u64, Option<u64>) {
+    let vectors: Vec<_> = watch.cpus().into_iter().flat_map(|cpu| cpu.vectors).collect();
+    let on_load: Option<Vec<u64>> = vectors.iter().map(|vector| watch.on_load_ns(vector)).collect();
+    (vectors.iter().map(|vector| vector.ns).sum(), on_load.map(|times| times.iter().sum()))
+}
+
+/// Sends datagrams to itself over the loopback, where the sender's thread runs the receive softirq; gives its CPU time.
+fn send_to_itself(time: Duration) -> Duration {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("bind");
+    let own = || Duration::from(nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).expect("clock"));
+    let (address, start) = (socket.local_addr().expect("address"), own());
+    while own() - start < time {
+        for _ in 0..100 {
+            socket.send_to(&[7; 1000], address).expect("send");
+            socket.recv_from(&mut [0; 1000]).expect("receive");
+        }
+    }
+    own() - start
+}
+
+#[test]
+fn softirqs_on_top_of_the_load_s_threads_are_counted_apart() {
+    let _guard = guard();
+    let Some(watch) = watch(Evidence::Counters) else { return };
+    watch.start(&Watched { port: 9, listens: false, timed_cpus: Vec::new() }).expect("namespace");
+    assert_eq!(softirq_ns(&watch).1, None);
+    let (this, time) = (nix::unistd::gettid().as_raw(), Duration::from_millis(100));
+    let this = u32::try_from(this).expect("an id");
+    let measured = |threads: &[u32]| {
+        watch.count_on_top_of(threads).unwrap_or_else(|refused| panic!("{}", refused.reason));
+        let before = softirq_ns(&watch);
+        let used = u64::try_from(send_to_itself(time).as_nanos()).expect("not long");
+        let after = softirq_ns(&watch);
+        (after.0 - before.0, after.1.expect("known") - before.1.expect("known"), used)
+    };
+    let (all, on_load, used) = measured(&[this]);
+    assert!(0 < on_load && on_load <= all && on_load <= used, "{on_load} of {all} ns in {used} ns");
+    // A thread of this process that is none of the load's, and another thread's number.
+    assert_eq!(measured(&[]).1, 0);
+    assert_eq!(measured(&[u32::MAX]).1, 0);
+}

@@ -2,8 +2,9 @@
 
 use nix::time::{ClockId, clock_gettime};
 use probe::clock::mono_ns;
-use probe::stacks::{CountedStack, Profile, Sampler, SamplingRequest, Symbols};
+use probe::stacks::{CountedStack, Profile, STACKS_MOST, Sampler, SamplingRequest, Symbols};
 use schema::table::{StackContext, ThreadGroup};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -31,19 +32,24 @@ fn profile(is_load: bool, window_ns: impl Fn(u64) -> (u64, u64), work: fn(Durati
     let thread = id.recv().expect("an id");
     let (start_mono_ns, end_mono_ns) = window_ns(mono_ns());
     let load_threads = if is_load { vec![thread] } else { Vec::new() };
-    let request = SamplingRequest { cpus: Vec::new(), frequency_hz: FREQUENCY_HZ, load_threads, start_mono_ns, end_mono_ns };
-    let sampler = match Sampler::start(&request) {
-        Ok(sampler) => sampler,
-        Err(refused) if nix::unistd::geteuid().is_root() => panic!("{}", refused.reason),
-        Err(refused) => {
-            eprintln!("skipped: {}", refused.reason);
-            return None;
-        }
-    };
+    let request = SamplingRequest { load_threads, start_mono_ns, end_mono_ns, ..request() };
+    let sampler = started(&request)?;
     start.send(()).expect("it waits");
     worker.join().expect("worker");
     let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
     Some(Symbols::open(Vec::new()).resolve(&found))
+}
+
+/// Of all CPUs, always, of no load.
+fn request() -> SamplingRequest {
+    SamplingRequest {
+        cpus: Vec::new(),
+        frequency_hz: FREQUENCY_HZ,
+        load_threads: Vec::new(),
+        start_mono_ns: 0,
+        end_mono_ns: u64::MAX,
+        stacks_most: STACKS_MOST,
+    }
 }
 
 fn always(_: u64) -> (u64, u64) {
@@ -140,7 +146,97 @@ fn only_the_time_asked_for_counts() {
 
 #[test]
 fn a_frequency_that_the_kernel_refuses_is_named() {
-    let request = SamplingRequest { cpus: vec![0], frequency_hz: u32::MAX, load_threads: Vec::new(), start_mono_ns: 0, end_mono_ns: 1 };
+    let request = SamplingRequest { cpus: vec![0], frequency_hz: u32::MAX, ..request() };
     let refused = Sampler::start(&request).err().expect("no kernel allows it");
     assert!(refused.reason.contains("perf_event_max_sample_rate") || refused.reason.contains("CAP_"), "{}", refused.reason);
+}
+
+#[test]
+fn samples_of_stacks_that_find_no_room_are_lost_and_counted() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(sampler) = started(&SamplingRequest { stacks_most: 4, ..request() }) else { return };
+    copy(WORK);
+    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    assert!(found.lost_count > 0 && found.stacks.len() <= 4, "{} lost, {} stacks", found.lost_count, found.stacks.len());
+    let counted: u64 = found.counts.iter().map(|(_, count)| count).sum();
+    assert_eq!(counted + found.lost_count, found.samples_count);
+}
+
+/// Samples, or says why this user may not.
+fn started(request: &SamplingRequest) -> Option<Sampler> {
+    match Sampler::start(request) {
+        Ok(sampler) => Some(sampler),
+        Err(refused) if nix::unistd::geteuid().is_root() => panic!("{}", refused.reason),
+        Err(refused) => {
+            eprintln!("skipped: {}", refused.reason);
+            None
+        }
+    }
+}
+
+/// A program that does nothing but count, in a function of this name.
+const SPINS: &str = "volatile unsigned long counted;
+    __attribute__((noinline)) void spins_in_here(void) { for (;;) counted++; }
+    int main(void) { spins_in_here(); }";
+
+/// Names of the functions that a program of others was in: one that is compiled and started with these words, and has
+/// ended before the names are looked for if `has_ended`. Nothing where this user may not sample.
+fn names_of(compile_with: &[&str], start_with: &[&str], has_ended: bool) -> Option<Vec<String>> {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = std::env::temp_dir().join(format!("whyperf-spins-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (source, program) = (folder.join("spins.c"), folder.join("spins"));
+    std::fs::write(&source, SPINS).expect("a file");
+    let status = Command::new("cc").arg("-O1").args(compile_with).arg(&source).arg("-o").arg(&program).status();
+    assert!(status.expect("a compiler").success());
+    let sampler = started(&request())?;
+    let mut words = start_with.to_vec();
+    let path = program.to_string_lossy().into_owned();
+    words.push(&path);
+    let mut child = Command::new(words[0]).args(&words[1..]).spawn().expect("it starts");
+    thread::sleep(WORK);
+    if has_ended {
+        child.kill().expect("it runs");
+        child.wait().expect("it ended");
+    }
+    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    let profile = Symbols::open(Vec::new()).resolve(&found);
+    if !has_ended {
+        child.kill().expect("it runs");
+        child.wait().expect("it ended");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    let of_it = profile.stacks.iter().filter(|stack| stack.group == ThreadGroup::Other && stack.program == "spins");
+    let innermost = of_it.filter(|stack| stack.context == StackContext::Process).filter_map(|stack| stack.functions.last());
+    let mut names: Vec<_> = innermost.map(|number| profile.functions[*number as usize].name.clone()).collect();
+    names.dedup();
+    assert!(!names.is_empty(), "it was not sampled");
+    Some(names)
+}
+
+#[test]
+fn another_program_has_its_names() {
+    let Some(names) = names_of(&[], &["env"], false) else { return };
+    assert!(names.contains(&"spins_in_here".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_program_in_other_namespaces_has_its_names() {
+    // As in a container: its number and its path mean something else there.
+    let hides = "mount -t tmpfs none /mnt && cp \"$0\" /mnt/spins && exec /mnt/spins";
+    let start = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", hides];
+    let Some(names) = names_of(&[], &start, false) else { return };
+    assert!(names.contains(&"spins_in_here".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_program_without_symbols_is_sampled_without_names() {
+    let Some(names) = names_of(&["-s"], &["env"], false) else { return };
+    assert!(!names.contains(&"spins_in_here".to_owned()) && names.contains(&"[unknown]".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_program_that_has_ended_is_sampled_without_names() {
+    let Some(names) = names_of(&[], &["env"], true) else { return };
+    assert!(!names.contains(&"spins_in_here".to_owned()) && names.contains(&"[unknown]".to_owned()), "{names:?}");
 }

@@ -53,6 +53,8 @@ pub struct Loan {
     pub connections_map: u32,
     /// Number of the map of CPUs.
     pub cpus_map: u32,
+    /// Number of the map of the load's threads.
+    pub load_threads_map: u32,
     /// Number of the map of logs; absent without a log.
     pub logs_map: Option<u32>,
     /// Number of the map of logs of calls; absent without one.
@@ -151,6 +153,10 @@ pub struct ProfileReport {
     pub lost_samples_count: u64,
     /// Time that taking them took, on all these CPUs, in ns.
     pub own_ns: u64,
+    /// Whether the kernel keeps the time of interrupts and softirqs out of the CPU time of the thread that they
+    /// interrupt (`CONFIG_IRQ_TIME_ACCOUNTING`, in effect).
+    #[serde(default)]
+    pub keeps_interrupts_apart: bool,
 }
 
 /// A count of one CPU.

@@ -290,8 +290,13 @@ table! {
     start_mono_ns: u64 = START;
     end_mono_ns: u64 = END;
     cpu: u32 = ("", "CPU the thread last ran on.", "/proc/self/task/<tid>/stat field 39");
-    cpu_ns: u64 = ("ns", "CPU time used, system calls and the soft interrupts on top of them included.", "thread CPU clock");
+    cpu_ns: u64 = (
+        "ns",
+        "CPU time used, system calls included. Soft interrupts on top of the thread are in it unless the kernel keeps them apart (CONFIG_IRQ_TIME_ACCOUNTING).",
+        "thread CPU clock",
+    );
     run_queue_ns: u64 = ("ns", "Time runnable but not running.", "/proc/self/task/<tid>/schedstat");
+    scheduled_count: u64 = ("count", "Times it was given a CPU: context switches to it.", "/proc/self/task/<tid>/schedstat");
 }
 
 table! {

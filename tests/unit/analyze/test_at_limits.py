@@ -184,14 +184,15 @@ def test_of_rows_that_lie_half_within_the_window_half_counts() -> None:
     }
     found = trial_cpu(
         pl.DataFrame(cpu),
-        pl.DataFrame([row | {"own": True, "softirq_ns": 40} for row in rows]),
-        pl.DataFrame([row | {"cpu_ns": 60} for row in rows]),
+        pl.DataFrame([row | {"own": True, "softirq_ns": 40, "runs_count": 8, "on_load_ns": 30} for row in rows]),
+        pl.DataFrame([row | {"cpu_ns": 60, "scheduled_count": 4} for row in rows]),
         pl.DataFrame([ends], schema_overrides={"cpus_of": pl.String()}),
         pl.DataFrame([window]),
     ).row(0, named=True)
     sums = {f"{name}_ns": 10 * place + 10 for place, name in enumerate(names, start=1)}
     assert {name: found[name] for name in sums} == sums
     whole = {"wall_ns": 100, "pmu_cycles": 1000, "load_threads_ns": 60, "softirq_tracepoints_ns": 40}
+    whole |= {"softirq_on_load_ns": 30, "softirqs_count": 8, "scheduled_count": 4}
     assert {name: found[name] for name in whole} == whole
 
 

@@ -90,7 +90,7 @@ fn find_ksoftirqd() -> BTreeMap<u32, File> {
 
 /// First field of a schedstat file: time on the CPU in ns (Documentation/scheduler/sched-stats.rst).
 fn read_schedstat_cpu_ns(file: &File) -> Option<u64> {
-    crate::threads::read_schedstat(file).map(|(cpu_ns, _)| cpu_ns)
+    crate::threads::read_schedstat(file).map(|[cpu_ns, ..]| cpu_ns)
 }
 
 #[cfg(test)]

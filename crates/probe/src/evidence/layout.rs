@@ -28,6 +28,21 @@ pub struct End {
     /// the programs' own: the number of the process that calls, once one has
     pub process: __u32,
     pub connections_refused: __u64,
+    /// of the agent's PID namespace, as stat(2) has it
+    pub namespace_device: __u64,
+    pub namespace_inode: __u64,
+    /// the agent's number in that namespace; 0: the load's threads are not known
+    pub agent: __u32,
+    pub unused_too: __u32,
+}
+/// A thread of the load of an end, in the map `load_threads`.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct LoadThread {
+    /// of `enum end_number`
+    pub end: __u32,
+    /// its number in the PID namespace of the end's agent
+    pub thread: __u32,
 }
 /// A segment in the log.
 #[repr(C)]
@@ -233,6 +248,8 @@ pub struct Vector {
     pub runs: __u64,
     /// time in it, in ns
     pub ns: __u64,
+    /// of that, on top of threads of the load of each end
+    pub on_load_ns: [__u64; 2usize],
 }
 /// Softirqs of one CPU, written by that CPU alone but for one field.
 #[repr(C)]

@@ -27,7 +27,7 @@ mod object;
 mod shared;
 mod watch;
 
-pub use layout::{Call, Connection, Cpu, NONE, Record, Sized};
+pub use layout::{Call, Connection, Cpu, NONE, Record, Sized, Vector};
 pub use log::LogReader;
 pub(crate) use object::silence;
 pub use object::{Refused, hooks};

@@ -1,11 +1,11 @@
 //! The memory that programs and a reader share: that of programs loaded here, or of another
 //! process's on this machine, found by the kernel's numbers for its maps.
 
-use libbpf_rs::{MapCore, MapHandle, MapType};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use schema::evidence::Loan;
 use std::os::fd::AsFd;
 
-use super::layout::{Call, Connection, Control, Cpu, ENDS, LogHead, Record};
+use super::layout::{Call, Connection, Control, Cpu, ENDS, LoadThread, LogHead, Record};
 use super::mapped::Mapped;
 use super::object::{Extent, Programs, Refused, bytes_of};
 
@@ -14,6 +14,7 @@ pub struct Shared {
     pub control: Mapped<Control>,
     pub connections: Mapped<Connection>,
     pub cpus: Mapped<Cpu>,
+    pub load_threads: LoadThreads,
     pub logs: Option<Mapped<LogHead>>,
     pub calls: Option<Mapped<LogHead>>,
     pub extent: Extent,
@@ -28,7 +29,8 @@ impl Shared {
         let calls = if programs.has_calls() { Some(mapped(&programs.map("calls")?)?) } else { None };
         let logs = if extent.log_slots > 0 { Some(mapped(&programs.map("logs")?)?) } else { None };
         let (control, connections) = (mapped(&programs.map(".bss")?)?, mapped(&programs.map("connections")?)?);
-        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, logs, calls, extent })
+        let load_threads = LoadThreads::Own(programs.map("load_threads")?);
+        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, load_threads, logs, calls, extent })
     }
 
     /// Of programs that another process has lent.
@@ -55,8 +57,52 @@ impl Shared {
         let (logs, log_slots) = log(loan.logs_map, bytes_of::<Record>())?;
         let (calls, call_slots) = log(loan.calls_map, bytes_of::<Call>())?;
         let extent = Extent { connections: connections.max_entries() / ENDS, cpus: cpus.max_entries(), log_slots, call_slots, ends: ENDS };
-        Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, logs, calls, extent })
+        if MapHandle::from_map_id(loan.load_threads_map)?.key_size() != bytes_of::<LoadThread>() {
+            return Err(strange(loan.load_threads_map));
+        }
+        let load_threads = LoadThreads::Lent(loan.load_threads_map);
+        Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, load_threads, logs, calls, extent })
     }
+}
+
+/// The map of the threads of the load of both ends; each end writes its own.
+pub enum LoadThreads {
+    Own(MapHandle),
+    /// Another process's: it is opened to be written only, and does not outlive that process.
+    Lent(u32),
+}
+
+impl LoadThreads {
+    /// Makes these the threads of an end, in the place of others.
+    ///
+    /// # Errors
+    /// The kernel has no room for them.
+    pub fn replace(&self, end: u32, threads: &[u32]) -> Result<(), Refused> {
+        let opened;
+        let map = match self {
+            Self::Own(map) => map,
+            Self::Lent(number) => {
+                opened = MapHandle::from_map_id(*number)?;
+                &opened
+            }
+        };
+        let former: Vec<_> = map.keys().filter(|key| key.starts_with(&end.to_ne_bytes())).collect();
+        for key in former {
+            map.delete(&key)?;
+        }
+        for thread in threads {
+            map.update(&key(end, *thread), &[1], MapFlags::ANY)?;
+        }
+        Ok(())
+    }
+}
+
+/// A `LoadThread` as the kernel reads it.
+fn key(end: u32, thread: u32) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&end.to_ne_bytes());
+    bytes[4..].copy_from_slice(&thread.to_ne_bytes());
+    bytes
 }
 
 /// Another process's map by the kernel's number for it.

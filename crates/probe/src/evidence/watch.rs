@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::layout::{Call, Connection, Cpu, ENDS, End, PORTS, Record};
+use super::layout::{Call, Connection, Cpu, ENDS, End, PORTS, Record, Vector};
 use super::log::LogReader;
 use super::object::{Extent, Programs, Refused, bytes_of, missed_runs_count_of};
 use super::shared::Shared;
@@ -47,6 +47,7 @@ pub struct Watch {
     /// be another's.
     end: AtomicUsize,
     timed_cpus: Mutex<Vec<u32>>,
+    has_load_threads: AtomicBool,
     missed_before: Mutex<u64>,
 }
 
@@ -96,6 +97,7 @@ impl Watch {
             shared,
             end: AtomicUsize::new(ENDS as usize),
             timed_cpus: Mutex::default(),
+            has_load_threads: AtomicBool::new(false),
             missed_before: Mutex::new(0),
         }
     }
@@ -122,6 +124,7 @@ impl Watch {
             control_map: number(".bss")?,
             connections_map: number("connections")?,
             cpus_map: number("cpus")?,
+            load_threads_map: number("load_threads")?,
             logs_map: if self.log.is_some() { Some(number("logs")?) } else { None },
             calls_map: if self.calls.is_some() { Some(number("calls")?) } else { None },
             programs: programs.numbers(),
@@ -136,6 +139,7 @@ impl Watch {
     /// The namespace cannot be read.
     pub fn start(&self, watched: &Watched) -> io::Result<()> {
         self.end();
+        self.forget_load_threads();
         for index in self.used() {
             self.shared.connections.write(index, Connection::default());
         }
@@ -165,6 +169,7 @@ impl Watch {
             (&raw mut (*control).connections_first).write_volatile(first * self.shared.extent.connections);
             (&raw mut (*control).logs_first).write_volatile(first * self.shared.extent.cpus);
             (&raw mut (*control).process).write_volatile(0);
+            (&raw mut (*control).agent).write_volatile(0);
             (&raw mut (*control).connections_count).write_volatile(0);
             (&raw mut (*control).connections_refused).write_volatile(0);
             // The kernel's own number of a namespace has 32 bits (struct ns_common).
@@ -173,6 +178,43 @@ impl Watch {
             (&raw mut (*control).port).write_volatile(watched.port);
         }
         Ok(())
+    }
+
+    /// Counts the time of softirqs on top of these threads of this process, by their numbers in its PID namespace, instead
+    /// of others; to be called between [`Watch::start`] and the load.
+    ///
+    /// # Errors
+    /// The kernel has no room for them, or the namespace cannot be read; nothing is counted then.
+    pub fn count_on_top_of(&self, threads: &[u32]) -> Result<(), Refused> {
+        let Some(control) = self.control() else { return Ok(()) };
+        self.forget_load_threads();
+        let number = u32::try_from(self.end.load(Ordering::SeqCst)).unwrap_or(ENDS);
+        self.shared.load_threads.replace(number, threads)?;
+        let namespace = fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
+        // SAFETY: as in `start`; programs look at the namespace only where the agent's number is written, which is last.
+        unsafe {
+            (&raw mut (*control).namespace_device).write_volatile(namespace.dev());
+            (&raw mut (*control).namespace_inode).write_volatile(namespace.ino());
+            fence(Ordering::SeqCst);
+            (&raw mut (*control).agent).write_volatile(std::process::id());
+        }
+        self.has_load_threads.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Time in ns of softirqs of a vector on top of the load's threads, since the programs were attached; `None` where
+    /// these threads are not known.
+    pub fn on_load_ns(&self, vector: &Vector) -> Option<u64> {
+        let end = self.end.load(Ordering::SeqCst);
+        self.has_load_threads.load(Ordering::SeqCst).then(|| vector.on_load_ns.get(end).copied())?
+    }
+
+    fn forget_load_threads(&self) {
+        self.has_load_threads.store(false, Ordering::SeqCst);
+        if let Some(control) = self.control() {
+            // SAFETY: as in `start`.
+            unsafe { (&raw mut (*control).agent).write_volatile(0) }
+        }
     }
 
     /// Watches nothing more; what was seen stays until [`Watch::begin`].

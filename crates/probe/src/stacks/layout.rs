@@ -47,6 +47,10 @@ pub struct SampledCpu {
     pub lost_count: __u64,
     /// time that the program took for them
     pub own_ns: __u64,
+    /// time of interrupts that the kernel keeps out of threads' time, at the first sample
+    pub apart_from_ns: __u64,
+    /// the same at the last one
+    pub apart_ns: __u64,
 }
 /// What is asked for; the reader writes it.
 #[repr(C)]

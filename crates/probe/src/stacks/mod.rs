@@ -7,7 +7,9 @@
 //! [`schema::table::STACKS`], [`schema::table::FUNCTIONS`].
 //!
 //! Not seen: code that runs with interrupts off, where `cpu-clock` is the event (its samples come where they are on
-//! again); callers in a program that was compiled without frame pointers. Frames beyond the 127th are cut off.
+//! again); callers in a program that was compiled without frame pointers. Frames beyond the 127th are cut off. Functions
+//! of another program have no names where it has ended before the load, where its file has no symbols, and where the agent
+//! is in another PID namespace than the initial one: the kernel numbers processes by that one.
 //! Needs `CAP_BPF` and `CAP_PERFMON`, and for names of kernel functions a `/proc/kallsyms` with addresses.
 
 mod context;
@@ -18,5 +20,5 @@ mod layout;
 mod sampler;
 mod symbols;
 
-pub use sampler::{Sampled, Sampler, SamplingRequest};
+pub use sampler::{STACKS_MOST, Sampled, Sampler, SamplingRequest};
 pub use symbols::{CountedStack, Function, Profile, Symbols};

@@ -15,9 +15,9 @@ use crate::evidence::Refused;
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"));
 
 /// Different stacks that are kept: 1 KB each, which cannot be swapped.
-const STACKS_MOST: u32 = 16_384;
-/// Different stacks and threads that are counted.
-const COUNTS_MOST: u32 = 32_768;
+pub const STACKS_MOST: u32 = 16_384;
+/// Different combinations of stacks and threads that are counted, for each stack that is kept.
+const COUNTS_EACH: u32 = 2;
 
 /// What is sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct SamplingRequest {
     pub start_mono_ns: u64,
     /// And until here.
     pub end_mono_ns: u64,
+    /// Different stacks that are kept; samples of further ones are lost. [`STACKS_MOST`] unless there is a reason.
+    pub stacks_most: u32,
 }
 
 /// What separates samples: the numbers of their stacks, and whose thread it was.
@@ -54,6 +56,8 @@ pub struct Sampled {
     pub lost_count: u64,
     /// Time that counting them took, on all CPUs.
     pub own_ns: u64,
+    /// Whether the kernel keeps the time of interrupts out of that of threads.
+    pub keeps_interrupts_apart: bool,
 }
 
 /// Samples until it is dropped, which takes everything out of the kernel.
@@ -77,8 +81,8 @@ impl Sampler {
         let threads = u32::try_from(asked.load_threads.len()).unwrap_or(u32::MAX).max(1);
         for mut map in object.maps_mut() {
             match map.name().to_string_lossy().as_ref() {
-                "counts" => map.set_max_entries(COUNTS_MOST)?,
-                "stacks" => map.set_max_entries(STACKS_MOST)?,
+                "counts" => map.set_max_entries(asked.stacks_most.saturating_mul(COUNTS_EACH))?,
+                "stacks" => map.set_max_entries(asked.stacks_most)?,
                 "load_threads" => map.set_max_entries(threads)?,
                 _ => {}
             }
@@ -122,6 +126,8 @@ impl Sampler {
             sampled.samples_count += of_cpu.samples_count;
             sampled.lost_count += of_cpu.lost_count;
             sampled.own_ns += of_cpu.own_ns;
+            // The kernel may be able to and not do it: then the time stands still.
+            sampled.keeps_interrupts_apart |= of_cpu.apart_ns > of_cpu.apart_from_ns;
         }
         // The order of a hash map is that of the run.
         sampled.counts.sort_unstable_by_key(|(key, count)| (std::cmp::Reverse(*count), key.kernel_stack, key.user_stack, key.process));

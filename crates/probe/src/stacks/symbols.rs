@@ -8,6 +8,8 @@ use schema::evidence::SampledEvent;
 use schema::table::{FunctionKind, StackContext, ThreadGroup, Vector};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use super::context::of_stack;
 use super::kernel_symbols::KernelSymbols;
@@ -18,6 +20,8 @@ use super::sampler::Sampled;
 const UNKNOWN: &str = "[unknown]";
 /// Other programs whose symbols are looked for: those that were sampled most often.
 const PROGRAMS_MOST: usize = 16;
+/// Inode of the initial PID namespace (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// A function, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -69,6 +73,8 @@ pub struct Profile {
     pub lost_count: u64,
     /// Time that counting them took, on all CPUs.
     pub own_ns: u64,
+    /// Whether the kernel keeps the time of interrupts out of that of threads.
+    pub keeps_interrupts_apart: bool,
     /// Why the kernel's functions have no names, when they have none.
     pub unnamed: Option<String>,
 }
@@ -117,6 +123,7 @@ impl Symbols {
             samples_count: sampled.samples_count,
             lost_count: sampled.lost_count,
             own_ns: sampled.own_ns,
+            keeps_interrupts_apart: sampled.keeps_interrupts_apart,
             unnamed: self.unnamed,
         }
     }
@@ -187,7 +194,10 @@ impl Symbols {
             let called = stack.iter().enumerate().map(|(place, address)| called_from(*address, place == 0 && !in_kernel));
             addresses.entry(process).or_default().extend(called);
         }
-        let mut processes: Vec<_> = frequency.into_iter().collect();
+        // The kernel's numbers are those of the initial PID namespace: in another one they are somebody else's.
+        let sees_others = fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL_PID_NAMESPACE);
+        let is_seen = |process: &u32| sees_others || *process == std::process::id();
+        let mut processes: Vec<_> = frequency.into_iter().filter(|(process, _)| is_seen(process)).collect();
         processes.sort_by_key(|(process, count)| (*process != std::process::id(), std::cmp::Reverse(*count)));
         for (process, _) in processes.into_iter().take(PROGRAMS_MOST + 1) {
             let mut addresses = addresses.remove(&process).unwrap_or_default();

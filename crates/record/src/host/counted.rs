@@ -94,6 +94,7 @@ impl Counted {
                     vector,
                     runs_count: after.runs - before.runs,
                     softirq_ns: after.ns - before.ns,
+                    on_load_ns: self.watch.on_load_ns(after).zip(self.watch.on_load_ns(before)).map(|(after, before)| after - before),
                 });
             }
         }

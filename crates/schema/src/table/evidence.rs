@@ -286,4 +286,9 @@ table! {
         "Time in the handler, hardware interrupts on top of it included.",
         "irq:softirq_entry, irq:softirq_exit",
     );
+    on_load_ns: Option<u64> = (
+        "ns",
+        "Of that, on top of a thread of this end's load; null where these threads are too many to be looked for.",
+        "irq:softirq_exit",
+    );
 }

@@ -16,6 +16,7 @@ def sampling_reports(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame
         "samples_count": pl.Int64(),
         "lost_samples_count": pl.Int64(),
         "own_ns": pl.Int64(),
+        "keeps_interrupts_apart": pl.Boolean(),
     }
     rows = [
         {"trial": trial, "host": host, **{name: getattr(report, name) for name in list(schema)[2:]}}
@@ -34,6 +35,7 @@ class _Report(BaseModel):
     samples_count: int = Field(ge=0, lt=2**63)
     lost_samples_count: int = Field(ge=0, lt=2**63)
     own_ns: int = Field(ge=0, lt=2**63)
+    keeps_interrupts_apart: bool = False
 
 
 def _profiles(manifests: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, _Report]]:

@@ -8,7 +8,7 @@ import polars as pl
 from whyperf.analyze.bootstrap import MIN_TRIALS, RESAMPLES
 from whyperf.analyze.cost.budget import CPUS, SOFTIRQS, THREADS, trial_costs, weighed_stacks
 from whyperf.analyze.cost.classes import by_name, classes
-from whyperf.analyze.cost.events import events_per_kbyte
+from whyperf.analyze.cost.events import COPIED_KBYTES, events_per_kbyte
 from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
 from whyperf.analyze.cost.samples import NAME
 from whyperf.analyze.read.inputs import Inputs
@@ -53,7 +53,8 @@ class FunctionCost(FrozenModel):
 
 
 class ClassCost(FrozenModel):
-    """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted.
+    """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted; of KBytes that a
+    setting spares copying `per_kbyte` is 0 and `cycles_each` null.
 
     `per_transaction` is its cost in cycles per transaction, null where the workload counts none. `in_threads` is the
     part of `exclusive` that the load's threads had; the rest is softirqs on top of anything else. Null with a PMU.
@@ -194,14 +195,16 @@ def _class(name: str, rows: pl.DataFrame, draw: "_Draw", side_mean: float, event
     values = draw.by_trial(rows)
     mean = float(values.mean())
     per_kbyte = events.get(entry.per) if entry.per is not None else None
+    # What a setting spares is 0; of all else that is nothing to count.
+    is_counted = bool(per_kbyte) or (entry.per == COPIED_KBYTES and per_kbyte is not None)
     return ClassCost(
         name=name,
         title=entry.title,
         exclusive=draw.amount(values),
         per_transaction=draw.per_transaction(values),
         share=mean / side_mean if side_mean > 0 else 0.0,
-        per=entry.per if per_kbyte else None,
-        per_kbyte=per_kbyte or None,
+        per=entry.per if is_counted else None,
+        per_kbyte=per_kbyte if is_counted else None,
         cycles_each=mean / per_kbyte if per_kbyte else None,
         functions=(),
         by_trial=tuple(values.tolist()),

@@ -32,9 +32,10 @@ def trial_cpu(
     """CPU time of each end of each trial within its window, in ns.
 
     One row an end with CPUs of its own: `trial`, `cell`, `host`, `role`, `cpus`, `exclusive`, `tsc_hz`,
-    `wall_ns` (summed over the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read),
-    `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`. `trials`
-    are measured trials with their windows. A single transfer is its whole load, so its rows count
+    `wall_ns` (summed over the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read)
+    and of that `softirq_on_load_ns` on top of the load's threads (null where it was not counted), `softirqs_count`,
+    `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`, `scheduled_count` (context
+    switches to the load's threads, null where they were not counted). `trials` are measured trials with their windows. A single transfer is its whole load, so its rows count
     in full; other rows count by the share inside the window.
     """
     windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns", "whole_life").drop_nulls(
@@ -55,7 +56,10 @@ def trial_cpu(
         _weighted(threads, windows)
         .join(places, on=["trial", "host"], how="left")
         .group_by("trial", pl.coalesce("cpus_of", "host").alias("host"))
-        .agg((pl.col("cpu_ns") * pl.col("share")).sum().alias("load_threads_ns"))
+        .agg(
+            (pl.col("cpu_ns") * pl.col("share")).sum().alias("load_threads_ns"),
+            _complete("scheduled_count").alias("scheduled_count"),
+        )
     )
     window_ns = pl.col("window_end_ns") - pl.col("window_start_ns")
     return (
@@ -63,7 +67,7 @@ def trial_cpu(
         .select("trial", "host", "role", "cpus", "exclusive", "tsc_hz")
         .join(windows, on="trial", how="inner")
         .join(sums, on=["trial", "host"], how="left")
-        .join(_traced(softirqs, windows), on=["trial", "host"], how="left")
+        .join(_traced(softirqs, places, windows), on=["trial", "host"], how="left")
         .join(load, on=["trial", "host"], how="left")
         .with_columns(pl.col("wall_ns").fill_null(window_ns * pl.max_horizontal(1, pl.col("cpus").list.len())))
         .drop("window_start_ns", "window_end_ns", "whole_life")
@@ -140,14 +144,36 @@ def _sum(kinds: tuple[str, ...]) -> pl.Expr:
     return pl.sum_horizontal([pl.col(f"{kind}_ratio") for kind in kinds], ignore_nulls=False)
 
 
-def _traced(softirqs: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Softirq time by tracepoint of each side's own CPUs: a vector that did not run has no row, an
+def _traced(softirqs: pl.DataFrame, places: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """Softirqs by tracepoint of each side's own CPUs: a vector that did not run has no row, an
     end without any row was not traced.
     """
-    sums = _weighted(softirqs.filter(pl.col("own")), windows).group_by("trial", "host")
-    time = sums.agg((pl.col("softirq_ns") * pl.col("share")).sum().alias("softirq_tracepoints_ns"))
-    ends = softirqs.select("trial", "host").unique()
-    return ends.join(time, on=["trial", "host"], how="left").with_columns(pl.col("softirq_tracepoints_ns").fill_null(0))
+    own = _weighted(softirqs.filter(pl.col("own")), windows)
+    time = own.group_by("trial", "host").agg(
+        (pl.col("softirq_ns") * pl.col("share")).sum().alias("softirq_tracepoints_ns"),
+        (pl.col("runs_count") * pl.col("share")).sum().alias("softirqs_count"),
+    )
+    # Ends that run on the same CPUs all time them, each on top of its own threads.
+    on_load = (
+        own.join(places, on=["trial", "host"], how="left")
+        .group_by("trial", pl.coalesce("cpus_of", "host").alias("host"))
+        .agg(_complete("on_load_ns").alias("softirq_on_load_ns"))
+    )
+    ends = softirqs.group_by("trial", "host").agg((pl.col("on_load_ns").null_count() == 0).alias("is_complete"))
+    return (
+        ends.join(time, on=["trial", "host"], how="left")
+        .join(on_load, on=["trial", "host"], how="left")
+        .with_columns(
+            pl.col("softirq_tracepoints_ns", "softirqs_count").fill_null(0),
+            pl.when("is_complete").then(pl.col("softirq_on_load_ns").fill_null(0)).alias("softirq_on_load_ns"),
+        )
+        .drop("is_complete")
+    )
+
+
+def _complete(name: str) -> pl.Expr:
+    """The sum within the window, null where a row lacks it."""
+    return pl.when(pl.col(name).null_count() == 0).then((pl.col(name) * pl.col("share")).sum())
 
 
 def _weighted(rows: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:

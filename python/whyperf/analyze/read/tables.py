@@ -59,7 +59,15 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "ksoftirqd_ns": pl.UInt64(),
         "pmu_cycles_count": pl.UInt64(),
     },
-    "softirqs": {**_KEYS, **_SPAN, "cpu": pl.UInt32(), "own": pl.Boolean(), "softirq_ns": pl.UInt64()},
+    "softirqs": {
+        **_KEYS,
+        **_SPAN,
+        "cpu": pl.UInt32(),
+        "own": pl.Boolean(),
+        "runs_count": pl.UInt64(),
+        "softirq_ns": pl.UInt64(),
+        "on_load_ns": pl.UInt64(),
+    },
     "transactions": {
         **_KEYS,
         "group": pl.String(),
@@ -108,7 +116,13 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "retransmitted_packets": pl.UInt64(),
     },
     "round_trips": {**_KEYS, "sent_mono_ns": pl.UInt64(), "rtt_ns": pl.UInt64()},
-    "threads": {**_KEYS, **_SPAN, "thread": pl.UInt32(), "cpu_ns": pl.UInt64()},
+    "threads": {
+        **_KEYS,
+        **_SPAN,
+        "thread": pl.UInt32(),
+        "cpu_ns": pl.UInt64(),
+        "scheduled_count": pl.UInt64(),
+    },
 }
 
 

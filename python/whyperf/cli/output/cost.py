@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.pprof import pprof_profile
 from whyperf.analyze.cost.read import read_cost, read_folded, read_stacks
 from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
@@ -26,7 +27,15 @@ PLAIN_WIDTH = 80
 #: Cells that a message names.
 MAX_NAMED = 8
 #: What is counted, as a column says it.
-EVENTS = {"calls": "call", "data_packets_out": "packet", "data_packets_in": "packet", "acks": "ACK"}
+EVENTS = {
+    "calls": "call",
+    "data_packets_out": "packet",
+    "data_packets_in": "packet",
+    "acks": "ACK",
+    "softirqs": "soft interrupt",
+    "context_switches": "context switch",
+    COPIED_KBYTES: "KByte copied",
+}
 
 
 def print_cost(experiment: Experiment, cell: str | None, functions: int, *, as_json: bool) -> int:
@@ -189,6 +198,8 @@ def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
         ]
         if costs:
             yield f"Cycles per {event}: {', '.join(costs)}."
+    if any(entry.per == COPIED_KBYTES and entry.per_kbyte == 0 for entry in side.classes):
+        yield "0 KBytes copied per KByte: the setting spares it."
     if side.in_threads is not None and side.in_softirqs:
         ratio = side.in_threads / (side.total.mean or 1.0)
         yield (

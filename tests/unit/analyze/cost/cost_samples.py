@@ -49,11 +49,17 @@ def tables(stacks: Sequence[Stack], trial: str = "001-c0001", host: str = "near"
 
 
 def report(
-    samples: int, *, lost: int = 0, own_ns: int = 0, trial: str = "001-c0001", host: str = "near"
+    samples: int,
+    *,
+    lost: int = 0,
+    own_ns: int = 0,
+    is_apart: bool = False,
+    trial: str = "001-c0001",
+    host: str = "near",
 ) -> pl.DataFrame:
     """What a host reports of its sampling."""
     row = {"trial": trial, "host": host, "samples_count": samples, "lost_samples_count": lost, "own_ns": own_ns}
-    return pl.DataFrame([row])
+    return pl.DataFrame([row | {"keeps_interrupts_apart": is_apart}])
 
 
 def used(*, trial: str = "001-c0001", host: str = "near", role: str = "sender", **given: Any) -> Measured:
@@ -67,10 +73,11 @@ def used(*, trial: str = "001-c0001", host: str = "near", role: str = "sender", 
         "tsc_hz": 2_000_000_000,
         "load_threads_ns": 1000.0,
         "softirq_tracepoints_ns": 400.0,
+        "softirq_on_load_ns": None,
         "ksoftirqd_ns": 0.0,
         "pmu_cycles": None,
         **given,
     }
-    kinds = {"softirq_tracepoints_ns": pl.Float64(), "pmu_cycles": pl.Float64()}
+    kinds = dict.fromkeys(("softirq_tracepoints_ns", "softirq_on_load_ns", "pmu_cycles"), pl.Float64())
     frame = pl.DataFrame([row]).with_columns(pl.col(name).cast(kind) for name, kind in kinds.items())
     return cast("Measured", SimpleNamespace(ends_cpu=frame))

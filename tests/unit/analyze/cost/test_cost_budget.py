@@ -49,6 +49,36 @@ def test_softirqs_elsewhere_have_the_part_of_their_time_that_their_samples_have(
     assert {part for part, _ in found} == {"threads", "softirqs"}
 
 
+ON_TOP: list[Stack] = [
+    ("load", "process", "main", 10),
+    ("load", "softirq", f"{WRITE} {RECEIVE}", 10),
+    ("idle", "softirq", f"do_idle {RECEIVE}", 30),
+]
+
+
+def test_softirqs_on_top_of_the_load_count_once_and_are_counted_not_sampled() -> None:
+    # The samples would say a quarter.
+    found = classes(ON_TOP, softirq_on_load_ns=250.0)
+    assert found == {("threads", "application"): 1000, ("threads", "receive"): 1000, ("softirqs", "receive"): 300}
+    # In all of the load's time, and of the softirqs' time nothing else.
+    assert ("softirqs", "receive") not in classes(ON_TOP, softirq_on_load_ns=400.0)
+
+
+def test_softirqs_that_were_counted_elsewhere_are_a_part_of_the_total_without_a_sample_of_them() -> None:
+    found = classes([("load", "process", "main", 1)], softirq_on_load_ns=250.0)
+    assert found == {("threads", "application"): 2000, ("softirqs", "not_attributed"): 300}
+    assert sum(classes([("idle", "idle", "do_idle", 1)], softirq_on_load_ns=250.0).values()) == 2000 + 300
+
+
+def test_a_kernel_that_keeps_interrupts_apart_has_them_added_to_the_load() -> None:
+    stacks: list[Stack] = [*ON_TOP, ("load", "interrupt", f"{WRITE} sysvec_reschedule_ipi", 5)]
+    found = classes(stacks, report(55, is_apart=True), load_threads_ns=750.0, softirq_on_load_ns=250.0)
+    assert found == {("threads", "application"): 1000, ("threads", "receive"): 1000, ("softirqs", "receive"): 300}
+    # What was not counted is not a part of what the threads used.
+    found = classes(stacks, report(55, is_apart=True), load_threads_ns=750.0, softirq_tracepoints_ns=None)
+    assert found == {("threads", "application"): 1500}
+
+
 def test_without_tracepoints_ksoftirqd_is_all_that_is_elsewhere() -> None:
     stacks: list[Stack] = [("load", "softirq", RECEIVE, 5), ("kernel", "softirq", RECEIVE, 5)]
     found = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=70.0)
@@ -153,16 +183,30 @@ STACKS = st.lists(
     pmu=st.none() | st.floats(0, 1e12),
     threads_ns=st.floats(0, 1e11),
     softirq_ns=st.none() | st.floats(0, 1e11),
+    on_load=st.none() | st.floats(0, 1),
 )
 def test_rows_add_up_to_the_total_and_none_is_negative(  # noqa: PLR0917 - hypothesis fills them by name
-    stacks: list[Stack], lost: int, own_ns: int, pmu: float | None, threads_ns: float, softirq_ns: float | None
+    stacks: list[Stack],
+    lost: int,
+    own_ns: int,
+    pmu: float | None,
+    threads_ns: float,
+    softirq_ns: float | None,
+    on_load: float | None,
 ) -> None:
     counted = sum(stack[3] for stack in stacks) + lost
-    measured = used(pmu_cycles=pmu, load_threads_ns=threads_ns, softirq_tracepoints_ns=softirq_ns)
+    on_load_ns = None if softirq_ns is None or on_load is None else softirq_ns * on_load
+    measured = used(
+        pmu_cycles=pmu,
+        load_threads_ns=threads_ns,
+        softirq_tracepoints_ns=softirq_ns,
+        softirq_on_load_ns=on_load_ns,
+    )
     exclusive, _ = trial_rows(weighed_stacks(*tables(stacks), report(counted, lost=lost, own_ns=own_ns), measured))
     of_softirqs = [stack for stack in stacks if stack[1] == "softirq"]
     elsewhere = sum(stack[3] for stack in of_softirqs if stack[0] != "load")
     ratio = elsewhere / max(1, sum(stack[3] for stack in of_softirqs))
-    total = 2 * (threads_ns + (softirq_ns or 0) * ratio) if pmu is None else pmu
+    of_others = (softirq_ns or 0) * ratio if on_load_ns is None else (softirq_ns or 0) - on_load_ns
+    total = 2 * (threads_ns + of_others) if pmu is None else pmu
     assert exclusive["cycles"].sum() == pytest.approx(total, rel=1e-9, abs=1e-6)
     assert (exclusive["cycles"] >= 0).all()

@@ -64,10 +64,12 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 
 	if (cpu) {
 		if (cpu->running == vector + 1 && cpu->entered_ns) {
+			struct vector *of = &cpu->vectors[vector & (VECTORS - 1)];
 			__u64 ns = bpf_ktime_get_ns() - cpu->entered_ns;
 
-			cpu->vectors[vector & (VECTORS - 1)].runs += 1;
-			cpu->vectors[vector & (VECTORS - 1)].ns += ns;
+			of->runs += 1;
+			of->ns += ns;
+			count_on_load(of, ns);
 			if (constants.calls_mask)
 				on_softirq(ns);
 		}

@@ -9,6 +9,7 @@
 
 /* What bpf_helper_defs.h expects of a vmlinux.h. */
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -21,6 +22,11 @@ enum {
 /* A helper's number, for asking whether the kernel has it. */
 enum bpf_func_id {
 	BPF_FUNC_get_current_task_btf = 158,
+};
+
+struct bpf_pidns_info {
+	__u32 pid;
+	__u32 tgid;
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

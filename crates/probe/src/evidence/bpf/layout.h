@@ -32,6 +32,16 @@ struct end {
 	__u32 connections_count; /* the programs' own: slots in use */
 	__u32 process;           /* the programs' own: the number of the process that calls, once one has */
 	__u64 connections_refused;
+	__u64 namespace_device;  /* of the agent's PID namespace, as stat(2) has it */
+	__u64 namespace_inode;
+	__u32 agent;             /* the agent's number in that namespace; 0: the load's threads are not known */
+	__u32 unused_too;
+};
+
+/* A thread of the load of an end, in the map `load_threads`. */
+struct load_thread {
+	__u32 end;    /* of `enum end_number` */
+	__u32 thread; /* its number in the PID namespace of the end's agent */
 };
 
 /* A segment in the log. */
@@ -163,8 +173,9 @@ struct connection {
 
 /* Time of one vector. */
 struct vector {
-	__u64 runs;      /* how often its handler ended */
-	__u64 ns;        /* time in it, in ns */
+	__u64 runs;             /* how often its handler ended */
+	__u64 ns;               /* time in it, in ns */
+	__u64 on_load_ns[ENDS]; /* of that, on top of threads of the load of each end */
 };
 
 /* Softirqs of one CPU, written by that CPU alone but for one field. */

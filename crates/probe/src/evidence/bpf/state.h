@@ -50,6 +50,15 @@ struct {
 	__uint(value_size, sizeof(struct log_head));
 } logs SEC(".maps");
 
+/* Each end's reader writes its own. Room is made where one is written: most trials have few threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 32768);
+	__type(key, struct load_thread);
+	__type(value, __u8);
+} load_threads SEC(".maps");
+
 /* As `logs`, of calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -85,6 +94,37 @@ static __always_inline bool is_ksoftirqd(void)
 		return false;
 	bpf_get_current_comm(name, sizeof(name));
 	return name[0] == 'k' && name[1] == 's' && name[2] == 'o' && name[3] == 'f' && name[4] == 't' && name[8] == 'd';
+}
+
+/* Time of a softirq on top of a thread of the load: in the interrupt that the thread had, or where the thread itself
+ * runs softirqs, at local_bh_enable. Threads of the kernel, such as ksoftirqd, are never the load.
+ */
+static __always_inline void count_on_load(struct vector *vector, __u64 ns)
+{
+	struct bpf_pidns_info here = {};
+	struct load_thread key = {};
+	__u64 looked_in = 0;
+	__u32 number;
+
+	if (task_flags() & (PF_KTHREAD | PF_IDLE))
+		return;
+#pragma unroll
+	for (number = 0; number < ENDS; number++) {
+		struct end *end = &control.ends[number];
+
+		if (!end->agent)
+			continue;
+		/* Mostly both ends are in one namespace. A thread of another one has no number there: 0. */
+		if (looked_in != end->namespace_inode)
+			bpf_get_ns_current_pid_tgid(end->namespace_device, end->namespace_inode, &here, sizeof(here));
+		looked_in = end->namespace_inode;
+		if (here.tgid != end->agent)
+			continue;
+		key.end = number;
+		key.thread = here.pid;
+		if (bpf_map_lookup_elem(&load_threads, &key))
+			vector->on_load_ns[number] += ns;
+	}
 }
 
 static __always_inline struct cpu *this_cpu(void)

@@ -21,3 +21,10 @@ struct bpf_pidns_info {
 struct task_struct {
 	unsigned int flags;
 } __attribute__((preserve_access_index));
+
+/* kernel/sched/sched.h; only where the kernel was built with CONFIG_IRQ_TIME_ACCOUNTING. */
+struct irqtime {
+	__u64 total;
+} __attribute__((preserve_access_index));
+
+extern const struct irqtime cpu_irqtime __attribute__((weak, section(".ksyms")));

@@ -37,6 +37,8 @@ struct sampled_cpu {
 	__u64 samples_count; /* samples within the time that is asked for */
 	__u64 lost_count;    /* of these, those that found no room */
 	__u64 own_ns;        /* time that the program took for them */
+	__u64 apart_from_ns; /* time of interrupts that the kernel keeps out of threads' time, at the first sample */
+	__u64 apart_ns;      /* the same at the last one */
 };
 
 /* What is asked for; the reader writes it. */

@@ -86,6 +86,17 @@ static __always_inline __u64 kept(void *context, __u64 flags, bool *is_lost)
 	return number;
 }
 
+/* Time of interrupts on this CPU that the kernel keeps out of the threads' time; 0 where it does not. */
+static __always_inline __u64 irq_ns_apart(void)
+{
+	const struct irqtime *apart;
+
+	if (!bpf_ksym_exists(&cpu_irqtime))
+		return 0;
+	apart = bpf_this_cpu_ptr(&cpu_irqtime);
+	return apart->total;
+}
+
 static __always_inline __u32 group_of_task(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -141,6 +152,9 @@ int sample(void *context)
 		bpf_get_current_comm(sampled.name, sizeof(sampled.name));
 	if (!is_lost)
 		count(&sampled, &is_lost);
+	cpu->apart_ns = irq_ns_apart();
+	if (cpu->samples_count == 0)
+		cpu->apart_from_ns = cpu->apart_ns;
 	cpu->samples_count += 1;
 	cpu->lost_count += is_lost;
 	cpu->own_ns += bpf_ktime_get_ns() - start_ns;

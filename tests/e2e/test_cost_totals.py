@@ -1,0 +1,120 @@
+"""What the totals of `whyperf cost` are made of: softirqs on top of the load's threads count once, and are counted."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.e2e.conftest import Ours
+from tests.e2e.whyperf_command import whyperf
+from whyperf.analyze.read.record import read_inputs
+from whyperf.analyze.trials import measure_trials
+from whyperf.record import Experiment
+
+pytestmark = pytest.mark.root
+
+TABLES = ("flows", "intervals", "cpu", "softirqs", "threads", "transactions")
+#: Of the load's time, which is read a moment before or after that of softirqs.
+TOLERANCE = 0.02
+#: Of a second, in which a thread that never sleeps runs or waits for a CPU.
+MIN_ACCOUNTED = 0.98
+
+
+@pytest.fixture
+def folder(ours: Ours, tmp_path: Path) -> Path:
+    """A folder in which nothing of ours is left on the host afterwards."""
+    assert ours
+    return tmp_path
+
+
+def run(folder: Path, *options: object) -> Experiment:
+    """Measures into `result`."""
+    done = whyperf("run", *options, "-t", "1", "--no-report", "--out", "result", folder=folder)
+    assert done.status in {0, 3}, done.err
+    return Experiment.open(folder / "result")
+
+
+def measured(folder: Path, name: str, host: str) -> pl.DataFrame:
+    """A table of one side in the phase that is measured."""
+    (path,) = (folder / "result" / "trials").glob(f"001-*/{name}.{host}.parquet")
+    return pl.read_parquet(path).filter(pl.col("phase") == "measure")
+
+
+def test_softirqs_on_top_of_the_load_are_in_its_threads_time_and_nowhere_else(folder: Path) -> None:
+    experiment = run(folder, "--evidence", "profile")
+    found = measure_trials(read_inputs(experiment, tables=TABLES))
+    (cell,) = json.loads(whyperf("cost", "result", "--json", folder=folder).out)["cells"]
+    kbytes = found.trials["window_octets"].item() / 1024
+    for side in cell["sides"]:
+        (used,) = found.ends_cpu.filter(role=side["role"]).to_dicts()
+        host, per_ns = used["host"], used["tsc_hz"] / 1e9
+        softirqs = measured(folder, "softirqs", host).filter("own")
+        assert (softirqs["on_load_ns"] <= softirqs["softirq_ns"]).all()
+        # A sender processes ACKs on top of its calls, a receiver's interrupts come on top of its reading.
+        assert 0 < softirqs["on_load_ns"].sum() < softirqs["softirq_ns"].sum()
+        threads_ns = measured(folder, "threads", host)["cpu_ns"].sum()
+        assert softirqs["on_load_ns"].sum() <= threads_ns * (1 + TOLERANCE)
+        elsewhere_ns = used["softirq_tracepoints_ns"] - used["softirq_on_load_ns"]
+        assert side["in_softirqs"] * kbytes == pytest.approx(elsewhere_ns * per_ns, rel=1e-6)
+        assert side["in_threads"] * kbytes == pytest.approx(used["load_threads_ns"] * per_ns, rel=1e-6)
+        assert side["total"]["mean"] == pytest.approx(side["in_threads"] + side["in_softirqs"], rel=1e-9)
+
+
+def irq_time_accounting() -> bool | None:
+    """Whether the kernel was built to keep the time of interrupts apart; None where nobody says."""
+    packed, file = Path("/proc/config.gz"), Path(f"/boot/config-{os.uname().release}")
+    if packed.exists():
+        text = gzip.decompress(packed.read_bytes()).decode()
+    elif file.exists():
+        text = file.read_text()
+    else:
+        return None
+    return "CONFIG_IRQ_TIME_ACCOUNTING=y" in text.splitlines()
+
+
+def test_the_time_of_a_thread_holds_softirqs_on_top_of_it_unless_the_kernel_keeps_them_apart(folder: Path) -> None:
+    # Datagrams over the loopback: the sender never sleeps, and runs the receive softirq itself.
+    experiment = run(folder, "udp-stream", "--testbed", "loopback", "--evidence", "profile")
+    (trial,) = experiment.trials().manifests.values()
+    is_apart = trial.hosts["near"].evidence["profile"]["keeps_interrupts_apart"]
+    assert irq_time_accounting() in {None, is_apart}
+    threads = measured(folder, "threads", "near")
+    wall_ns = threads["end_mono_ns"].max() - threads["start_mono_ns"].min()  # type: ignore[operator]
+    on_load_ns = measured(folder, "softirqs", "near")["on_load_ns"].sum()
+    assert on_load_ns > (1 - MIN_ACCOUNTED) * wall_ns
+    accounted_ns = threads["cpu_ns"].sum() + threads["run_queue_ns"].sum() + (on_load_ns if is_apart else 0)
+    assert MIN_ACCOUNTED * wall_ns < accounted_ns < wall_ns / MIN_ACCOUNTED
+
+
+def test_what_classes_do_is_counted(folder: Path) -> None:
+    run(folder, "--workload", "rr", "--evidence", "profile")
+    (cell,) = json.loads(whyperf("cost", "result", "--json", folder=folder).out)["cells"]
+    events = {side["role"]: {entry["per"]: entry["per_kbyte"] for entry in side["classes"]} for side in cell["sides"]}
+    softirqs = {host: measured(folder, "softirqs", host)["runs_count"].sum() for host in ("near", "far")}
+    switches = {host: measured(folder, "threads", host)["scheduled_count"].sum() for host in ("near", "far")}
+    # Each side waits for the other once a transaction.
+    transactions = measured(folder, "transactions", "near")["transactions_count"].sum()
+    assert min(switches.values()) > 0.5 * transactions
+    for role, host in (("sender", "near"), ("receiver", "far")):
+        assert events[role]["context_switches"] / events[role]["softirqs"] == pytest.approx(
+            switches[host] / softirqs[host], rel=0.05
+        )
+    text = whyperf("cost", "result", folder=folder).out
+    assert "Cycles per soft interrupt: Interrupt and softirq overhead " in text
+    assert "Cycles per context switch: Scheduling and wake-ups " in text
+
+
+def test_what_a_setting_spares_is_not_copied(folder: Path) -> None:
+    run(folder, "--set", "truncate=true", "--evidence", "profile")
+    (cell,) = json.loads(whyperf("cost", "result", "--json", folder=folder).out)["cells"]
+    copies = {
+        side["role"]: (entry["per"], entry["per_kbyte"], entry["cycles_each"] is None)
+        for side in cell["sides"]
+        for entry in side["classes"]
+        if entry["name"] == "copy"
+    }
+    assert copies["sender"] == ("copied_kbytes", 1.0, False)
+    assert copies.get("receiver", ("copied_kbytes", 0.0, True)) == ("copied_kbytes", 0.0, True)

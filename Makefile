@@ -106,6 +106,9 @@ dist: setup-run    ## wheels, Debian packages and a container image, into dist/ 
 	@scripts/packages dist
 	scripts/dist $(DIST)
 
+agent-with-symbols: setup-run    ## installs an agent into .venv whose own functions have names in sampled stacks, until the agent is built again
+	scripts/agent --symbols
+
 screenshot: setup-test    ## runs the demo on a quiet machine and writes a picture of its report to docs/images/report.png
 	$(BIN)/whyperf run demo --out $(or $(DEMO_RESULT),target/screenshot)
 	$(BIN)/python -m scripts.screenshot $(or $(DEMO_RESULT),target/screenshot)/report.html docs/images/report.png

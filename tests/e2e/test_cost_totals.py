@@ -37,6 +37,11 @@ def run(folder: Path, *options: object) -> Experiment:
     return Experiment.open(folder / "result")
 
 
+def total(rows: pl.DataFrame, column: str) -> int:
+    """The sum of a column of whole numbers."""
+    return int(rows[column].sum())
+
+
 def measured(folder: Path, name: str, host: str) -> pl.DataFrame:
     """A table of one side in the phase that is measured."""
     (path,) = (folder / "result" / "trials").glob(f"001-*/{name}.{host}.parquet")
@@ -54,9 +59,9 @@ def test_softirqs_on_top_of_the_load_are_in_its_threads_time_and_nowhere_else(fo
         softirqs = measured(folder, "softirqs", host).filter("own")
         assert (softirqs["on_load_ns"] <= softirqs["softirq_ns"]).all()
         # A sender processes ACKs on top of its calls, a receiver's interrupts come on top of its reading.
-        assert 0 < softirqs["on_load_ns"].sum() < softirqs["softirq_ns"].sum()
-        threads_ns = measured(folder, "threads", host)["cpu_ns"].sum()
-        assert softirqs["on_load_ns"].sum() <= threads_ns * (1 + TOLERANCE)
+        assert 0 < total(softirqs, "on_load_ns") < total(softirqs, "softirq_ns")
+        threads_ns = total(measured(folder, "threads", host), "cpu_ns")
+        assert total(softirqs, "on_load_ns") <= threads_ns * (1 + TOLERANCE)
         elsewhere_ns = used["softirq_tracepoints_ns"] - used["softirq_on_load_ns"]
         assert side["in_softirqs"] * kbytes == pytest.approx(elsewhere_ns * per_ns, rel=1e-6)
         assert side["in_threads"] * kbytes == pytest.approx(used["load_threads_ns"] * per_ns, rel=1e-6)
@@ -82,10 +87,11 @@ def test_the_time_of_a_thread_holds_softirqs_on_top_of_it_unless_the_kernel_keep
     is_apart = trial.hosts["near"].evidence["profile"]["keeps_interrupts_apart"]
     assert irq_time_accounting() in {None, is_apart}
     threads = measured(folder, "threads", "near")
-    wall_ns = threads["end_mono_ns"].max() - threads["start_mono_ns"].min()  # type: ignore[operator]
-    on_load_ns = measured(folder, "softirqs", "near")["on_load_ns"].sum()
+    start_ns, end_ns = threads.select(pl.col("start_mono_ns").min(), pl.col("end_mono_ns").max()).row(0)
+    wall_ns = int(end_ns) - int(start_ns)
+    on_load_ns = total(measured(folder, "softirqs", "near"), "on_load_ns")
     assert on_load_ns > (1 - MIN_ACCOUNTED) * wall_ns
-    accounted_ns = threads["cpu_ns"].sum() + threads["run_queue_ns"].sum() + (on_load_ns if is_apart else 0)
+    accounted_ns = total(threads, "cpu_ns") + total(threads, "run_queue_ns") + (on_load_ns if is_apart else 0)
     assert MIN_ACCOUNTED * wall_ns < accounted_ns < wall_ns / MIN_ACCOUNTED
 
 
@@ -93,10 +99,10 @@ def test_what_classes_do_is_counted(folder: Path) -> None:
     run(folder, "--workload", "rr", "--evidence", "profile")
     (cell,) = json.loads(whyperf("cost", "result", "--json", folder=folder).out)["cells"]
     events = {side["role"]: {entry["per"]: entry["per_kbyte"] for entry in side["classes"]} for side in cell["sides"]}
-    softirqs = {host: measured(folder, "softirqs", host)["runs_count"].sum() for host in ("near", "far")}
-    switches = {host: measured(folder, "threads", host)["scheduled_count"].sum() for host in ("near", "far")}
+    softirqs = {host: total(measured(folder, "softirqs", host), "runs_count") for host in ("near", "far")}
+    switches = {host: total(measured(folder, "threads", host), "scheduled_count") for host in ("near", "far")}
     # Each side waits for the other once a transaction.
-    transactions = measured(folder, "transactions", "near")["transactions_count"].sum()
+    transactions = total(measured(folder, "transactions", "near"), "transactions_count")
     assert min(switches.values()) > 0.5 * transactions
     for role, host in (("sender", "near"), ("receiver", "far")):
         assert events[role]["context_switches"] / events[role]["softirqs"] == pytest.approx(

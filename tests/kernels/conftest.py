@@ -52,6 +52,17 @@ def booted(series: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gu
         yield found
 
 
+@pytest.fixture(autouse=True)
+def assert_alive(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Names a guest that is dead, before a test of it and after, instead of a refused connection."""
+    found = request.getfixturevalue("guest") if "guest" in request.fixturenames else None
+    if isinstance(found, Guest):
+        found.assert_alive()
+    yield
+    if isinstance(found, Guest):
+        found.assert_alive()
+
+
 @pytest.fixture
 def agents_in_guest(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the controller find its agents inside the guest."""

@@ -7,8 +7,8 @@ what no sample explains is a row of its own.
 
 A softirq on top of a thread of the load is in the thread's own time, and counts there alone: programs in the kernel add
 up its time, and it is taken off that of all softirqs. Records from before they did lack it; there the samples say which
-part of the softirqs' time it is. A kernel with CONFIG_IRQ_TIME_ACCOUNTING keeps it out of the thread's time, and then it
-is added there: the sum is the same. Measured on Linux 6.18 without that option, of a thread that sent UDP over the
+part of the softirqs' time it is. A kernel with CONFIG_IRQ_TIME_ACCOUNTING keeps it out of the thread's time. Then it is
+added there, and the sum is the same. Measured on Linux 6.18 without that option, of a thread that sent UDP over the
 loopback and never slept: 1,185 ms of CPU time and 815 ms of waiting for a CPU make up its 2,000 ms, and 530 ms of the
 CPU time were softirqs on top of it.
 """

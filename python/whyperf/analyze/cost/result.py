@@ -53,8 +53,8 @@ class FunctionCost(FrozenModel):
 
 
 class ClassCost(FrozenModel):
-    """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted; of KBytes that a
-    setting spares copying `per_kbyte` is 0 and `cycles_each` null.
+    """A class of functions. `per`, `per_kbyte` and `cycles_each` are there where what it does is counted; where a
+    setting spares the copy, `per_kbyte` is 0 and `cycles_each` null.
 
     `per_transaction` is its cost in cycles per transaction, null where the workload counts none. `in_threads` is the
     part of `exclusive` that the load's threads had; the rest is softirqs on top of anything else. Null with a PMU.

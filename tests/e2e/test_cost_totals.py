@@ -13,6 +13,7 @@ from tests.e2e.whyperf_command import whyperf
 from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment
+from whyperf.run.agents.pipes import agent_binary
 
 pytestmark = pytest.mark.root
 
@@ -124,3 +125,20 @@ def test_what_a_setting_spares_is_not_copied(folder: Path) -> None:
     }
     assert copies["sender"] == ("copied_kbytes", 1.0, False)
     assert copies.get("receiver", ("copied_kbytes", 0.0, True)) == ("copied_kbytes", 0.0, True)
+
+
+def test_agents_in_containers_find_their_own_threads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each in a PID namespace of its own, where numbers are the same: 1 is the agent, and its threads follow.
+    script = folder / "agent.sh"
+    contained = "unshare --pid --fork --kill-child --mount-proc"
+    script.write_text(f'#!/bin/sh\nexec {contained} {agent_binary()} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("WHYPERF_AGENT", str(script))
+    run(folder, "--testbed", "loopback", "--evidence", "profile")
+    for host in ("near", "far"):
+        softirqs = measured(folder, "softirqs", host).filter("own")
+        assert 0 < total(softirqs, "on_load_ns") < total(softirqs, "softirq_ns")
+        assert total(softirqs, "on_load_ns") <= total(measured(folder, "threads", host), "cpu_ns") * (1 + TOLERANCE)
+        (stacks,) = (folder / "result" / "trials").glob(f"001-*/stacks.{host}.parquet")
+        groups = pl.read_parquet(stacks).group_by("group").agg(pl.col("samples_count").sum())
+        assert groups.filter(group="load")["samples_count"].to_list()[0] > 0

@@ -33,7 +33,7 @@ fn profile(is_load: bool, window_ns: impl Fn(u64) -> (u64, u64), work: fn(Durati
     let (start_mono_ns, end_mono_ns) = window_ns(mono_ns());
     let load_threads = if is_load { vec![thread] } else { Vec::new() };
     let request = SamplingRequest { load_threads, start_mono_ns, end_mono_ns, ..request() };
-    let sampler = started(&request)?;
+    let sampler = sampler_of(&request)?;
     start.send(()).expect("it waits");
     worker.join().expect("worker");
     let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
@@ -73,6 +73,7 @@ fn spin(time: Duration) {
             number ^= number << 17;
             left -= 1;
         }
+        std::hint::black_box(number);
     }
     std::hint::black_box(number);
 }
@@ -154,7 +155,7 @@ fn a_frequency_that_the_kernel_refuses_is_named() {
 #[test]
 fn samples_of_stacks_that_find_no_room_are_lost_and_counted() {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let Some(sampler) = started(&SamplingRequest { stacks_most: 4, ..request() }) else { return };
+    let Some(sampler) = sampler_of(&SamplingRequest { stacks_most: 4, ..request() }) else { return };
     copy(WORK);
     let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
     assert!(found.lost_count > 0 && found.stacks.len() <= 4, "{} lost, {} stacks", found.lost_count, found.stacks.len());
@@ -163,7 +164,7 @@ fn samples_of_stacks_that_find_no_room_are_lost_and_counted() {
 }
 
 /// Samples, or says why this user may not.
-fn started(request: &SamplingRequest) -> Option<Sampler> {
+fn sampler_of(request: &SamplingRequest) -> Option<Sampler> {
     match Sampler::start(request) {
         Ok(sampler) => Some(sampler),
         Err(refused) if nix::unistd::geteuid().is_root() => panic!("{}", refused.reason),
@@ -189,7 +190,7 @@ fn names_of(compile_with: &[&str], start_with: &[&str], has_ended: bool) -> Opti
     std::fs::write(&source, SPINS).expect("a file");
     let status = Command::new("cc").arg("-O1").args(compile_with).arg(&source).arg("-o").arg(&program).status();
     assert!(status.expect("a compiler").success());
-    let sampler = started(&request())?;
+    let sampler = sampler_of(&request())?;
     let mut words = start_with.to_vec();
     let path = program.to_string_lossy().into_owned();
     words.push(&path);

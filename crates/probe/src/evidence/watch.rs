@@ -190,7 +190,8 @@ impl Watch {
         self.forget_load_threads();
         let number = u32::try_from(self.end.load(Ordering::SeqCst)).unwrap_or(ENDS);
         self.shared.load_threads.replace(number, threads)?;
-        let namespace = fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
+        let namespace =
+            fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
         // SAFETY: as in `start`; programs look at the namespace only where the agent's number is written, which is last.
         unsafe {
             (&raw mut (*control).namespace_device).write_volatile(namespace.dev());

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.root
 TABLES = ("flows", "intervals", "cpu", "softirqs", "threads", "transactions")
 #: Of the load's time, which is read a moment before or after that of softirqs.
 TOLERANCE = 0.02
-#: Of a second, in which a thread that never sleeps runs or waits for a CPU.
-MIN_ACCOUNTED = 0.98
+#: What softirqs take at least of the time of a thread that sends datagrams over the loopback; mostly 30 to 45 %.
+MIN_ON_TOP = 0.1
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def irq_time_accounting() -> bool | None:
     return "CONFIG_IRQ_TIME_ACCOUNTING=y" in text.splitlines()
 
 
+@pytest.mark.alone
 def test_the_time_of_a_thread_holds_softirqs_on_top_of_it_unless_the_kernel_keeps_them_apart(folder: Path) -> None:
     # Datagrams over the loopback: the sender never sleeps, and runs the receive softirq itself.
     experiment = run(folder, "udp-stream", "--testbed", "loopback", "--evidence", "profile")
@@ -91,9 +92,11 @@ def test_the_time_of_a_thread_holds_softirqs_on_top_of_it_unless_the_kernel_keep
     start_ns, end_ns = threads.select(pl.col("start_mono_ns").min(), pl.col("end_mono_ns").max()).row(0)
     wall_ns = int(end_ns) - int(start_ns)
     on_load_ns = total(measured(folder, "softirqs", "near"), "on_load_ns")
-    assert on_load_ns > (1 - MIN_ACCOUNTED) * wall_ns
-    accounted_ns = total(threads, "cpu_ns") + total(threads, "run_queue_ns") + (on_load_ns if is_apart else 0)
-    assert MIN_ACCOUNTED * wall_ns < accounted_ns < wall_ns / MIN_ACCOUNTED
+    cpu_ns = total(threads, "cpu_ns")
+    assert on_load_ns > MIN_ON_TOP * cpu_ns
+    # Whichever it is, the other would be off by all of that.
+    accounted_ns = cpu_ns + total(threads, "run_queue_ns") + (on_load_ns if is_apart else 0)
+    assert abs(accounted_ns - wall_ns) < on_load_ns / 2
 
 
 def test_what_classes_do_is_counted(folder: Path) -> None:

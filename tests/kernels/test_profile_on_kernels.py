@@ -44,7 +44,7 @@ def test_stacks_are_sampled_or_refused_by_name(guest: Guest, tmp_path: Path) -> 
             assert any(report["reason"] in note for note in found["notes"]), (guest.series, report["reason"])
             continue
         assert report["unnamed"] is None
-        assert report["samples_count"] > 0, (guest.series, host)
+        assert report["samples_count"] > 0, (guest.series, host, report)
         # Debian does not keep the time of interrupts apart.
         assert not report["keeps_interrupts_apart"]
     sampled = [end.role for end in trial.hosts.values() if end.evidence["profile"]["reason"] is None]

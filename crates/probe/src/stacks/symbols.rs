@@ -20,7 +20,7 @@ use super::sampler::Sampled;
 const UNKNOWN: &str = "[unknown]";
 /// Other programs whose symbols are looked for: those that were sampled most often.
 const PROGRAMS_MOST: usize = 16;
-/// Inode of the initial PID namespace (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+/// Inode of the initial PID namespace (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// A function, by name.

@@ -16,6 +16,8 @@ QEMU = "qemu-system-x86_64"
 #: Without the instruction cmpxchg16b, whose flags qemu 7.2 sets wrong at times: Linux 6.12 dies of it. With rdrand, or
 #: whoever asks for random bytes waits until the guest has gathered some.
 CPU = "Nehalem,-cx16,+rdrand"
+#: A busy host is late with the ticks by which a kernel finds out whether its timer works.
+KERNEL_OPTIONS = "console=ttyS0 panic=-1 mitigations=off no_timer_check"
 HERE = Path(__file__).parent
 _READY = b"guest is ready"
 _BOOT_S = 300.0
@@ -62,7 +64,7 @@ def boot(series: str, kernel: Path, busybox: Path, folder: Path) -> Iterator[Gue
             # patching away (static keys, as tracepoints are switched).
             *(QEMU, "-accel", "tcg,thread=single", "-cpu", CPU, "-smp", "2", "-m", "1G"),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", f"file:{log}"),
-            *("-kernel", str(image), "-initrd", str(files), "-append", "console=ttyS0 panic=-1 mitigations=off"),
+            *("-kernel", str(image), "-initrd", str(files), "-append", KERNEL_OPTIONS),
             # Nothing but this port: the guest reaches neither the host nor the world.
             *("-netdev", f"user,id=way,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:7000"),
             *("-device", "virtio-net-pci,netdev=way,romfile="),

@@ -4,7 +4,7 @@ use nix::time::{ClockId, clock_gettime};
 use probe::clock::mono_ns;
 use probe::stacks::{CountedStack, Profile, STACKS_MOST, Sampler, SamplingRequest, Symbols};
 use schema::table::{StackContext, ThreadGroup};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -73,7 +73,6 @@ fn spin(time: Duration) {
             number ^= number << 17;
             left -= 1;
         }
-        std::hint::black_box(number);
     }
     std::hint::black_box(number);
 }
@@ -180,6 +179,16 @@ const SPINS: &str = "volatile unsigned long counted;
     __attribute__((noinline)) void spins_in_here(void) { for (;;) counted++; }
     int main(void) { spins_in_here(); }";
 
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Names of the functions that a program of others was in: one that is compiled and started with these words, and has
 /// ended before the names are looked for if `has_ended`. Nothing where this user may not sample.
 fn names_of(compile_with: &[&str], start_with: &[&str], has_ended: bool) -> Option<Vec<String>> {
@@ -194,18 +203,14 @@ fn names_of(compile_with: &[&str], start_with: &[&str], has_ended: bool) -> Opti
     let mut words = start_with.to_vec();
     let path = program.to_string_lossy().into_owned();
     words.push(&path);
-    let mut child = Command::new(words[0]).args(&words[1..]).spawn().expect("it starts");
+    let mut running = Some(Running(Command::new(words[0]).args(&words[1..]).spawn().expect("it starts")));
     thread::sleep(WORK);
     if has_ended {
-        child.kill().expect("it runs");
-        child.wait().expect("it ended");
+        running = None;
     }
     let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
     let profile = Symbols::open(Vec::new()).resolve(&found);
-    if !has_ended {
-        child.kill().expect("it runs");
-        child.wait().expect("it ended");
-    }
+    drop(running);
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
     let of_it = profile.stacks.iter().filter(|stack| stack.group == ThreadGroup::Other && stack.program == "spins");
     let innermost = of_it.filter(|stack| stack.context == StackContext::Process).filter_map(|stack| stack.functions.last());

@@ -14,27 +14,37 @@ pub struct StackSampling {
 }
 
 impl StackSampling {
-    /// Samples the phase that is measured of a load that starts then, when the trial asks for it.
-    pub fn start(spec: &TrialSpec, load_threads: &[u32], start_mono_ns: u64) -> Option<Self> {
+    /// Prepares sampling, when the trial asks for it; no sample counts before [`Self::on_begin`].
+    pub fn prepare(spec: &TrialSpec, load_threads: &[u32]) -> Option<Self> {
         let frequency_hz = spec.profile_hz?;
-        let (from_ns, until_ns) = match spec.stop {
-            Stop::Duration { warmup_ns, measure_ns, .. } => (warmup_ns, warmup_ns.saturating_add(measure_ns)),
-            Stop::Bytes { .. } | Stop::Workload => (0, u64::MAX),
-        };
-        let (start_mono_ns, end_mono_ns) = (start_mono_ns.saturating_add(from_ns), start_mono_ns.saturating_add(until_ns));
         let asked = SamplingRequest {
             cpus: spec.own_cpus.clone(),
             frequency_hz,
             load_threads: load_threads.to_vec(),
-            start_mono_ns,
-            end_mono_ns,
+            start_mono_ns: 0,
+            end_mono_ns: 0,
             stacks_most: STACKS_MOST,
         };
-        let report = ProfileReport { frequency_hz, start_mono_ns, end_mono_ns, ..ProfileReport::default() };
+        let report = ProfileReport { frequency_hz, ..ProfileReport::default() };
         Some(match Sampler::start(&asked) {
             Ok(sampler) => Self { report, sampler: Some(sampler) },
             Err(refused) => Self { report: ProfileReport { reason: Some(refused.reason), ..report }, sampler: None },
         })
+    }
+
+    /// Has the samples count in the phase that is measured of a load that starts then.
+    pub fn on_begin(&mut self, spec: &TrialSpec, start_mono_ns: u64) {
+        let (from_ns, until_ns) = match spec.stop {
+            Stop::Duration { warmup_ns, measure_ns, .. } => (warmup_ns, warmup_ns.saturating_add(measure_ns)),
+            Stop::Bytes { .. } | Stop::Workload => (0, u64::MAX),
+        };
+        self.report.start_mono_ns = start_mono_ns.saturating_add(from_ns);
+        self.report.end_mono_ns = start_mono_ns.saturating_add(until_ns);
+        let Some(sampler) = &mut self.sampler else { return };
+        if let Err(refused) = sampler.set_window(self.report.start_mono_ns, self.report.end_mono_ns) {
+            self.report.reason = Some(refused.reason);
+            self.sampler = None;
+        }
     }
 
     /// Ends sampling; what it was worth, and what was found.

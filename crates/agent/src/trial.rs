@@ -103,7 +103,7 @@ pub fn run(
     let common_start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened)?;
-    let profile = StackSampling::start(spec, &load.threads, common_start_mono_ns);
+    let mut profile = StackSampling::prepare(spec, &load.threads);
     let log = evidence.log().is_some().then(|| SegmentLog::start(evidence, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
@@ -113,6 +113,9 @@ pub fn run(
     let planned_mono_ns = start_mono_ns;
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
     sampler.on_late(start_mono_ns - planned_mono_ns);
+    if let Some(sampling) = &mut profile {
+        sampling.on_begin(spec, start_mono_ns);
+    }
     load.start(common_start_mono_ns, start_mono_ns)?;
     let round_trips = Probe::for_trial(spec, echo, start_mono_ns)?;
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));

@@ -200,10 +200,8 @@ fn names_of(compile_with: &[&str], start_with: &[&str], has_ended: bool) -> Opti
     let status = Command::new("cc").arg("-O1").args(compile_with).arg(&source).arg("-o").arg(&program).status();
     assert!(status.expect("a compiler").success());
     let sampler = sampler_of(&request())?;
-    let mut words = start_with.to_vec();
-    let path = program.to_string_lossy().into_owned();
-    words.push(&path);
-    let mut running = Some(Running(Command::new(words[0]).args(&words[1..]).spawn().expect("it starts")));
+    let child = Command::new(start_with[0]).args(&start_with[1..]).arg(&program).spawn();
+    let mut running = Some(Running(child.expect("it starts")));
     thread::sleep(WORK);
     if has_ended {
         running = None;
@@ -245,4 +243,16 @@ fn a_program_without_symbols_is_sampled_without_names() {
 fn a_program_that_has_ended_is_sampled_without_names() {
     let Some(names) = names_of(&[], &["env"], true) else { return };
     assert!(!names.contains(&"spins_in_here".to_owned()) && names.contains(&"[unknown]".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_window_that_is_set_later_counts() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(mut sampler) = sampler_of(&SamplingRequest { end_mono_ns: 0, ..request() }) else { return };
+    spin(WORK / 3);
+    sampler.set_window(mono_ns(), u64::MAX).unwrap_or_else(|refused| panic!("{}", refused.reason));
+    spin(WORK);
+    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    let own = found.counts.iter().filter(|(key, _)| key.group == 1).map(|(_, count)| count).sum();
+    assert!(is_about_the_work(own), "{own} samples of this thread");
 }

@@ -248,7 +248,7 @@ pub struct Vector {
     pub runs: __u64,
     /// time in it, in ns
     pub ns: __u64,
-    /// of that, on top of threads of the load of each end
+    /// of that, on top of threads of the load of each side
     pub on_load_ns: [__u64; 2usize],
 }
 /// Softirqs of one CPU, written by that CPU alone but for one field.

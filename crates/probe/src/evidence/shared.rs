@@ -65,7 +65,7 @@ impl Shared {
     }
 }
 
-/// The map of the threads of the load of both ends; each end writes its own.
+/// The map of the threads of the load of both sides; each one writes its own.
 pub enum LoadThreads {
     Own(MapHandle),
     /// Another process's: it is opened to be written only, and does not outlive that process.

@@ -68,6 +68,7 @@ pub struct Sampler {
     object: Object,
     event: SampledEvent,
     cpus: Vec<u32>,
+    asked: layout::SamplingRequest,
 }
 
 impl Sampler {
@@ -87,17 +88,27 @@ impl Sampler {
                 _ => {}
             }
         }
-        let mut object = object.load()?;
-        configure(&mut object, asked)?;
+        let object = object.load()?;
+        let configured = configure(&object, asked)?;
         let cpus = if asked.cpus.is_empty() { crate::host::cpus::online() } else { asked.cpus.clone() };
         let (events, event) = open_events(&cpus, asked.frequency_hz).map_err(|error| Refused { reason: reason_of(&error) })?;
         let program = object.progs_mut().next().ok_or_else(|| Refused { reason: "the object has no program".to_owned() })?;
         let links = events.iter().map(|event| attach(&program, event)).collect::<Result<Vec<_>, _>>()?;
-        let mut sampler = Self { links, events, object, event, cpus };
+        let mut sampler = Self { links, events, object, event, cpus, asked: configured };
         for counter in &mut sampler.events {
             counter.enable().map_err(|error| Refused { reason: reason_of(&error) })?;
         }
         Ok(sampler)
+    }
+
+    /// Samples count from here on until there, on `CLOCK_MONOTONIC` in ns, instead of what was asked for: loading the
+    /// program may have taken longer than the load was to wait.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_window(&mut self, start_mono_ns: u64, end_mono_ns: u64) -> Result<(), Refused> {
+        self.asked = layout::SamplingRequest { start_ns: start_mono_ns, end_ns: end_mono_ns, ..self.asked };
+        write(&self.object, &self.asked)
     }
 
     /// Ends sampling and reads what was counted.
@@ -105,7 +116,7 @@ impl Sampler {
     /// # Errors
     /// A map cannot be read.
     pub fn finish(self) -> Result<Sampled, Refused> {
-        let Self { links, events, object, event, cpus } = self;
+        let Self { links, events, object, event, cpus, .. } = self;
         drop(links);
         drop(events);
         let mut sampled = Sampled { event, cpus, ..Sampled::default() };
@@ -136,7 +147,7 @@ impl Sampler {
 }
 
 /// Gives the program what is asked for.
-fn configure(object: &mut Object, asked: &SamplingRequest) -> Result<(), Refused> {
+fn configure(object: &Object, asked: &SamplingRequest) -> Result<layout::SamplingRequest, Refused> {
     let namespace = fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
     let values = layout::SamplingRequest {
         start_ns: asked.start_mono_ns,
@@ -150,8 +161,12 @@ fn configure(object: &mut Object, asked: &SamplingRequest) -> Result<(), Refused
     for thread in &asked.load_threads {
         threads.update(&thread.to_ne_bytes(), &[1], MapFlags::ANY)?;
     }
-    map(object, ".bss")?.update(&0_u32.to_ne_bytes(), bytes_of(&values), MapFlags::ANY)?;
-    Ok(())
+    write(object, &values)?;
+    Ok(values)
+}
+
+fn write(object: &Object, values: &layout::SamplingRequest) -> Result<(), Refused> {
+    Ok(map(object, ".bss")?.update(&0_u32.to_ne_bytes(), bytes_of(values), MapFlags::ANY)?)
 }
 
 /// A map by the end of its name: the kernel cuts the names of an object's own maps.

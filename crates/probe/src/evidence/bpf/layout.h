@@ -175,7 +175,7 @@ struct connection {
 struct vector {
 	__u64 runs;             /* how often its handler ended */
 	__u64 ns;               /* time in it, in ns */
-	__u64 on_load_ns[ENDS]; /* of that, on top of threads of the load of each end */
+	__u64 on_load_ns[ENDS]; /* of that, on top of threads of the load of each side */
 };
 
 /* Softirqs of one CPU, written by that CPU alone but for one field. */

@@ -50,7 +50,7 @@ struct {
 	__uint(value_size, sizeof(struct log_head));
 } logs SEC(".maps");
 
-/* Each end's reader writes its own. Room is made where one is written: most trials have few threads. */
+/* Each side's reader writes its own. Room is made where one is written: most trials have few threads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -114,7 +114,7 @@ static __always_inline void count_on_load(struct vector *vector, __u64 ns)
 
 		if (!end->agent)
 			continue;
-		/* Mostly both ends are in one namespace. A thread of another one has no number there: 0. */
+		/* Mostly both sides are in one namespace. A thread of another one has no number there: 0. */
 		if (looked_in != end->namespace_inode)
 			bpf_get_ns_current_pid_tgid(end->namespace_device, end->namespace_inode, &here, sizeof(here));
 		looked_in = end->namespace_inode;

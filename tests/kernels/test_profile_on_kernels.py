@@ -1,13 +1,14 @@
 """Evidence level `profile` on the kernels of Debian 11, 12 and 13: it samples, or the kernel's refusal is named."""
 
-import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.e2e.experiments import Quiet, Record
 from tests.e2e.whyperf_command import whyperf
 from tests.kernels.guest import Guest
+from whyperf.analyze.cost.samples import classified
 from whyperf.plan import build
 from whyperf.profile import parse
 from whyperf.record import Experiment
@@ -36,24 +37,22 @@ def test_stacks_are_sampled_or_refused_by_name(guest: Guest, tmp_path: Path) -> 
         run_plan(opened, experiment, Quiet(), lambda _: None)
         trial = Record(experiment).only
     assert trial.status == "complete", trial.reason
-    done = whyperf("cost", folder, "--json", folder=tmp_path)
-    found = json.loads(done.out)
+    done = whyperf("cost", folder, folder=tmp_path)
+    record = Record(experiment)
+    softirqs = record.table("softirqs").filter("own")
+    assert 0 < softirqs["on_load_ns"].sum() <= softirqs["softirq_ns"].sum()
     for host, end in trial.hosts.items():
         report = end.evidence["profile"]
         if report["reason"] is not None:
-            assert any(report["reason"] in note for note in found["notes"]), (guest.series, report["reason"])
+            assert report["reason"] in " ".join((done.out + done.err).split()), guest.series
             continue
         assert report["unnamed"] is None
         assert report["samples_count"] > 0, (guest.series, host, report)
-        # Debian does not keep the time of interrupts apart.
+        # CONFIG_IRQ_TIME_ACCOUNTING is not set in Debian's kernels.
         assert not report["keeps_interrupts_apart"]
-    sampled = [end.role for end in trial.hosts.values() if end.evidence["profile"]["reason"] is None]
-    (cell,) = found["cells"]
-    assert sorted(side["role"] for side in cell["sides"]) == sorted(sampled)
-    for side in cell["sides"]:
-        shares = {entry["name"]: entry["share"] for entry in side["classes"]}
-        assert "copy" in shares, (guest.series, side["role"])
-        assert shares.get("not_attributed", 0.0) <= 0.03, (guest.series, side["role"])
-        softirqs = Record(experiment).table("softirqs").filter("own")
-        assert (softirqs["on_load_ns"] <= softirqs["softirq_ns"]).all()
-        assert softirqs["on_load_ns"].sum() > 0
+        # An emulated CPU has no counter with a constant rate.
+        assert f"Samples of the {host} side have no cycles to split" in done.err
+        samples, _ = classified(*(record.table(name).filter(host=host) for name in ("stacks", "functions")))
+        counts = dict(samples.group_by("class").agg(pl.col("samples_count").sum()).iter_rows())
+        assert "copy" in counts, (guest.series, counts)
+        assert counts.get("not_attributed", 0) <= 0.03 * sum(counts.values()), (guest.series, counts)

@@ -13,7 +13,7 @@ from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
 from whyperf.analyze.cost.samples import NAME
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.spread import FrozenModel
-from whyperf.analyze.trials import measure_trials
+from whyperf.analyze.trials import Measured, measure_trials
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +144,19 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     for cell in inputs.cells:
         sides = [side(cell.id, role) for role in ("sender", "receiver")]
         cells.append(_bare(cell).model_copy(update={"sides": tuple(found for found in sides if found is not None)}))
-    return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=sampling_notes(manifests))
+    notes = (*sampling_notes(manifests), *_without_cycles(reports, measured))
+    return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=notes)
+
+
+def _without_cycles(reports: pl.DataFrame, measured: Measured) -> Sequence[str]:
+    """Hosts whose time is known and not in cycles, a sentence each."""
+    is_without = pl.col("tsc_hz").is_null() & pl.col("pmu_cycles").is_null()
+    found = measured.ends_cpu.filter(is_without).join(reports, on=("trial", "host"), how="semi")
+    return [
+        f"Samples of the {host} side have no cycles to split: its time stamp counter has no constant rate, and no PMU "
+        "counts cycles."
+        for host in sorted(found["host"].unique().to_list())
+    ]
 
 
 def _bare(cell: Any) -> CellCost:

@@ -57,7 +57,8 @@ def print_cost(experiment: Experiment, cell: str | None, functions: int, *, as_j
         return DONE
     for note in found.notes:
         say(note)
-    return _without_samples(experiment)
+    is_sampled = read_stacks(experiment, None if cell is None else {cell}) is not None
+    return _without_cycles(experiment) if is_sampled else _without_samples(experiment)
 
 
 def write_folded(experiment: Experiment, cell: str | None, path: Path) -> int:
@@ -83,9 +84,11 @@ def write_pprof(experiment: Experiment, cell: str | None, path: Path) -> int:
     """
     _check(experiment, cell)
     found = read_stacks(experiment, None if cell is None else {cell})
-    profile = None if found is None else pprof_profile(found[0], cell)
-    if profile is None:
+    if found is None:
         return _without_samples(experiment)
+    profile = pprof_profile(found[0], cell)
+    if profile is None:
+        return _without_cycles(experiment)
     return _written("--pprof", path, profile, "the stacks")
 
 
@@ -103,6 +106,11 @@ def _check(experiment: Experiment, cell: str | None) -> None:
     if cell is not None and cell not in names:
         known = ", ".join(names[:MAX_NAMED]) + (", …" if len(names) > MAX_NAMED else "")
         raise UsageError(f"{experiment.name} has no cell {cell}; it has {known}")
+
+
+def _without_cycles(experiment: Experiment) -> int:
+    say(f"whyperf: {experiment.name} has stack samples, and no cycles that they could split")
+    return FAILED
 
 
 def _without_samples(experiment: Experiment) -> int:
@@ -190,7 +198,8 @@ def _function_row(function: FunctionCost, basis: Basis, total: float) -> tuple[s
 
 
 def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
-    for event in dict.fromkeys(EVENTS.values()):
+    # What is printed per transaction has no KBytes.
+    for event in dict.fromkeys(name for per, name in EVENTS.items() if per != COPIED_KBYTES or basis is PER_KBYTE):
         costs = [
             f"{entry.title} {cycles(entry.cycles_each)}"
             for entry in side.classes
@@ -198,7 +207,8 @@ def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
         ]
         if costs:
             yield f"Cycles per {event}: {', '.join(costs)}."
-    if any(entry.per == COPIED_KBYTES and entry.per_kbyte == 0 for entry in side.classes):
+    is_spared = any(entry.per == COPIED_KBYTES and entry.per_kbyte == 0 for entry in side.classes)
+    if is_spared and basis is PER_KBYTE:
         yield "0 KBytes copied per KByte: the setting spares it."
     if side.in_threads is not None and side.in_softirqs:
         ratio = side.in_threads / (side.total.mean or 1.0)

@@ -1,5 +1,6 @@
 """The cost budget of a record: per KByte and per transaction."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,3 +79,17 @@ def test_streams_have_no_cost_per_transaction(tmp_path: Path) -> None:
     for side in cell.sides:
         assert side.per_transaction is None
         assert {entry.per_transaction for entry in side.classes} == {None}
+
+
+def test_samples_without_cycles_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "rr"
+    write_exchanges(folder, in_blocks(Exchange(made.Trial(duration_s=2)), PER_S))
+    experiment = add_samples(folder)
+    for path in (folder / "trials").glob("*/manifest.json"):
+        manifest = json.loads(path.read_text())
+        manifest["hosts"]["far"]["tsc_hz"] = None
+        path.write_text(json.dumps(manifest))
+    found = read_cost(experiment)
+    assert [side.role for side in found.cells[0].sides] == ["sender"]
+    (note,) = found.notes
+    assert note.startswith("Samples of the far side have no cycles to split: its time stamp counter")

@@ -1,12 +1,25 @@
 """How a cost budget is shown: per KByte or per transaction, and the names of functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import cast
 
 from whyperf.analyze.cost.classes import BPF, OWN_BPF, PROGRAM
+from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.result import Amount, CellCost, ClassCost, FunctionCost, SideCost
+
+EVENTS: Mapping[str, tuple[str, str]] = {
+    "kbytes": ("KByte", "KBytes"),
+    "calls": ("call", "calls"),
+    "data_packets_out": ("packet", "packets sent"),
+    "data_packets_in": ("packet", "packets received"),
+    "acks": ("ACK", "ACKs"),
+    "softirqs": ("soft interrupt", "soft interrupts"),
+    "context_switches": ("context switch", "context switches"),
+    COPIED_KBYTES: ("KByte copied", "KBytes copied"),
+}
+"""What is counted of classes (`per` in `classes.toml`): one, and several."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from whyperf.analyze.cost.text import cycles
+from whyperf.analyze.cost.text import EVENTS, cycles
 from whyperf.analyze.text import (
     count,
     factor_name,
@@ -286,24 +286,12 @@ def _row(title: str, a: float, b: float, test: DifferenceTest, *, is_class: bool
     return tuple(f"[bold]{cell}[/bold]" if cell.strip() else cell for cell in cells) if is_class else cells
 
 
-EVENTS = {
-    "calls": ("calls", "call"),
-    "data_packets_out": ("packets", "packet"),
-    "data_packets_in": ("packets", "packet"),
-    "acks": ("ACKs", "ACK"),
-    "softirqs": ("softirqs", "softirq"),
-    "wakeups": ("wake-ups", "wake-up"),
-    "copied_kbytes": ("KBytes copied", "KByte copied"),
-}
-"""What is counted: several, and one."""
-
-
 def _more_or_dearer(side: SideDifference) -> Iterator[str]:
     """Of the classes that are counted: how much of the change is due to the count, and how much to the unit cost."""
     for entry in side.classes:
-        if entry.per not in EVENTS or abs(entry.test.difference) < MIN_RATIO * max(side.a, side.b):
+        if entry.count_a == entry.count_b or abs(entry.test.difference) < MIN_RATIO * max(side.a, side.b):
             continue
-        several, single = EVENTS[entry.per]
+        single, several = EVENTS[entry.per or ""]
         yield _split(entry, several, single, side.work)
 
 

@@ -13,7 +13,7 @@ from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.pprof import pprof_profile
 from whyperf.analyze.cost.read import read_cost, read_folded, read_stacks
 from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
-from whyperf.analyze.cost.text import PER_KBYTE, Basis, basis_of, cycles, function_text
+from whyperf.analyze.cost.text import EVENTS, PER_KBYTE, Basis, basis_of, cycles, function_text
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.text import count, percent, setting
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
@@ -26,16 +26,6 @@ MIN_SHARE = 0.01
 PLAIN_WIDTH = 80
 #: Cells that a message names.
 MAX_NAMED = 8
-#: What is counted, as a column says it.
-EVENTS = {
-    "calls": "call",
-    "data_packets_out": "packet",
-    "data_packets_in": "packet",
-    "acks": "ACK",
-    "softirqs": "soft interrupt",
-    "context_switches": "context switch",
-    COPIED_KBYTES: "KByte copied",
-}
 
 
 def print_cost(experiment: Experiment, cell: str | None, functions: int, *, as_json: bool) -> int:
@@ -198,12 +188,16 @@ def _function_row(function: FunctionCost, basis: Basis, total: float) -> tuple[s
 
 
 def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
-    # What is printed per transaction has no KBytes.
-    for event in dict.fromkeys(name for per, name in EVENTS.items() if per != COPIED_KBYTES or basis is PER_KBYTE):
+    # What is printed per transaction has no KBytes; what is printed per KByte needs no second figure of it.
+    left_out = {"kbytes"} if basis is PER_KBYTE else {"kbytes", COPIED_KBYTES}
+    for event in dict.fromkeys(single for per, (single, _) in EVENTS.items() if per not in left_out):
         costs = [
             f"{entry.title} {cycles(entry.cycles_each)}"
             for entry in side.classes
-            if entry.per is not None and EVENTS.get(entry.per) == event and entry.cycles_each is not None
+            if entry.per is not None
+            and entry.per not in left_out
+            and EVENTS[entry.per][0] == event
+            and entry.cycles_each is not None
         ]
         if costs:
             yield f"Cycles per {event}: {', '.join(costs)}."

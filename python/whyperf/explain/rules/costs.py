@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from whyperf.analyze.cost.classes import NOT_ATTRIBUTED, OWN_TRACING, by_name
+from whyperf.analyze.cost.events import COPIED_KBYTES
+from whyperf.analyze.cost.text import EVENTS
 from whyperf.explain.causes import Cause
 from whyperf.explain.cost_facts import ClassFacts, CostFacts, CostPart
 from whyperf.explain.host_facts import HostFacts
@@ -256,13 +258,12 @@ def _rows(side: Limiting, but: Finding | None = None, shown: int = SHOWN) -> Ite
             yield _row(side, found)
 
 
-EVENTS = {"calls": "call", "data_packets_out": "packet", "data_packets_in": "packet", "acks": "ACK"}
-"""What is counted of a class, as a sentence says it."""
-
-
 def _row(side: Limiting, found: ClassFacts) -> Evidence:
     """What a class takes of the side, as `whyperf cost` has it."""
-    per, event = side.cost.per, EVENTS.get(found.event)
+    per = side.cost.per
+    # Of KBytes, the cost of each is that of the first figure.
+    is_event = found.event in EVENTS and found.event not in {"kbytes", COPIED_KBYTES}
+    event = EVENTS[found.event][0] if is_event else None
     values: dict[str, Value | None] = {
         f"class_cycles_per_{per}": found.cycles,
         f"total_cycles_per_{per}": side.cost.total(),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.cost.text import cycles
+from whyperf.analyze.cost.text import EVENTS, cycles
 from whyperf.analyze.text import count, significant
 from whyperf.compare.model import ClassDifference, SideDifference
 from whyperf.report.compare.texts import Mark, mark_of, signed_cycles
@@ -20,17 +20,6 @@ MIN_VISIBLE = 0.25
 """The axis starts at 0 where the changes have at least this part of it."""
 _ROUNDING = 1e-9
 """Changes below this part of the total are those of floating-point numbers."""
-EVENTS = {
-    "calls": "calls",
-    "data_packets_out": "packets sent",
-    "data_packets_in": "packets received",
-    "acks": "ACKs",
-    "softirqs": "soft interrupts",
-    "wakeups": "wake-ups",
-    "copied_kbytes": "KBytes copied",
-    "kbytes": "KBytes",
-}
-"""What classes count, by the names in `classes.toml`."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +122,7 @@ def why_text(entry: ClassDifference, work: str) -> str:
     """
     if entry.by_count is None or entry.by_unit_cost is None or entry.count_a == entry.count_b:
         return ""
-    events = EVENTS.get(entry.per or "", (entry.per or "").replace("_", " "))
+    _, events = EVENTS[entry.per or ""]
     counts = f"{significant(entry.count_a or 0)} → {significant(entry.count_b or 0)}"
     each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)}"
     return (

@@ -391,9 +391,10 @@ mod tests {
             cpu: 3,
             cpu_ns: 5,
             run_queue_ns: 6,
+            scheduled_count: 8,
         }
         .put(&mut kept);
-        let columns = ["\"near\"", "7", "\"sender\"", "1", "\"measure\"", "10", "20", "3", "5", "6"];
+        let columns = ["\"near\"", "7", "\"sender\"", "1", "\"measure\"", "10", "20", "3", "5", "6", "8"];
         assert_eq!(kept.0, columns.map(|value| format!("Some({value})")));
         // Of the model's rows every value may be missing, and of a measured one those that are optional.
         let mut simulated = Kept::default();

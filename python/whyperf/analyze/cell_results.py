@@ -39,7 +39,7 @@ from whyperf.analyze.summary import (
     Window,
 )
 from whyperf.analyze.text import count, percent
-from whyperf.analyze.tracing_overhead import ProbeCost, cost_text
+from whyperf.analyze.tracing_overhead import PROFILE, ProbeCost, cost_text
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.transports.summary import summarize_transports, trial_indicators
 from whyperf.analyze.trials import Measured, measure_trials
@@ -423,6 +423,8 @@ def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:
         return []
     used = {end.level for end in evidence.ends.values()} | ({"segments"} if evidence.log_trials else set())
     used.discard("user")
+    if inputs.evidence["sampled_hz"].is_not_null().any():
+        used.add(PROFILE)
     if not used:
         return []
     cost = ProbeCost.model_validate(inputs.probe_cost) if inputs.probe_cost else None

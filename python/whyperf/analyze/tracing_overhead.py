@@ -11,6 +11,8 @@ from whyperf.analyze.text import count
 from whyperf.analyze.trials import measure_trials
 
 BASELINE = "user"
+PROFILE = "profile"
+"""The level of trials with stack samples and no other evidence."""
 ENOUGH_PAIRS = 6
 """From here on an interval of the median can reach 95 %; fewer are not quoted."""
 
@@ -53,11 +55,18 @@ def level_costs(inputs: Inputs, conditions: Mapping[str, str], seed: int) -> lis
     """The cost of every level in every condition; `conditions` names them by cell."""
     measured = measure_trials(inputs)
     cycles = measured.cycles.group_by("trial").agg(pl.col("cycles_per_kbyte").sum().alias("cycles"))
-    asked = inputs.evidence.group_by("trial").agg(
-        pl.col("asked").first(),
-        pl.col("got").first(),
-        pl.col("logged").sum(),
-        (pl.col("lost") + pl.col("missed")).sum(),
+    asked = (
+        inputs.evidence.group_by("trial")
+        .agg(
+            pl.col("asked").first(),
+            pl.col("got").first(),
+            pl.col("logged").sum(),
+            (pl.col("lost") + pl.col("missed")).sum(),
+            pl.col("sampled_hz").max(),
+            pl.col("unsampled").is_not_null().any().alias("is_unsampled"),
+        )
+        .with_columns(_named("asked", pl.col("sampled_hz").is_not_null()))
+        .with_columns(_named("got", pl.col("sampled_hz").is_not_null() & ~pl.col("is_unsampled")))
     )
     trials = (
         measured.trials.select("trial", "cell", "block", "goodput_bps")
@@ -74,6 +83,11 @@ def level_costs(inputs: Inputs, conditions: Mapping[str, str], seed: int) -> lis
         _cost(group, conditions[str(cell)], str(level), seed)
         for (cell, level), group in sorted(pairs.group_by("cell", "asked"), key=lambda entry: str(entry[0]))
     ]
+
+
+def _named(column: str, is_sampled: pl.Expr) -> pl.Expr:
+    """The level with the name of stack samples where there are any in addition to the level without evidence."""
+    return pl.when(is_sampled & (pl.col(column) == BASELINE)).then(pl.lit(PROFILE)).otherwise(column).alias(column)
 
 
 def _cost(pairs: pl.DataFrame, condition: str, level: str, seed: int) -> LevelCost:

@@ -1,18 +1,34 @@
 """Runs one cell after another at several levels of evidence, interleaved: what watching costs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
 from whyperf.plan import Level, Plan, PlannedTrial
+from whyperf.profile.model import PROFILE_HZ
 from whyperf.record import Experiment
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session
 from whyperf.run.trial import run_trial
 
-LEVELS: tuple[Level, ...] = ("user", "counters", "segments")
+
+class Asked(NamedTuple):
+    """What a trial of a level asks for: evidence, and stack samples of each CPU in a second (None: none)."""
+
+    evidence: Level
+    profile_hz: int | None = None
 
 
-def interleaved(plan: Plan, pairs: int) -> list[PlannedTrial]:
+LEVELS: Mapping[str, Asked] = {
+    "user": Asked("user"),
+    "counters": Asked("counters"),
+    # Without counters, so that the difference from user is that of the samples alone.
+    "profile": Asked("user", PROFILE_HZ),
+    "segments": Asked("segments"),
+}
+
+
+def interleaved(plan: Plan, pairs: int, levels: Sequence[str] = tuple(LEVELS)) -> list[PlannedTrial]:
     """Every cell at every level `pairs` times, block after block.
 
     The levels of a cell follow each other, so that a pair shares the machine's moment. The order of the cells in a
@@ -22,8 +38,8 @@ def interleaved(plan: Plan, pairs: int) -> list[PlannedTrial]:
     for block in range(1, pairs + 1):
         generator = Random(f"levels of block {block} of seed {plan.seed}")
         for cell in generator.sample(plan.cells, len(plan.cells)):
-            for level in generator.sample(LEVELS, len(LEVELS)):
-                trials.append(PlannedTrial(f"{len(trials) + 1:03d}-{cell.id}", block, cell.id, level))
+            for level in generator.sample(levels, len(levels)):
+                trials.append(PlannedTrial(f"{len(trials) + 1:03d}-{cell.id}", block, cell.id, *LEVELS[level]))
     return trials
 
 

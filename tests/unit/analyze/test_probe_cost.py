@@ -7,7 +7,7 @@ from tests.unit.analyze.synthetic import Trial, changed, inputs
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.tracing_overhead import ProbeCost, cost_text, level_costs
 
-RATES = {"user": 10e9, "counters": 9.8e9, "segments": 9.5e9}
+RATES = {"user": 10e9, "counters": 9.8e9, "profile": 9.9e9, "segments": 9.5e9}
 PAIRS = 6
 CONDITIONS = {"c0001": "as fast as possible"}
 
@@ -16,30 +16,44 @@ def measured(slower: float = 1.0, refused: str = "") -> Inputs:
     """Each level once in every block; the host gets slower from block to block, as shared machines do."""
     levels = list(RATES)
     trials = [
-        Trial(block=3 * pair + number, rate_bps=RATES[level] * slower**pair)
+        Trial(block=len(levels) * pair + number, rate_bps=RATES[level] * slower**pair)
         for pair in range(1, PAIRS + 1)
         for number, level in enumerate(levels)
     ]
     found = inputs(trials)
-    asked = {trial.name: levels[trial.block % 3] for trial in trials}
+    asked = {trial.name: levels[trial.block % len(levels)] for trial in trials}
     level = pl.col("trial").replace_strict(asked, return_dtype=pl.String)
-    got = pl.when(level == refused).then(pl.lit("user")).otherwise(level)
-    evidence = found.evidence.with_columns(level.alias("asked"), got.alias("got"), pl.lit(1).alias("lost"))
-    return changed(found, trials=found.trials.with_columns(pl.col("block") // 3), evidence=evidence)
+    is_sampled = level == "profile"
+    # In the record, the level profile is level user with samples.
+    named = pl.when(is_sampled).then(pl.lit("user")).otherwise(level)
+    evidence = found.evidence.with_columns(
+        named.alias("asked"),
+        pl.when(level == refused).then(pl.lit("user")).otherwise(named).alias("got"),
+        pl.lit(1).alias("lost"),
+        pl.when(is_sampled).then(997).alias("sampled_hz"),
+        pl.when(is_sampled & (level == refused)).then(pl.lit("perf events are not allowed")).alias("unsampled"),
+    )
+    return changed(found, trials=found.trials.with_columns(pl.col("block") // len(levels)), evidence=evidence)
 
 
 def test_pairs_take_out_what_changes_from_block_to_block() -> None:
     for slower in (1.0, 0.8):
-        counters, segments = level_costs(measured(slower), CONDITIONS, 1)
+        counters, profile, segments = level_costs(measured(slower), CONDITIONS, 1)
         assert counters.goodput_ratio.median == pytest.approx(0.98, rel=1e-3)
+        assert profile.goodput_ratio.median == pytest.approx(0.99, rel=1e-3)
+        assert (profile.level, profile.pairs) == ("profile", PAIRS)
         assert segments.goodput_ratio.median == pytest.approx(0.95, rel=1e-3)
         assert (segments.level, segments.pairs, segments.condition) == ("segments", PAIRS, "as fast as possible")
         assert segments.lost_events == 2 * PAIRS
 
 
 def test_a_trial_that_got_less_than_it_asked_for_is_no_pair() -> None:
-    (counters,) = level_costs(measured(refused="segments"), CONDITIONS, 1)
-    assert counters.level == "counters"
+    counters, profile = level_costs(measured(refused="segments"), CONDITIONS, 1)
+    assert (counters.level, profile.level) == ("counters", "profile")
+    assert [found.level for found in level_costs(measured(refused="profile"), CONDITIONS, 1)] == [
+        "counters",
+        "segments",
+    ]
 
 
 def test_a_cost_not_known_says_how_to_know_it() -> None:

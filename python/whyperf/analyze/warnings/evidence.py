@@ -32,12 +32,14 @@ EVIDENCE: Mapping[str, pl.DataType] = {
     "unseen": pl.Int64(),
     "broken_off": pl.String(),
     "unsampled": pl.String(),
+    "sampled_hz": pl.Int64(),
 }
 """Columns of `evidence_rows`: what was asked and reached and `why` it is less, the segments that the log should hold
 and those `lost` with the CPUs in words, the `calls` it
 should hold and those lost, runs of programs `missed`, segments TCP counted
-that no program saw (`unseen`, at least), why the log was `broken_off`, and why stacks were `unsampled` that should be
-sampled. A trial that failed has one row without a `host`."""
+that no program saw (`unseen`, at least), why the log was `broken_off`, why stacks were `unsampled` that should be
+sampled, and how many samples a second were asked for (`sampled_hz`, null for none). A trial that failed has one row
+without a `host`."""
 
 
 def evidence_rows(manifests: Iterable[Document]) -> pl.DataFrame:
@@ -70,12 +72,18 @@ def _rows(manifest: Document) -> Iterator[dict[str, object]]:
             "unseen": int(report.get("unseen_segments_count") or 0),
             "broken_off": report.get("broken_off"),
             "unsampled": _why_unsampled(report.get("profile")),
+            "sampled_hz": _asked_hz(report.get("profile")),
         }
 
 
 def _why_unsampled(profile: object) -> str | None:
     reason = profile.get("reason") if isinstance(profile, dict) else None
     return reason if isinstance(reason, str) else None
+
+
+def _asked_hz(profile: object) -> int | None:
+    frequency = profile.get("frequency_hz") if isinstance(profile, dict) else None
+    return frequency if isinstance(frequency, int) else None
 
 
 def is_whole() -> pl.Expr:

@@ -48,7 +48,7 @@ class CompareError(Exception):
 
 
 def compare_sources(
-    sources: Sequence[Source], limits: Sequence[Limit] = (), *, always_details: bool = True
+    sources: Sequence[Source], limits: Sequence[Limit] = (), *, always_details: bool = True, explains: bool = True
 ) -> Comparison:
     """The comparison of the first result with each other one; of a single one, that of its two conditions.
 
@@ -56,6 +56,7 @@ def compare_sources(
         sources: results in the order A, B, C, …
         limits: conditions of `--fail-if`.
         always_details: with functions, and what limits each cell, also of more than `MAX_DETAILED` pairs.
+        explains: with what limits each cell, and its time budget.
 
     Raises:
         CompareError: nothing can be compared, and why.
@@ -67,7 +68,7 @@ def compare_sources(
         raise CompareError(_no_pair(sources, pairings[0][2]))
     count = sum(len(pairing.pairs) for _, _, pairing in pairings)
     has_details = always_details or count <= MAX_DETAILED
-    explained = _Explained(sources, may_explain=count <= MAX_DETAILED, may_read=has_details)
+    explained = _Explained(sources, may_explain=count <= MAX_DETAILED, may_read=has_details and explains)
     pairs = [
         _Comparing(a, b, pairing.by, explained, has_details=has_details).pair(*cells)
         for a, b, pairing in pairings

@@ -26,9 +26,11 @@ warmup_s = 1
 cooldown_s = 0.5
 [[sweep]]
 name = "stream"
+[sweep.fixed]
+workload = "stream"
 """
 
-USER = "[user]"
+USER = "programs"
 """All functions of programs: perf and whyperf read other symbols of them."""
 
 #: What either sampler runs, and what a CPU runs that has nothing to do.
@@ -79,11 +81,11 @@ def run(setting: Setting) -> list[Row]:
 
 
 def agreement(theirs: Counter[str], ours: Counter[str]) -> list[tuple[str, float, float]]:
-    """The largest functions of perf, with the share that each sampler has of its own samples, in percent."""
-    return [
-        (name, 100 * count / theirs.total(), 100 * ours[name] / ours.total())
-        for name, count in theirs.most_common(LARGEST)
-    ]
+    """The largest functions of perf and all of programs, with the share that each sampler has of its own samples, in
+    percent.
+    """
+    largest = [name for name, _ in theirs.most_common() if name != USER][:LARGEST]
+    return [(name, 100 * theirs[name] / theirs.total(), 100 * ours[name] / ours.total()) for name in (*largest, USER)]
 
 
 def is_counted(name: str) -> bool:

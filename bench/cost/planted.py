@@ -82,28 +82,38 @@ SPINNERS = (
     Spinner("the reader", "receiver", (WRITE, SPIN_OF_BOTH, READ)),
 )
 
-#: Rules of nftables. Each packet that arrives is compared with all, and a transaction has one packet to the far side:
-#: 1,000 rules cost some microseconds there, as much as the rest of the transaction. A smaller dose would have to be seen
-#: within the random differences of the exact total, which is what a rule's cost is known by.
-RULES = (1000, 3000, 9000)
+#: As many connections keep the CPUs busy. On an idle CPU of a virtual machine each packet comes with a signal that leaves
+#: the machine, and a sample that is due meanwhile is taken when the softirq has begun: softirqs would have samples of
+#: time that their tracepoints do not count.
+BUSY = """
+[sweep.fixed]
+workload = "rr"
+connections = 128
+io_model = "epoll"
+"""
+
+#: Rules of nftables. Each packet that arrives is compared with all, and a transaction has one packet to the far side.
+#: All cells have `BASE_RULES`, so that the far side is the slower one and never idle whatever the dose: otherwise its other
+#: work would depend on the dose, too, by how many packets it finds at a time. 2,000 more cost about 10 µs a packet. A
+#: smaller dose would have to be seen within the random differences of the exact total, by which a rule's cost is known.
+BASE_RULES = 2000
+RULES = (2000, 4000, 8000)
 RULES_SWEEP = """
 [[sweep]]
 name = "rules"
-[sweep.fixed]
-workload = "rr"
+{busy}
 [sweep.factors]
 firewall_rules = {levels}
 """
 
-#: Rounds of the program's loop, of some cycles each: from about 4 to 30 µs at each packet that arrives.
+#: Rounds of the program's loop, of some cycles each: from about 3 to 30 µs at each packet that arrives.
 ROUNDS = (2_000, 6_000, 18_000)
 #: The dose of a trial is that of its cell, and cells differ only in a deadline that no trial reaches.
 DEADLINES_S = (60, 61, 62, 63)
 PROGRAM_SWEEP = """
 [[sweep]]
 name = "program"
-[sweep.fixed]
-workload = "rr"
+{busy}
 [sweep.factors]
 deadline_s = {levels}
 """
@@ -178,11 +188,12 @@ def _spins(setting: Setting, spinner: Spinner) -> list[Planted]:
 
 def rules(setting: Setting) -> list[Planted]:
     """Rules in the path of the reader: known by the total of that side, which is counted and not sampled."""
-    profile = profile_of(FIXED + RULES_SWEEP.format(levels=levels_text((0, *RULES))), "rules")
+    levels = levels_text([BASE_RULES + dose for dose in (0, *RULES)])
+    profile = profile_of(FIXED + RULES_SWEEP.format(busy=BUSY, levels=levels), "rules")
     plan = planned(profile, setting.of(20, 2))
     source = Source("A", measured(plan, profile, setting.folder / "rules"))
     cells = cells_by(plan, "firewall_rules")
-    costs = {dose: side_costs(source, cells[dose], "receiver") for dose in (0, *RULES)}
+    costs = {dose: side_costs(source, cells[BASE_RULES + dose], "receiver") for dose in (0, *RULES)}
     return [
         Planted(
             f"{dose:,} rules",
@@ -196,7 +207,7 @@ def rules(setting: Setting) -> list[Planted]:
 
 def programs(setting: Setting) -> list[Planted]:
     """A BPF program at each packet that arrives, at either side: known by the time that the kernel counts for it."""
-    profile = profile_of(FIXED + PROGRAM_SWEEP.format(levels=levels_text(DEADLINES_S)), "program")
+    profile = profile_of(FIXED + PROGRAM_SWEEP.format(busy=BUSY, levels=levels_text(DEADLINES_S)), "program")
     plan = planned(profile, setting.of(20, 2))
     cells = cells_by(plan, "deadline_s")
     doses = {cells[deadline]: rounds for deadline, rounds in zip(DEADLINES_S[1:], ROUNDS, strict=True)}

@@ -92,6 +92,9 @@ bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BE
 	$(BIN)/python -m bench $(BENCH)
 	$(BIN)/python -m bench.startup
 
+prove-cost: setup-bench    ## that whyperf cost and whyperf compare find planted costs: 45 minutes on a quiet machine, as root (PROVE_COST="planted --quick" for a part)
+	$(BIN)/python -m bench.cost $(PROVE_COST)
+
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 

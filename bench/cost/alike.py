@@ -29,7 +29,7 @@ deadline_s = [60, 61]
 
 
 @dataclass(frozen=True)
-class Part(Source):
+class BlocksOfSource(Source):
     """Some blocks of a result, as a result of its own."""
 
     whole: Source | None = None
@@ -71,7 +71,7 @@ def run(setting: Setting) -> list[Row]:
 
 
 def _compared(whole: Source, cells: Sequence[str], blocks: Iterable[int]) -> Comparison:
-    part = Part("A", whole.experiment, cells[0], whole=whole, blocks=frozenset(blocks))
+    part = BlocksOfSource("A", whole.experiment, cells[0], whole=whole, blocks=frozenset(blocks))
     return compare_sources([part, replace(part, label="B", cell=cells[1])], explains=False)
 
 
@@ -93,8 +93,9 @@ def of_blocks(whole: ResultFigures, blocks: frozenset[int]) -> ResultFigures:
 
 
 def of_trials(table: CostTable, trials: Iterable[str]) -> CostTable:
-    """The cost of some trials. Rows that none of them has are left out: a comparison of these alone has no such rows, and
-    tests none.
+    """The cost of some trials.
+
+    Rows that none of them has are left out: a comparison of these alone has no such rows, and tests none.
     """
     wanted = set(trials)
     some = table.of_trials([place for place, trial in enumerate(table.trials) if trial in wanted])

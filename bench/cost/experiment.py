@@ -35,6 +35,7 @@ class Watcher:
     """Prints trials that fail, and calls `on_finished` after each."""
 
     def __init__(self, on_finished: Callable[[], None] = lambda: None) -> None:
+        """With what is called after each trial."""
         self._on_finished = on_finished
 
     def on_message(self, text: str) -> None:

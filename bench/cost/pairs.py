@@ -48,8 +48,8 @@ PAIRS: Sequence[Pair] = (
     # TCP hands over each segment alone: for each, a packet is allocated and freed, and the CPU of the other side is
     # signaled, which leaves the virtual machine (the example of docs/how-to/compare.md).
     Pair("GSO on → off", {"gso": True, "tso": True}, {"gso": False, "tso": False}, "sender", ("hypervisor", "memory")),
-    # Each segment passes the stack alone instead of merged: the backlog and the protocol handlers of the device layer, and
-    # TCP's receive path. Segments must arrive alone, so the sender has no GSO.
+    # Each segment passes the stack alone instead of merged: the backlog and the protocol handlers of the device layer,
+    # and TCP's receive path. Segments must arrive alone, so the sender has no GSO.
     Pair(
         "GRO on → off",
         *({"gro": True}, {"gro": False}),
@@ -114,7 +114,7 @@ def _compared(pair: Pair, setting: Setting, number: int) -> CellPair:
     """The comparison of both conditions, measured as `whyperf compare --run` does."""
     asked = profile_of(PROFILE, "pairs").with_overrides(dict(pair.both))
     profile = in_two_conditions(asked, dict(pair.before), dict(pair.after))
-    plan = planned(profile, setting.of(8, 2))
+    plan = planned(profile, setting.of(10, 2))
     experiment = measured(plan, profile, setting.folder / f"pair-{number:02d}")
     return compare_sources([Source("A", experiment)], explains=False).pairs[0]
 

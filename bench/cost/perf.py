@@ -34,8 +34,12 @@ USER = "programs"
 """All functions of programs: perf and whyperf read other symbols of them."""
 
 #: What either sampler runs, and what a CPU runs that has nothing to do.
-SAMPLERS = re.compile(r"bpf_prog_.*|bpf_trace_run\d+|_*perf_.*|bpf_overflow_handler|__?bpf_(prog|get|map)_.*|.*_stackid|get_perf_callchain")
-IDLE = re.compile(r"(pv_native|native)_(safe_)?halt|(default|arch_cpu|cpuidle|acpi|poll|mwait|intel)_?idle.*|cpuidle_.*|do_idle|cpu_idle_poll")
+SAMPLERS = re.compile(
+    r"bpf_prog_.*|bpf_trace_run\d+|_*perf_.*|bpf_overflow_handler|__?bpf_(prog|get|map)_.*|.*_stackid|get_perf_callchain"
+)
+IDLE = re.compile(
+    r"(pv_native|native)_(safe_)?halt|(default|arch_cpu|cpuidle|acpi|poll|mwait|intel)_?idle.*|cpuidle_.*|do_idle|cpu_idle_poll"
+)
 SAMPLING_PROGRAMS = {"perf", "perf-exec"}
 _LINE = re.compile(
     r"^\s*(?P<program>.+?)\s+\d+\s+\[\d+\]\s+(?P<seconds>\d+)\.(?P<nanoseconds>\d{9}):\s+(?P<address>[0-9a-f]+)\s+"
@@ -77,7 +81,10 @@ def run(setting: Setting) -> list[Row]:
         for name, asked, reached in agreement(theirs, ours)
     ]
     counts = {"perf": theirs.total(), "whyperf": ours.total()}
-    return [*rows, Row("perf", "samples of each", "", f"{counts['perf']:,} and {counts['whyperf']:,}", True, False, counts)]
+    return [
+        *rows,
+        Row("perf", "samples of each", "", f"{counts['perf']:,} and {counts['whyperf']:,}", True, False, counts),
+    ]
 
 
 def agreement(theirs: Counter[str], ours: Counter[str]) -> list[tuple[str, float, float]]:
@@ -168,4 +175,3 @@ def _script(data: Path) -> list[str]:
     if done.returncode:
         raise LookupError(f"perf script failed: {done.stderr.strip()[-300:]}")
     return done.stdout.splitlines()
-

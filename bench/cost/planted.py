@@ -77,14 +77,14 @@ class Spinner:
 SPINNERS = (
     # The writer of the request spins after the answer has come, when nothing of its connection is in progress.
     Spinner("the writer", "sender", (WRITE, READ, SPIN)),
-    # The reader spins between the request and its answer, when nothing of its connection is in progress. A mirrored pause
-    # is one of both sides: the writer spins meanwhile, in its own total.
+    # The reader spins between the request and its answer, when nothing of its connection is in progress. A mirrored
+    # pause is one of both sides: the writer spins meanwhile, in its own total.
     Spinner("the reader", "receiver", (WRITE, SPIN_OF_BOTH, READ)),
 )
 
-#: As many connections keep the CPUs busy. On an idle CPU of a virtual machine each packet comes with a signal that leaves
-#: the machine, and a sample that is due meanwhile is taken when the softirq has begun: softirqs would have samples of
-#: time that their tracepoints do not count.
+#: As many connections keep the CPUs busy. On an idle CPU of a virtual machine each packet comes with a signal that
+#: leaves the machine, and a sample that is due meanwhile is taken when the softirq has begun: softirqs would have
+#: samples of time that their tracepoints do not count.
 BUSY = """
 [sweep.fixed]
 workload = "rr"
@@ -93,9 +93,10 @@ io_model = "epoll"
 """
 
 #: Rules of nftables. Each packet that arrives is compared with all, and a transaction has one packet to the far side.
-#: All cells have `BASE_RULES`, so that the far side is the slower one and never idle whatever the dose: otherwise its other
-#: work would depend on the dose, too, by how many packets it finds at a time. 2,000 more cost about 10 µs a packet. A
-#: smaller dose would have to be seen within the random differences of the exact total, by which a rule's cost is known.
+#: All cells have `BASE_RULES`, so that the far side is the slower one and never idle whatever the dose: otherwise its
+#: other work would depend on the dose, too, by how many packets it finds at a time. 2,000 more cost about 10 µs a
+#: packet. A smaller dose would have to be seen within the random differences of the exact total, by which its cost is
+#: known.
 BASE_RULES = 2000
 RULES = (2000, 4000, 8000)
 RULES_SWEEP = """
@@ -224,7 +225,9 @@ def programs(setting: Setting) -> list[Planted]:
     none = _of_both(source, cells[DEADLINES_S[0]])
     known = program_cycles(experiment, doses, times, tsc_hz(experiment))
     return [
-        Planted(f"a program of {rounds:,} rounds", OTHER_BPF, known[cell], mean_difference(_of_both(source, cell), none))
+        Planted(
+            f"a program of {rounds:,} rounds", OTHER_BPF, known[cell], mean_difference(_of_both(source, cell), none)
+        )
         for cell, rounds in doses.items()
     ]
 
@@ -262,5 +265,3 @@ def transactions(experiment: Experiment) -> Mapping[str, float]:
     """The transactions of each trial within its window."""
     measured_trials = measure_trials(read_inputs(experiment))
     return dict(measured_trials.transactions.select("trial", "transactions_count").iter_rows())
-
-

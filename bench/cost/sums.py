@@ -38,9 +38,11 @@ def run(setting: Setting) -> list[Row]:
     if len(sides) != 2 * len(plan.cells):
         raise LookupError(f"{len(sides)} of {2 * len(plan.cells)} sides have samples")
     rows = []
-    for name, title in (("classes", "|Σ classes − total|"), ("functions", "|Σ functions − class|")):
+    for name, title in (("classes", "classes add up to the total"), ("functions", "functions add up to the class")):
         worst = max(error for _, side in sides for kind, error in sum_errors(side) if kind == name)
-        rows.append(Row("sums", title, "0", f"{worst:.1e} of the total", worst <= ROUNDING, values={"worst": worst}))
+        rows.append(
+            Row("sums", title, "off by 0", f"{worst:.1e} of the total", worst <= ROUNDING, values={"worst": worst})
+        )
     rows += [_attributed(cell, side) for cell, side in sides if cell.factors["workload"] == "stream"]
     return rows
 

@@ -12,19 +12,19 @@ from whyperf.run.session import Session
 from whyperf.run.trial import run_trial
 
 
-class Asked(NamedTuple):
+class LevelRequest(NamedTuple):
     """What a trial of a level asks for: evidence, and stack samples of each CPU in a second (None: none)."""
 
     evidence: Level
     profile_hz: int | None = None
 
 
-LEVELS: Mapping[str, Asked] = {
-    "user": Asked("user"),
-    "counters": Asked("counters"),
+LEVELS: Mapping[str, LevelRequest] = {
+    "user": LevelRequest("user"),
+    "counters": LevelRequest("counters"),
     # Without counters, so that the difference from user is that of the samples alone.
-    "profile": Asked("user", PROFILE_HZ),
-    "segments": Asked("segments"),
+    "profile": LevelRequest("user", PROFILE_HZ),
+    "segments": LevelRequest("segments"),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from whyperf.analyze.cost.classes import OWN_TRACING
 from whyperf.compare import Source
 from whyperf.compare.costs import CostTable
 from whyperf.plan import Level, Plan, build
@@ -90,9 +91,13 @@ def measured(
 
 @dataclass(frozen=True)
 class SideCosts:
-    """The cost per transaction of a side of a cell in each block, in cycles: in total and by class."""
+    """The cost per transaction of a side of a cell in each block, in cycles: in total and by class.
+
+    `without_sampling` is the total without the time that taking samples took, which is counted, too.
+    """
 
     totals: Mapping[int, float]
+    without_sampling: Mapping[int, float]
     classes: Mapping[str, Mapping[int, float]]
 
     def of_class(self, name: str) -> Mapping[int, float]:
@@ -116,7 +121,14 @@ def side_costs(source: Source, cell: str, role: str) -> SideCosts:
         return dict(zip(blocks, values.tolist(), strict=True))
 
     names = dict.fromkeys(name for name, _ in each.rows)
-    return SideCosts(by_block(each.costs.sum(axis=0)), {name: by_block(_class_costs(each, name)) for name in names})
+    # The row of the class that is no function.
+    own = [place for row, place in each.rows.items() if row == (OWN_TRACING, None)]
+    totals = each.costs.sum(axis=0)
+    return SideCosts(
+        by_block(totals),
+        by_block(totals - each.costs[own].sum(axis=0)),
+        {name: by_block(_class_costs(each, name)) for name in names},
+    )
 
 
 def _class_costs(table: CostTable, name: str) -> Floats:

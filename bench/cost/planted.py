@@ -84,8 +84,8 @@ SPINNERS = (
 
 #: 64 segments in one write, then a reply. Without GRO and GSO each is a packet. What is planted at each packet is most of
 #: the cost, and the far side finds the next packet waiting whatever the dose. Where each packet waits for a reply, it
-#: comes to an idle CPU instead. In a virtual machine it comes with a signal that leaves the machine, and a sample that is
-#: due meanwhile is taken when the softirq has begun: softirqs would have samples of time that no tracepoint counts.
+#: comes to an idle CPU instead. In a virtual machine it comes with a signal that leaves the machine, and a sample that
+#: is due meanwhile is taken when the softirq has begun: softirqs would have samples of time that no tracepoint counts.
 BURST = """
 [sweep.fixed]
 # 64 times the payload of a segment with time stamps at MTU 1500.
@@ -98,12 +98,12 @@ gro = false
 """
 BURST_WORKLOAD = """
 [workload]
-name = "burst"
+name = "segments-and-reply"
 about = "A burst of full segments, and a reply."
 metric = "transactions"
 [[workload.group]]
 [[workload.group.transaction]]
-name = "burst"
+name = "ask"
 steps = [
   { op = "write", size = "=request_size_bytes" },
   { op = "read", size = "=response_size_bytes" },
@@ -112,8 +112,8 @@ steps = [
 
 #: Rules of nftables. Each packet that arrives is compared with all. All cells have `BASE_RULES`: these are more than the
 #: first cache of a CPU holds, so that the rest of a packet's path finds it overwritten whatever the dose. All together
-#: must fit in the second one, of 512 KB or more (about 120 bytes a rule), or the rest would cost more, too. A smaller dose
-#: would have to be seen within the random differences of the exact total, by which its cost is known.
+#: must fit in the second one, of 512 KB or more (about 120 bytes a rule), or the rest would cost more, too. A smaller
+#: dose would have to be seen within the random differences of the exact total, by which its cost is known.
 BASE_RULES = 500
 RULES = (500, 1000, 2000)
 RULES_SWEEP = """
@@ -228,7 +228,9 @@ def rules(setting: Setting) -> list[Planted]:
 
 def programs(setting: Setting) -> list[Planted]:
     """A BPF program at each packet that arrives, at either side: known by the time that the kernel counts for it."""
-    profile = profile_of(FIXED + PROGRAM_SWEEP.format(burst=BURST, levels=levels_text(DEADLINES_S)) + BURST_WORKLOAD, "program")
+    profile = profile_of(
+        FIXED + PROGRAM_SWEEP.format(burst=BURST, levels=levels_text(DEADLINES_S)) + BURST_WORKLOAD, "program"
+    )
     plan = planned(profile, setting.of(20, 2))
     cells = cells_by(plan, "deadline_s")
     doses = {cells[deadline]: rounds for deadline, rounds in zip(DEADLINES_S[1:], ROUNDS, strict=True)}

@@ -82,10 +82,11 @@ SPINNERS = (
     Spinner("the reader", "receiver", (WRITE, SPIN_OF_BOTH, READ)),
 )
 
-#: 64 segments in one write, then a reply. Without GRO and GSO each is a packet. What is planted at each packet is most of
-#: the cost, and the far side finds the next packet waiting whatever the dose. Where each packet waits for a reply, it
-#: comes to an idle CPU instead. In a virtual machine it comes with a signal that leaves the machine, and a sample that
-#: is due meanwhile is taken when the softirq has begun: softirqs would have samples of time that no tracepoint counts.
+#: 64 segments in one write, then a reply. Without GRO and GSO each is a packet. What is planted at each packet is most
+#: of the cost, and the far side finds the next packet waiting whatever the dose. Where each packet waits for a reply,
+#: it comes to an idle CPU instead. In a virtual machine it comes with a signal that leaves the machine, and a sample
+#: that is due meanwhile is taken when the softirq has begun: softirqs would have samples of time that no tracepoint
+#: counts.
 BURST = """
 [sweep.fixed]
 # 64 times the payload of a segment with time stamps at MTU 1500.
@@ -110,8 +111,8 @@ steps = [
 ]
 """
 
-#: Rules of nftables. Each packet that arrives is compared with all. All cells have `BASE_RULES`: these are more than the
-#: first cache of a CPU holds, so that the rest of a packet's path finds it overwritten whatever the dose. All together
+#: Rules of nftables. Each packet that arrives is compared with all. All cells have `BASE_RULES`: more than the first
+#: cache of a CPU holds, so that the rest of a packet's path finds it overwritten whatever the dose. All together
 #: must fit in the second one, of 512 KB or more (about 120 bytes a rule), or the rest would cost more, too. A smaller
 #: dose would have to be seen within the random differences of the exact total, by which its cost is known.
 BASE_RULES = 500
@@ -187,7 +188,7 @@ def _spins(setting: Setting, spinner: Spinner) -> list[Planted]:
     levels = levels_text((0, *SPIN_US))
     sweep = SPIN_SWEEP.format(levels=levels, steps=", ".join(spinner.steps))
     profile = profile_of(FIXED + sweep, "spin")
-    plan = planned(profile, setting.of(12, 2))
+    plan = planned(profile, setting.of(14, 2))
     experiment = measured(plan, profile, setting.folder / f"spin-{spinner.role}")
     source = Source("A", experiment)
     rate_hz = tsc_hz(experiment)
@@ -211,7 +212,7 @@ def rules(setting: Setting) -> list[Planted]:
     """
     levels = levels_text([BASE_RULES + dose for dose in (0, *RULES)])
     profile = profile_of(FIXED + RULES_SWEEP.format(burst=BURST, levels=levels) + BURST_WORKLOAD, "rules")
-    plan = planned(profile, setting.of(20, 2))
+    plan = planned(profile, setting.of(24, 2))
     source = Source("A", measured(plan, profile, setting.folder / "rules"))
     cells = cells_by(plan, "firewall_rules")
     costs = {dose: side_costs(source, cells[BASE_RULES + dose], "receiver") for dose in (0, *RULES)}
@@ -231,7 +232,7 @@ def programs(setting: Setting) -> list[Planted]:
     profile = profile_of(
         FIXED + PROGRAM_SWEEP.format(burst=BURST, levels=levels_text(DEADLINES_S)) + BURST_WORKLOAD, "program"
     )
-    plan = planned(profile, setting.of(20, 2))
+    plan = planned(profile, setting.of(24, 2))
     cells = cells_by(plan, "deadline_s")
     doses = {cells[deadline]: rounds for deadline, rounds in zip(DEADLINES_S[1:], ROUNDS, strict=True)}
     with Programs(ROUNDS, setting.folder) as loaded:

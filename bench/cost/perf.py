@@ -13,9 +13,11 @@ import polars as pl
 
 from bench.cost.experiment import Setting, measured, planned, profile_of, windows_ns
 from bench.cost.row import Row
-from whyperf.profile.model import PROFILE_HZ
 from whyperf.record import Experiment, read_table
 
+PERF_HZ = 1009
+"""Not whyperf's frequency: timers of one period keep their distance, so one could always expire while the other's
+interrupt is handled. Both are primes."""
 LARGEST = 10
 MAX_POINTS = 2.0
 
@@ -149,7 +151,7 @@ def _recorded(data: Path) -> Iterator[Callable[[], None]]:
 
     def start() -> None:
         # cpu-clock, as whyperf's own sampler, and its clock, so that both have the same window.
-        command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(PROFILE_HZ), "-a", "-k", "CLOCK_MONOTONIC"]
+        command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(PERF_HZ), "-a", "-k", "CLOCK_MONOTONIC"]
         processes.append(
             subprocess.Popen([*command, "-o", str(data)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         )

@@ -84,9 +84,7 @@ SPINNERS = (
 
 #: 64 segments in one write, then a reply. Without GRO and GSO each is a packet. What is planted at each packet is most
 #: of the cost, and the far side finds the next packet waiting whatever the dose. Where each packet waits for a reply,
-#: it comes to an idle CPU instead. In a virtual machine it comes with a signal that leaves the machine, and a sample
-#: that is due meanwhile is taken when the softirq has begun: softirqs would have samples of time that no tracepoint
-#: counts.
+#: it comes to an idle CPU instead, and waking that costs differently from trial to trial.
 BURST = """
 [sweep.fixed]
 # 64 times the payload of a segment with time stamps at MTU 1500.

@@ -151,6 +151,8 @@ def _notes(sources: Sequence[Source], pairs: Sequence[CellPair]) -> Iterator[str
                 f"{source.label} has {made} of {plan.trials_count} planned trials: it is still being measured, or was "
                 "stopped. What it has is compared."
             )
+        for note in source.result.notes:
+            yield f"{source.label}: {note}"
     folders = {source.experiment.folder for source in sources}
     if len(folders) > 1:
         yield (

@@ -222,3 +222,20 @@ def test_the_tables_have_the_labels_of_their_results(
     headings = [line.split() for line in out.splitlines() if line.startswith(" Figure (mean")]
     assert [heading[4:7] for heading in headings] == [["A", "B", "B/A"], ["A", "C", "C/A"]]
     assert any(line.startswith("Goodput of C is 0.800") for line in out.splitlines())
+
+
+def test_what_a_host_could_not_name_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = write(tmp_path / "a", RATES), write(tmp_path / "b", RATES)
+    for home in (tmp_path / "b" / "trials").iterdir():
+        manifest = json.loads((home / "manifest.json").read_text())
+        manifest["hosts"]["near"]["evidence"]["profile"]["unnamed"] = "/proc/kallsyms hides addresses"
+        (home / "manifest.json").write_text(json.dumps(manifest))
+    notes = document(capsys, a, b)["notes"]
+    assert any(note.startswith("B: ") and "kallsyms" in note for note in notes)
+
+
+def test_a_rate_of_0_has_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = write(tmp_path / "a", (0.0, 0.0, 0.0), stacks=None), write(tmp_path / "b", RATES, stacks=None)
+    status, out, _ = compared(capsys, a, b)
+    assert status in {DONE, USAGE}
+    assert "Traceback" not in out

@@ -147,12 +147,15 @@ def _parted(samples: pl.DataFrame, totals: pl.DataFrame) -> pl.DataFrame:
     is_in_threads = (
         ~pl.col("keeps_interrupts_apart") | (pl.col("context") == "process") | (is_softirq & pl.col("is_counted"))
     )
+    # The tracepoints are around each vector's function. Between them interrupts are switched on again, and a timer that
+    # was due before, on a halted CPU or in an interrupt, takes its sample there: of time that the total does not have.
+    is_timed = ~pl.col("is_traced") | pl.col("vector").is_not_null()
     part = (
         pl.when("is_pmu")
         .then(pl.lit(CPUS))
         .when(is_load & is_in_threads)
         .then(pl.lit(THREADS))
-        .when(is_softirq & ~is_load)
+        .when(is_softirq & ~is_load & is_timed)
         .then(pl.lit(SOFTIRQS))
     )
     # The total of whole CPUs holds what others ran there.
@@ -168,7 +171,7 @@ def _parted(samples: pl.DataFrame, totals: pl.DataFrame) -> pl.DataFrame:
         .join(totals, on=_HOST, how="inner")
         .with_columns(part.alias("part"))
         .with_columns(pl.when(~pl.col("is_pmu") | is_load | is_softirq).then("class").otherwise(owner).alias("class"))
-        .with_columns(_softirqs_elsewhere(is_load, is_softirq).alias(SOFTIRQS))
+        .with_columns(_softirqs_elsewhere(is_load, is_softirq & is_timed).alias(SOFTIRQS))
         .filter(pl.col("part").is_not_null())
     )
 

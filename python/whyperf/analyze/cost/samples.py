@@ -26,6 +26,7 @@ STACKS: Mapping[str, pl.DataType] = {
     "group": pl.String(),
     "program": pl.String(),
     "context": pl.String(),
+    "vector": pl.String(),
     "functions": pl.String(),
     "samples_count": pl.UInt64(),
 }

@@ -27,6 +27,7 @@ def tables(stacks: Sequence[Stack], trial: str = "001-c0001", host: str = "near"
             "group": group,
             "program": "",
             "context": context,
+            "vector": "net_rx" if "net_rx_action" in functions.split() else None,
             "functions": " ".join(str(numbers[name]) for name in functions.split()),
             "samples_count": samples,
         }
@@ -45,7 +46,7 @@ def tables(stacks: Sequence[Stack], trial: str = "001-c0001", host: str = "near"
     ]
     schema = {"trial": pl.String(), "host": pl.String(), "function": pl.UInt32()}
     schema |= dict.fromkeys(("name", "object", "kind"), pl.String())
-    return pl.DataFrame(rows), pl.DataFrame(known, schema=schema)
+    return pl.DataFrame(rows, schema_overrides={"vector": pl.String()}), pl.DataFrame(known, schema=schema)
 
 
 def report(

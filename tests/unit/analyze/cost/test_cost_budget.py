@@ -203,10 +203,27 @@ def test_rows_add_up_to_the_total_and_none_is_negative(  # noqa: PLR0917 - hypot
         softirq_on_load_ns=on_load_ns,
     )
     exclusive, _ = trial_rows(weighed_stacks(*tables(stacks), report(counted, lost=lost, own_ns=own_ns), measured))
-    of_softirqs = [stack for stack in stacks if stack[1] == "softirq"]
+    of_softirqs = [stack for stack in stacks if stack[1] == "softirq" and "net_rx_action" in stack[2].split()]
     elsewhere = sum(stack[3] for stack in of_softirqs if stack[0] != "load")
     ratio = elsewhere / max(1, sum(stack[3] for stack in of_softirqs))
     of_others = (softirq_ns or 0) * ratio if on_load_ns is None else (softirq_ns or 0) - on_load_ns
     total = 2 * (threads_ns + of_others) if pmu is None else pmu
     assert exclusive["cycles"].sum() == pytest.approx(total, rel=1e-9, abs=1e-6)
     assert (exclusive["cycles"] >= 0).all()
+
+
+def test_the_time_of_softirqs_is_not_split_by_samples_outside_of_the_vectors_functions() -> None:
+    """Where interrupts are switched on again, samples are of the time before."""
+    stacks: list[Stack] = [
+        ("idle", "softirq", f"do_idle {RECEIVE}", 10),
+        ("idle", "softirq", "do_idle handle_softirqs", 30),
+        ("load", "softirq", f"{WRITE} handle_softirqs", 20),
+    ]
+    found = classes(stacks)
+    assert ("softirqs", "interrupts") not in found
+    # They are time of the thread that they are on top of.
+    assert found[("threads", "interrupts")] == pytest.approx(2000)
+    assert found[("softirqs", "receive")] == pytest.approx(800)
+    # Time of ksoftirqd is that of its thread, whatever that did.
+    bare = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=100.0)
+    assert bare[("softirqs", "interrupts")] == pytest.approx(150)

@@ -74,6 +74,8 @@ def compare_sources(
         for a, b, pairing in pairings
         for cells in pairing.pairs
     ]
+    if not any(pair.quantities for pair in pairs):
+        raise CompareError(_nothing_measured(sources))
     pairs, tests, significant_count = _with_significance(pairs)
     return Comparison(
         results=tuple(_result(source) for source in sources),
@@ -86,6 +88,18 @@ def compare_sources(
         exceeded=exceeded(limits, pairs),
         notes=tuple(_notes(sources, pairs)),
     )
+
+
+def _nothing_measured(sources: Sequence[Source]) -> str:
+    """Why there is no figure in both results of any pair."""
+    for source in sources:
+        if not any(source.values(cell.id) for cell in source.cells):
+            planned, made = source.experiment.plan.trials_count, len(source.trials.manifests)
+            return (
+                f"{source.experiment.name} has no finished trial with a result ({made} of {planned} trials ran); wait "
+                "until it has some, or resume it"
+            )
+    return "the cells that belong together have no figure that both have"
 
 
 def _conditions(source: Source) -> tuple[Source, Source]:
@@ -105,9 +119,14 @@ def _conditions(source: Source) -> tuple[Source, Source]:
 
 
 def _paired(a: Source, b: Source) -> Pairing:
-    varied = tuple(dict.fromkeys((*a.experiment.plan.varied, *b.experiment.plan.varied)))
-    match = paired_conditions if a.sweeps else paired
-    return match(a.cells, b.cells, varied)
+    varied = dict.fromkeys((*a.experiment.plan.varied, *b.experiment.plan.varied))
+    if a.sweeps:
+        return paired_conditions(a.cells, b.cells, tuple(varied))
+    # What only the sweeps of a result differ in is not in its list of varied factors.
+    for source in (a, b):
+        names = dict.fromkeys(name for cell in source.cells for name in cell.factors)
+        varied |= {name: None for name in names if len({repr(cell.factors.get(name)) for cell in source.cells}) > 1}
+    return paired(a.cells, b.cells, tuple(varied))
 
 
 def _no_pair(sources: Sequence[Source], pairing: Pairing) -> str:
@@ -182,14 +201,20 @@ class _Explained:
         known = self._kept[label]
         if cell not in known and self._may_explain:
             source = self._sources[label]
-            rates = {name: _mean(source.values(name).get("goodput", {})) for name in (cell,)}
-            found = explain_experiment(source.experiment, cells=[cell], rates=rates).cells
+            cells = source.experiment.plan.cells
+            rates, transactions = (
+                {planned.id: _median(source.values(planned.id).get(name, {})) for planned in cells}
+                for name in ("goodput", "transactions")
+            )
+            counted = {name: rate for name, rate in transactions.items() if rate is not None}
+            # As `whyperf explain` does it.
+            found = explain_experiment(source.experiment, cells=[cell], rates=rates, transactions=counted).cells
             known |= {explained.cell: explained for explained in found}
         return known.get(cell)
 
 
-def _mean(by_trial: Mapping[str, float]) -> float | None:
-    return sum(by_trial.values()) / len(by_trial) if by_trial else None
+def _median(by_trial: Mapping[str, float]) -> float | None:
+    return float(np.median(list(by_trial.values()))) if by_trial else None
 
 
 @dataclass
@@ -205,7 +230,7 @@ class _Comparing:
 
     def pair(self, cell_a: str, cell_b: str) -> CellPair:
         """The comparison of a cell of each."""
-        self.notes = []
+        self.notes = list(self._works(cell_a, cell_b))
         # In one result, cells were measured in the same blocks.
         are_blocked = self.a.experiment.folder == self.b.experiment.folder and cell_a != cell_b
         factors = [source.experiment.plan.cell(cell).factors for source, cell in ((self.a, cell_a), (self.b, cell_b))]
@@ -229,6 +254,18 @@ class _Comparing:
             budgets=() if why[0] is None or why[1] is None else budget_differences(why[0], why[1]),
             notes=tuple(self.notes),
         )
+
+    def _works(self, cell_a: str, cell_b: str) -> Iterator[str]:
+        """A sentence where both cells do different work."""
+        names = [
+            str(source.experiment.plan.cell(cell).factors.get("workload", "stream"))
+            for source, cell in ((self.a, cell_a), (self.b, cell_b))
+        ]
+        if names[0] != names[1]:
+            yield (
+                f"The workloads differ ({names[0]} and {names[1]}), so a KByte or a transaction is not the same work "
+                "in both. Their costs hardly compare."
+            )
 
     def _why(self, cell_a: str, cell_b: str) -> tuple[CellExplanation | None, CellExplanation | None]:
         try:

@@ -49,7 +49,7 @@ def _of_side(side: SideDifference, label: str) -> str:
     verb = "more" if change > 0 else "fewer"
     largest = [entry for entry in side.classes if entry.test.difference * change > 0][:2]
     parts = " and ".join(f"{_in_sentence(entry.title)} ({cycles(abs(entry.test.difference))})" for entry in largest)
-    most = f", most of them for {parts}" if parts else ""
+    most = f"; largest parts: {parts}" if parts else ""
     times = f"{significant(side.ratio or 0)} ×"
     return f"The {side.role} of {label} needs {cycles(abs(change))} {verb} cycles per {side.work} ({times}){most}."
 

@@ -56,11 +56,14 @@ def limit_of(text: str) -> Limit:
     """
     found = _CONDITION.fullmatch(text)
     if found is None:
-        raise LimitError(f'"{text}" is no condition; write a row, < or >, and a ratio of B to A, such as {EXAMPLE}')
+        raise LimitError(
+            f'"{text}" is no condition; write a row, < or >, and a ratio of B to A: {EXAMPLE} for 3 % less than in A'
+        )
     known = rows()
     row = found["row"]
     if row not in known:
-        near = get_close_matches(row, known, n=3)
+        longer = [name for name in known if name.startswith((f"{row}_", f"{row}."))]
+        near = longer[:3] or get_close_matches(row, known, n=3)
         hint = (
             f"did you mean {' or '.join(near)}?"
             if near
@@ -82,17 +85,17 @@ def exceeded(limits: Sequence[Limit], pairs: Sequence[CellPair]) -> tuple[Exceed
         Exceeded(condition=limit.text, a=pair.a, b=pair.b, row=limit.row, value=ratio)
         for pair in pairs
         for limit in limits
-        for ratio, is_sure in _ratios(pair, limit.row)
+        for ratio, is_sure in ratios_of(pair, limit.row)
         if is_sure and limit.holds(ratio)
     )
 
 
 def without_row(limits: Sequence[Limit], pairs: Sequence[CellPair]) -> list[Limit]:
     """The conditions whose row no pair has."""
-    return [limit for limit in limits if not any(True for pair in pairs for _ in _ratios(pair, limit.row))]
+    return [limit for limit in limits if not any(True for pair in pairs for _ in ratios_of(pair, limit.row))]
 
 
-def _ratios(pair: CellPair, row: str) -> Iterator[tuple[float, bool]]:
+def ratios_of(pair: CellPair, row: str) -> Iterator[tuple[float, bool]]:
     """The ratio of a row, if the pair has it, and whether it counts: one trial each leaves nothing to test."""
     for quantity in pair.quantities:
         if quantity.name == row and quantity.ratio is not None:

@@ -13,6 +13,7 @@ from whyperf.plan.only import kept
 from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Overrides, Profile, ProfileError
+from whyperf.profile.conditions import AFTER, BEFORE
 
 #: More planned trials than this is taken for a mistake.
 MAX_TRIALS = 2_000_000
@@ -183,6 +184,8 @@ def _rule(design: Design, own: dict[str, int]) -> StopRule:
 def _varied(profile: Profile, cells: Sequence[Cell]) -> tuple[str, ...]:
     """Factors that the design varies and that still differ; followers by reference do not count."""
     listed = {name for sweep in profile.sweeps for name, levels in sweep.levels.items() if len(levels) > 1}
+    # Each condition has a sweep of its own.
+    listed |= {name for sweep in profile.sweeps if sweep.name.endswith((BEFORE, AFTER)) for name in sweep.fixed}
     return tuple(
         factor.name
         for factor in FACTORS

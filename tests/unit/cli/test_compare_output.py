@@ -1,6 +1,7 @@
 """What `whyperf compare` prints, and how it ends."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.cli.app import main
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, USAGE
+from whyperf.cli.output.comparison import MIN_LABEL
 
 RATES = (1.00e9, 1.01e9, 0.99e9, 1.00e9)
 SLOWER = tuple(rate * 0.8 for rate in RATES)
@@ -169,13 +171,17 @@ def test_functions_of_hostile_names_are_printed_as_they_are(tmp_path: Path, caps
         ((), "name two results"),
         (("{a}",), "alone has nothing to be compared with"),
         (("{a}", "{a}"), "named twice"),
-        (("{a}:c0099", "{b}"), "has no cell c0099"),
+        (("{a}:c0099", "{b}"), 'has no cell "c0099"'),
         (("{a}", "nowhere"), "no experiment nowhere"),
         (("{a}", "{b}", "--set", "dscp=1"), "--set is for --run"),
         (("{a}", "{b}", "--trials", "3"), "--trials is for --run"),
         (("{a}", "--run", "quick", "--set", "dscp=1"), "--run measures"),
         (("--run", "quick"), "--run needs two conditions"),
         (("--run", "quick", "--set", "dscp=1", "--against", "dscp=1"), "both conditions are the same"),
+        (("--run", "quick", "--set", "connections=1"), "both conditions have connections=1"),
+        (("{a}:x", "{b}"), 'fast has no cell "x"'),
+        (("{a}", "{b}", "--fail-if", "copy>1.1"), "did you mean copy.sender or copy.receiver?"),
+        (("{a}", "{b}", "--report", "/"), "that is a folder"),
         (("{a}", "{b}", "--fail-if", "goodput"), "is no condition"),
         (("{a}", "{b}", "--report", "/nowhere/at/all.html"), "name a file in a folder"),
     ],
@@ -236,6 +242,49 @@ def test_what_a_host_could_not_name_is_said(tmp_path: Path, capsys: pytest.Captu
 
 def test_a_rate_of_0_has_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = write(tmp_path / "a", (0.0, 0.0, 0.0), stacks=None), write(tmp_path / "b", RATES, stacks=None)
-    status, out, _ = compared(capsys, a, b)
-    assert status in {DONE, USAGE}
-    assert "Traceback" not in out
+    (pair,) = document(capsys, a, b)["pairs"]
+    (goodput,) = [row for row in pair["quantities"] if row["name"] == "goodput"]
+    assert (goodput["a"], goodput["ratio"], goodput["is_ratio_tested"]) == (0, None, False)
+    assert goodput["test"]["is_significant"]
+
+
+def test_a_result_without_a_finished_trial_is_named(
+    results: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = Path(write(tmp_path / "empty", RATES, stacks=None))
+    for home in (empty / "trials").iterdir():
+        shutil.rmtree(home)
+    status, _, err = compared(capsys, str(empty), results[0])
+    assert status == USAGE
+    assert "empty has no finished trial with a result (0 of 4 trials ran)" in err
+
+
+def test_a_cell_is_paired_with_the_one_of_its_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where only one of the results has several cells."""
+    made.write(tmp_path / "many", made.sweep([4096], [512, 1024], 3))
+    made.write(tmp_path / "single", made.sweep([4096], [1024], 3))
+    found = document(capsys, str(tmp_path / "many"), str(tmp_path / "single"))
+    (pair,) = found["pairs"]
+    assert pair["setting"]["write_size_bytes"] == 1024
+    assert "write_size_bytes" not in pair["differ"]
+
+
+def test_figures_are_never_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A total of many digits, and a function with a long name."""
+    slow = tuple(rate / 1e4 for rate in RATES)
+    stacks = (*SENDER, ("load", "process", f"{WRITE} a_function_whose_name_is_much_longer_than_any_column", 900))
+    a, b = write(tmp_path / "a", slow), write(tmp_path / "b", RATES, stacks={**STACKS, "near": stacks})
+    out = compared(capsys, a, b)[1]
+    for line in out.splitlines():
+        # A label may be shortened.
+        assert "…" not in line[MIN_LABEL + 2 :], line
+    totals = [line for line in out.splitlines() if line.startswith(" Total ")]
+    assert totals
+
+
+def test_a_condition_that_does_not_hold_is_printed(
+    results: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = compared(capsys, *results, "--fail-if", "goodput>1.1")
+    assert status == DONE
+    assert "goodput>1.1 does not hold: the ratio is 0.800" in err

@@ -17,7 +17,7 @@ def command(
     experiment: ExperimentArgument = None,
     cell: Annotated[str | None, typer.Argument(help="One cell, such as c0003. Default: all.")] = None,
     functions: Annotated[
-        int, typer.Option("--functions", min=0, help="Functions printed of each class, the dearest first.")
+        int, typer.Option("--functions", min=0, help="Functions printed of each class, the costliest first.")
     ] = 3,
     folded: Annotated[
         Path | None,

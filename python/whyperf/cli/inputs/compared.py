@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs.evidence import asked_evidence
@@ -113,12 +114,20 @@ def _sources(results: Sequence[str]) -> list[Source]:
 def _source(label: str, text: str) -> Source:
     found = _CELL.fullmatch(text)
     if found is None:
+        result, colon, cell = text.rpartition(":")
+        if colon and not Path(text).exists() and (Path(result) / "plan.json").exists():
+            _refuse_cell(find_experiment(result), cell)
         return Source(label, find_experiment(text))
     experiment = find_experiment(found["result"])
-    known = [cell.id for cell in experiment.plan.cells]
-    if found["cell"] not in known:
-        raise UsageError(f"{experiment.name} has no cell {found['cell']}; it has {known[0]} to {known[-1]}")
+    if all(found["cell"] != cell.id for cell in experiment.plan.cells):
+        _refuse_cell(experiment, found["cell"])
     return Source(label, experiment, found["cell"])
+
+
+def _refuse_cell(experiment: Experiment, cell: str) -> NoReturn:
+    known = [planned.id for planned in experiment.plan.cells]
+    named = known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    raise UsageError(f'{experiment.name} has no cell "{cell}"; it has {named}')
 
 
 def _measured(request: CompareRequest, limits: Sequence[Limit]) -> int:

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from whyperf.analyze.cost.text import EVENTS, cycles
 from whyperf.analyze.text import (
@@ -25,6 +27,7 @@ from whyperf.compare import CellPair, Comparison, Limit, Source, compare_sources
 from whyperf.compare.budgets import OTHER
 from whyperf.compare.compare import MAX_DETAILED
 from whyperf.compare.headline import headlines
+from whyperf.compare.limits import ratios_of
 from whyperf.compare.model import (
     BudgetDifference,
     ClassDifference,
@@ -47,6 +50,12 @@ MAX_GROWN = 8
 MAX_ROWS = 40
 """Pairs printed as lines."""
 MARK = " *"
+MIN_LABEL = 16
+"""Characters that a label keeps, whatever the width."""
+GAP = 2
+"""Characters between two columns."""
+FRAME = 2
+"""Characters at both ends of a row."""
 Labels = tuple[str, str]
 """The labels of the two results of a pair."""
 MINUS = "\N{MINUS SIGN}"
@@ -73,6 +82,8 @@ def print_comparison(
 
 
 def _write_page(path: Path, found: Comparison, sources: Sequence[Source]) -> None:
+    if path.is_dir():
+        raise UsageError(f"--report {path}: that is a folder; name a file, such as compare.html")
     from whyperf.report.compare import write_compare_page  # noqa: PLC0415 - loads a template engine
 
     try:
@@ -86,6 +97,12 @@ def _judged(found: Comparison, limits: Sequence[Limit]) -> int:
     lacking = without_row(limits, found.pairs)
     for limit in lacking:
         say(f"whyperf: --fail-if {limit.text}: no pair has the row {limit.row}, so it cannot be judged")
+    held = {entry.condition for entry in found.exceeded}
+    for limit in limits:
+        ratios = sorted(ratio for pair in found.pairs for ratio, _ in ratios_of(pair, limit.row))
+        if ratios and limit.text not in held:
+            values = " to ".join(dict.fromkeys(significant(ratio) for ratio in (ratios[0], ratios[-1])))
+            say(f"--fail-if {limit.text} does not hold: the ratio is {values}, or not significantly beyond the limit")
     for entry in found.exceeded:
         cells = f"{entry.a.label}:{entry.a.cell} and {entry.b.label}:{entry.b.cell}"
         ratio = f"{entry.b.label}/{entry.a.label} is {significant(entry.value)}"
@@ -118,6 +135,14 @@ class _Printer:
     def _line(self, text: str) -> None:
         self._console.print(escape(text))
 
+    def _table(self, table: Table) -> None:
+        """A table; where the width is small its first column is shortened, and figures are never cut."""
+        widths = [_width(column) for column in table.columns]
+        first, rest = table.columns[0], sum(width + GAP for width in widths[1:]) + FRAME
+        room = max(self._console.width - rest, MIN_LABEL)
+        first.max_width = min(first.max_width or room, room)
+        Console(width=max(self._console.width, rest + min(first.max_width, widths[0])), highlight=False).print(table)
+
     def _conditions(self, found: Comparison) -> None:
         if not found.conditions:
             return
@@ -128,7 +153,7 @@ class _Printer:
         for condition in found.conditions[:MAX_CONDITIONS]:
             name = factor_name(condition.name) if condition.kind == "setting" else condition.name
             table.add_row(escape(name), *(escape("-" if value is None else value) for value in condition.values))
-        self._console.print(table)
+        self._table(table)
         left = len(found.conditions) - MAX_CONDITIONS
         if left > 0:
             self._line(f"{left} more differences: --json or --report FILE")
@@ -146,7 +171,7 @@ class _Printer:
             figures = (rate, rows.get("cycles_sender"), rows.get("cycles_receiver"))
             varied = setting(pair.setting, list(pair.setting))
             table.add_row(f"{pair.a.cell}/{pair.b.cell}", escape(varied), *map(_ratio_with_mark, figures))
-        self._console.print(table)
+        self._table(table)
         more = len(found.pairs) - MAX_ROWS
         if more > 0:
             self._line(f"{more} more pairs: --json or --report FILE")
@@ -163,11 +188,11 @@ class _Printer:
             self._console.print(f"[bold]{escape(heading)}[/bold]")
         if pair.differ and not found.conditions:
             self._line(f"Differs: {', '.join(_differing(pair))}")
-        self._console.print(_figures(pair))
+        self._table(_figures(pair))
         for side in pair.sides:
             self._side(side, (pair.a.label, pair.b.label))
         for budget in pair.budgets:
-            self._console.print(_budget(budget, (pair.a.label, pair.b.label)))
+            self._table(_budget(budget, (pair.a.label, pair.b.label)))
         for label, limited in ((pair.a.label, pair.limited_a), (pair.b.label, pair.limited_b)):
             if limited:
                 self._line(f"{label}: {limited}")
@@ -181,21 +206,21 @@ class _Printer:
             self._line(f"{side.role.capitalize()}: not compared, {side.refused}.")
             return
         change = f"{signed_cycles(side.test.difference)}{_ends(side.test)}{MARK if side.test.is_significant else ''}"
-        heading = f"{side.role.capitalize()}: {cycles(side.a)} to {cycles(side.b)} {unit}, {change}"
+        heading = f"{side.role.capitalize()}, all its work: {cycles(side.a)} → {cycles(side.b)} {unit}, {change}"
         self._console.print(f"[bold]{heading}[/bold] ({side.unit})")
-        self._console.print(_classes(side, self._functions, labels))
+        self._table(_classes(side, self._functions, labels))
         for line in _more_or_dearer(side):
             self._line(line)
         grown = _grown(side, labels)
         if grown is not None:
-            self._console.print(grown)
+            self._table(grown)
 
     def _rest(self, found: Comparison) -> None:
         if found.tests:
             rate = percent(found.false_discovery_rate)
             self._line(
-                f"* Significant: {found.significant} of {count(found.tests, 'difference')} tested together, with a "
-                f"false-discovery rate of {rate}."
+                f"* Significant: {found.significant} of {count(found.tests, 'difference')}, tested together. Up to "
+                f"{rate} of those with * may be random (false-discovery rate)."
             )
         if found.unpaired:
             named = [f"{entry.label}:{entry.cell}" for entry in found.unpaired]
@@ -203,6 +228,12 @@ class _Printer:
             self._line(f"Without a partner: {', '.join(named[:MAX_ROWS])}{more}.")
         for note in found.notes:
             self._line(f"Note: {note}")
+
+
+def _width(column: Column) -> int:
+    """Characters of the widest line of a column."""
+    texts = [Text.from_markup(str(text)).plain for text in (column.header, *column.cells)]
+    return max(cell_len(line) for text in texts for line in text.split("\n"))
 
 
 def _result(result: ComparedResult) -> str:
@@ -298,9 +329,11 @@ def _more_or_dearer(side: SideDifference) -> Iterator[str]:
 def _split(entry: ClassDifference, several: str, single: str, work: str) -> str:
     assert entry.by_count is not None
     assert entry.by_unit_cost is not None
-    counts = f"{significant(entry.count_a or 0)} to {significant(entry.count_b or 0)} {several} per {work}"
-    each = f"{cycles(entry.cycles_each_a or 0)} to {cycles(entry.cycles_each_b or 0)} cycles per {single}"
-    return f"{entry.title}: {counts}, {signed_cycles(entry.by_count)}; {each}, {signed_cycles(entry.by_unit_cost)}."
+    counts = f"{significant(entry.count_a or 0)} → {significant(entry.count_b or 0)} {several} per {work}"
+    each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)} cycles per {single}"
+    whole = f"together {signed_cycles(entry.test.difference)} cycles per {work}"
+    by_count, by_unit_cost = signed_cycles(entry.by_count), signed_cycles(entry.by_unit_cost)
+    return f"{entry.title}: {counts}: {by_count}; {each}: {by_unit_cost}; {whole}."
 
 
 def _grown(side: SideDifference, labels: Labels) -> Table | None:

@@ -207,7 +207,7 @@ def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
     if side.in_threads is not None and side.in_softirqs:
         ratio = side.in_threads / (side.total.mean or 1.0)
         yield (
-            f"{percent(ratio)} in the load's threads, {percent(1 - ratio)} in soft interrupts on top of anything else."
+            f"{percent(ratio)} in the load's threads, {percent(1 - ratio)} in soft interrupts while none of them ran."
         )
     if side.per_transaction is not None and basis is PER_KBYTE:
         yield f"{side.per_transaction.mean:,.0f} cycles per transaction."

@@ -19,8 +19,8 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
 from whyperf.plan import COMMAND_LINE, LOCAL, Plan, build
-from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError
-from whyperf.profile.conditions import in_two_conditions
+from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError, as_set
+from whyperf.profile.conditions import AFTER, BEFORE, in_two_conditions
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
@@ -76,9 +76,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
     order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
-    if order.conditions is not None:
-        profile = in_two_conditions(profile.with_overrides(order.overrides), *order.conditions)
-        order = replace(order, overrides={})
+    order, profile = _in_conditions(order, profile)
     if order.leave_out_missing:
         varied = {name: levels for name, levels in order.overrides.items() if isinstance(levels, tuple)}
         profile = without_missing(profile.with_overrides(varied), target.hosts)
@@ -86,6 +84,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
     if order.save_profile is not None:
         return _save_profile(order.save_profile, order, profile, target)
     plan = _plan(order, profile, target)
+    _refuse_same(plan, order.conditions)
     if order.dry_run:
         from whyperf.cli.workflows import dry_run  # noqa: PLC0415 - a measurement needs none
 
@@ -122,6 +121,29 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         if show is not None:
             return show(experiment)
         return _print(experiment, order.output, report=order.report, lines=lines)
+
+
+def _in_conditions(order: Order, profile: Profile) -> tuple[Order, Profile]:
+    """The order and the profile with each cell under both conditions, where there are two."""
+    if order.conditions is None:
+        return order, profile
+    both = in_two_conditions(profile.with_overrides(order.overrides), *order.conditions)
+    return replace(order, overrides={}), both
+
+
+def _refuse_same(plan: Plan, conditions: tuple[Overrides, Overrides] | None) -> None:
+    """Refuses two conditions that give the same cells, such as a level that is usual anyway.
+
+    Raises:
+        UsageError: they are the same, and what both have.
+    """
+    if conditions is None:
+        return
+    sides = [[cell.factors for cell in plan.cells if cell.sweep.endswith(end)] for end in (BEFORE, AFTER)]
+    if sides[0] == sides[1]:
+        factors = sides[0][0]
+        levels = as_set({name: factors[name] for name in {**conditions[0], **conditions[1]} if name in factors})
+        raise UsageError(f"both conditions have {', '.join(levels)}; give another level with --set or --against")
 
 
 def _on_this_machine(order: Order) -> Order:

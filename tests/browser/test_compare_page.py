@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.test_cost_section import BOXES, COLORS
+from tests.browser.test_cost_page import BOXES, COLORS
 from tests.browser.watched import NARROW, OVERFLOW, WIDE, Observation, Scheme, watched
 from tests.unit.report.compare import drawn_comparisons as made
 from whyperf.analyze.cost.tree import Frame, compared

@@ -42,9 +42,10 @@ def test_small_writes_cost_system_calls(folder: Path) -> None:
     assert rows["calls_sender"]["ratio"] == pytest.approx(512, rel=0.01)
     sender = {side["role"]: side for side in pair["sides"]}["sender"]
     classes = {entry["name"]: entry for entry in sender["classes"]}
-    assert classes["system_calls"]["ratio"] > 5
+    assert classes["system_calls"]["b"] > 5 * classes["system_calls"]["a"]
     # 512 times as many calls, and none of them is so much cheaper.
-    assert classes["system_calls"]["by_count"] > classes["system_calls"]["test"]["difference"] / 2
+    # Without a sample in A, half of the difference is due to either.
+    assert classes["system_calls"]["by_count"] > classes["system_calls"]["test"]["difference"] * 0.45
     assert sum(entry["test"]["difference"] for entry in classes.values()) == pytest.approx(sender["b"] - sender["a"])
     # Both conditions are in each block.
     plan = Experiment.open(folder / "pair").plan

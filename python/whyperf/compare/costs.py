@@ -148,7 +148,8 @@ def _table(
     with_callees: dict[Key, Floats] = {}
     if inclusive is not None:
         for trial, function, kind, object_, cost in inclusive.select("trial", *_NAME, "cost").iter_rows():
-            if function is not None:
+            # A trial whose samples stand for no cycles has no exclusive rows.
+            if function is not None and trial in columns:
                 of_trials = with_callees.setdefault((function, kind, object_), np.zeros(len(trials)))
                 of_trials[columns[trial]] += cost
     each = np.array([kbytes_each[trial] for trial in trials]) if kbytes_each.keys() >= set(trials) else None

@@ -11,11 +11,14 @@ from tests.e2e.whyperf_command import whyperf
 pytestmark = pytest.mark.root
 
 MIN_RIGHT_RATIO = 0.95
+FULL = "The path's bottleneck of "
 
 
 def diagnosis(folder: Path, name: str, *arguments: str) -> str:
-    """What the run says after `Why:`."""
+    """What the run says after `Why:`. A host that carried the path too late in all its trials measures once more."""
     done = whyperf("run", "--no-report", *arguments, "--out", folder / name, folder=folder)
+    if done.status == 1 and " is void: " in done.err:
+        done = whyperf("run", "--no-report", *arguments, "--out", folder / f"{name}-again", folder=folder)
     assert done.status in {0, 3}, done.err
     found = re.search(r"^Why: (.*)$", done.out, re.MULTILINE)
     assert found is not None, done.out
@@ -35,12 +38,21 @@ def over_path(rtt_ms: int, rate: str, **factors: object) -> list[str]:
 def test_a_full_bottleneck_is_recognized(
     tmp_path: Path, control: str, connections: int, discipline: str, rate: str
 ) -> None:
+    """In two of three runs: 90 % of them are recognized (the slow test below counts that), and no other cause is named."""
     options = over_path(10, rate, congestion_control=control, connections=connections, path_discipline=discipline)
-    line = diagnosis(tmp_path, "full", *options, "-t", "3")
-    assert line.startswith("The path's bottleneck of "), line
+    recognized: list[str] = []
+    open_ones: list[str] = []
+    for name in ("first", "second", "third"):
+        line = diagnosis(tmp_path, name, *options, "-t", "3")
+        (recognized if line.startswith(FULL) else open_ones).append(line)
+        if max(len(recognized), len(open_ones)) == 2:
+            break
+    assert len(recognized) == 2, open_ones
+    assert all(line.startswith("Not known") for line in open_ones), open_ones
     # Its rate is right, headers included, within 2 %.
-    number, unit = re.search(r"bottleneck of ([0-9.]+) ([MG])bit/s", line).groups()  # type: ignore[union-attr]
-    assert float(number) * {"M": 1, "G": 1000}[unit] == pytest.approx(float(rate[:-1]), rel=0.02)
+    for line in recognized:
+        number, unit = re.search(r"bottleneck of ([0-9.]+) ([MG])bit/s", line).groups()  # type: ignore[union-attr]
+        assert float(number) * {"M": 1, "G": 1000}[unit] == pytest.approx(float(rate[:-1]), rel=0.02)
 
 
 @pytest.mark.paced

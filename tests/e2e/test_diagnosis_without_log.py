@@ -38,7 +38,7 @@ def over_path(rtt_ms: int, rate: str, **factors: object) -> list[str]:
 def test_a_full_bottleneck_is_recognized(
     tmp_path: Path, control: str, connections: int, discipline: str, rate: str
 ) -> None:
-    """In two of three runs: 90 % of them are recognized (the slow test below counts that), and no other cause is named."""
+    """In two of three runs: 90 % are recognized (the slow test counts that), and no other cause is ever named."""
     options = over_path(10, rate, congestion_control=control, connections=connections, path_discipline=discipline)
     recognized: list[str] = []
     open_ones: list[str] = []

@@ -55,7 +55,7 @@ MIN_LABEL = 16
 GAP = 2
 """Characters between two columns."""
 FRAME = 2
-"""Characters at both ends of a row."""
+"""Characters left and right of a row."""
 Labels = tuple[str, str]
 """The labels of the two results of a pair."""
 MINUS = "\N{MINUS SIGN}"

@@ -54,6 +54,7 @@ def test_small_writes_cost_system_calls(folder: Path) -> None:
     assert again.status == 0
     assert "nothing is missing" in again.err
     assert "write size 131,072 bytes in A, 256 bytes in B" in again.out
+    assert "with write size 131,072 bytes." in whyperf("show", "pair", folder=folder).out
     by_name = whyperf("compare", "pair", folder=folder)
     assert by_name.out == again.out
 

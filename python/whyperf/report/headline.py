@@ -43,9 +43,11 @@ def headline(summary: Summary) -> str:
         return f"{metric.text(_median(best, metric))} {_direction(best)} {where}. {tail}".strip()
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
     worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
-    names = [axis.factor for axis in varied_axes(sweep)]
+    # Each of two conditions is a sweep of its own, which varies nothing.
+    names = [axis.factor for axis in varied_axes(sweep)] or list(summary.varied)
+    levels = setting(best.factors, names)
     what = GOODPUT.title if metric is GOODPUT else "The rate"
-    lead = f"{what} reached {metric.text(_median(best, metric))} {where}, with {setting(best.factors, names)}."
+    lead = f"{what} reached {metric.text(_median(best, metric))} {where}{f', with {levels}' if levels else ''}."
     if _is_open_loop(sweep):
         return f"{_kept_up_sentence(sweep, names)} {lead}"
     if _median(worst, metric) <= 0 or best is worst:

@@ -1,7 +1,7 @@
 """The cost budget of a result: read from `cost.json` where it was kept there, otherwise computed from the record."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from whyperf.analyze.cost.budget import TrialCosts, WeighedStacks, payloads, trial_costs, weighed_stacks
 from whyperf.analyze.cost.events import events_per_kbyte
-from whyperf.analyze.cost.folded import folded_lines
 from whyperf.analyze.cost.reports import sampling_notes, sampling_reports
 from whyperf.analyze.cost.result import CellCost, Cost, cost_of
 from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
@@ -161,22 +160,6 @@ def _units(divisors: Collection[tuple[str, str, bool]], measured: Measured) -> p
         .join(measured.transactions.select("trial", "transactions_count"), on="trial", how="left")
         .select("trial", "role", pl.when("is_per_kbyte").then("kbytes").otherwise("transactions_count").alias("units"))
     )
-
-
-def read_folded(experiment: Experiment, cell: str | None) -> Iterator[str]:
-    """The sampled stacks of all cells, or of one, as folded lines.
-
-    Raises:
-        RecordError: the record cannot be read.
-    """
-    measured = experiment.trials().measured
-    wanted = {name: manifest for name, manifest in measured.items() if cell in {None, manifest.cell}}
-    ends = [(name, host, end.role) for name, manifest in wanted.items() for host, end in manifest.hosts.items()]
-    tables = _sampled(experiment, wanted)
-    if tables["stacks"].is_empty():
-        return iter(())
-    roles = pl.DataFrame(ends, schema=["trial", "host", "role"], orient="row")
-    return folded_lines(tables["stacks"], tables["functions"], roles)
 
 
 def _manifests(found: Trials) -> dict[str, dict[str, Any]]:

@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from whyperf.analyze.cost.events import COPIED_KBYTES
+from whyperf.analyze.cost.folded import folded_lines
 from whyperf.analyze.cost.pprof import pprof_profile
-from whyperf.analyze.cost.read import read_cost, read_folded, read_stacks
+from whyperf.analyze.cost.read import read_cost, read_stacks
 from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
 from whyperf.analyze.cost.text import EVENTS, PER_KBYTE, Basis, basis_of, cycles, function_text
 from whyperf.analyze.spread import interval_name
@@ -59,9 +60,10 @@ def write_folded(experiment: Experiment, cell: str | None, path: Path) -> int:
         RecordError: the record cannot be read.
     """
     _check(experiment, cell)
-    lines = list(read_folded(experiment, cell))
-    if not lines:
+    found = read_stacks(experiment, None if cell is None else {cell})
+    if found is None:
         return _without_samples(experiment)
+    lines = list(folded_lines(found[0]))
     return _written("--folded", path, "".join(f"{line}\n" for line in lines).encode(), count(len(lines), "stack"))
 
 

@@ -563,6 +563,7 @@ class ProfileReport(TypedDict):
     frequency_hz: U32
     keeps_interrupts_apart: bool
     lost_samples_count: Count
+    on_cpu_ns: Count | None
     own_ns: Count
     reason: str | None
     samples_count: Count

@@ -62,6 +62,7 @@ impl StackSampling {
                     lost_samples_count: profile.lost_count,
                     own_ns: profile.own_ns,
                     keeps_interrupts_apart: profile.keeps_interrupts_apart,
+                    on_cpu_ns: profile.on_cpu_ns,
                     ..report
                 };
                 (report, Some(profile))

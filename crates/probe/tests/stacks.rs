@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A prime: no timer of the kernel beats with it.
 const FREQUENCY_HZ: u32 = 997;
@@ -104,6 +104,20 @@ fn a_thread_of_the_load_has_the_samples_of_its_cpu_time() {
     assert_eq!(profile.lost_count, 0);
     assert_eq!(profile.stacks.iter().map(|stack| stack.samples_count).sum::<u64>(), profile.samples_count);
     assert!(profile.own_ns > 0);
+}
+
+#[test]
+fn threads_of_the_load_have_a_cpu_for_as_long_as_they_work() {
+    let start = Instant::now();
+    let Some(profile) = profile(true, always, spin) else { return };
+    let Some(on_cpu_ns) = profile.on_cpu_ns else { panic!("this kernel does not show when threads switch") };
+    let on_cpu = Duration::from_nanos(on_cpu_ns);
+    // What the scheduler counts, and what the hypervisor took meanwhile; the thread gives up no CPU when it ends.
+    assert!(WORK <= on_cpu && on_cpu <= start.elapsed(), "{on_cpu:?} of {WORK:?}");
+    let Some(other) = self::profile(false, always, spin) else { return };
+    assert_eq!(other.on_cpu_ns, Some(0));
+    let Some(before) = self::profile(true, |now| (now + 100_000_000_000, u64::MAX), spin) else { return };
+    assert_eq!(before.on_cpu_ns, Some(0));
 }
 
 #[test]

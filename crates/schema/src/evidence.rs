@@ -157,6 +157,10 @@ pub struct ProfileReport {
     /// interrupt (`CONFIG_IRQ_TIME_ACCOUNTING`, in effect).
     #[serde(default)]
     pub keeps_interrupts_apart: bool,
+    /// Time for which threads of the load had a CPU while stacks were sampled, in ns: with interrupts on top of them, and
+    /// with what the hypervisor took meanwhile, both of which samples fall into. Absent where the kernel does not show it.
+    #[serde(default)]
+    pub on_cpu_ns: Option<u64>,
 }
 
 /// A count of one CPU.

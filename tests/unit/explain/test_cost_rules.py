@@ -288,3 +288,20 @@ def test_a_headline_with_samples_asks_for_no_log() -> None:
     sampled, plain = (cell_headline(judge(sending(cost)), "counters") for cost in (STREAM, None))
     assert not sampled.endswith(WITHOUT_LOG)
     assert plain.endswith(WITHOUT_LOG)
+
+
+@pytest.mark.parametrize("role", ["sender", "receiver"])
+def test_samples_refute_an_application_that_calls_take_for_computing(role: str) -> None:
+    idle = {"shares": {"not_writing": 0.9} if role == "sender" else {"not_reading": 0.9}}
+    busy = {"calls.asleep_ratio": 0.0, "calls.computing_ratio": 0.3, "processors.thread_ratio": 0.95}
+
+    def causes(cost: CostFacts) -> set[str]:
+        ends: list[dict[str, Any]] = [{**idle, **busy, "cost": cost}, {}]
+        if role == "receiver":
+            ends = [{"shares": {"receive_window_reader": 0.9}}, *ends[:1]]
+        return {verdict.cause for verdict in judge(facts(*ends))}
+
+    own = Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU
+    assert own in causes(costs(application=300, transmit=400, system_calls=300))
+    assert own in causes(costs(encryption=300, transmit=400, system_calls=300))
+    assert own not in causes(costs(application=10, transmit=590, system_calls=400))

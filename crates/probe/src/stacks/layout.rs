@@ -51,6 +51,10 @@ pub struct SampledCpu {
     pub apart_from_ns: __u64,
     /// the same at the last one
     pub apart_ns: __u64,
+    /// when the CPU was last given to another thread; 0: not since the program was attached
+    pub switched_ns: __u64,
+    /// time for which threads of the load had this CPU, within the time that is asked for
+    pub on_cpu_ns: __u64,
 }
 /// What is asked for; the reader writes it.
 #[repr(C)]

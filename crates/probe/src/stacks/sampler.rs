@@ -1,4 +1,4 @@
-//! Loads the program that samples, attaches it to an event of each CPU, and reads what it counted.
+//! Loads the program that samples, attaches it to events of each CPU, and reads what it counted.
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
 use perf_event::events::{Event, Hardware, Software};
@@ -18,6 +18,14 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"))
 pub const STACKS_MOST: u32 = 16_384;
 /// Different combinations of stacks and threads that are counted, for each stack that is kept.
 const COUNTS_EACH: u32 = 2;
+
+/// Timers by which each CPU is sampled where no PMU does it.
+///
+/// One timer takes its samples in equal distances. A load that repeats itself in less, as transactions do, is then
+/// sampled at a few of its instants only: of the same CPU time in equal trials, one had three times the samples of another.
+/// Between two samples of a slower timer the load repeats itself more often, and loses its phase. Timers of different
+/// periods do not fail together where a period is a multiple of the load's.
+const TIMERS_EACH: u32 = 8;
 
 /// What is sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +66,9 @@ pub struct Sampled {
     pub own_ns: u64,
     /// Whether the kernel keeps the time of interrupts out of that of threads.
     pub keeps_interrupts_apart: bool,
+    /// Time for which threads of the load had a CPU, in ns, whatever came on top of them; `None` where the kernel does not
+    /// show when threads switch.
+    pub on_cpu_ns: Option<u64>,
 }
 
 /// Samples until it is dropped, which takes everything out of the kernel.
@@ -69,6 +80,7 @@ pub struct Sampler {
     event: SampledEvent,
     cpus: Vec<u32>,
     asked: layout::SamplingRequest,
+    sees_switches: bool,
 }
 
 impl Sampler {
@@ -92,9 +104,12 @@ impl Sampler {
         let configured = configure(&object, asked)?;
         let cpus = if asked.cpus.is_empty() { crate::host::cpus::online() } else { asked.cpus.clone() };
         let (events, event) = open_events(&cpus, asked.frequency_hz).map_err(|error| Refused { reason: reason_of(&error) })?;
-        let program = object.progs_mut().next().ok_or_else(|| Refused { reason: "the object has no program".to_owned() })?;
-        let links = events.iter().map(|event| attach(&program, event)).collect::<Result<Vec<_>, _>>()?;
-        let mut sampler = Self { links, events, object, event, cpus, asked: configured };
+        let program = program_named(&object, "sample")?;
+        let mut links = events.iter().map(|event| attach(&program, event)).collect::<Result<Vec<_>, _>>()?;
+        let switches = ["sched_switch", "sched_process_exit"].map(|name| program_named(&object, name)?.attach().map_err(Refused::from));
+        let sees_switches = switches.iter().all(Result::is_ok);
+        links.extend(switches.into_iter().flatten());
+        let mut sampler = Self { links, events, object, event, cpus, asked: configured, sees_switches };
         for counter in &mut sampler.events {
             counter.enable().map_err(|error| Refused { reason: reason_of(&error) })?;
         }
@@ -116,10 +131,10 @@ impl Sampler {
     /// # Errors
     /// A map cannot be read.
     pub fn finish(self) -> Result<Sampled, Refused> {
-        let Self { links, events, object, event, cpus, .. } = self;
+        let Self { links, events, object, event, cpus, sees_switches, .. } = self;
         drop(links);
         drop(events);
-        let mut sampled = Sampled { event, cpus, ..Sampled::default() };
+        let mut sampled = Sampled { event, cpus, on_cpu_ns: sees_switches.then_some(0), ..Sampled::default() };
         let [counts, stacks, of_cpus] = ["counts", "stacks", "cpus"].map(|name| map(&object, name));
         let (counts, stacks, of_cpus) = (counts?, stacks?, of_cpus?);
         for key in counts.keys() {
@@ -137,6 +152,7 @@ impl Sampler {
             sampled.samples_count += of_cpu.samples_count;
             sampled.lost_count += of_cpu.lost_count;
             sampled.own_ns += of_cpu.own_ns;
+            sampled.on_cpu_ns = sampled.on_cpu_ns.map(|sum_ns| sum_ns + of_cpu.on_cpu_ns);
             // The kernel may be able to and not do it: then the time stands still.
             sampled.keeps_interrupts_apart |= of_cpu.apart_ns > of_cpu.apart_from_ns;
         }
@@ -175,6 +191,11 @@ fn map<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::Map<'a>, Refused
     found.ok_or_else(|| Refused { reason: format!("the object has no map {name}") })
 }
 
+fn program_named<'a>(object: &'a Object, name: &str) -> Result<ProgramMut<'a>, Refused> {
+    let found = object.progs_mut().find(|program| program.name() == name);
+    found.ok_or_else(|| Refused { reason: format!("the object has no program {name}") })
+}
+
 /// Has the program run at each sample of an event.
 fn attach(program: &ProgramMut<'_>, event: &Counter) -> Result<Link, Refused> {
     // SAFETY: the descriptor is open while `event` lives.
@@ -184,20 +205,47 @@ fn attach(program: &ProgramMut<'_>, event: &Counter) -> Result<Link, Refused> {
     Ok(program.attach_perf_event(own.into_raw_fd())?)
 }
 
-/// An event of each CPU: cycles where the machine counts them.
+/// The events of each CPU: cycles where the machine counts them, otherwise timers.
 fn open_events(cpus: &[u32], frequency_hz: u32) -> io::Result<(Vec<Counter>, SampledEvent)> {
-    match open_each(Hardware::CPU_CYCLES, cpus, frequency_hz) {
-        Ok(events) => Ok((events, SampledEvent::Cycles)),
-        Err(_) => Ok((open_each(Software::CPU_CLOCK, cpus, frequency_hz)?, SampledEvent::CpuClock)),
+    // The kernel changes the distance of samples by cycles all the time, to keep the frequency.
+    let by_cycles = cpus.iter().map(|cpu| open(Hardware::CPU_CYCLES, *cpu, SampledAt::Frequency(frequency_hz)));
+    if let Ok(events) = by_cycles.collect() {
+        return Ok((events, SampledEvent::Cycles));
     }
+    // The kernel checks a frequency, and no period.
+    if let Some(first) = cpus.first() {
+        drop(open(Software::CPU_CLOCK, *first, SampledAt::Frequency(frequency_hz))?);
+    }
+    let periods = timer_periods_ns(frequency_hz);
+    let timers = cpus.iter().flat_map(|cpu| periods.map(|period_ns| (*cpu, period_ns)));
+    let events = timers.map(|(cpu, period_ns)| open(Software::CPU_CLOCK, cpu, SampledAt::Period(period_ns)));
+    Ok((events.collect::<io::Result<_>>()?, SampledEvent::CpuClock))
 }
 
-fn open_each<E: Event + Copy>(event: E, cpus: &[u32], frequency_hz: u32) -> io::Result<Vec<Counter>> {
-    let open = |cpu: &u32| {
-        let index = usize::try_from(*cpu).map_err(io::Error::other)?;
-        Builder::new(event).any_pid().one_cpu(index).include_kernel().sample_frequency(u64::from(frequency_hz)).build()
+/// How far apart the samples of an event are: so many a second, or so many of what it counts.
+enum SampledAt {
+    Frequency(u32),
+    Period(u64),
+}
+
+fn open<E: Event>(event: E, cpu: u32, at: SampledAt) -> io::Result<Counter> {
+    let mut builder = Builder::new(event);
+    builder.any_pid().one_cpu(usize::try_from(cpu).map_err(io::Error::other)?).include_kernel();
+    match at {
+        SampledAt::Frequency(hz) => builder.sample_frequency(u64::from(hz)),
+        SampledAt::Period(count) => builder.sample_period(count),
     };
-    cpus.iter().map(open).collect()
+    builder.build()
+}
+
+/// The periods of the timers of a CPU, in ns: so many samples a second together, and no period a simple multiple of
+/// another, because their rates are spread over ± 10 % in steps of the golden ratio.
+fn timer_periods_ns(frequency_hz: u32) -> [u64; TIMERS_EACH as usize] {
+    let spread = |timer: u32| 0.2 * (f64::from(timer) * 0.618_033_988_749_895).fract();
+    let mean = (0..TIMERS_EACH).map(spread).sum::<f64>() / f64::from(TIMERS_EACH);
+    let each_hz = f64::from(frequency_hz) / f64::from(TIMERS_EACH);
+    // At most 20,000 Hz together: a period is at least 360 µs.
+    std::array::from_fn(|timer| (1e9 / (each_hz * (1.0 + spread(timer as u32) - mean))) as u64)
 }
 
 fn reason_of(error: &io::Error) -> String {
@@ -223,4 +271,23 @@ fn read<T: Copy>(bytes: &[u8]) -> T {
     assert!(bytes.len() >= size_of::<T>(), "{} bytes of a map cannot hold {}", bytes.len(), size_of::<T>());
     // SAFETY: there are enough bytes, any of which make valid integers.
     unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_take_the_samples_asked_for_together_and_never_keep_step() {
+        for frequency_hz in [1, 97, 997, 20_000] {
+            let periods = timer_periods_ns(frequency_hz);
+            let together_hz: f64 = periods.iter().map(|period_ns| 1e9 / *period_ns as f64).sum();
+            assert!((together_hz / f64::from(frequency_hz) - 1.0).abs() < 1e-3, "{together_hz} of {frequency_hz} Hz");
+            for (place, period_ns) in periods.iter().enumerate() {
+                // Of two that differ by 1 % or more, one has passed the other within a hundred samples.
+                let is_near = |other: &u64| (*other as f64 / *period_ns as f64 - 1.0).abs() < 0.01;
+                assert!(!periods[place + 1..].iter().any(is_near), "{periods:?}");
+            }
+        }
+    }
 }

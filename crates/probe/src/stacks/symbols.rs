@@ -75,6 +75,8 @@ pub struct Profile {
     pub own_ns: u64,
     /// Whether the kernel keeps the time of interrupts out of that of threads.
     pub keeps_interrupts_apart: bool,
+    /// As in [`Sampled`].
+    pub on_cpu_ns: Option<u64>,
     /// Why the kernel's functions have no names, when they have none.
     pub unnamed: Option<String>,
 }
@@ -124,6 +126,7 @@ impl Symbols {
             lost_count: sampled.lost_count,
             own_ns: sampled.own_ns,
             keeps_interrupts_apart: sampled.keeps_interrupts_apart,
+            on_cpu_ns: sampled.on_cpu_ns,
             unnamed: self.unnamed,
         }
     }

@@ -115,6 +115,10 @@ def payloads(measured: Measured) -> pl.DataFrame:
     )
 
 
+_HAS_ON_CPU = pl.col("on_cpu_ns").fill_null(0) > 0
+"""What the scheduler counts lacks what the hypervisor took and, on some kernels, interrupts; samples fall into both."""
+
+
 def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     """What each host that sampled used in a trial, in cycles; of shared CPUs only the load's threads."""
     per_ns = pl.col("tsc_hz") / 1e9
@@ -123,7 +127,8 @@ def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     counted = (pl.col("softirq_tracepoints_ns") - pl.col("softirq_on_load_ns")).clip(0)
     softirqs = pl.when(is_counted).then(counted).otherwise(pl.coalesce("softirq_tracepoints_ns", "ksoftirqd_ns"))
     apart = pl.when("keeps_interrupts_apart").then(pl.col("softirq_on_load_ns").fill_null(0.0)).otherwise(0.0)
-    of_sampling = reports.select(*_HOST, "keeps_interrupts_apart")
+    threads = pl.when(_HAS_ON_CPU).then("on_cpu_ns").otherwise(pl.col("load_threads_ns").fill_null(0.0) + apart)
+    of_sampling = reports.select(*_HOST, "keeps_interrupts_apart", "on_cpu_ns")
     return measured.ends_cpu.join(of_sampling, on=_HOST, how="inner").select(
         *SIDE,
         "host",
@@ -133,7 +138,8 @@ def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         is_counted.alias("is_counted"),
         "keeps_interrupts_apart",
         per_ns.alias("per_ns"),
-        ((pl.col("load_threads_ns").fill_null(0.0) + apart) * per_ns).alias(THREADS),
+        _HAS_ON_CPU.alias("is_on_cpu"),
+        (threads * per_ns).alias(THREADS),
         pl.when("exclusive").then(softirqs.fill_null(0.0) * per_ns).otherwise(0.0).alias(SOFTIRQS),
         pl.col("pmu_cycles").cast(pl.Float64).alias(CPUS),
     )
@@ -145,7 +151,10 @@ def _parted(samples: pl.DataFrame, totals: pl.DataFrame) -> pl.DataFrame:
     is_softirq = pl.col("context") == "softirq"
     # Where the kernel keeps interrupts apart, the threads' total holds of them what was counted: softirqs.
     is_in_threads = (
-        ~pl.col("keeps_interrupts_apart") | (pl.col("context") == "process") | (is_softirq & pl.col("is_counted"))
+        pl.col("is_on_cpu")
+        | ~pl.col("keeps_interrupts_apart")
+        | (pl.col("context") == "process")
+        | (is_softirq & pl.col("is_counted"))
     )
     # The tracepoints are around each vector's function. Between them interrupts are switched on again, and a timer that
     # was due before, on a halted CPU or in an interrupt, takes its sample there: of time that the total does not have.

@@ -17,6 +17,7 @@ def sampling_reports(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame
         "lost_samples_count": pl.Int64(),
         "own_ns": pl.Int64(),
         "keeps_interrupts_apart": pl.Boolean(),
+        "on_cpu_ns": pl.Int64(),
     }
     rows = [
         {"trial": trial, "host": host, **{name: getattr(report, name) for name in list(schema)[2:]}}
@@ -36,6 +37,7 @@ class _Report(BaseModel):
     lost_samples_count: int = Field(ge=0, lt=2**63)
     own_ns: int = Field(ge=0, lt=2**63)
     keeps_interrupts_apart: bool = False
+    on_cpu_ns: int | None = Field(default=None, ge=0, lt=2**63)
 
 
 def _profiles(manifests: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, _Report]]:

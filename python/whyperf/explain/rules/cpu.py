@@ -1,5 +1,7 @@
 """Whose CPU is the limit, and what it is spent on."""
 
+from math import sqrt
+
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Evidence
@@ -57,7 +59,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
         outside = end.processors.own_user_ratio or 0.0 if facts.own is None else 0.0
         if outside >= MIN_OUTSIDE_KERNEL:
             computing = max(computing, min(outside, end.processors.thread_ratio))
-    lost = clipped(computing or 0.0)
+    lost = clipped(min(computing or 0.0, _most_computing(end)))
     if lost < 0.15:
         return None
     return Finding(
@@ -74,6 +76,22 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
         else gain.of_ends(facts, behind=role == "receiver"),
         variant="encrypting" if end.encrypts else "",
     )
+
+
+OWN_CLASSES = ("application", "encryption")
+"""Classes of cost that an application's own work is."""
+
+
+def _most_computing(end: HostFacts) -> float:
+    """The share of the time that the application's own work takes at most, by the samples of its threads (95 %); all of
+    it without samples.
+
+    A log of calls takes what a thread does between two calls for work, also where it enters and leaves the kernel.
+    """
+    if end.cost is None or end.cost.samples == 0 or end.processors.thread_ratio is None:
+        return 1.0
+    share = sum(end.cost.share(name, "threads") for name in OWN_CLASSES)
+    return end.processors.thread_ratio * (share + 1.96 * sqrt(0.25 / end.cost.samples))
 
 
 def shared_cpu(facts: Facts) -> Finding | None:

@@ -55,12 +55,14 @@ def report(
     lost: int = 0,
     own_ns: int = 0,
     is_apart: bool = False,
+    on_cpu_ns: int | None = None,
     trial: str = "001-c0001",
     host: str = "near",
 ) -> pl.DataFrame:
     """What a host reports of its sampling."""
     row = {"trial": trial, "host": host, "samples_count": samples, "lost_samples_count": lost, "own_ns": own_ns}
-    return pl.DataFrame([row | {"keeps_interrupts_apart": is_apart}])
+    row |= {"keeps_interrupts_apart": is_apart, "on_cpu_ns": on_cpu_ns}
+    return pl.DataFrame([row], schema_overrides={"on_cpu_ns": pl.Int64()})
 
 
 def used(*, trial: str = "001-c0001", host: str = "near", role: str = "sender", **given: Any) -> Measured:

@@ -79,6 +79,18 @@ def test_a_kernel_that_keeps_interrupts_apart_has_them_added_to_the_load() -> No
     assert found == {("threads", "application"): 1500}
 
 
+def test_the_time_that_threads_had_a_cpu_is_their_total_whatever_the_scheduler_leaves_out() -> None:
+    stacks: list[Stack] = [*ON_TOP, ("load", "interrupt", f"{WRITE} sysvec_reschedule_ipi", 5)]
+    # 750 ns of the scheduler, 250 ns of softirqs that it keeps apart, and 200 ns of the hypervisor.
+    asked = {"load_threads_ns": 750.0, "softirq_on_load_ns": 250.0}
+    found = classes(stacks, report(55, is_apart=True, on_cpu_ns=1200), **asked)
+    assert sum(cycles for (part, _), cycles in found.items() if part == "threads") == pytest.approx(2400)
+    assert found["threads", "application"] == found["threads", "receive"]
+    assert found["threads", "interrupts"] > 0
+    # Where nothing was seen, the scheduler's time is all that there is.
+    assert classes(ON_TOP, report(50, on_cpu_ns=0), **asked) == classes(ON_TOP, report(50), **asked)
+
+
 def test_without_tracepoints_ksoftirqd_is_all_that_is_elsewhere() -> None:
     stacks: list[Stack] = [("load", "softirq", RECEIVE, 5), ("kernel", "softirq", RECEIVE, 5)]
     found = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=70.0)

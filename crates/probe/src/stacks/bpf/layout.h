@@ -39,6 +39,8 @@ struct sampled_cpu {
 	__u64 own_ns;        /* time that the program took for them */
 	__u64 apart_from_ns; /* time of interrupts that the kernel keeps out of threads' time, at the first sample */
 	__u64 apart_ns;      /* the same at the last one */
+	__u64 switched_ns;   /* when the CPU was last given to another thread; 0: not since the program was attached */
+	__u64 on_cpu_ns;     /* time for which threads of the load had this CPU, within the time that is asked for */
 };
 
 /* What is asked for; the reader writes it. */

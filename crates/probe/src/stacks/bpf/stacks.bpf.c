@@ -3,6 +3,7 @@
 #include "layout.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -158,5 +159,39 @@ int sample(void *context)
 	cpu->samples_count += 1;
 	cpu->lost_count += is_lost;
 	cpu->own_ns += bpf_ktime_get_ns() - start_ns;
+	return 0;
+}
+
+/* The running thread gives its CPU away. What the scheduler counts for it lacks the time that the hypervisor took, if it
+ * reports that (CONFIG_PARAVIRT_TIME_ACCOUNTING), and samples fall into that time, too: so the time that they split is
+ * taken here, by the clock that they are taken by.
+ */
+static __always_inline void on_leaving(void)
+{
+	__u64 now = bpf_ktime_get_ns(), since, until;
+	__u32 zero = 0;
+	struct sampled_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (!cpu)
+		return;
+	since = cpu->switched_ns > asked.start_ns ? cpu->switched_ns : asked.start_ns;
+	until = now < asked.end_ns ? now : asked.end_ns;
+	cpu->switched_ns = now;
+	if (since < until && group_of_task() == GROUP_LOAD)
+		cpu->on_cpu_ns += until - since;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch)
+{
+	on_leaving();
+	return 0;
+}
+
+/* When it has ended, it has no number any more by which it could be known. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(sched_process_exit)
+{
+	on_leaving();
 	return 0;
 }

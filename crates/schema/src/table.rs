@@ -13,6 +13,7 @@ mod tcp_options;
 mod tls;
 mod transactions;
 mod transport_info;
+mod watched;
 
 use serde::Serialize;
 
@@ -34,6 +35,7 @@ pub use tcp_options::{TCP_OPTIONS, TcpOptionsRow};
 pub use tls::{TLS, TlsRow};
 pub use transactions::{DATAGRAMS, DatagramRow, LATENCIES, LatencyKind, LatencyRow, TRANSACTIONS, TransactionRow};
 pub use transport_info::{TRANSPORT_INFO, TransportInfoRow};
+pub use watched::{SOCKETS, SocketRow, WATCHED, WatchedRow};
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -89,7 +91,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 24] = [
+pub const TABLES: [&Table; 26] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -114,6 +116,8 @@ pub const TABLES: [&Table; 24] = [
     &PATH_LATENESS,
     &ROUND_TRIPS,
     &TRANSPORT_INFO,
+    &WATCHED,
+    &SOCKETS,
 ];
 
 const HOST: About = ("", "End that made the row: near or far.", "plan");

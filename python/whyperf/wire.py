@@ -29,6 +29,9 @@ class ArrivalsClosed(TypedDict):
     by: Literal["closed"]
 
 
+U8: TypeAlias = Annotated[int, Interval(ge=0, lt=256)]
+
+
 Buffer: TypeAlias = Literal["send", "receive"]
 
 
@@ -333,6 +336,74 @@ class RequestRemoveTestbed(TypedDict):
     request: Literal["remove_testbed"]
 
 
+class RequestEndWatch(TypedDict):
+    """
+    End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up.
+    """
+
+    request: Literal["end_watch"]
+
+
+class Selection(TypedDict):
+    """
+    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists
+    empty: the busiest connections of the host.
+    """
+
+    addresses: NotRequired[list[str]]
+    connections: NotRequired[list[Endpoints]]
+    control_groups: NotRequired[list[str]]
+    ports: NotRequired[list[U16]]
+    processes: NotRequired[list[U32]]
+    programs: NotRequired[list[str]]
+
+
+class WatchedConnection(TypedDict):
+    """A watched connection at an instant: totals since it opened, and its present state."""
+
+    acked_bytes: Count
+    busy_ns: Count
+    connection: U32
+    cwnd_segments: U32
+    data_segments_out: U32
+    endpoints: Endpoints
+    is_whole: bool
+    mss_bytes: U32
+    own_window_bytes: U32 | None
+    peer_window_bytes: U32 | None
+    process: U32 | None
+    program: str
+    receive_queue_bytes: U32
+    received_bytes: Count
+    retransmitted_segments: U32
+    rtt_ns: Count
+    rwnd_limited_ns: Count
+    send_buffer_limited_ns: Count
+    send_queue_bytes: U32
+    state: U8
+    unsent_bytes: U32
+
+
+class WatchProgress(TypedDict):
+    """What is seen at an instant. For display only: the record's tables are the result."""
+
+    beyond_limit_count: Count
+    connections: list[WatchedConnection]
+    level: Evidence
+    look_ns: Count
+    mono_ns: Count
+    others_count: Count
+    reason: str | None
+    sample_ns: Count
+    unknown_owner_count: Count
+
+
+class ReplyWatched(WatchProgress):
+    """While connections are watched."""
+
+    reply: Literal["watched"]
+
+
 class ResolvedValue(TypedDict):
     """A rule or a number, and where it comes from."""
 
@@ -570,6 +641,15 @@ class ProfileReport(TypedDict):
     unnamed: str | None
 
 
+class Endpoints(TypedDict):
+    """
+    The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the side that watches sees it.
+    """
+
+    local: str
+    remote: str
+
+
 class EvidenceReport(TypedDict):
     """What the evidence of one end of a trial is worth."""
 
@@ -722,6 +802,7 @@ Reply: TypeAlias = Annotated[
     | ReplyConnected
     | ReplyOpening
     | ReplyProgress
+    | ReplyWatched
     | ReplyFinished
     | ReplyTable
     | ReplyAlive
@@ -958,9 +1039,6 @@ class StopDuration(TypedDict):
 Stop: TypeAlias = Annotated[StopBytes | StopDuration | StopWorkload, Discriminator("by")]
 
 
-U8: TypeAlias = Annotated[int, Interval(ge=0, lt=256)]
-
-
 class DisciplineRed(TypedDict):
     """
     Random early detection (Floyd, Jacobson, "Random early detection gateways for congestion
@@ -1033,6 +1111,24 @@ class RequestCarryPath(TypedDict):
     budget_ns: U64
     path: PathSpec
     request: Literal["carry_path"]
+
+
+class RequestWatch(TypedDict):
+    """
+    Watch connections of other programs. Answers: [`Reply::Watched`] at once and after every interval,
+    [`Reply::Finished`], a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
+    """
+
+    connections_most: U32
+    duration_ns: NotRequired[U64 | None]
+    ends_with_process: NotRequired[U32 | None]
+    evidence: Evidence
+    host: str
+    profile_hz: NotRequired[U32 | None]
+    report_ns: U64
+    request: Literal["watch"]
+    sample_ns: U64
+    selection: Selection
 
 
 class ScheduledFlow(TypedDict):
@@ -1209,7 +1305,9 @@ Request: TypeAlias = Annotated[
     | RequestConnect
     | RequestDescribeOpening
     | RequestStart
-    | RequestAbort,
+    | RequestAbort
+    | RequestWatch
+    | RequestEndWatch,
     Discriminator("request"),
 ]
 

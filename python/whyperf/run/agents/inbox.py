@@ -10,6 +10,8 @@ from whyperf.wire import Reply
 
 MAX_PROGRESS = 1_000
 """Messages held beyond which progress is left out: it is for display, and a terminal may stand still."""
+FOR_DISPLAY = frozenset({"progress", "watched"})
+"""Replies that nothing but a display uses."""
 MAX_MESSAGES = 10_000
 """Messages held at most: no agent of ours sends so many that nobody asked for."""
 
@@ -55,7 +57,7 @@ class Inbox:
                     return
                 self._held_bytes += len(item.data)
             elif isinstance(item, tuple):
-                if item[1]["reply"] == "progress" and len(self._items) >= MAX_PROGRESS:
+                if item[1]["reply"] in FOR_DISPLAY and len(self._items) >= MAX_PROGRESS:
                     return
                 if len(self._items) >= MAX_MESSAGES:
                     raise RunError(f"the agent sent over {MAX_MESSAGES:,} messages that nobody asked for")

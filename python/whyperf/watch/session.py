@@ -1,0 +1,310 @@
+"""Agents that watch: one for each side, each at the end of a pipe, until the time is up or the user ends it."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self
+
+from whyperf.plan import Level
+from whyperf.run import Fault, PipeClosedError, RunError
+from whyperf.run.agents import pipes
+from whyperf.run.agents.agent import Agent, Clock
+from whyperf.run.agents.inbox import TablePiece
+from whyperf.run.agents.received import ReceivedTables
+from whyperf.watch.model import WatchedSide
+from whyperf.watch.spool import TableSpool
+from whyperf.wire import HostFacts, ReplyFinished, ReplyWatched, RequestWatch, Selection, WatchedConnection
+
+NEAR: Final = "near"
+FAR: Final = "far"
+Side = Literal["near", "far"]
+NS_PER_S: Final = 1_000_000_000
+SAMPLE_NS: Final = 50_000_000
+"""Time between two samples of a connection that is asked for; the agent takes more where it watches many."""
+_REPLY_GRACE_S: Final = 30.0
+"""How much longer than an interval the next report may take, and how long the tables of a large log may be silent."""
+_SETTLE_S: Final = 2.0
+"""How long an agent may take to notice that the process is gone with which its watch ends."""
+_MORE_ON_FAR: Final = 4
+"""So many times the connections of the near side are watched on the far one: some of them are others."""
+_LEAST_ON_FAR: Final = 64
+
+OnWatched = Callable[[Side, ReplyWatched], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an agent watches: on this host or another, in the network namespace of a process if one is named."""
+
+    host: str | None = None
+    namespace_of: int | None = None
+
+    def argv(self) -> list[str]:
+        """The command of its agent.
+
+        Raises:
+            RunError: there is none, or the host cannot be reached.
+        """
+        netns = None if self.namespace_of is None else f"/proc/{self.namespace_of}/ns/net"
+        return pipes.local(netns) if self.host is None else pipes.ssh(self.host, netns)
+
+
+@dataclass(frozen=True)
+class WatchOrder:
+    """What the agents are asked for."""
+
+    selection: Selection
+    evidence: Level
+    profile_hz: int | None = None
+    interval_s: float = 1.0
+    duration_s: float | None = None
+    connections_most: int = 16
+    #: A process with whose end the watch ends.
+    ends_with_process: int | None = None
+
+    def request(self, side: Side, selection: Selection | None = None) -> RequestWatch:
+        """The request to the agent of a side, with the selection that it takes."""
+        most = self.connections_most
+        asked: RequestWatch = {
+            "request": "watch",
+            "host": side,
+            "selection": self.selection if selection is None else selection,
+            "evidence": self.evidence,
+            "sample_ns": SAMPLE_NS,
+            "report_ns": round(self.interval_s * NS_PER_S),
+            "connections_most": most if side == NEAR else max(_LEAST_ON_FAR, _MORE_ON_FAR * most),
+        }
+        if self.profile_hz is not None:
+            asked["profile_hz"] = self.profile_hz
+        if self.duration_s is not None:
+            asked["duration_ns"] = round(self.duration_s * NS_PER_S)
+        if self.ends_with_process is not None and side == NEAR:
+            asked["ends_with_process"] = self.ends_with_process
+        return asked
+
+
+@dataclass
+class _Watching:
+    """An agent of a side, and what it has sent."""
+
+    side: Side
+    agent: Agent
+    facts: HostFacts
+    spool: TableSpool
+    clock: Clock | None = None
+    finished: ReplyFinished | None = None
+    is_ended: bool = field(default=False)
+
+    def result(self) -> WatchedSide:
+        """What it sent in all."""
+        assert self.finished is not None
+        shares = self.agent.shares_clock
+        return WatchedSide(
+            self.side,
+            self.facts,
+            None if shares else self.clock,
+            self.finished,
+            self.spool.tables,
+            None if shares else self.agent.clock(),
+        )
+
+
+class WatchSession:
+    """The agents of one watch. Leaving it ends them, removes what they attached, and forgets their tables."""
+
+    def __init__(self, near: Place, far: Place | None, spool_folder: Path) -> None:
+        """Start the agents; nothing is watched yet.
+
+        Raises:
+            RunError: a host cannot be reached, or a namespace cannot be entered.
+        """
+        self._closing = ExitStack()
+        self._lock = threading.Lock()
+        self._sides: dict[Side, _Watching] = {}
+        self._is_ending = False
+        #: Why the far side was not watched to its end, in a sentence.
+        self.far_lost: str | None = None
+        try:
+            self._start(NEAR, near, spool_folder)
+            if far is not None:
+                self._start(FAR, far, spool_folder)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def facts(self) -> Mapping[Side, HostFacts]:
+        """The hosts by side."""
+        return {side: watching.facts for side, watching in self._sides.items()}
+
+    def watch(
+        self, order: WatchOrder, on_watched: OnWatched, while_watching: Callable[[], None] | None = None
+    ) -> None:
+        """Watch until the time is up, the process has ended, or `end` was called from another thread.
+
+        `on_watched` is called with every report, from one thread at a time. `while_watching` is called once the near
+        side watches, in this thread; when it returns, the watch ends. An interrupt (KeyboardInterrupt) ends the watch,
+        too, and is raised when all tables are here; `results` has them then.
+
+        Raises:
+            AgentError: the agent refuses, such as a process that is not there.
+            RunError: the near agent is gone.
+        """
+        begun = threading.Event()
+        far = self._sides.get(FAR)
+        far_selection: Future[Selection | None] = Future()
+
+        def report(side: Side, watched: ReplyWatched) -> None:
+            with self._lock:
+                on_watched(side, watched)
+            if side == NEAR:
+                begun.set()
+                if far is not None and not far_selection.done() and watched["connections"]:
+                    far_selection.set_result(seen_from_far(order.selection, watched["connections"]))
+
+        pool = ThreadPoolExecutor(2)
+        try:
+            near_done = pool.submit(self._collect, self._sides[NEAR], order.request(NEAR), report, order.interval_s)
+            near_done.add_done_callback(lambda _: begun.set())
+            waited = [near_done]
+            if far is not None:
+                waited.append(pool.submit(self._collect_far, far, order, far_selection, report))
+                near_done.add_done_callback(lambda _: _without(far_selection))
+            try:
+                if while_watching is not None:
+                    begun.wait()
+                    if not near_done.done():
+                        while_watching()
+                        wait([near_done], timeout=_SETTLE_S)
+                else:
+                    wait([near_done], return_when=FIRST_COMPLETED)
+                self.end()
+                wait(waited)
+            except KeyboardInterrupt:
+                self.end()
+                wait(waited)
+                near_done.result()
+                raise
+            near_done.result()
+        except BaseException:
+            # Whoever stops a second time waits for nothing.
+            _without(far_selection)
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def end(self) -> None:
+        """Have all agents end their watch; what they have comes."""
+        with self._lock:
+            self._is_ending = True
+            watching = [each for each in self._sides.values() if not each.is_ended]
+        for each in watching:
+            each.agent.post({"request": "end_watch"})
+
+    def results(self) -> list[WatchedSide]:
+        """What the sides sent, near first; of a side that was lost, nothing."""
+        return [each.result() for each in self._sides.values() if each.finished is not None]
+
+    def hang_up(self) -> None:
+        """Let the agents end; `close` waits for it."""
+        for each in self._sides.values():
+            each.agent.hang_up()
+
+    def close(self) -> None:
+        """End the agents and forget their tables."""
+        self.hang_up()
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        """Use the session in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _start(self, side: Side, place: Place, spool_folder: Path) -> None:
+        try:
+            agent = Agent(side, place.argv(), shares_clock=place.host is None, host=place.host)
+        except PipeClosedError as error:
+            if place.namespace_of is None:
+                raise
+            raise RunError(
+                f"the network namespace of process {place.namespace_of} cannot be entered: {_reason(error)}", Fault.USAGE
+            ) from None
+        self._closing.callback(agent.close)
+        facts = agent.call({"request": "describe_host"})
+        self._sides[side] = _Watching(side, agent, facts, self._closing.enter_context(TableSpool(spool_folder)))
+
+    def _collect(self, each: _Watching, request: RequestWatch, report: OnWatched, interval_s: float) -> None:
+        """Have one agent watch, and receive all that it sends, tables straight to their files."""
+        each.clock = each.agent.clock()
+        stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S)
+        with ReceivedTables(each.spool, each.side) as tables:
+            for reply in stream:
+                if isinstance(reply, TablePiece):
+                    tables.take(reply)
+                elif reply["reply"] == "table":
+                    tables.announce(reply)
+                elif reply["reply"] == "watched":
+                    report(each.side, reply)
+                    # A stop in the moment in which the watch began was for nothing that went on.
+                    if self._is_ending and not each.is_ended:
+                        each.is_ended = True
+                        each.agent.post({"request": "end_watch"})
+                elif reply["reply"] == "finished":
+                    each.is_ended = True
+                    each.finished = reply
+                elif reply["reply"] == "done":
+                    tables.finish()
+                    break
+        if each.finished is None:
+            raise RunError(f"{each.side}: the agent ended the watch without saying how it ended")
+
+    def _collect_far(
+        self, far: _Watching, order: WatchOrder, selection: "Future[Selection | None]", report: OnWatched
+    ) -> None:
+        """The same for the far side, once it is known which connections it shares. Without it the near one goes on."""
+        try:
+            found = selection.result()
+            if found is not None and not self._is_ending:
+                self._collect(far, order.request(FAR, found), report, order.interval_s)
+        except RunError as error:
+            far.finished = None
+            self.far_lost = str(error)
+
+
+def seen_from_far(selection: Selection, connections: Sequence[WatchedConnection]) -> Selection:
+    """What the far side is asked for: the connections of the near side's addresses, of its ports where it names some.
+
+    Which of them are the same is found by both ends' addresses and ports, when the record is made.
+    """
+    addresses = sorted({address_of(connection["endpoints"]["local"]) for connection in connections})
+    found: Selection = {"addresses": addresses}
+    if selection.get("ports"):
+        found["ports"] = selection["ports"]
+    return found
+
+
+def address_of(end: str) -> str:
+    """The address of `address:port` or `[address]:port`, without the zone and the prefix of a mapped IPv4 address."""
+    address = end.rpartition(":")[0].strip("[]").partition("%")[0]
+    return address.removeprefix("::ffff:") if "." in address else address
+
+
+def _without(selection: "Future[Selection | None]") -> None:
+    """No connection was seen, so the far side has nothing to look for."""
+    if not selection.done():
+        selection.set_result(None)
+
+
+def _reason(error: RunError) -> str:
+    """What the agent said last."""
+    text = str(error)
+    return text.partition("whyperf-agent: ")[2] or text

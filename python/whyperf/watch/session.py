@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -95,22 +95,32 @@ class _Watching:
     agent: Agent
     facts: HostFacts
     spool: TableSpool
-    clock: Clock | None = None
+    clocks: list[Clock]
     finished: ReplyFinished | None = None
-    is_ended: bool = field(default=False)
+    is_ended: bool = False
 
-    def result(self) -> WatchedSide:
+    def result(self, finished: ReplyFinished) -> WatchedSide:
         """What it sent in all."""
-        assert self.finished is not None
-        shares = self.agent.shares_clock
-        return WatchedSide(
-            self.side,
-            self.facts,
-            None if shares else self.clock,
-            self.finished,
-            self.spool.tables,
-            None if shares else self.agent.clock(),
-        )
+        before, after = (None, None) if self.agent.shares_clock else self.clocks
+        return WatchedSide(self.side, self.facts, before, finished, self.spool.tables, after)
+
+
+class _FarSelection:
+    """What the far side is asked for, once the near one has found connections; None where it never does."""
+
+    def __init__(self) -> None:
+        self._found: Selection | None = None
+        self._is_known = threading.Event()
+
+    def give(self, found: Selection | None) -> None:
+        """The first call counts."""
+        if not self._is_known.is_set():
+            self._found = found
+            self._is_known.set()
+
+    def wait(self) -> Selection | None:
+        self._is_known.wait()
+        return self._found
 
 
 class WatchSession:
@@ -124,6 +134,7 @@ class WatchSession:
         """
         self._closing = ExitStack()
         self._lock = threading.Lock()
+        self._reporting = threading.Lock()
         self._sides: dict[Side, _Watching] = {}
         self._is_ending = False
         #: Why the far side was not watched to its end, in a sentence.
@@ -142,46 +153,50 @@ class WatchSession:
         return {side: watching.facts for side, watching in self._sides.items()}
 
     def watch(
-        self, order: WatchOrder, on_watched: OnWatched, while_watching: Callable[[], None] | None = None
+        self, order: WatchOrder, on_watched: OnWatched, while_watching: Callable[[threading.Event], None] | None = None
     ) -> None:
-        """Watch until the time is up, the process has ended, or `end` was called from another thread.
+        """Watch until the time is up, the process has ended, or the user ends it.
 
-        `on_watched` is called with every report, from one thread at a time. `while_watching` is called once the near
-        side watches, in this thread; when it returns, the watch ends. An interrupt (KeyboardInterrupt) ends the watch,
-        too, and is raised when all tables are here; `results` has them then.
+        `on_watched` is called with every report, from one thread at a time. `while_watching` is called in this thread
+        once the near side watches, with what is set when the watch is over; when it returns, the watch ends. An
+        interrupt (KeyboardInterrupt) ends the watch, too; it is raised again when all tables are here.
 
         Raises:
             AgentError: the agent refuses, such as a process that is not there.
             RunError: the near agent is gone.
         """
-        begun = threading.Event()
+        begun, over, far_selection = threading.Event(), threading.Event(), _FarSelection()
         far = self._sides.get(FAR)
-        far_selection: Future[Selection | None] = Future()
 
         def report(side: Side, watched: ReplyWatched) -> None:
-            with self._lock:
+            with self._reporting:
                 on_watched(side, watched)
             if side == NEAR:
                 begun.set()
-                if far is not None and not far_selection.done() and watched["connections"]:
-                    far_selection.set_result(seen_from_far(order.selection, watched["connections"]))
+                if watched["connections"]:
+                    far_selection.give(seen_from_far(order.selection, watched["connections"]))
 
-        pool = ThreadPoolExecutor(2)
+        def on_over() -> None:
+            over.set()
+            begun.set()
+            far_selection.give(None)
+
+        pool = ThreadPoolExecutor(2, thread_name_prefix="watch")
         try:
             near_done = pool.submit(self._collect, self._sides[NEAR], order.request(NEAR), report, order.interval_s)
-            near_done.add_done_callback(lambda _: begun.set())
+            near_done.add_done_callback(lambda _: on_over())
             waited = [near_done]
             if far is not None:
                 waited.append(pool.submit(self._collect_far, far, order, far_selection, report))
-                near_done.add_done_callback(lambda _: _without(far_selection))
             try:
                 if while_watching is not None:
                     begun.wait()
-                    if not near_done.done():
-                        while_watching()
-                        wait([near_done], timeout=_SETTLE_S)
+                    if not over.is_set():
+                        while_watching(over)
+                    if order.ends_with_process is not None:
+                        over.wait(_SETTLE_S)
                 else:
-                    wait([near_done], return_when=FIRST_COMPLETED)
+                    over.wait()
                 self.end()
                 wait(waited)
             except KeyboardInterrupt:
@@ -190,11 +205,8 @@ class WatchSession:
                 near_done.result()
                 raise
             near_done.result()
-        except BaseException:
-            # Whoever stops a second time waits for nothing.
-            _without(far_selection)
-            raise
         finally:
+            far_selection.give(None)
             pool.shutdown(wait=False, cancel_futures=True)
 
     def end(self) -> None:
@@ -207,7 +219,7 @@ class WatchSession:
 
     def results(self) -> list[WatchedSide]:
         """What the sides sent, near first; of a side that was lost, nothing."""
-        return [each.result() for each in self._sides.values() if each.finished is not None]
+        return [each.result(each.finished) for each in self._sides.values() if each.finished is not None]
 
     def hang_up(self) -> None:
         """Let the agents end; `close` waits for it."""
@@ -240,11 +252,12 @@ class WatchSession:
             ) from None
         self._closing.callback(agent.close)
         facts = agent.call({"request": "describe_host"})
-        self._sides[side] = _Watching(side, agent, facts, self._closing.enter_context(TableSpool(spool_folder)))
+        self._sides[side] = _Watching(side, agent, facts, self._closing.enter_context(TableSpool(spool_folder)), [])
 
     def _collect(self, each: _Watching, request: RequestWatch, report: OnWatched, interval_s: float) -> None:
         """Have one agent watch, and receive all that it sends, tables straight to their files."""
-        each.clock = each.agent.clock()
+        each.clocks.append(each.agent.clock())
+        finished: ReplyFinished | None = None
         stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S)
         with ReceivedTables(each.spool, each.side) as tables:
             for reply in stream:
@@ -260,23 +273,24 @@ class WatchSession:
                         each.agent.post({"request": "end_watch"})
                 elif reply["reply"] == "finished":
                     each.is_ended = True
-                    each.finished = reply
+                    finished = reply
                 elif reply["reply"] == "done":
                     tables.finish()
                     break
-        if each.finished is None:
+        if finished is None:
             raise RunError(f"{each.side}: the agent ended the watch without saying how it ended")
+        each.clocks.append(each.agent.clock())
+        each.finished = finished
 
     def _collect_far(
-        self, far: _Watching, order: WatchOrder, selection: "Future[Selection | None]", report: OnWatched
+        self, far: _Watching, order: WatchOrder, selection: _FarSelection, report: OnWatched
     ) -> None:
         """The same for the far side, once it is known which connections it shares. Without it the near one goes on."""
         try:
-            found = selection.result()
+            found = selection.wait()
             if found is not None and not self._is_ending:
                 self._collect(far, order.request(FAR, found), report, order.interval_s)
         except RunError as error:
-            far.finished = None
             self.far_lost = str(error)
 
 
@@ -296,12 +310,6 @@ def address_of(end: str) -> str:
     """The address of `address:port` or `[address]:port`, without the zone and the prefix of a mapped IPv4 address."""
     address = end.rpartition(":")[0].strip("[]").partition("%")[0]
     return address.removeprefix("::ffff:") if "." in address else address
-
-
-def _without(selection: "Future[Selection | None]") -> None:
-    """No connection was seen, so the far side has nothing to look for."""
-    if not selection.done():
-        selection.set_result(None)
 
 
 def _reason(error: RunError) -> str:

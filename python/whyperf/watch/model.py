@@ -34,7 +34,7 @@ class WatchQuestion:
 
 @dataclass(frozen=True)
 class WatchedSide:
-    """What one agent sent. `tables` are Parquet files by the name of the table, which `keep_watched` reads and leaves."""
+    """What one agent sent. `tables` are Parquet files by the name of their table; `keep_watched` leaves them there."""
 
     host: Literal["near", "far"]
     facts: HostFacts

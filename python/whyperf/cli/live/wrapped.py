@@ -62,7 +62,7 @@ class WrappedCommand:
     def __init__(self, command: Sequence[str]) -> None:
         """Start the process that waits."""
         self._command = list(command)
-        self._is_released = False
+        self._is_released = self._is_closed = False
         self._status: int | None = None
         self._is_over = threading.Event()
         gate, self._gate = os.pipe()
@@ -103,10 +103,11 @@ class WrappedCommand:
 
     def close(self) -> None:
         """Give up a command that was not released, and take signals as before."""
-        with suppress(OSError):
-            os.close(self._gate)
-        with suppress(OSError):
-            os.close(self._failure)
+        if self._is_closed:
+            return
+        self._is_closed = True
+        os.close(self._gate)
+        os.close(self._failure)
         self.wait()
         self._passing.join()
         # What came too late for the command would end this process before it has printed anything.

@@ -32,6 +32,8 @@ _SETTLE_S: Final = 2.0
 _MORE_ON_FAR: Final = 4
 """So many times the connections of the near side are watched on the far one: some of them are others."""
 _LEAST_ON_FAR: Final = 64
+_MOST: Final = 1000
+"""CONNECTIONS_MOST of crates/schema/src/watch.rs."""
 
 OnWatched = Callable[[Side, ReplyWatched], None]
 
@@ -76,7 +78,7 @@ class WatchOrder:
             "evidence": self.evidence,
             "sample_ns": SAMPLE_NS,
             "report_ns": round(self.interval_s * NS_PER_S),
-            "connections_most": most if side == NEAR else max(_LEAST_ON_FAR, _MORE_ON_FAR * most),
+            "connections_most": most if side == NEAR else min(_MOST, max(_LEAST_ON_FAR, _MORE_ON_FAR * most)),
         }
         if self.profile_hz is not None:
             asked["profile_hz"] = self.profile_hz

@@ -88,18 +88,18 @@ class WatchApp(App[None]):
     def __init__(self, name: str, host: str | None) -> None:
         """`name` is what is watched, on `host`, None for this one."""
         super().__init__()
-        self._name = name if host is None else f"{name} on {host}"
-        self._frame: Frame | None = None
-        self._drawn: Frame | None = None
-        self._over = threading.Event()
+        self._what = name if host is None else f"{name} on {host}"
+        self._latest: Frame | None = None
+        self._on_screen: Frame | None = None
+        self._is_over = threading.Event()
         self._is_interrupted = False
-        self._sort = 0
+        self._order = 0
         self._is_reversed = False
-        self._filter = ""
+        self._wanted = ""
 
     def show_until(self, over: threading.Event) -> None:
         """Runs in the main thread until `over` is set or the user ends it; raises KeyboardInterrupt after Ctrl-C."""
-        self._over = over
+        self._is_over = over
         # The event loop sets handlers of its own, and puts the usual ones in their place afterwards.
         before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
         try:
@@ -113,7 +113,7 @@ class WatchApp(App[None]):
     def on_report(self, side: Side, watched: ReplyWatched, ended: list[ConnectionInterval], tracker: Tracker) -> None:
         """A report, from another thread."""
         near = tracker.last.get("near", watched)
-        self._frame = Frame(
+        self._latest = Frame(
             rows=tuple(row for row in map(_row, tracker.rows()) if row is not None),
             level=near["level"],
             reason=near["reason"],
@@ -151,7 +151,7 @@ class WatchApp(App[None]):
 
     def action_sort(self) -> None:
         """The next order."""
-        self._sort = (self._sort + 1) % len(SORTS)
+        self._order = (self._order + 1) % len(SORTS)
         self._draw()
 
     def action_reverse(self) -> None:
@@ -172,7 +172,7 @@ class WatchApp(App[None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Rows that fit so far."""
-        self._filter = event.value
+        self._wanted = event.value
         self._draw()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
@@ -186,25 +186,25 @@ class WatchApp(App[None]):
 
     def row_of(self, key: str) -> Row | None:
         """The row as it is now; None once it is gone."""
-        return None if self._frame is None else next((row for row in self._frame.rows if row.key == key), None)
+        return None if self._latest is None else next((row for row in self._latest.rows if row.key == key), None)
 
     @property
     def _table(self) -> "DataTable[Text]":
         return self.screen_stack[0].query_one("#rows", DataTable)
 
     def _look(self) -> None:
-        if self._over.is_set():
+        if self._is_over.is_set():
             self.exit()
-        elif self._frame is not self._drawn or self._frame is None:
+        elif self._latest is not self._on_screen or self._latest is None:
             self._draw()
 
     def _draw(self) -> None:
-        frame = self._drawn = self._frame
+        frame = self._on_screen = self._latest
         self.screen_stack[0].query_one("#facts", Static).update(self._facts(frame))
         if frame is None:
             return
-        fitting = [row for row in frame.rows if matches(row.last, self._filter)]
-        shown = sorted_rows(fitting, self._sort, is_reversed=self._is_reversed)[:MAX_ROWS]
+        fitting = [row for row in frame.rows if matches(row.last, self._wanted)]
+        shown = sorted_rows(fitting, self._order, is_reversed=self._is_reversed)[:MAX_ROWS]
         table = self._table
         chosen = None
         if table.row_count:
@@ -219,10 +219,10 @@ class WatchApp(App[None]):
     def _facts(self, frame: Frame | None) -> Text:
         """One or two lines: what is watched, how, and what is not."""
         if frame is None:
-            return Text(f"Watching {self._name}: waiting for the agent")
-        order = f"by {SORTS[self._sort].name}{', reversed' if self._is_reversed else ''}"
+            return Text(f"Watching {self._what}: waiting for the agent")
+        order = f"by {SORTS[self._order].name}{', reversed' if self._is_reversed else ''}"
         parts = [
-            f"Watching {self._name}",
+            f"Watching {self._what}",
             f"level {frame.level}",
             count(len(frame.rows), "connection"),
             f"{frame.others_count:,} others",

@@ -158,7 +158,7 @@ def _direction(each: ConnectionInterval, *, sends: bool) -> Any:
 def _verdict(recent: ConnectionInterval) -> Text:
     """The limit of the last seconds of the direction in which more moved, on two lines."""
     limit = recent.verdict
-    first, _, second = SHORT[limit].partition(" ")
+    first, _, second = SHORT[limit].replace("/", "/ ").partition(" ")
     return Text(f"{first}\n{second}", COLORS[limit])
 
 

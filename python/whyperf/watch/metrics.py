@@ -23,7 +23,7 @@ MAX_GROUPS: Final = 100
 MAX_LABEL_CHARACTERS: Final = 64
 #: From a host next door to a satellite, in s.
 RTT_BUCKETS_S: Final = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1.0, 2.5)
-LABELS: Final = ("host", "program", "peer_group")
+LABELS: Final = ("side", "program", "peer_group")
 
 
 class WatchMetrics:
@@ -38,7 +38,7 @@ class WatchMetrics:
         def counter(name: str, about: str, *labels: str) -> Counter:
             return Counter(f"whyperf_watch_{name}", about, (*LABELS, *labels), registry=self.registry)
 
-        def gauge(name: str, about: str, labels: Iterable[str] = ("host",)) -> Gauge:
+        def gauge(name: str, about: str, labels: Iterable[str] = ("side",)) -> Gauge:
             return Gauge(f"whyperf_watch_{name}", about, tuple(labels), registry=self.registry)
 
         self._limit_s = counter(
@@ -59,7 +59,7 @@ class WatchMetrics:
         self._beyond = gauge("beyond_limit_connections", "Those of them that --max-connections leaves out.")
         self._unknown = gauge("unknown_owner_connections", "Connections whose process could not be found.")
         self._look_s = gauge("look_seconds", "What the last look at all sockets took.")
-        self._level = gauge("evidence_level", "1 for the level of evidence that is taken.", ("host", "level"))
+        self._level = gauge("evidence_level", "1 for the level of evidence that is taken.", ("side", "level"))
 
     def serve(self, address: str, port: int) -> int:
         """Serve at http://ADDRESS:PORT/metrics, in a thread that ends with the process; returns the port.

@@ -67,11 +67,16 @@ def test_it_is_ended_by_a_pipe_that_nobody_reads() -> None:
     assert blocked == 0
 
 
-def test_its_environment_and_descriptors_are_untouched() -> None:
-    command = "env | sort; ls /proc/self/fd | wc -l"
-    there = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
-    mine = run("sh", "-c", command)
-    assert mine.stdout == there.stdout
+@pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C"}, {"LC_CTYPE": "C.UTF-8"}, {"LANG": "C"}])
+def test_its_environment_and_descriptors_are_untouched(locale: dict[str, str]) -> None:
+    """Python adds to its own environment in a C locale."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG"))}
+    command = ["sh", "-c", "env | sort; ls /proc/self/fd | wc -l"]
+    outputs = [
+        subprocess.run(argv, env=kept | locale, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+        for argv in (command, runner("go", *command))
+    ]
+    assert outputs[0].stdout == outputs[1].stdout
 
 
 @pytest.mark.parametrize(

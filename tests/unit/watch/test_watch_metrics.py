@@ -37,7 +37,7 @@ def samples(metrics: WatchMetrics) -> dict[tuple[str, frozenset[tuple[str, str]]
 
 
 def value(metrics: WatchMetrics, name: str, **labels: str) -> float:
-    return samples(metrics)[f"whyperf_watch_{name}", frozenset({"host": "near", **labels}.items())]
+    return samples(metrics)[f"whyperf_watch_{name}", frozenset({"side": "near", **labels}.items())]
 
 
 GROUP = {"program": "iperf3", "peer_group": "10.0.0.0/24"}

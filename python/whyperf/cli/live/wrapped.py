@@ -27,6 +27,8 @@ PASSED_ON: Final = frozenset(
 #: `si_code` of a signal that the kernel sent, as it does for keys of a terminal (asm-generic/siginfo.h).
 _BY_KERNEL: Final = 0x80
 _SLICE_S: Final = 0.1
+_COERCED: Final = frozenset({"C.UTF-8", "C.utf8", "UTF-8"})
+"""What Python sets LC_CTYPE to."""
 
 
 class CommandError(Exception):
@@ -135,7 +137,7 @@ class WrappedCommand:
             signal.signal(signal.SIGINT, _as_before(signal.SIGINT))
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
             if os.read(gate, 1):
-                os.execvp(self._command[0], self._command)
+                os.execvpe(self._command[0], self._command, _environment())
         except OSError as error:
             with suppress(OSError):
                 os.write(failure, str(error.errno or errno.ENOEXEC).encode())
@@ -154,6 +156,16 @@ class WrappedCommand:
                 os._exit(BY_SIGNAL + sent.si_signo)
             with suppress(ProcessLookupError):
                 os.kill(self.pid, sent.si_signo)
+
+
+def _environment() -> dict[str, str]:
+    """The environment that this process was started with. In a C locale Python adds LC_CTYPE to its own (PEP 538)."""
+    environment = dict(os.environ)
+    if environment.get("LC_CTYPE") in _COERCED:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - in the moment before execve(2)
+            if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
+                del environment["LC_CTYPE"]
+    return environment
 
 
 def _as_before(number: signal.Signals) -> "signal.Handlers | int":

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,9 +19,9 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View
 from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
 from whyperf.plan import Level
-from whyperf.record import watch_folder
+from whyperf.record import RecordError, watch_folder
 from whyperf.run import AgentError, RunError
-from whyperf.watch.model import WatchQuestion
+from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.session import Place, WatchOrder, WatchSession
 from whyperf.watch.tracker import Side, Tracker
 from whyperf.wire import ReplyWatched
@@ -112,7 +112,7 @@ def _watch_command(query: WatchQuery, folder: Path) -> int:
         try:
             running.until_over(query.order(command.pid), run)
             command.close()
-            running.finish(at_end_of="the command")
+            running.finish()
         except CommandError as error:
             say(f"whyperf: {error}")
             return CommandStatus(error.status)
@@ -156,8 +156,12 @@ class _Watch:
             if self._query.command:
                 raise
 
-    def finish(self, at_end_of: str = "") -> int:
-        """Keeps what was watched, explains and prints it; returns the exit code."""
+    def finish(self) -> int:
+        """Keeps what was watched, explains and prints it; returns the exit code.
+
+        Raises:
+            RecordError: there was no connection, or the result cannot be kept.
+        """
         # Imported here: they load what judges a result, for a second.
         from whyperf.cli.output.watched import print_watched  # noqa: PLC0415
         from whyperf.watch.record import keep_watched  # noqa: PLC0415
@@ -166,9 +170,8 @@ class _Watch:
         self._session.hang_up()
         if (lost := self._session.far_lost) is not None:
             say(f"The far side is not in the result: {lost}")
-        if at_end_of and not self._tracker.count and not any("watched" in side.tables for side in sides):
-            say(f"whyperf: {at_end_of} made no TCP connection that could be watched; nothing is kept")
-            return DONE
+        if not _have_connections(sides):
+            raise RecordError(self._nothing_seen())
         with keep_watched(self._folder, self._question(), sides) as experiment:
             self._session.close()
             code = print_watched(
@@ -212,6 +215,11 @@ class _Watch:
             far_host=query.far,
         )
 
+    def _nothing_seen(self) -> str:
+        if self._query.command:
+            return "the command made no TCP connection that could be watched; nothing is kept"
+        return f"no connection of {self._query.name} was seen, so nothing is kept"
+
     def _lacks_level(self) -> bool:
         """Whether a side took less evidence than the user named."""
         asked = self._query.evidence.level
@@ -222,6 +230,14 @@ class _Watch:
 
     def __exit__(self, *_: object) -> None:
         self._session.close()
+
+
+def _have_connections(sides: Sequence[WatchedSide]) -> bool:
+    """Whether a side has watched any."""
+    import polars as pl  # noqa: PLC0415 - takes 0.2 s to load, which a watch that begins does not have
+
+    lists = [side.tables["watched"] for side in sides if "watched" in side.tables]
+    return any(pl.scan_parquet(path).select(pl.len()).collect().item() for path in lists)
 
 
 @contextmanager

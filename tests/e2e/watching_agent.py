@@ -149,7 +149,7 @@ class Watch:
             "reason": self._scenario.reason,
             "unseen_segments_count": 0,
         }
-        outcome = {"ended": "complete", "reason": None}
+        outcome = {"ended": "complete"}
         self._talk.say(
             self._identifier, reply="finished", evidence=evidence, notes=[], outcome=outcome, payload_bytes=0
         )

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 from whyperf.plan import Level
-from whyperf.run import Fault, PipeClosedError, RunError
+from whyperf.run import PipeClosedError, RunError
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent, Clock
 from whyperf.run.agents.inbox import TablePiece
@@ -40,10 +40,10 @@ OnWatched = Callable[[Side, ReplyWatched], None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where an agent watches: on this host or another, in the network namespace of a process if one is named."""
+    """Where an agent watches: on this host or another, in the network namespace that a path names there, if one does."""
 
     host: str | None = None
-    namespace_of: int | None = None
+    netns: str | None = None
 
     def argv(self) -> list[str]:
         """The command of its agent.
@@ -51,8 +51,12 @@ class Place:
         Raises:
             RunError: there is none, or the host cannot be reached.
         """
-        netns = None if self.namespace_of is None else f"/proc/{self.namespace_of}/ns/net"
-        return pipes.local(netns) if self.host is None else pipes.ssh(self.host, netns)
+        return pipes.local(self.netns) if self.host is None else pipes.ssh(self.host, self.netns)
+
+
+def namespace_of(process: int) -> str:
+    """The path of the network namespace of a process."""
+    return f"/proc/{process}/ns/net"
 
 
 @dataclass(frozen=True)
@@ -247,11 +251,9 @@ class WatchSession:
         try:
             agent = Agent(side, place.argv(), shares_clock=place.host is None, host=place.host)
         except PipeClosedError as error:
-            if place.namespace_of is None:
+            if place.netns is None:
                 raise
-            raise RunError(
-                f"the network namespace of process {place.namespace_of} cannot be entered: {_reason(error)}", Fault.USAGE
-            ) from None
+            raise RunError(f"{place.netns} cannot be entered: {_reason(error)}") from None
         self._closing.callback(agent.close)
         facts = agent.call({"request": "describe_host"})
         self._sides[side] = _Watching(side, agent, facts, self._closing.enter_context(TableSpool(spool_folder)), [])

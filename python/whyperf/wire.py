@@ -336,74 +336,6 @@ class RequestRemoveTestbed(TypedDict):
     request: Literal["remove_testbed"]
 
 
-class RequestEndWatch(TypedDict):
-    """
-    End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up.
-    """
-
-    request: Literal["end_watch"]
-
-
-class Selection(TypedDict):
-    """
-    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists
-    empty: the busiest connections of the host.
-    """
-
-    addresses: NotRequired[list[str]]
-    connections: NotRequired[list[Endpoints]]
-    control_groups: NotRequired[list[str]]
-    ports: NotRequired[list[U16]]
-    processes: NotRequired[list[U32]]
-    programs: NotRequired[list[str]]
-
-
-class WatchedConnection(TypedDict):
-    """A watched connection at an instant: totals since it opened, and its present state."""
-
-    acked_bytes: Count
-    busy_ns: Count
-    connection: U32
-    cwnd_segments: U32
-    data_segments_out: U32
-    endpoints: Endpoints
-    is_whole: bool
-    mss_bytes: U32
-    own_window_bytes: U32 | None
-    peer_window_bytes: U32 | None
-    process: U32 | None
-    program: str
-    receive_queue_bytes: U32
-    received_bytes: Count
-    retransmitted_segments: U32
-    rtt_ns: Count
-    rwnd_limited_ns: Count
-    send_buffer_limited_ns: Count
-    send_queue_bytes: U32
-    state: U8
-    unsent_bytes: U32
-
-
-class WatchProgress(TypedDict):
-    """What is seen at an instant. For display only: the record's tables are the result."""
-
-    beyond_limit_count: Count
-    connections: list[WatchedConnection]
-    level: Evidence
-    look_ns: Count
-    mono_ns: Count
-    others_count: Count
-    reason: str | None
-    sample_ns: Count
-    unknown_owner_count: Count
-
-
-class ReplyWatched(WatchProgress):
-    """While connections are watched."""
-
-    reply: Literal["watched"]
-
-
 class ResolvedValue(TypedDict):
     """A rule or a number, and where it comes from."""
 
@@ -789,6 +721,74 @@ class ReplyTestbed(Testbed):
     """To [`Request::BuildTestbed`]."""
 
     reply: Literal["testbed"]
+
+
+class RequestEndWatch(TypedDict):
+    """
+    End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up.
+    """
+
+    request: Literal["end_watch"]
+
+
+class Selection(TypedDict):
+    """
+    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists
+    empty: the busiest connections of the host.
+    """
+
+    addresses: NotRequired[list[str]]
+    connections: NotRequired[list[Endpoints]]
+    control_groups: NotRequired[list[str]]
+    ports: NotRequired[list[U16]]
+    processes: NotRequired[list[U32]]
+    programs: NotRequired[list[str]]
+
+
+class WatchedConnection(TypedDict):
+    """A watched connection at an instant: totals since it opened, and its present state."""
+
+    acked_bytes: Count
+    busy_ns: Count
+    connection: U32
+    cwnd_segments: U32
+    data_segments_out: U32
+    endpoints: Endpoints
+    is_whole: bool
+    mss_bytes: U32
+    own_window_bytes: U32 | None
+    peer_window_bytes: U32 | None
+    process: U32 | None
+    program: str
+    receive_queue_bytes: U32
+    received_bytes: Count
+    retransmitted_segments: U32
+    rtt_ns: Count
+    rwnd_limited_ns: Count
+    send_buffer_limited_ns: Count
+    send_queue_bytes: U32
+    state: U8
+    unsent_bytes: U32
+
+
+class WatchProgress(TypedDict):
+    """What is seen at an instant. For display only: the record's tables are the result."""
+
+    beyond_limit_count: Count
+    connections: list[WatchedConnection]
+    level: Evidence
+    look_ns: Count
+    mono_ns: Count
+    others_count: Count
+    reason: str | None
+    sample_ns: Count
+    unknown_owner_count: Count
+
+
+class ReplyWatched(WatchProgress):
+    """While connections are watched."""
+
+    reply: Literal["watched"]
 
 
 Reply: TypeAlias = Annotated[

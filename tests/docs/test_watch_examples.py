@@ -23,7 +23,7 @@ def served() -> set[str]:
     metrics, tracker = WatchMetrics(), Tracker()
     for second in (1, 2):
         watched = report(second, connection(acked_bytes=second))
-        metrics.take(watched, tracker.take("near", watched), tracker, "near")
+        metrics.take(tracker.take("near", watched))
     families = text_string_to_metric_families(generate_latest(metrics.registry).decode())
     return {sample.name for family in families for sample in family.samples}
 

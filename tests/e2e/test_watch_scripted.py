@@ -232,7 +232,7 @@ def test_both_sides_are_watched_and_one_that_is_lost_is_left_out(tmp_path: Path)
     ssh = tmp_path / "ssh"
     ssh.write_text(
         "#!/bin/sh\n"
-        'for last; do :; done\n'
+        "for last; do :; done\n"
         'case "$last" in\n'
         f'*"exec whyperf-agent serve"*) exec {environment["WHYPERF_AGENT"]} serve;;\n'
         '*) PATH="$AGENT_FOLDER:$PATH" exec sh -c "$last";;\n'

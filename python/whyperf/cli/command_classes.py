@@ -4,7 +4,6 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-
 #: Where a command finds what is behind `--`.
 BEHIND = "whyperf.behind"
 

@@ -186,7 +186,7 @@ def largest(ns_by_limit: Mapping[Limit, int]) -> Limit:
 
 
 def _sending(before: WatchedConnection, now: WatchedConnection, length_ns: int) -> dict[Limit, int]:
-    """The time of the sending direction by limit. The kernel counts in jiffies, so parts may add up to a little more."""
+    """The time of the sending direction by limit. The kernel counts in jiffies: parts may add up to more."""
     busy_ns = min(length_ns, _grown(before, now, "busy_ns"))
     window_ns = min(busy_ns, _grown(before, now, "rwnd_limited_ns"))
     buffer_ns = min(busy_ns - window_ns, _grown(before, now, "send_buffer_limited_ns"))

@@ -11,10 +11,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from whyperf.foreign.texts import visible
-from whyperf.watch.live_limits import NS_PER_S, ConnectionInterval
+from whyperf.watch.live_limits import CLOSED, NS_PER_S, ConnectionInterval
 from whyperf.watch.session import address_of
-from whyperf.watch.tracker import Tracker
-from whyperf.wire import ReplyWatched
+from whyperf.watch.tracker import TakenReport
 
 OTHER: Final = "other"
 LOOPBACK: Final = "loopback"
@@ -70,22 +69,21 @@ class WatchMetrics:
         server, _ = start_http_server(port, address, self.registry)
         return int(server.server_address[1])
 
-    def take(self, watched: ReplyWatched, intervals: Iterable[ConnectionInterval], tracker: Tracker, host: str) -> None:
+    def take(self, report: TakenReport) -> None:
         """Add what a report of one side brought."""
-        for each in intervals:
-            self._add(each, host)
-        self._open.labels(host).set(
-            sum(not row.intervals or not row.intervals[-1].is_closed for row in tracker.rows() if row.side == host)
-        )
-        self._others.labels(host).set(watched["others_count"])
-        self._beyond.labels(host).set(watched["beyond_limit_count"])
-        self._unknown.labels(host).set(watched["unknown_owner_count"])
-        self._look_s.labels(host).set(watched["look_ns"] / NS_PER_S)
+        side, watched = report.side, report.watched
+        for each in report.ended:
+            self._add(each, side)
+        self._open.labels(side).set(sum(each["state"] != CLOSED for each in watched["connections"]))
+        self._others.labels(side).set(watched["others_count"])
+        self._beyond.labels(side).set(watched["beyond_limit_count"])
+        self._unknown.labels(side).set(watched["unknown_owner_count"])
+        self._look_s.labels(side).set(watched["look_ns"] / NS_PER_S)
         for level in ("user", "counters", "segments"):
-            self._level.labels(host, level).set(level == watched["level"])
+            self._level.labels(side, level).set(level == watched["level"])
 
-    def _add(self, each: ConnectionInterval, host: str) -> None:
-        labels = (host, *self._group_of(each))
+    def _add(self, each: ConnectionInterval, side: str) -> None:
+        labels = (side, *self._group_of(each))
         for direction, part in (("send", each.sent), ("receive", each.received)):
             self._payload.labels(*labels, direction).inc(part.payload_bytes)
             for limit, ns in part.ns_by_limit.items():

@@ -40,7 +40,7 @@ OnWatched = Callable[[Side, ReplyWatched], None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where an agent watches: on this host or another, in the network namespace that a path names there, if one does."""
+    """Where an agent watches: on this host or another, in the network namespace of a path there, if it is given."""
 
     host: str | None = None
     netns: str | None = None
@@ -286,9 +286,7 @@ class WatchSession:
         each.clocks.append(each.agent.clock())
         each.finished = finished
 
-    def _collect_far(
-        self, far: _Watching, order: WatchOrder, selection: _FarSelection, report: OnWatched
-    ) -> None:
+    def _collect_far(self, far: _Watching, order: WatchOrder, selection: _FarSelection, report: OnWatched) -> None:
         """The same for the far side, once it is known which connections it shares. Without it the near one goes on."""
         try:
             found = selection.wait()

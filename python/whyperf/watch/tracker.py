@@ -45,6 +45,21 @@ class Followed:
         return merged([each for each in self.intervals if each.end_ns > start_ns])
 
 
+@dataclass(frozen=True)
+class TakenReport:
+    """A report of one side, and the intervals that it ended."""
+
+    side: Side
+    watched: ReplyWatched
+    ended: Sequence[ConnectionInterval]
+    tracker: "Tracker"
+
+    @property
+    def first_ns(self) -> int:
+        """When the first report of this side came, on its clock."""
+        return self.tracker.first_ns[self.side]
+
+
 class Tracker:
     """All connections that are watched, by side and number."""
 
@@ -55,9 +70,9 @@ class Tracker:
         #: When the first report of a side came, on its clock.
         self.first_ns: dict[Side, int] = {}
 
-    def take(self, side: Side, watched: ReplyWatched) -> Sequence[ConnectionInterval]:
-        """The intervals that a report ends, one for each connection that was known before or seen from its start."""
-        return list(self._intervals(side, watched))
+    def take(self, side: Side, watched: ReplyWatched) -> TakenReport:
+        """A report with the intervals that it ends: one for each connection that was known before or is whole."""
+        return TakenReport(side, watched, tuple(self._intervals(side, watched)), self)
 
     def rows(self) -> list[Followed]:
         """Connections that are open, or closed since the last report of their side."""

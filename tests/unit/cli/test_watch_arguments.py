@@ -44,7 +44,9 @@ def test_options_narrow_the_selection() -> None:
     assert found.host == "host7"
 
 
-@pytest.mark.parametrize("path", ["a.slice/b", "/a.slice/b", "/sys/fs/cgroup/a.slice/b", "/sys/fs/cgroup/unified/a.slice/b/"])
+@pytest.mark.parametrize(
+    "path", ["a.slice/b", "/a.slice/b", "/sys/fs/cgroup/a.slice/b", "/sys/fs/cgroup/unified/a.slice/b/"]
+)
 def test_a_control_group_is_below_its_mount_point(path: str) -> None:
     assert watched((), cgroups=[path]).selection == {"control_groups": ["/a.slice/b"]}
 

@@ -23,7 +23,7 @@ def lines(view_class: type[PlainLines] | type[JsonLines], *reports: tuple[Side, 
     written: list[str] = []
     view, tracker = view_class(written.append), Tracker()
     for side, watched in reports:
-        view.on_report(side, watched, list(tracker.take(side, watched)), tracker)
+        view.on_report(tracker.take(side, watched))
     return written
 
 
@@ -105,9 +105,9 @@ def test_there_is_one_line_for_each_connection_and_interval(
 
 def announced(*reports: tuple[Side, ReplyWatched]) -> list[str]:
     written: list[str] = []
-    found = Announced(":443", written.append)
+    found, tracker = Announced(":443", written.append), Tracker()
     for side, watched in reports:
-        found.on_report(side, watched)
+        found.on_report(tracker.take(side, watched))
     return written
 
 

@@ -40,7 +40,7 @@ def fed(app: WatchApp) -> None:
             ),
             reason="BPF needs CAP_BPF",
         )
-        app.on_report("near", watched, list(tracker.take("near", watched)), tracker)
+        app.on_report(tracker.take("near", watched))
 
 
 def shown(steps: Steps, size: tuple[int, int] = NARROW) -> WatchApp:
@@ -158,7 +158,7 @@ def test_a_name_is_no_markup() -> None:
     tracker = Tracker()
     bad = {"program": "[red]x[/red]\x1b[2J"}
     tracker.take("near", report(1, connection(**bad)))
-    (last,) = tracker.take("near", report(2, connection(**bad)))
+    (last,) = tracker.take("near", report(2, connection(**bad))).ended
     assert cells_of(last, last)[0].plain.startswith("[red]x[/red]\\x1b[2J")
 
 

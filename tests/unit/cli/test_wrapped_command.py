@@ -38,9 +38,7 @@ def runner(how: str, *command: str) -> list[str]:
 
 
 def run(*command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        runner("go", *command), input=stdin, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(runner("go", *command), input=stdin, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 77, 255])

@@ -34,7 +34,7 @@ def connection(number: int = 0, **changed: Any) -> WatchedConnection:
         "send_buffer_limited_ns": 0,
     }
     assert changed.keys() <= snapshot.keys()
-    return cast(WatchedConnection, {**snapshot, **changed})
+    return cast("WatchedConnection", {**snapshot, **changed})
 
 
 def report(at_s: float, *connections: WatchedConnection, **changed: Any) -> ReplyWatched:
@@ -52,4 +52,4 @@ def report(at_s: float, *connections: WatchedConnection, **changed: Any) -> Repl
         "sample_ns": 50_000_000,
     }
     assert changed.keys() <= body.keys()
-    return cast(ReplyWatched, {**body, **changed})
+    return cast("ReplyWatched", {**body, **changed})

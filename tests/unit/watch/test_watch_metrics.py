@@ -22,7 +22,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 def taken(*reports: ReplyWatched, max_groups: int = 100) -> WatchMetrics:
     metrics, tracker = WatchMetrics(max_groups), Tracker()
     for watched in reports:
-        metrics.take(watched, tracker.take("near", watched), tracker, "near")
+        metrics.take(tracker.take("near", watched))
     return metrics
 
 
@@ -75,6 +75,7 @@ def test_a_connection_that_closed_is_not_open_and_an_rtt_of_none_is_no_sample() 
 @pytest.mark.parametrize("count", [2, 300])
 def test_the_number_of_series_is_bounded(count: int) -> None:
     """However many programs and networks there are."""
+
     def snapshots(moved: int) -> Iterator[object]:
         for number in range(count):
             remote = f"10.{number // 250}.{number % 250}.9:80"

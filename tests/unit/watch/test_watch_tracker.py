@@ -8,8 +8,8 @@ from whyperf.watch.tracker import MAX_INTERVALS, Tracker
 def test_a_connection_in_mid_life_has_its_first_interval_with_the_second_report() -> None:
     """What it moved before is of no interval."""
     tracker = Tracker()
-    assert tracker.take("near", report(1, connection(acked_bytes=10**9, is_whole=False))) == []
-    (found,) = tracker.take("near", report(2, connection(acked_bytes=10**9 + 500, is_whole=False)))
+    assert tracker.take("near", report(1, connection(acked_bytes=10**9, is_whole=False))).ended == ()
+    (found,) = tracker.take("near", report(2, connection(acked_bytes=10**9 + 500, is_whole=False))).ended
     assert found.sent.payload_bytes == 500
     assert (found.start_ns, found.end_ns) == (SECOND_NS, 2 * SECOND_NS)
 
@@ -17,17 +17,17 @@ def test_a_connection_in_mid_life_has_its_first_interval_with_the_second_report(
 def test_a_connection_that_opened_since_the_last_report_has_all_that_it_moved() -> None:
     tracker = Tracker()
     tracker.take("near", report(1))
-    (found,) = tracker.take("near", report(2, connection(acked_bytes=700, state=7)))
+    (found,) = tracker.take("near", report(2, connection(acked_bytes=700, state=7))).ended
     assert found.sent.payload_bytes == 700
     assert found.is_closed
     # One that the watch found in the middle of its life has not.
-    assert tracker.take("near", report(3, connection(1, acked_bytes=700, is_whole=False))) == []
+    assert tracker.take("near", report(3, connection(1, acked_bytes=700, is_whole=False))).ended == ()
 
 
 def test_a_connection_that_is_whole_at_the_first_report_starts_there() -> None:
     tracker = Tracker()
-    assert tracker.take("near", report(1, connection())) == []
-    (found,) = tracker.take("near", report(2, connection(acked_bytes=9)))
+    assert tracker.take("near", report(1, connection())).ended == ()
+    (found,) = tracker.take("near", report(2, connection(acked_bytes=9))).ended
     assert found.start_ns == SECOND_NS
 
 
@@ -44,7 +44,7 @@ def test_the_sides_have_clocks_of_their_own() -> None:
     tracker = Tracker()
     tracker.take("near", report(1, connection()))
     tracker.take("far", report(5000, connection()))
-    (found,) = tracker.take("far", report(5001, connection(acked_bytes=1)))
+    (found,) = tracker.take("far", report(5001, connection(acked_bytes=1))).ended
     assert found.host == "far"
     assert found.length_ns == SECOND_NS
     assert tracker.first_ns == {"near": SECOND_NS, "far": 5000 * SECOND_NS}
@@ -53,7 +53,7 @@ def test_the_sides_have_clocks_of_their_own() -> None:
 def test_a_report_of_an_earlier_time_ends_no_interval() -> None:
     tracker = Tracker()
     tracker.take("near", report(2, connection()))
-    assert tracker.take("near", report(2, connection(acked_bytes=5))) == []
+    assert tracker.take("near", report(2, connection(acked_bytes=5))).ended == ()
 
 
 def test_the_verdict_is_of_the_last_seconds() -> None:

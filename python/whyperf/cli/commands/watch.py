@@ -10,8 +10,8 @@ from whyperf.cli.commands import completion
 
 NAME = "watch"
 EXAMPLE = (
-    "Examples: whyperf watch · whyperf watch :5432 · whyperf watch --program nginx --time 30 · whyperf watch 10.0.0.7 · "
-    "whyperf watch host7 :443 · whyperf watch :5201 --far host7 · whyperf watch -- curl -O http://host7/file · "
+    "Examples: whyperf watch · whyperf watch :5432 · whyperf watch --program nginx --time 30 · whyperf watch 10.0.0.7 "
+    "· whyperf watch host7 :443 · whyperf watch :5201 --far host7 · whyperf watch -- curl -O http://host7/file · "
     "whyperf watch :80 --metrics 9100"
 )
 WHICH = "Which connections"
@@ -66,9 +66,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = 16,
     host: Annotated[
         str | None,
-        typer.Option(
-            "-H", "--host", metavar="HOST", help="The host on which to watch: the same as the argument HOST."
-        ),
+        typer.Option("-H", "--host", metavar="HOST", help="The host on which to watch: the same as the argument HOST."),
     ] = None,
     far: Annotated[
         str | None,
@@ -109,7 +107,9 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = False,
     plain: Annotated[
         bool,
-        typer.Option("--plain", help="Print lines in a terminal, too, instead of the live view.", rich_help_panel=SHOWN),
+        typer.Option(
+            "--plain", help="Print lines in a terminal, too, instead of the live view.", rich_help_panel=SHOWN
+        ),
     ] = False,
     metrics: Annotated[
         str | None,

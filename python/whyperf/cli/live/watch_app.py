@@ -3,9 +3,9 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static
 
-from whyperf.analyze.text import count, seconds, si
+from whyperf.analyze.text import count
 from whyperf.cli.live import interrupts
 from whyperf.cli.live.watch_rows import (
     SORTS,
@@ -22,13 +22,11 @@ from whyperf.cli.live.watch_rows import (
     budget_text,
     cells_of,
     matches,
-    named,
     sorted_rows,
 )
 from whyperf.foreign.texts import visible
 from whyperf.watch.live_limits import ConnectionInterval
-from whyperf.watch.tracker import Followed, Side, Tracker
-from whyperf.wire import ReplyWatched
+from whyperf.watch.tracker import Followed, Side, TakenReport
 
 #: How often the screen looks for something new.
 REDRAW_S: Final = 0.25
@@ -110,11 +108,11 @@ class WatchApp(App[None]):
         if self._is_interrupted:
             signal.raise_signal(signal.SIGINT)
 
-    def on_report(self, side: Side, watched: ReplyWatched, ended: list[ConnectionInterval], tracker: Tracker) -> None:
+    def on_report(self, report: TakenReport) -> None:
         """A report, from another thread."""
-        near = tracker.last.get("near", watched)
+        near = report.tracker.last.get("near", report.watched)
         self._latest = Frame(
-            rows=tuple(row for row in map(_row, tracker.rows()) if row is not None),
+            rows=tuple(row for row in map(_row, report.tracker.rows()) if row is not None),
             level=near["level"],
             reason=near["reason"],
             others_count=near["others_count"],
@@ -211,7 +209,9 @@ class WatchApp(App[None]):
             chosen = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
         table.clear()
         for row in shown:
-            table.add_row(*cells_of(row.last, row.recent, row.side if self._has_far(frame) else None), key=row.key, height=2)
+            table.add_row(
+                *cells_of(row.last, row.recent, row.side if self._has_far(frame) else None), key=row.key, height=2
+            )
         keys = [row.key for row in shown]
         if chosen in keys:
             table.move_cursor(row=keys.index(chosen), animate=False)

@@ -141,7 +141,7 @@ def _evidence(each: ConnectionInterval, *, sends: bool) -> str:
     state = each.last
     if sends:
         return (
-            f"unsent {state['unsent_bytes']:,} B, unacknowledged or unsent {state['send_queue_bytes']:,} B, peer's window "
+            f"unsent {state['unsent_bytes']:,} B, not acknowledged {state['send_queue_bytes']:,} B, peer's window "
             f"{_size(state['peer_window_bytes'])}, cwnd {state['cwnd_segments']:,} × {state['mss_bytes']:,} B, "
             f"{each.retransmitted_segments:,} of {each.sent_segments:,} segments retransmitted"
         )

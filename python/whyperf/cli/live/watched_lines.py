@@ -9,8 +9,7 @@ from whyperf.analyze.text import count, seconds, si
 from whyperf.cli.exits import say
 from whyperf.foreign.texts import visible
 from whyperf.watch.live_limits import NS_PER_S, SHORT, ConnectionInterval
-from whyperf.watch.tracker import Side, Tracker
-from whyperf.wire import ReplyWatched
+from whyperf.watch.tracker import Side, TakenReport
 
 #: include/net/tcp_states.h.
 STATES: Final[Mapping[int, str]] = {
@@ -33,14 +32,14 @@ Write = Callable[[str], object]
 class View(Protocol):
     """Shows reports as they come; is called from one thread at a time."""
 
-    def on_report(self, side: Side, watched: ReplyWatched, ended: list[ConnectionInterval], tracker: Tracker) -> None:
+    def on_report(self, report: TakenReport) -> None:
         """A report, and the intervals that it ended."""
 
 
 class Silence:
     """Shows nothing: the terminal is that of the command which is watched."""
 
-    def on_report(self, side: Side, watched: ReplyWatched, ended: list[ConnectionInterval], tracker: Tracker) -> None:
+    def on_report(self, report: TakenReport) -> None:
         """Nothing."""
 
 
@@ -51,10 +50,10 @@ class PlainLines:
         """Lines go to `write`."""
         self._write = write
 
-    def on_report(self, side: Side, watched: ReplyWatched, ended: list[ConnectionInterval], tracker: Tracker) -> None:
+    def on_report(self, report: TakenReport) -> None:
         """The intervals that ended."""
-        for each in ended:
-            self._write(plain_line(each, tracker.first_ns[side], with_side="far" in tracker.last))
+        for each in report.ended:
+            self._write(plain_line(each, report.first_ns, with_side="far" in report.tracker.last))
         sys.stdout.flush()
 
 
@@ -65,11 +64,11 @@ class JsonLines:
         """Lines go to `write`."""
         self._write = write
 
-    def on_report(self, side: Side, watched: ReplyWatched, ended: list[ConnectionInterval], tracker: Tracker) -> None:
+    def on_report(self, report: TakenReport) -> None:
         """The intervals that ended."""
-        for each in ended:
-            recent = tracker.followed[side, each.connection].recent
-            self._write(json_line(document(each, tracker.first_ns[side], recent)))
+        for each in report.ended:
+            recent = report.tracker.followed[report.side, each.connection].recent
+            self._write(json_line(document(each, report.first_ns, recent)))
         sys.stdout.flush()
 
 
@@ -83,8 +82,9 @@ class Announced:
         self._sides: set[Side] = set()
         self._is_waiting = False
 
-    def on_report(self, side: Side, watched: ReplyWatched) -> None:
+    def on_report(self, report: TakenReport) -> None:
         """A line or two at the first report of a side; one when connections come after all."""
+        side, watched = report.side, report.watched
         if side not in self._sides:
             self._sides.add(side)
             if watched["reason"] is not None:

@@ -181,12 +181,12 @@ class _Watch:
         return DOUBTFUL if code == DONE and (lost is not None or self._lacks_level()) else code
 
     def _on_watched(self, side: Side, watched: ReplyWatched) -> None:
+        report = self._tracker.take(side, watched)
         if self._announced is not None and self._app is None:
-            self._announced.on_report(side, watched)
-        ended = list(self._tracker.take(side, watched))
+            self._announced.on_report(report)
         if self._metrics is not None:
-            self._metrics.take(watched, ended, self._tracker, side)
-        self._view.on_report(side, watched, ended, self._tracker)
+            self._metrics.take(report)
+        self._view.on_report(report)
 
     def _chosen_view(self) -> View:
         query = self._query

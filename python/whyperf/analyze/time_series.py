@@ -11,6 +11,7 @@ import polars as pl
 from whyperf.analyze.measures.cpu import BUSY, KINDS
 from whyperf.analyze.measures.transactions import IS_NEAR
 from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.read.watched import is_counted
 from whyperf.analyze.steady.settle import series
 
 COURSE_TABLES = ("flows", "intervals", "datagrams", "tcp_info", "transactions", "cpu")
@@ -34,6 +35,12 @@ class Course:
     transport: pl.DataFrame
     cpu: pl.DataFrame
     transactions: pl.DataFrame
+
+    @property
+    def counted_rates(self) -> pl.DataFrame:
+        """The rates that are goodput: the receiver's; the sender's of a watched connection with that end alone."""
+        received = self.rates.filter(pl.col("role") == "receiver")
+        return self.rates if received.is_empty() else received
 
 
 def courses_of(inputs: Inputs, trials: Sequence[str]) -> list[Course]:
@@ -78,7 +85,7 @@ def _transactions(rows: pl.DataFrame, start: int) -> pl.DataFrame:
 
 def _phases(rows: pl.DataFrame, start: int) -> pl.DataFrame:
     seconds = (pl.col("start_mono_ns").min() - start) / 1e9, (pl.col("end_mono_ns").max() - start) / 1e9
-    spans = rows.filter(pl.col("role") == "receiver").group_by("phase")
+    spans = rows.filter(is_counted(rows)).group_by("phase")
     return spans.agg(seconds[0].alias("from_s"), seconds[1].alias("to_s")).sort("from_s")
 
 

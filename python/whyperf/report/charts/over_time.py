@@ -27,9 +27,7 @@ def add_time_charts(
 
     `counted_as` is the name of the executions of the workload; without a name they are not drawn.
     """
-    drawable = [
-        series for series in courses if series.rates.filter(pl.col("role") == "receiver").height >= MIN_INTERVALS
-    ]
+    drawable = [series for series in courses if series.counted_rates.height >= MIN_INTERVALS]
     if not drawable:
         section.left_out.append(
             f"No charts over time: the trials have fewer than {MIN_INTERVALS} intervals. "

@@ -40,4 +40,6 @@ table! {
     send_buffer_bytes: Option<u32> = ("bytes", "Its limit: the send buffer now.", "SK_MEMINFO_SNDBUF");
     backlog_bytes: Option<u32> = ("bytes", "Packets that wait until the program lets go of the socket.", "SK_MEMINFO_BACKLOG");
     dropped_packets: Option<u32> = ("packets", "Dropped at the socket since it opened.", "SK_MEMINFO_DROPS");
+    last_data_sent_ns: Option<u64> = ("ns", "Time since payload was last sent; counted in jiffies.", "tcpi_last_data_sent");
+    last_data_received_ns: Option<u64> = ("ns", "Time since payload last arrived; counted in jiffies.", "tcpi_last_data_recv");
 }

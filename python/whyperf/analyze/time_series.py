@@ -26,7 +26,8 @@ class Course:
     together. `transport`: `at_s`, `cwnd_bytes` (sender), `window_bytes` (announced, as the sender
     sees it, otherwise as the receiver says), sums over connections, and `rtt_ms`, their median.
     `cpu`: `at_s`, `busy_ratio` of the end's own CPUs; empty when they are not its alone. `transactions`: `at_s`,
-    `per_s` that ended, empty in a plain stream. Of datagrams the sender has no rate: what it sends is none.
+    `per_s` that ended, empty in a plain stream. `start_ns` is the start on the controller's clock. Of
+    datagrams the sender has no rate: what it sends is none.
     """
 
     trial: str
@@ -35,6 +36,7 @@ class Course:
     transport: pl.DataFrame
     cpu: pl.DataFrame
     transactions: pl.DataFrame
+    start_ns: int = 0
 
     @property
     def counted_rates(self) -> pl.DataFrame:
@@ -67,6 +69,7 @@ def course(inputs: Inputs, trial: str) -> Course | None:
         transport=_transport(inputs.tcp_info.filter(pl.col("trial") == trial), start),
         cpu=_cpu(inputs, trial, start),
         transactions=_transactions(inputs.transactions.filter(pl.col("trial") == trial), start),
+        start_ns=start,
     )
 
 

@@ -41,8 +41,8 @@ def cycles_per_kbyte(ends_cpu: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFra
 
 
 def spent_cycles(ends_cpu: pl.DataFrame) -> pl.DataFrame:
-    """`cpu.trial_cpu`'s rows with the `cycles` that each side spent and their `unit`; null where they were not spent on
-    the payload of the trial alone.
+    """`cpu.trial_cpu`'s rows with the `cycles` that each side spent and their `unit`. Of a watched program with several
+    connections they are divided by payload.
     """
     counted = pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")
     pmu = counted.all().over("cell")
@@ -50,7 +50,7 @@ def spent_cycles(ends_cpu: pl.DataFrame) -> pl.DataFrame:
     reference = (pl.col("load_threads_ns") + softirq_ns) * pl.col("tsc_hz") / 1e9
     cycles = pl.when(pmu).then(pl.col("pmu_cycles")).otherwise(reference)
     return ends_cpu.with_columns(
-        pl.when(~pl.col("shares_costs")).then(cycles).alias("cycles"),
+        (cycles * pl.col("payload_ratio")).alias("cycles"),
         pl.when(pmu).then(pl.lit(PMU_UNIT)).otherwise(pl.lit(TSC_UNIT)).alias("unit"),
     )
 

@@ -7,12 +7,12 @@ import polars as pl
 
 from whyperf.analyze.measures.goodput import measure
 from whyperf.analyze.measures.transactions import trial_transactions
-from whyperf.analyze.read.inputs import CONNECTION, ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
+from whyperf.analyze.read.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
 from whyperf.analyze.read.tables import TABLES, shaped
 from whyperf.analyze.read.watched import watched_frames
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.warnings.evidence import evidence_rows
-from whyperf.plan import PlannedConnection
+from whyperf.plan import CONNECTION, PlannedConnection
 from whyperf.record import LOST, busiest_process
 
 Document = Mapping[str, Any]
@@ -175,7 +175,7 @@ def _ends(manifest: Document) -> Iterator[dict[str, object]]:
             **_clock(host.get("clock") or {}),
             "cpus_of": host.get("cpus_of") or label,
             "first_connection": int(host.get("first_connection") or 0),
-            "shares_costs": bool(host.get("shares_costs", False)),
+            "payload_ratio": float(host.get("payload_ratio", 1.0)),
         }
 
 

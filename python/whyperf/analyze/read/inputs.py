@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from whyperf.plan import PlannedConnection
+from whyperf.plan import CONNECTION, PlannedConnection
 
 TRIALS: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
@@ -40,13 +40,14 @@ ENDS: Mapping[str, pl.DataType] = {
     "compared_mono_ns": pl.Int64(),
     "cpus_of": pl.String(),
     "first_connection": pl.Int64(),
-    "shares_costs": pl.Boolean(),
+    "payload_ratio": pl.Float64(),
 }
 """Columns of `Inputs.ends`, a row an end, two for every pair of agents of a trial: which host was
 sender and which receiver, the CPUs counted as its own, whether they were its alone, its clock minus
 the controller's at `compared_mono_ns` of its own and how much faster it runs, the end whose rows hold its
-CPUs (itself, unless several ends ran on the same), the number of its first connection, and whether its threads' CPU
-time was spent on other payload too, as that of a watched program with other connections."""
+CPUs (itself, unless several ends ran on the same), the number of its first connection, and which part
+of its threads' CPU time was spent on the payload of this trial: not all of it in a watched program with other
+connections."""
 
 NOTES: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
@@ -77,10 +78,6 @@ SCHEDULE: Mapping[str, pl.DataType] = {
 """Columns of `Inputs.schedule`, one row a connection of a trial with a schedule: its flow, when that starts and stops
 after the start of the load at `trial_start_ns`, and its `protocol`: the congestion control of TCP, else the
 transport. `direction` is `send` or `receive`, as seen from the near side; `dscp` is null where the flow sets none."""
-
-
-CONNECTION = "connection"
-"""What cells of a watched result differ in, in the place of a factor."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +122,8 @@ class Inputs:
     `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed, are void or were
     interrupted are in `trials` but have no rows in the tables; what they moved until then is in `observed`, which has
     the columns of `goodput.measure` with `transactions_per_s`, and is never a result. Trials with the segment log are
-    in `evidence` only, which has the columns of `evidence.EVIDENCE`; a watched connection's only trial is everywhere. `damaged` are the trials that cannot be read,
-    with the reason; they are nowhere else.
+    in `evidence` only, which has the columns of `evidence.EVIDENCE`; a watched connection's only trial is in all.
+    `damaged` are the trials that cannot be read, with the reason; they are nowhere else.
     """
 
     experiment: str

@@ -231,8 +231,8 @@ OF_OWN_LOAD = frozenset({
     *("few_trials", "no_steady_state", "warm_up_cut", "warm_up_counts", "nothing_moved", "deadline_trials"),
     *("shared_cpus", "clock_uncertain", "window_differs"),
 })  # fmt: skip
-"""Codes that judge how whyperf's own load was planned. Of a connection of another program they say nothing: nobody asked
-it to be steady, to be repeated or to move anything.
+"""Codes that judge how whyperf's own load was planned. Of a connection of another program they say nothing: nobody
+asked it to be steady, to be repeated or to move anything.
 """
 
 

@@ -60,9 +60,7 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     )
 
 
-def _whole_numbers(
-    frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active
-) -> pl.DataFrame | None:
+def _whole_numbers(frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active) -> pl.DataFrame | None:
     """Rows of the connections at work, their numbers as Int64; None without any."""
     if frame is None or frame.is_empty():
         return None

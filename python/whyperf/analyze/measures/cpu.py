@@ -36,8 +36,8 @@ def trial_cpu(
     and of that `softirq_on_load_ns` on top of the load's threads (null where it was not counted), `softirqs_count`,
     `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`, `scheduled_count` (context
     switches to the load's threads, null where they were not counted), `payload_ratio`. `trials` are measured trials
-    with their windows.
-    with their windows. A single transfer is its whole load, so its rows count in full; other rows count by the share inside the window.
+    with their windows. A single transfer is its whole load, so its rows count in full; other rows count by the share
+    inside the window.
     """
     windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns", "whole_life").drop_nulls(
         ["window_start_ns", "window_end_ns"]

@@ -341,6 +341,15 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
             yield joint.words, ""
             if joint.verification is not None:
                 yield joint.verification.words, "   "
+    yield from _budgets(cell)
+    for pattern in cell.patterns[:MAX_BUDGETS]:
+        yield f"Connection {pattern.connection}: {pattern.words}", "   "
+        for phase in pattern.phases[:MAX_PHASES]:
+            yield f"- {phase.waits}", "   "
+
+
+def _budgets(cell: CellExplanation) -> Iterator[tuple[str, str]]:
+    """Where the time of each side went."""
     sides = [budget for budget in cell.budgets if budget.shares][: 2 * MAX_BUDGETS]
     if sides:
         yield "", ""
@@ -354,10 +363,6 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
         yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
     if len(cell.budgets) > len(sides) > 0:
         yield f"--json has {len(cell.budgets) - len(sides):,} more budgets.", "   "
-    for pattern in cell.patterns[:MAX_BUDGETS]:
-        yield f"Connection {pattern.connection}: {pattern.words}", "   "
-        for phase in pattern.phases[:MAX_PHASES]:
-            yield f"- {phase.waits}", "   "
 
 
 def _connection(cell: CellExplanation, plan: Plan) -> Iterator[str]:

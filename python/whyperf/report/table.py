@@ -73,7 +73,7 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
     if any(cell.watched is not None for cell in cells):
         goodput = [
             (Column(f"Goodput ({unit.name})", "In the direction of most payload"), _median(GOODPUT, unit)),
-            (Column(f"Other direction ({unit.name})", "Payload the other way"), _other_direction(unit)),
+            (Column("Other direction", "Payload the other way"), _other_direction),
             (Column("Watched", "Time from the first to the last sample"), _watched),
             (Column("Sides", "Sides of the connection that were watched", number=False), _sides),
         ]
@@ -304,15 +304,12 @@ def _cpu(end: str, *, counts_ticks: bool) -> Callable[[CellResult], Entry]:
     return make
 
 
-def _other_direction(unit: RateUnit) -> Callable[[CellResult], Entry]:
-    def make(cell: CellResult) -> Entry:
-        found = cell.watched
-        if found is None or not found.moves_both_ways:
-            return Entry("")
-        rate = found.received_bps if found.direction == "send" else found.sent_bps
-        return Entry("") if rate is None else Entry(significant(rate / unit.scale), f"{rate:.6g}")
-
-    return make
+def _other_direction(cell: CellResult) -> Entry:
+    found = cell.watched
+    if found is None or not found.moves_both_ways:
+        return Entry("")
+    rate = found.received_bps if found.direction == "send" else found.sent_bps
+    return Entry("") if rate is None else Entry(GOODPUT.text(rate), f"{rate:.6g}")
 
 
 def _watched(cell: CellResult) -> Entry:

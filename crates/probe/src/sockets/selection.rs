@@ -56,7 +56,7 @@ impl Selected {
 
     /// Whether nothing is asked for in particular: the busiest connections are.
     pub fn is_any(&self) -> bool {
-        self.is_open() && self.wanted.is_any()
+        !self.has_ends() && self.control_groups.is_empty() && self.wanted.is_any()
     }
 
     /// The processes that are asked for.
@@ -90,9 +90,9 @@ impl Selected {
         has_port && has_address && is_listed && has_group
     }
 
-    /// Whether neither ends nor a control group are asked for.
-    fn is_open(&self) -> bool {
-        self.ports.is_empty() && self.addresses.is_empty() && self.connections.is_empty() && self.control_groups.is_empty()
+    /// Whether ends are asked for: ports, addresses or whole connections.
+    pub fn has_ends(&self) -> bool {
+        !(self.ports.is_empty() && self.addresses.is_empty() && self.connections.is_empty())
     }
 }
 

@@ -196,6 +196,9 @@ impl<'a> Watching<'a> {
             Err(refusal) => {
                 tracing::warn!("{}", refusal.text);
                 self.unanswered_count += 1;
+                // Not again at once.
+                self.looks.on_turn(now_ns, 0);
+                self.samples.on_turn(now_ns, 0);
             }
         }
         self.sample_host(false)

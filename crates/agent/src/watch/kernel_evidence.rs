@@ -57,7 +57,9 @@ impl KernelEvidence {
     }
 
     /// Sees this socket from now on. Returns what `sock_diag` cannot say of it.
-    pub fn choose(&mut self, _chosen: Chosen<'_>) -> FixedOptions {
+    pub fn choose(&mut self, chosen: Chosen<'_>) -> FixedOptions {
+        let Chosen { connection, socket, process } = chosen;
+        tracing::debug!("connection {connection} is socket {} of process {process:?}", socket.key.cookie);
         FixedOptions::default()
     }
 

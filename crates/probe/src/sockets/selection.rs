@@ -43,11 +43,11 @@ impl Selected {
             let end: SocketAddr = text.parse().map_err(|_| format!("\"{text}\" is not a numeric address with a port"))?;
             Ok::<_, String>(SocketAddr::new(end.ip().to_canonical(), end.port()))
         };
-        let connections = selection.connections.iter().map(|ends| Ok([end(&ends.local)?, end(&ends.remote)?]));
+        let connections = selection.connections.iter().map(|ends| Ok::<_, String>([end(&ends.local)?, end(&ends.remote)?]));
         Ok(Self {
             ports: selection.ports.iter().copied().collect(),
             addresses: addresses.collect::<Result<_, _>>()?,
-            connections: connections.collect::<Result<_, String>>()?,
+            connections: connections.collect::<Result<_, _>>()?,
             control_groups: selection.control_groups.clone(),
             group_numbers: BTreeSet::new(),
             wanted: Wanted { processes: selection.processes.clone(), programs: selection.programs.clone() },

@@ -1,5 +1,7 @@
 """What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`, `tcp_info`)."""
 
+from typing import Literal
+
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
@@ -58,6 +60,19 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         late_ratio=_late(info),
         **_arrivals(info),
     )
+
+
+def moved_bytes(trial: FlowTrial, end: FlowEnd, count: Literal["bytes_acked", "bytes_received"]) -> int:
+    """Payload that one of the kernel's counts grew by while the connections were watched.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    info = read_columns(trial, "tcp_info", end.host, ("connection", count))
+    grown = None if info is None else info.group_by("connection").agg(
+        pl.col(count).cast(pl.Int64).max() - pl.col(count).cast(pl.Int64).min()
+    )  # fmt: skip
+    return round(first(grown, pl.col(count).sum()) or 0)
 
 
 def _whole_numbers(

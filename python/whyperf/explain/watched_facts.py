@@ -26,7 +26,8 @@ class WatchedSockets:
     Attributes:
         samples: how many there are.
         is_whole: watched from the first segment on.
-        program: its name; "" where it is not known.
+        program: its name, "" where it is not known, and `process` the number of its process.
+        congestion_control: that of the connections; "" where it is not known, or they differ.
         listens: this side accepted the connection.
         send_buffer_fixed: the program has set SO_SNDBUF, so that the kernel does not size the buffer any more.
         receive_buffer_fixed: the same of SO_RCVBUF.
@@ -49,6 +50,8 @@ class WatchedSockets:
     samples: int = 0
     is_whole: bool | None = None
     program: str = ""
+    process: int | None = None
+    congestion_control: str = ""
     listens: bool | None = None
     send_buffer_fixed: bool | None = None
     receive_buffer_fixed: bool | None = None

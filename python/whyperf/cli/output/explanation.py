@@ -17,7 +17,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
-from whyperf.explain.predicted import change_label, command_label, gain_line
+from whyperf.explain.predicted import change_label, command_label, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
@@ -398,9 +398,13 @@ def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[st
             command = change_command(experiment.plan, cell, verdict.change.factors, str(experiment.folder))
             if command:
                 yield CommandLine(command)
-        if verdict.change.by_hand:
+        for step in verdict.change.steps or ():
+            yield f"{step_label(step)}: {step.words}"
+            if step.command:
+                yield CommandLine(step.command)
+        if verdict.change.by_hand and not verdict.change.steps:
             yield f"By hand: {verdict.change.by_hand}"
-        if verdict.change.command:
+        if verdict.change.command and not verdict.change.steps:
             yield f"{command_label(verdict.change)}:"
             yield CommandLine(verdict.change.command)
     if gain := gain_line(verdict):

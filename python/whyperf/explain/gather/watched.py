@@ -1,5 +1,7 @@
 """What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`, `tcp_info`)."""
 
+from typing import Literal
+
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
@@ -7,7 +9,7 @@ from whyperf.explain.gather.active import ALWAYS, Active
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.watched_facts import WatchedSockets, WindowShape
 
-_WATCHED = ("connection", "program", "whole", "listens", "send_buffer_fixed", "receive_buffer_fixed")
+_WATCHED = ("connection", "program", "process", "whole", "listens", "send_buffer_fixed", "receive_buffer_fixed")
 _SOCKETS = (
     *("connection", "sample_mono_ns", "receive_queue_bytes", "send_queue_bytes", "receive_memory_bytes"),
     *("receive_buffer_bytes", "queued_memory_bytes", "send_buffer_bytes"),
@@ -41,7 +43,9 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     return WatchedSockets(
         samples=0 if info is None else info.height,
         is_whole=_all(own, "whole"),
-        program="" if own is None or own.is_empty() else str(own["program"][0] or ""),
+        program=_common(own, "program"),
+        process=_whole(first(own, pl.when(pl.col("process").n_unique() == 1).then(pl.col("process").first()))),
+        congestion_control=_common(read_columns(trial, "flows", end.host, ("congestion_control",)), "congestion_control"),
         listens=_all(own, "listens"),
         send_buffer_fixed=_all(own, "send_buffer_fixed"),
         receive_buffer_fixed=_all(own, "receive_buffer_fixed"),
@@ -60,7 +64,22 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     )
 
 
-def _whole_numbers(frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active) -> pl.DataFrame | None:
+def moved_bytes(trial: FlowTrial, end: FlowEnd, count: Literal["bytes_acked", "bytes_received"]) -> int:
+    """Payload that one of the kernel's counts grew by while the connections were watched.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    info = read_columns(trial, "tcp_info", end.host, ("connection", count))
+    grown = None if info is None else info.group_by("connection").agg(
+        pl.col(count).cast(pl.Int64).max() - pl.col(count).cast(pl.Int64).min()
+    )  # fmt: skip
+    return round(first(grown, pl.col(count).sum()) or 0)
+
+
+def _whole_numbers(
+    frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active
+) -> pl.DataFrame | None:
     """Rows of the connections at work, their numbers as Int64; None without any."""
     if frame is None or frame.is_empty():
         return None
@@ -126,6 +145,12 @@ def _arrivals(info: pl.DataFrame | None) -> dict[str, float | None]:
                          rate.quantile(0.9).alias("high")).row(0, named=True)  # fmt: skip
     usual = found["usual"]
     return {"silent_ratio": found["silent"], "rate_spread": (found["high"] - found["low"]) / usual if usual else None}
+
+
+def _common(rows: pl.DataFrame | None, column: str) -> str:
+    """The word that all rows have; "" where they differ."""
+    words = set() if rows is None else set(rows[column].cast(pl.String).to_list())
+    return str(next(iter(words)) or "") if len(words) == 1 else ""
 
 
 def _all(own: pl.DataFrame | None, column: str) -> bool | None:

@@ -49,6 +49,7 @@ from whyperf.analyze.warnings.catalog import OF_OWN_LOAD, RaisedWarning, merge_w
 from whyperf.analyze.warnings.evidence import of_measured, summarize_evidence
 from whyperf.analyze.warnings.workload_rules import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
+from whyperf.plan import WATCHED
 from whyperf.profile.path import has_path
 from whyperf.record import INTERRUPTED, LOST
 
@@ -374,13 +375,14 @@ def _advice(
         )
     missing = sum(number == 0 for number in trials)
     if missing:
-        own.append(RaisedWarning("unfinished", {"count": count(missing, "cell")}))
+        own.append(RaisedWarning("unfinished", {"count": count(missing, "connection" if inputs.testbed == WATCHED else "cell")}))
     fewest = min((number for number in trials if number), default=0)
     if 3 <= fewest < ENOUGH_TRIALS:
         values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
         own.append(RaisedWarning("wide_intervals", values))
     own += evidence_rules.of_experiment(evidence, inputs.evidence)
-    merged = [(warning, warning.text) for warning in own] + merge_warnings(found)
+    noun = "connection" if inputs.testbed == WATCHED else "cell"
+    merged = [(warning, warning.text) for warning in own] + merge_warnings(found, noun)
     return [Advice(code=warning.code, text=text, advice=warning.advice(inputs.testbed)) for warning, text in merged]
 
 

@@ -103,7 +103,7 @@ def explain_experiment(
         cells=explained,
         anomalies=[] if summary is None else anomalies_of(summary, explained),
         missing=missing,
-        headline=experiment_headline(explained),
+        headline=experiment_headline(explained, "setting" if experiment.plan.watched is None else "connection"),
     )
 
 

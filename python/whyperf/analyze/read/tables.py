@@ -46,6 +46,9 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "own_window_bytes": pl.UInt32(),
         "bytes_acked": pl.UInt64(),
         "bytes_received": pl.UInt64(),
+        "bytes_sent": pl.UInt64(),
+        "bytes_retransmitted": pl.UInt64(),
+        "state": pl.UInt32(),
     },
     "cpu": {
         **_KEYS,

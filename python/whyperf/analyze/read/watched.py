@@ -9,9 +9,23 @@ COUNTED = "is_counted"
 
 OF_WATCHED: Mapping[str, tuple[str, ...]] = {
     "watched": ("host", "connection", "whole", "closed", "first_mono_ns", "last_mono_ns"),
-    "tcp_info": ("bytes_acked", "bytes_received"),
+    "tcp_info": ("bytes_acked", "bytes_received", "bytes_sent", "bytes_retransmitted", "state"),
 }
 """Columns that are read of watched results only."""
+
+PEER_HAS_ENDED = (6, 7, 8, 9, 11)
+"""TCP_TIME_WAIT, TCP_CLOSE, TCP_CLOSE_WAIT, TCP_LAST_ACK and TCP_CLOSING: the peer's FIN has come."""
+
+# SYN and FIN have a sequence number each (RFC 9293 section 3.4), and Linux counts them in these totals.
+SENT_PAYLOAD = pl.min_horizontal(
+    pl.col("bytes_acked").cast(pl.Int64),
+    pl.col("bytes_sent").cast(pl.Int64) - pl.col("bytes_retransmitted").cast(pl.Int64),
+)
+"""Payload that the peer has acknowledged, of samples of `tcp_info`; before Linux 4.19 with SYN and FIN."""
+RECEIVED_PAYLOAD = pl.col("bytes_received").cast(pl.Int64) - (
+    pl.col("state").is_in(PEER_HAS_ENDED) & (pl.col("bytes_received") > 0)
+).cast(pl.Int64)
+"""Payload received in sequence, of samples of `tcp_info`."""
 
 GROWING = ("retransmitted_segments", "data_segments_out", "bytes_acked", "bytes_received")
 """Columns of `tcp_info` that count since the connection opened."""
@@ -27,7 +41,7 @@ def watched_frames(frames: Mapping[str, pl.DataFrame], ends: pl.DataFrame) -> di
 
     Of a connection of which only the sender was watched, what the receiver has acknowledged counts. Its first and last
     call are those of the first and the last interval. Counts of `tcp_info` begin with the first sample, unless the
-    connection was watched from its first segment on.
+    connection was watched from its first segment on; those of payload lose what is counted for SYN and FIN.
     """
     received = ends.filter(pl.col("role") == "receiver").select("trial").unique()
     spans = (
@@ -60,6 +74,10 @@ def _marked(rows: pl.DataFrame, received: pl.DataFrame) -> pl.DataFrame:
 
 def _since_watched(samples: pl.DataFrame, watched: pl.DataFrame) -> pl.DataFrame:
     whole = watched.select("trial", "host", "whole").unique(["trial", "host"])
+    samples = samples.with_columns(
+        SENT_PAYLOAD.clip(0).cast(pl.UInt64).alias("bytes_acked"),
+        RECEIVED_PAYLOAD.clip(0).cast(pl.UInt64).alias("bytes_received"),
+    )
 
     def grown(name: str) -> pl.Expr:
         count = pl.col(name).cast(pl.Int64)

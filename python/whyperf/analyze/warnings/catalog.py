@@ -259,10 +259,12 @@ class RaisedWarning:
         return kind.advice_on.get(testbed, kind.advice).format(**self.values)
 
 
-def merge_warnings(cells: Iterable[Iterable[RaisedWarning]]) -> list[tuple[RaisedWarning, str]]:
+def merge_warnings(
+    cells: Iterable[Iterable[RaisedWarning]], noun: str = "cell"
+) -> list[tuple[RaisedWarning, str]]:
     """The warnings of all `cells`, one for each code and side in the order of the table, each with its sentence.
 
-    With several cells the sentence says how many are concerned and gives the first as an example.
+    With several cells the sentence says how many are concerned, by their `noun`, and gives the first as an example.
     """
     lists = [list(cell) for cell in cells]
     found: dict[tuple[str, str], list[RaisedWarning]] = {}
@@ -277,6 +279,6 @@ def merge_warnings(cells: Iterable[Iterable[RaisedWarning]]) -> list[tuple[Raise
     for key in sorted(found, key=lambda key: order.index(key[0])):
         concerned = found[key]
         first = concerned[0]
-        many = f"In {len(concerned):,} of {count(len(lists), 'cell')}. For example: {first.text}"
+        many = f"In {len(concerned):,} of {count(len(lists), noun)}. For example: {first.text}"
         merged.append((first, first.text if len(lists) == 1 else many))
     return merged

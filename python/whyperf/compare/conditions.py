@@ -80,12 +80,16 @@ def _plans(sources: Sequence[Source]) -> Iterator[Condition]:
 
 def _place(source: Source) -> str:
     plan = source.experiment.plan
+    if plan.watched is not None:
+        return "connections of other programs (watched)"
     places = {"veth": "embedded testbed", "loopback": "loopback", "model": "model (simulated)"}
     return places.get(plan.testbed.kind, f"network, far host {plan.target}")
 
 
 def _settings(sources: Sequence[Source]) -> Iterator[Condition]:
-    """Factors that are the same in all cells of a result and not in all results."""
+    """Factors that are the same in all cells of a result and not in all results; of watched programs none is known."""
+    if any(source.experiment.plan.watched is not None for source in sources):
+        return
     levels = [_constant(source) for source in sources]
     for name in dict.fromkeys(name for found in levels for name in found):
         if all(name in found for found in levels):

@@ -3,6 +3,7 @@
 from whyperf.plan.build import COMMAND_LINE, build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
+    CONNECTION,
     LOCAL,
     LOG_PREFIX,
     MODEL,
@@ -21,6 +22,7 @@ from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
     "COMMAND_LINE",
+    "CONNECTION",
     "LOCAL",
     "LOG_PREFIX",
     "MODEL",

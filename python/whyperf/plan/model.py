@@ -111,6 +111,11 @@ class Cell(PlanModel):
     schedule: tuple[PlannedFlow, ...] | None = None
     watched: PlannedConnection | None = None
 
+    @property
+    def setting(self) -> Factors:
+        """What tells it from other cells: its factors, or the name of its connection."""
+        return self.factors if self.watched is None else {CONNECTION: self.watched.label}
+
 
 class PlannedWorkload(PlanModel):
     """What cells do: `workload` or `datagrams` of a TrialSpec (crates/schema/src/trial.rs), seed 0."""
@@ -141,6 +146,8 @@ LOCAL = "local"
 MODEL = "model"
 #: The target of a plan that was made of watched connections, and the kind of its testbed.
 WATCHED: Final = "watched"
+#: What the cells of such a plan differ in, in the place of a factor.
+CONNECTION: Final = "connection"
 #: How a trial with the segment log is named: its figures are never a throughput.
 LOG_PREFIX = "log"
 
@@ -238,6 +245,11 @@ class Plan(PlanModel):
         for number, block in enumerate(self.log_blocks, start=1):
             for cell in block:
                 yield PlannedTrial(f"{LOG_PREFIX}{number:02d}-{cell}", number, cell, "segments")
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """What cells differ in: the varied factors, or their connections."""
+        return self.varied if self.watched is None or len(self.cells) == 1 else (CONNECTION,)
 
     @property
     def trials_count(self) -> int:

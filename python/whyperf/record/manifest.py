@@ -62,9 +62,9 @@ class End(FrozenModel):
     spec: dict[str, Any] = {}
     #: What the evidence is worth (EvidenceReport in crates/schema/src/evidence.rs).
     evidence: dict[str, Any] = {}
-    #: Of a watched connection: its program's CPU time went to other payload too, of other connections or of the other
-    #: direction, so it is not the cost of this one's.
-    shares_costs: bool = False
+    #: Of a watched connection: which part its payload is of all that its program's watched connections moved there, in
+    #: both directions. The program's CPU time is divided by that.
+    payload_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
 
 
 class Manifest(FrozenModel):

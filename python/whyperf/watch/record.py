@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from whyperf import __version__
 from whyperf.analyze.text import count
@@ -14,9 +14,6 @@ from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.plan import watched_plan
 from whyperf.watch.sockets import Host, Socket, WatchedEnds, paired, read_sockets
 from whyperf.watch.split import Place, SideTables
-
-#: Part of what a connection moved that its program may have moved otherwise, for the program's CPU time to be its cost.
-MAX_OTHER_RATIO: Final = 0.1
 
 
 def keep_watched(folder: Path, question: WatchQuestion, sides: Sequence[WatchedSide]) -> Experiment:
@@ -171,7 +168,7 @@ def _end(
     """One end's part of the manifest."""
     socket, role = ends.sockets[host], ends.roles[host]
     own = socket.sent_bytes if role == "sender" else socket.received_bytes
-    of_program = sum(other.moved_bytes for other in sockets if other.process == socket.process or other.process is None)
+    of_program = sum(other.moved_bytes for other in sockets if other.process == socket.process)
     return {
         "role": role,
         "outcome": side.finished["outcome"],
@@ -184,7 +181,7 @@ def _end(
         "cpus_of": host,
         "tsc_hz": side.facts["tsc_hz"],
         "spec": {},
-        "shares_costs": socket.process is None or of_program - own > MAX_OTHER_RATIO * own,
+        "payload_ratio": own / of_program if of_program else 1.0,
     }
 
 

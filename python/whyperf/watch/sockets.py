@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from whyperf.analyze.flow.tables import FIN_TAKEN
+from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
 from whyperf.foreign import quoted
 from whyperf.record import RecordError
 from whyperf.record.kinds import UNREADABLE
@@ -20,11 +20,6 @@ Role = Literal["sender", "receiver"]
 MAX_SOCKETS: Final = 100_000
 #: Of a program's name or an address that is printed.
 MAX_SHOWN: Final = 64
-
-# A FIN takes a sequence number, and Linux counts it as a byte received (tcp_rcv_nxt_update in net/ipv4/tcp_input.c).
-PAYLOAD_RECEIVED: Final = pl.col("bytes_received").cast(pl.Int64) - (
-    pl.col("state").is_in(FIN_TAKEN) & (pl.col("bytes_received") > 0)
-).cast(pl.Int64)
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,7 @@ def _moved(tcp_info: Path | None) -> Mapping[int, Mapping[str, int]]:
     """By connection, what the first and the last sample count of each direction."""
     if tcp_info is None:
         return {}
-    counts = {"acked": pl.col("bytes_acked").cast(pl.Int64), "received": PAYLOAD_RECEIVED}
+    counts = {"acked": SENT_PAYLOAD, "received": RECEIVED_PAYLOAD}
     found = (
         pl.scan_parquet(tcp_info)
         .select("connection", **counts)

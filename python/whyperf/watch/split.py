@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
 from whyperf.record import is_table, wrong_in_table
 from whyperf.record.durable import file_mode
 from whyperf.record.parquet import bytes_in_memory
 from whyperf.watch.model import WatchedSide
-from whyperf.watch.sockets import PAYLOAD_RECEIVED, Host, Role, Socket
+from whyperf.watch.sockets import Host, Role, Socket
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,6 +103,10 @@ class SideTables:
         at, counted = (samples[name].to_numpy().astype(np.float64) for name in ("sample_mono_ns", "count"))
         if rows.is_empty():
             rows = _spans(at, rows.schema, place)
+        first = float(rows["start_mono_ns"].cast(pl.Float64).min() or 0.0)  # type: ignore[arg-type]
+        if socket.whole and first < at[0]:
+            # It opened during the watch: until its first sample, it moved what that counts.
+            at, counted = np.concatenate([[first], at]), np.concatenate([[0.0], counted])
         start, end = (
             np.rint(np.interp(rows[name].to_numpy().astype(np.float64), at, counted))
             for name in ("start_mono_ns", "end_mono_ns")
@@ -114,7 +119,7 @@ class SideTables:
         table = self._parts.get("tcp_info")
         if table is None:
             return pl.DataFrame(schema={"sample_mono_ns": pl.UInt64(), "count": pl.Int64()})
-        count = pl.col("bytes_acked").cast(pl.Int64) if role == "sender" else PAYLOAD_RECEIVED
+        count = SENT_PAYLOAD if role == "sender" else RECEIVED_PAYLOAD
         rows = table.of(socket.connection).lazy().select("sample_mono_ns", count.alias("count"))
         # A count that goes down is none; what is between two samples is never negative.
         return rows.sort("sample_mono_ns").unique("sample_mono_ns", keep="last", maintain_order=True).collect()

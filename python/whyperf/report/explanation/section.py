@@ -88,7 +88,7 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
     return ExplanationSection(
         headline=explanation.headline,
         missing=tuple(dict.fromkeys(explanation.missing)),
-        maps=tuple(maps_of(summary.cells, by_cell, set(_by_cell(explanation.anomalies)))),
+        maps=_maps(explanation, summary.cells, by_cell),
         anomalies=listed[:MAX_SHOWN],
         more_anomalies=listed[MAX_SHOWN:],
         left_anomalies=len(explanation.anomalies) - len(listed),
@@ -98,6 +98,15 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
         marks=marks_of(explanation.anomalies),
         table=None if only else _table(explanation, results, shown),
     )
+
+
+def _maps(
+    explanation: Explanation, cells: Sequence[CellResult], by_cell: Mapping[str, CellExplanation]
+) -> tuple[Map, ...]:
+    """The maps; none of watched connections, which have no order."""
+    if any(cell.watched is not None for cell in cells):
+        return ()
+    return tuple(maps_of(cells, by_cell, set(_by_cell(explanation.anomalies))))
 
 
 def chosen(explanation: Explanation) -> list[CellExplanation]:

@@ -112,8 +112,9 @@ def _figures(experiment: Experiment, flow: FlowSummary) -> FlowFigures:
 
 def _note(experiment: Experiment, trials: int) -> str:
     more = f" The first {MAX_TRIALS:,} of {trials:,} are listed." if trials > MAX_TRIALS else ""
+    use = "Trials with a segment log; their throughput is not used. " if experiment.plan.watched is None else ""
     return (
-        "Trials with a segment log; their throughput is not used. Each row covers a whole trial as the sender "
+        f"{use}Each row covers a whole trial as the sender "
         f"recorded it; ACK reasons are from the receiver.{more} To draw a trial down to single segments: "
         f"`whyperf flow {experiment.folder} TRIAL`."
     )
@@ -121,8 +122,12 @@ def _note(experiment: Experiment, trials: int) -> str:
 
 def _table(rows: Sequence[TrialRow], cells: Mapping[str, CellResult], pages: set[str]) -> Table:
     axes = varied_axes([cells[row.cell] for row in rows if row.cell in cells])
+    is_watched = any(cell.watched is not None for cell in cells.values())
     columns: list[tuple[Column, Callable[[TrialRow], Entry]]] = [
-        (Column("Log trial", number=False), lambda row: Entry(row.trial, row.trial, link=_link(row.trial, pages)))
+        (
+            Column("Trial" if is_watched else "Log trial", number=False),
+            lambda row: Entry(row.trial, row.trial, link=_link(row.trial, pages)),
+        )
     ]
     columns += [(Column(factor_title(axis.factor), number=axis.numeric), _factor(axis.factor, cells)) for axis in axes]
     columns += [

@@ -131,7 +131,9 @@ class ConnectionInterval:
 
     @property
     def verdict(self) -> Limit:
-        """What limits the direction in which more moved."""
+        """What limits the direction in which more moved. Where nothing did, what has arrived may wait to be read."""
+        if not self.sent.payload_bytes and self.received.limit is Limit.READER:
+            return Limit.READER
         return self.sent.limit if self.sends_more else self.received.limit
 
 

@@ -1,6 +1,7 @@
 """Watched connections as lines of text and of JSON."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_lines_of_two_sides_name_the_side() -> None:
 
 
 def test_nothing_of_a_program_reaches_the_terminal_that_it_would_obey() -> None:
-    bad = {"program": "\x1b[2Jx", "process": None}
+    bad: dict[str, Any] = {"program": "\x1b[2Jx", "process": None}
     (line,) = lines(PlainLines, ("near", report(1, connection(**bad))), ("near", report(2, connection(**bad))))
     assert "\\x1b[2Jx 10.0.0.1:40000" in line
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -156,7 +157,7 @@ def test_it_ends_with_the_watch() -> None:
 
 def test_a_name_is_no_markup() -> None:
     tracker = Tracker()
-    bad = {"program": "[red]x[/red]\x1b[2J"}
+    bad: dict[str, Any] = {"program": "[red]x[/red]\x1b[2J"}
     tracker.take("near", report(1, connection(**bad)))
     (last,) = tracker.take("near", report(2, connection(**bad))).ended
     assert cells_of(last, last)[0].plain.startswith("[red]x[/red]\\x1b[2J")

@@ -103,6 +103,13 @@ def test_rates_are_of_the_time_between_the_snapshots() -> None:
     assert between({}, {"received_bytes": 1}).verdict is Limit.SENDER_OR_NETWORK
 
 
+def test_a_reader_that_has_stopped_is_the_limit_although_nothing_moves() -> None:
+    stuck = {"receive_queue_bytes": 60_000, "own_window_bytes": 0}
+    assert between(stuck, stuck).verdict is Limit.READER
+    assert between(stuck, {**stuck, "acked_bytes": 5}).verdict is Limit.NOTHING_TO_SEND
+    assert between({}, {}).verdict is Limit.NOTHING_TO_SEND
+
+
 def test_a_counter_that_went_back_is_no_progress() -> None:
     """A connection that is gone may have lost its last counters."""
     found = between({"acked_bytes": 1000, "retransmitted_segments": 3}, {"state": 7})

@@ -32,6 +32,8 @@ from whyperf.watch.tracker import Followed, Side, TakenReport
 REDRAW_S: Final = 0.25
 #: More rows are left out, those that the order puts last.
 MAX_ROWS: Final = 200
+#: Actions that are about the rows.
+OF_ROWS: Final = frozenset({"sort", "reverse", "filter", "no_filter", "leave"})
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Row:
         return f"{self.side} {self.last.connection}"
 
 
+class RowTable(DataTable[Text]):
+    """The rows; its key for choosing one is on the last line of the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select_cursor", "Budget")]
+
+
 class WatchApp(App[None]):
     """Shows reports until the watch is over or the user ends it."""
 
@@ -80,7 +88,6 @@ class WatchApp(App[None]):
         Binding("r", "reverse", "Reverse"),
         Binding("slash", "filter", "Filter"),
         Binding("escape", "no_filter", "All", show=False),
-        Binding("enter", "choose", "Budget"),
     ]
 
     def __init__(self, name: str, host: str | None) -> None:
@@ -123,8 +130,7 @@ class WatchApp(App[None]):
     def compose(self) -> ComposeResult:
         """The screen, from top to bottom."""
         yield Static(id="facts")
-        table: DataTable[Text] = DataTable(id="rows", cursor_type="row", zebra_stripes=True, cell_padding=0)
-        yield table
+        yield RowTable(id="rows", cursor_type="row", zebra_stripes=True, cell_padding=0)
         yield Input(placeholder="Program, address or port; Enter keeps, Escape shows all", id="filter")
         yield Footer()
 
@@ -137,6 +143,10 @@ class WatchApp(App[None]):
             asyncio.get_running_loop().add_signal_handler(number, self.action_interrupt)
         self.set_interval(REDRAW_S, self._look)
         self._look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the rows are none of the budget's."""
+        return action not in OF_ROWS or len(self.screen_stack) == 1
 
     def action_leave(self) -> None:
         """Ends the watch."""

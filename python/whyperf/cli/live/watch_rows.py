@@ -15,13 +15,13 @@ from whyperf.watch.live_limits import MEANINGS, NS_PER_S, SHORT, ConnectionInter
 
 #: Columns and their widths, 78 in all.
 WIDTHS: Final[Mapping[str, int]] = {
-    "Connection": 23,
+    "Connection": 22,
     "bit/s": 9,
     "RTT, cwnd": 10,
     "Windows": 9,
     "Again": 6,
     "Limit now": 14,
-    "Last 5 s": 7,
+    "Last 5 s": 8,
 }
 SENT, RECEIVED = "↑", "↓"
 COLORS: Final[Mapping[Limit, str]] = {
@@ -36,6 +36,8 @@ COLORS: Final[Mapping[Limit, str]] = {
     Limit.MIXED: "white",
 }
 BAR: Final = "█"
+#: Shares of a budget that have a line.
+MIN_SHARE: Final = 0.005
 
 
 class _Row(Protocol):
@@ -107,7 +109,7 @@ def budget_text(
     text.append(f"What this side {'sends' if sends else 'receives'}; d shows the other direction\n\n")
     total = _direction(recent, sends=sends)
     for limit, ns in sorted(total.ns_by_limit.items(), key=lambda item: -item[1]):
-        if ns:
+        if ns >= MIN_SHARE * recent.length_ns:
             share = percent(ns / recent.length_ns)
             text.append(f"{BAR * 2} ", COLORS[limit])
             text.append(f"{share:>6} {SHORT[limit]}: {MEANINGS[limit]}\n")

@@ -13,7 +13,7 @@ from whyperf.cli.live.watched_lines import json_line
 from whyperf.cli.output.explanation import CommandLine, explained
 from whyperf.cli.output.verdict import verdict
 from whyperf.explain.model import CellExplanation
-from whyperf.explain.predicted import command_label, gain_line
+from whyperf.explain.predicted import command_label, gain_line, step_label
 from whyperf.record import Experiment
 from whyperf.record.kept import fingerprint_of
 
@@ -76,9 +76,13 @@ def _of_cell(cell: CellExplanation) -> Iterator[str]:
     change = None if first is None else first.change
     if first is None or change is None:
         return
-    if change.by_hand:
+    for step in change.steps or ():
+        yield f"{step_label(step)}: {step.words}"
+        if step.command:
+            yield CommandLine(f"     {step.command}")
+    if change.by_hand and not change.steps:
         yield f"Change: {change.by_hand}"
-    if change.command:
+    if change.command and not change.steps:
         yield f"{command_label(change)}:"
         yield CommandLine(f"     {change.command}")
     if gain := gain_line(first):

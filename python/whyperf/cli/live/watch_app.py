@@ -144,7 +144,7 @@ class WatchApp(App[None]):
         self.set_interval(REDRAW_S, self._look)
         self._look()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - textual calls it
         """Keys of the rows are none of the budget's."""
         return action not in OF_ROWS or len(self.screen_stack) == 1
 

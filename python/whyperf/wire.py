@@ -745,6 +745,15 @@ class Selection(TypedDict):
     programs: NotRequired[list[str]]
 
 
+class Instead(TypedDict):
+    """Sockets of processes that have no TCP connection, which are not watched."""
+
+    listening_sockets_count: U32
+    processes_count: U32
+    udp_sockets_count: U32
+    unix_sockets_count: U32
+
+
 class WatchedConnection(TypedDict):
     """A watched connection at an instant: totals since it opened, and its present state."""
 
@@ -776,6 +785,7 @@ class WatchProgress(TypedDict):
 
     beyond_limit_count: Count
     connections: list[WatchedConnection]
+    instead: Instead | None
     level: Evidence
     look_ns: Count
     mono_ns: Count

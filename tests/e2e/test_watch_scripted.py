@@ -77,7 +77,7 @@ def test_a_wait_is_said(tmp_path: Path) -> None:
     environment = scripted(tmp_path, connections=[BULK], empty_reports=2)
     done = watch(tmp_path, environment, ":5201", "-t", "1", "-i", "0.2")
     assert done.stderr.splitlines()[:2] == [
-        "No connection of :5201 yet; waiting for one (Ctrl-C ends)",
+        "No TCP connection of :5201 yet; waiting for one (Ctrl-C ends)",
         "Watching 1 connection",
     ]
 
@@ -86,7 +86,7 @@ def test_nothing_seen_is_a_failure_and_leaves_nothing(tmp_path: Path) -> None:
     environment = scripted(tmp_path)
     done = watch(tmp_path, environment, ":5201", "-t", "0.5", "-i", "0.2")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "whyperf: no connection of :5201 was seen, so nothing is kept"
+    assert done.stderr.splitlines()[-1] == "whyperf: no TCP connection of :5201 was seen, so nothing is kept"
     assert not (tmp_path / "results").exists()
 
 

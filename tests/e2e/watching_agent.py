@@ -36,6 +36,8 @@ class Scenario:
     empty_reports: int = 0
     #: Ends without a word after so many reports.
     dies_after: int | None = None
+    #: What the processes have instead of connections.
+    instead: dict[str, int] | None = None
     #: Never answers `end_watch`.
     is_deaf: bool = False
     level: str = "user"
@@ -131,6 +133,7 @@ class Watch:
             unknown_owner_count=0,
             look_ns=1000,
             sample_ns=self._asked["sample_ns"],
+            instead=self._scenario.instead,
         )
 
     def _finish(self, reports: int) -> None:

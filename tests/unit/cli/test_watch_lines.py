@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.watch.snapshots_of import SECOND_NS, connection, report
-from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines
+from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, nothing_yet
 from whyperf.watch.tracker import Side, Tracker
 from whyperf.wire import ReplyWatched
 
@@ -117,7 +117,7 @@ def test_a_wait_and_its_end_are_said_once() -> None:
         ("near", report(1)), ("near", report(2)), ("near", report(3, connection())), ("near", report(4, connection()))
     )
     assert found == [
-        "No connection of :443 yet; waiting for one (Ctrl-C ends)",
+        "No TCP connection of :443 yet; waiting for one (Ctrl-C ends)",
         "Watching 1 connection",
     ]
 
@@ -129,3 +129,34 @@ def test_a_lower_level_is_said_with_its_reason() -> None:
         "The far host: Evidence level user: BPF needs CAP_BPF",
     ]
     assert announced(("near", report(1, connection()))) == []
+
+
+def instead(processes: int = 1, udp: int = 0, unix: int = 0, listening: int = 0) -> dict[str, int]:
+    return {
+        "processes_count": processes,
+        "udp_sockets_count": udp,
+        "unix_sockets_count": unix,
+        "listening_sockets_count": listening,
+    }
+
+
+@pytest.mark.parametrize(
+    ("there", "sentence"),
+    [
+        (None, "No TCP connection of nginx yet"),
+        (instead(), "No TCP connection of nginx yet"),
+        (instead(0), "No process of nginx runs now"),
+        (
+            instead(udp=2, unix=1),
+            "No TCP connection of nginx yet; it has 2 UDP sockets and 1 Unix socket, and only TCP connections are "
+            "watched",
+        ),
+        (
+            instead(udp=1, unix=3, listening=1),
+            "No TCP connection of nginx yet; it has 1 UDP socket, 3 Unix sockets and 1 listening TCP socket, and only "
+            "TCP connections are watched",
+        ),
+    ],
+)
+def test_what_is_not_watched_is_named(there: Any, sentence: str) -> None:
+    assert nothing_yet("nginx", there) == sentence

@@ -50,6 +50,7 @@ def report(at_s: float, *connections: WatchedConnection, **changed: Any) -> Repl
         "unknown_owner_count": 0,
         "look_ns": 1_000_000,
         "sample_ns": 50_000_000,
+        "instead": None,
     }
     assert changed.keys() <= body.keys()
     return cast("ReplyWatched", {**body, **changed})

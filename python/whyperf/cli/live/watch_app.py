@@ -24,9 +24,11 @@ from whyperf.cli.live.watch_rows import (
     matches,
     sorted_rows,
 )
+from whyperf.cli.live.watched_lines import nothing_yet
 from whyperf.foreign.texts import visible
 from whyperf.watch.live_limits import ConnectionInterval
 from whyperf.watch.tracker import Followed, Side, TakenReport
+from whyperf.wire import Instead
 
 #: How often the screen looks for something new.
 REDRAW_S: Final = 0.25
@@ -44,6 +46,7 @@ class Frame:
     level: str
     reason: str | None
     others_count: int
+    instead: Instead | None
     beyond_count: int
     sample_ns: int
 
@@ -123,6 +126,7 @@ class WatchApp(App[None]):
             level=near["level"],
             reason=near["reason"],
             others_count=near["others_count"],
+            instead=near["instead"],
             beyond_count=near["beyond_limit_count"],
             sample_ns=near["sample_ns"],
         )
@@ -244,7 +248,7 @@ class WatchApp(App[None]):
         if frame.reason is not None:
             lines.append(f"Level {frame.level}: {visible(frame.reason)}")
         if not frame.rows:
-            lines.append("No connection yet; waiting for one")
+            lines.append(f"{nothing_yet(self._what, frame.instead)}; waiting for one")
         return Text("\n".join(lines))
 
     @staticmethod

@@ -10,6 +10,7 @@ from whyperf.cli.exits import say
 from whyperf.foreign.texts import visible
 from whyperf.watch.live_limits import NS_PER_S, SHORT, ConnectionInterval
 from whyperf.watch.tracker import Side, TakenReport
+from whyperf.wire import Instead
 
 #: include/net/tcp_states.h.
 STATES: Final[Mapping[int, str]] = {
@@ -92,10 +93,33 @@ class Announced:
                 self._write(f"{where}Evidence level {watched['level']}: {visible(watched['reason'])}")
             if side == "near" and not watched["connections"]:
                 self._is_waiting = True
-                self._write(f"No connection of {self._name} yet; waiting for one (Ctrl-C ends)")
+                self._write(f"{nothing_yet(self._name, watched['instead'])}; waiting for one (Ctrl-C ends)")
         elif side == "near" and self._is_waiting and watched["connections"]:
             self._is_waiting = False
             self._write(f"Watching {count(len(watched['connections']), 'connection')}")
+
+
+def nothing_yet(name: str, instead: Instead | None) -> str:
+    """What there is in the place of connections: `No TCP connection of 4711 yet; it has 2 UDP sockets, …`."""
+    if instead is not None and not instead["processes_count"]:
+        return f"No process of {name} runs now"
+    return f"No TCP connection of {name} yet{others_there(instead)}"
+
+
+def others_there(instead: Instead | None) -> str:
+    """`; it has 2 UDP sockets and 1 Unix socket, and only TCP connections are watched`; empty where there are none."""
+    if instead is None:
+        return ""
+    kinds = (
+        (instead["udp_sockets_count"], "UDP socket"),
+        (instead["unix_sockets_count"], "Unix socket"),
+        (instead["listening_sockets_count"], "listening TCP socket"),
+    )
+    found = [count(number, kind) for number, kind in kinds if number]
+    if not found:
+        return ""
+    all_of_them = " and ".join(filter(None, [", ".join(found[:-1]), found[-1]]))
+    return f"; it has {all_of_them}, and only TCP connections are watched"
 
 
 def plain_line(each: ConnectionInterval, first_ns: int, *, with_side: bool = False) -> str:

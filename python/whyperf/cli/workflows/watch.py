@@ -16,7 +16,7 @@ from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.watched import BUSIEST, Watched
 from whyperf.cli.live import interrupts
-from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View
+from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View, others_there
 from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
 from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
@@ -219,7 +219,9 @@ class _Watch:
     def _nothing_seen(self) -> str:
         if self._query.command:
             return "the command made no TCP connection that could be watched; nothing is kept"
-        return f"no connection of {self._query.name} was seen, so nothing is kept"
+        last = self._tracker.last.get("near")
+        there = others_there(None if last is None else last["instead"])
+        return f"no TCP connection of {self._query.name} was seen, so nothing is kept{there}"
 
     def _lacks_level(self) -> bool:
         """Whether a side took less evidence than the user named."""

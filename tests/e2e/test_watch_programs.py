@@ -286,9 +286,9 @@ def test_a_program_that_does_not_run_is_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 def test_without_privilege_a_users_own_connections_are_watched_and_the_level_is_said(
-    tmp_path_factory: pytest.TempPathFactory, started: Start
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """The level is user, with the reason. Reading is allowed, because the checkout may lie where others cannot enter."""
+    """Level user, with the reason. Reading is allowed, because the checkout may lie where others cannot enter."""
     folder = Path("/tmp") / f"watch-{os.getpid()}"
     folder.mkdir()
     os.chown(folder, 65534, 65534)

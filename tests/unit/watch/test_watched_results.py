@@ -4,14 +4,13 @@ import csv
 import io
 import json
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from tests.unit.records.golden import Output, output, unpack
+from tests.unit.records.golden import output, unpack
 from tests.unit.watch.watched_samples import Part, question, sent
 from whyperf.analyze import Summary, summarize
 from whyperf.cli import main
@@ -20,7 +19,16 @@ from whyperf.report.headline import headline
 from whyperf.watch.record import keep_watched
 
 TRIALS = Path(__file__).parents[1] / "explain" / "trials.tar.xz"
-OF_OWN_LOAD = ("write size", "read size", "--trials", "--retry-failed", "duration_s", "warmup_s", "interval_ms", "--set ")
+OF_OWN_LOAD = (
+    "write size",
+    "read size",
+    "--trials",
+    "--retry-failed",
+    "duration_s",
+    "warmup_s",
+    "interval_ms",
+    "--set ",
+)
 """What only a measurement of our own has."""
 
 
@@ -73,7 +81,7 @@ def test_the_rate_is_that_of_the_watched_direction(name: str, folder: Path) -> N
         receivers = [host for host, end in manifest["hosts"].items() if end["role"] == "receiver"]
         counted = (receivers or list(manifest["hosts"]))[0]
         rows = pl.read_parquet(trial / f"intervals.{counted}.parquet")
-        seconds = (rows["end_mono_ns"].max() - rows["start_mono_ns"].min()) / 1e9  # type: ignore[operator]
+        seconds = (max(rows["end_mono_ns"].to_list()) - min(rows["start_mono_ns"].to_list())) / 1e9
         assert cell.goodput_bps.median == pytest.approx(8 * int(rows["payload_bytes"].sum()) / seconds, rel=1e-6)
         assert cell.trials == 1
         assert cell.unsteady_trials == 0
@@ -109,7 +117,8 @@ def test_retransmissions_from_before_the_watch_do_not_count(folder: Path, tmp_pa
     assert 0 <= known.max - later.max <= 2
 
 
-def test_show_names_the_connection_and_the_program(here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_show_names_the_connection_and_the_program() -> None:
     single = output("show", "logged").text
     assert "Program         iperf3 (process 4000)" in single
     assert "Connection      198.18.0.1:36650 → 198.18.0.2:39649" in single
@@ -150,8 +159,9 @@ def test_one_side_and_a_late_start_are_facts_and_no_warnings(folder: Path) -> No
     assert {name for name in NAMES if "attached_later" in codes[name]} == {"one", "both"}
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("name", NAMES)
-def test_json_names_the_connection_in_the_place_of_factors(name: str, here: Path) -> None:
+def test_json_names_the_connection_in_the_place_of_factors(name: str) -> None:
     document = json.loads(output("show", name, "--json").text)
     assert document["origin"] == "watched"
     assert document["testbed"] == "watched"
@@ -165,7 +175,8 @@ def test_json_names_the_connection_in_the_place_of_factors(name: str, here: Path
         assert cell["window"]["requested_bytes"] is None
 
 
-def test_csv_has_columns_of_the_connection(here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_csv_has_columns_of_the_connection() -> None:
     rows = list(csv.DictReader(io.StringIO(output("show", "one", "--csv").text)))
     assert [row["program"] for row in rows] == ["iperf3", "iperf3"]
     assert [row["whole"] for row in rows] == ["true", "false"]
@@ -174,15 +185,12 @@ def test_csv_has_columns_of_the_connection(here: Path) -> None:
 
 
 def test_headlines_say_who_sends_what(folder: Path) -> None:
-    assert headline(summary(folder, "reader")).endswith(
-        "iperf3 receives from 198.18.0.2:39413 at 198.18.0.1:44098."
-    )
+    assert headline(summary(folder, "reader")).endswith("iperf3 receives from 198.18.0.2:39413 at 198.18.0.1:44098.")
     assert headline(summary(folder, "both")).startswith("Of 2 connections the fastest moved ")
 
 
-def test_what_changes_or_repeats_a_measurement_is_refused(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_what_changes_or_repeats_a_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     refusals = {
         ("explain", "one", "--cell", "c0001", "--verify"): "whyperf changes none of its settings",
         ("run", "./one"): "holds results; `whyperf show ./one` shows them",
@@ -208,13 +216,13 @@ def test_the_page_repeats_the_command_and_no_seed(here: Path) -> None:
 
 
 def test_the_other_host_is_not_said_to_be_this_one(folder: Path) -> None:
-    from whyperf.explain.experiment import _on_one_machine  # noqa: PLC0415, PLC2701 - the question is its own
+    from whyperf.explain.experiment import _on_one_machine  # noqa: PLC0415 - the question is its own
 
     answers = {name: _on_one_machine(Experiment.open(folder / name), "c0001") for name in NAMES}
     assert answers == {"one": False, "both": False, "logged": False, "reader": False, "local": True}
 
 
-def test_explain_reads_a_log_that_is_too_long_without_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_reads_a_log_that_is_too_long_without_it(here: Path) -> None:
     from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415 - as above
 
     found = explain_experiment(Experiment.open(here / "logged"), max_logged=10)
@@ -230,9 +238,13 @@ def compared(*arguments: str) -> dict[str, Any]:
     return document
 
 
-def test_compare_pairs_by_program_and_port(here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_compare_pairs_by_program_and_port() -> None:
     found = compared("one", "both")
-    assert [(pair["a"]["cell"], pair["b"]["cell"]) for pair in found["pairs"]] == [("c0001", "c0001"), ("c0002", "c0002")]
+    assert [(pair["a"]["cell"], pair["b"]["cell"]) for pair in found["pairs"]] == [
+        ("c0001", "c0001"),
+        ("c0002", "c0002"),
+    ]
     assert found["pairs"][0]["setting"] == {"program": "iperf3", "port": "41887", "direction": "send"}
     assert {condition["kind"] for condition in found["conditions"]} <= {"host", "plan"}
     assert all(row["name"] not in {"calls_sender", "calls_receiver"} for row in found["pairs"][0]["quantities"])
@@ -241,9 +253,8 @@ def test_compare_pairs_by_program_and_port(here: Path) -> None:
     assert "none could be tested" in output("compare", "one", "both").text
 
 
-def test_compare_does_not_guess_which_connection_is_a_cell_of_a_load(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_compare_does_not_guess_which_connection_is_a_cell_of_a_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("compare", "one", "results/stream-counters")) == 2
     assert "name two cells" in capsys.readouterr().err
     found = compared("one:c0001", "results/stream-counters")
@@ -283,15 +294,11 @@ def test_an_anonymized_copy_names_nobody_and_shows_the_same(
     assert copied["local_address"].endswith(":4000")
 
 
-def test_flow_says_what_it_has(here: Path, flow: Callable[[str], Output]) -> None:
-    logged, counted = flow("logged"), flow("one")
+@pytest.mark.usefixtures("here")
+def test_flow_says_what_it_has() -> None:
+    logged, counted = output("flow", "logged"), output("flow", "one")
     assert logged.status == 0
     assert "iperf3 198.18.0.1:36650 → 198.18.0.2:39649" in logged.text
     assert "complete" in logged.text
     assert "watch with --evidence segments" in counted.text
     assert "whyperf run" not in counted.text
-
-
-@pytest.fixture
-def flow() -> Callable[[str], Output]:
-    return lambda name: output("flow", name)

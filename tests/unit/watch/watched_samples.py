@@ -188,9 +188,7 @@ def _sockets(part: Part, number: int) -> pl.DataFrame:
     })  # fmt: skip
 
 
-def sent(
-    folder: Path, parts: Sequence[Part], host: Literal["near", "far"] = "near", **changes: Any
-) -> WatchedSide:
+def sent(folder: Path, parts: Sequence[Part], host: Literal["near", "far"] = "near", **changes: Any) -> WatchedSide:
     """What an agent sent, its tables in `folder`; `changes` are fields of the side."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}

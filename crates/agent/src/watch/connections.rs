@@ -330,7 +330,7 @@ mod tests {
 
     fn info(acked_bytes: u64) -> TcpInfo {
         let mut info = TcpInfo::from_bytes(&[0; size_of::<RawTcpInfo>()]);
-        (info.raw.state, info.raw.bytes_acked) = (1, acked_bytes);
+        (info.raw.state, info.raw.bytes_acked, info.raw.bytes_sent) = (1, acked_bytes, acked_bytes);
         info.raw.data_segs_out = u32::from(acked_bytes > 0);
         info
     }

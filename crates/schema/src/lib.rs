@@ -5,7 +5,7 @@
 //! connections carry payload ([`schedule`]) and what its application does ([`workload`]),
 //! which option applies where ([`options`]), what a host
 //! is ([`host`]) and offers ([`offer`]), how closely it is watched ([`evidence`]), what a testbed looks
-//! like ([`testbed`]) and the path through it does ([`path`]), and the columns of every table with unit,
+//! like ([`testbed`]) and the path through it does ([`path`]), which connections of other programs are watched ([`watch`]), and the columns of every table with unit,
 //! meaning and source ([`table`]). Nothing in this crate does I/O or reads a clock.
 
 pub mod evidence;
@@ -20,6 +20,7 @@ pub mod simulation;
 pub mod table;
 pub mod testbed;
 pub mod trial;
+pub mod watch;
 pub mod workload;
 
 /// Version of the control protocol. It changes whenever an old peer would misread a new one.

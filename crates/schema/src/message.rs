@@ -9,6 +9,7 @@ use crate::offer::Offer;
 use crate::path::{PathAudit, PathSpec};
 use crate::testbed::{Testbed, TestbedSpec};
 use crate::trial::TrialSpec;
+use crate::watch::{WatchProgress, WatchSpec};
 
 /// Longest silence of an agent that lives, in ns: it sends [`Reply::Alive`] when it has sent nothing for so long. A
 /// controller takes an agent for stopped that is silent for four times as long and a little more.
@@ -90,6 +91,11 @@ pub enum Request {
     /// End the trial now and forget it. Answer: [`Reply::Done`]. A running trial answers its own
     /// request with [`Reply::Finished`] first.
     Abort,
+    /// Watch connections of other programs. Answers: [`Reply::Watched`] at once and after every interval,
+    /// [`Reply::Finished`], a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
+    Watch(Box<WatchSpec>),
+    /// End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up.
+    EndWatch,
 }
 
 /// What the agent answers.
@@ -147,6 +153,8 @@ pub enum Reply {
     },
     /// While a trial runs.
     Progress(Progress),
+    /// While connections are watched.
+    Watched(WatchProgress),
     /// The load of a trial ended.
     Finished(Finished),
     /// A table follows as frames of kind table, `bytes` in all.
@@ -281,6 +289,23 @@ pub enum Note {
         cpu_ns: u64,
         /// Of so much time, in ns.
         wall_ns: u64,
+    },
+    /// Of a long watch, samples were left out evenly, so that it has room in memory.
+    SamplesThinned {
+        /// Time between those that are left, in ns.
+        sample_ns: u64,
+    },
+    /// Connections that satisfied the selection and were not watched one by one, because there were too many.
+    ConnectionsBeyondLimit {
+        /// How many at most at one time, and how many were dropped for busier ones.
+        count: u64,
+    },
+    /// Connections that opened and closed between two looks; which program had them is not known.
+    BriefConnections {
+        /// How many, of those that the selection's ports and addresses name.
+        count: u64,
+        /// What they moved, in both directions together, in bytes.
+        payload_bytes: u64,
     },
     /// CPU cycles could not be counted by the PMU.
     NoPmu {

@@ -13,6 +13,7 @@ mod tcp_options;
 mod tls;
 mod transactions;
 mod transport_info;
+mod watched;
 
 use serde::Serialize;
 
@@ -34,6 +35,7 @@ pub use tcp_options::{TCP_OPTIONS, TcpOptionsRow};
 pub use tls::{TLS, TlsRow};
 pub use transactions::{DATAGRAMS, DatagramRow, LATENCIES, LatencyKind, LatencyRow, TRANSACTIONS, TransactionRow};
 pub use transport_info::{TRANSPORT_INFO, TransportInfoRow};
+pub use watched::{SOCKETS, SocketRow, WATCHED, WatchedRow};
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -89,7 +91,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 24] = [
+pub const TABLES: [&Table; 26] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -114,6 +116,8 @@ pub const TABLES: [&Table; 24] = [
     &PATH_LATENESS,
     &ROUND_TRIPS,
     &TRANSPORT_INFO,
+    &WATCHED,
+    &SOCKETS,
 ];
 
 const HOST: About = ("", "End that made the row: near or far.", "plan");
@@ -281,7 +285,7 @@ table! {
 
 table! {
     /// One row a thread and interval.
-    THREADS: ThreadRow = "threads", "the CPU time of one of the load's threads in one interval";
+    THREADS: ThreadRow = "threads", "the CPU time of one of the load's threads, or of those of a watched program, in one interval";
     host: Text = HOST;
     thread: u32 = ("", "Thread id.", "gettid");
     role: Role = ROLE;
@@ -297,6 +301,7 @@ table! {
     );
     run_queue_ns: u64 = ("ns", "Time runnable but not running.", "/proc/self/task/<tid>/schedstat");
     scheduled_count: u64 = ("count", "Times it was given a CPU: context switches to it.", "/proc/self/task/<tid>/schedstat");
+    process: Option<u32> = ("", "Process of a watched program; absent for the load's threads.", "/proc/<pid>/task");
 }
 
 table! {
@@ -392,9 +397,11 @@ mod tests {
             cpu_ns: 5,
             run_queue_ns: 6,
             scheduled_count: 8,
+            process: None,
         }
         .put(&mut kept);
         let columns = ["\"near\"", "7", "\"sender\"", "1", "\"measure\"", "10", "20", "3", "5", "6", "8"];
+        assert_eq!(kept.0.pop().as_deref(), Some("None"));
         assert_eq!(kept.0, columns.map(|value| format!("Some({value})")));
         // Of the model's rows every value may be missing, and of a measured one those that are optional.
         let mut simulated = Kept::default();

@@ -13,6 +13,7 @@ from whyperf.analyze.measures.goodput import MAX_SINGLE
 from whyperf.analyze.measures.latency import cell_round_trips
 from whyperf.analyze.measures.setup import start_skew, trial_setups
 from whyperf.analyze.measures.streams import cell_streams
+from whyperf.analyze.measures.watched import cell_connections
 from whyperf.analyze.measures.windows import cell_windows
 from whyperf.analyze.read.inputs import Cell, Inputs
 from whyperf.analyze.spread import Spread, spreads
@@ -43,11 +44,12 @@ from whyperf.analyze.tracing_overhead import PROFILE, ProbeCost, cost_text
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.transports.summary import summarize_transports, trial_indicators
 from whyperf.analyze.trials import Measured, measure_trials
-from whyperf.analyze.warnings import cell_rules, evidence_rules
-from whyperf.analyze.warnings.catalog import RaisedWarning, merge_warnings
+from whyperf.analyze.warnings import cell_rules, evidence_rules, watched_rules
+from whyperf.analyze.warnings.catalog import OF_OWN_LOAD, RaisedWarning, merge_warnings
 from whyperf.analyze.warnings.evidence import of_measured, summarize_evidence
 from whyperf.analyze.warnings.workload_rules import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
+from whyperf.plan import WATCHED
 from whyperf.profile.path import has_path
 from whyperf.record import INTERRUPTED, LOST
 
@@ -85,6 +87,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         facts=[
             *_facts(inputs, cells),
             *closed_loop_fact(cells),
+            *watched_rules.watched_facts(cells),
             *_control_facts(inputs),
             *_unseen_facts(inputs.evidence),
             *_unsampled_facts(inputs.evidence),
@@ -114,6 +117,7 @@ class _Tables:
         self._round_trips = cell_round_trips(inputs, measured.trials)
         self._setups = _by_cell(trial_setups(inputs.flows).join(measured.trials, on="trial"))
         self._notes = _by_cell(inputs.notes)
+        self._watched = cell_connections(inputs)
         self._indicators = trial_indicators(inputs)
         self._seed = inputs.seed
         self._evidence = _by_cell(inputs.evidence)
@@ -135,7 +139,7 @@ class _Tables:
 
     def warnings(self, cell: Cell) -> list[RaisedWarning]:
         rows = {row["role"]: row for row in self._cpu.get(cell.id, [])}
-        return [
+        found = [
             *cell_rules.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
             *cell_rules.of_window(_first(self._windows.get(cell.id))),
             *self._lost_segments(cell),
@@ -144,6 +148,12 @@ class _Tables:
             *of_transactions(self._transactions[cell.id], cell.factors, self._ends_cpu(cell.id)),
             *of_datagrams(self._datagrams[cell.id]),
             *evidence_rules.of_cell(self._evidence.get(cell.id, [])),
+        ]
+        if cell.watched is None:
+            return found
+        return [
+            *(warning for warning in found if warning.code not in OF_OWN_LOAD),
+            *watched_rules.of_connection(self._evidence.get(cell.id, [])),
         ]
 
     def _lost_segments(self, cell: Cell) -> Iterator[RaisedWarning]:
@@ -206,15 +216,17 @@ class _Tables:
         trials = self._trials.get(cell.id, [])
         measured = [row for row in trials if row["goodput_bps"] is not None]
         failed = sum(row["status"] in LOST for row in trials)
+        # Calls of another program, when it connected, and what it should do are not in its sockets.
+        is_watched = cell.watched is not None
         return CellResult(
             id=cell.id,
             sweep=cell.sweep,
-            factors=dict(cell.factors),
+            factors=cell.setting,
             trials=len(measured),
             failed_trials=failed,
             deadline_trials=sum(row["status"] == "deadline" for row in trials),
             unusable_trials=len(trials) - failed - len(measured),
-            unsteady_trials=sum(row["steady"] is False for row in measured),
+            unsteady_trials=0 if is_watched else sum(row["steady"] is False for row in measured),
             goodput_bps=spread,
             cut=_cut(measured, cell.factors),
             provisional=None if measured else _provisional(self._observed.get(cell.id, [])),
@@ -225,15 +237,16 @@ class _Tables:
             window=_window(_first(self._windows.get(cell.id))),
             retransmitted_segments=self.retransmitted(cell.id),
             data_segments_per_s=self._segment_rate(cell.id),
-            calls=Calls(**{row["role"]: _end_calls(row) for row in self._calls.get(cell.id, [])}),
+            calls=Calls(**{row["role"]: _end_calls(row) for row in self._calls.get(cell.id, []) if not is_watched}),
             workload=cell.workload,
             metric=cell.metric,
             transactions=self._transactions[cell.id],
             datagrams=self._datagrams[cell.id],
-            start=_start(self._starts.get(cell.id, [])),
+            start=None if is_watched else _start(self._starts.get(cell.id, [])),
             setup=_setup(self._setups.get(cell.id, [])),
             transports=self._transports(cell),
             rtt_probe=self._round_trips.get(cell.id),
+            watched=self._watched.get(cell.id),
             warnings=[CellWarning(code=warning.code, text=warning.text) for warning in raised],
         )
 
@@ -351,6 +364,7 @@ def _advice(
 ) -> list[Advice]:
     """The warnings of the experiment: its own, then those of its cells, each code once."""
     own = []
+    noun = "connection" if inputs.testbed == WATCHED else "cell"
     if inputs.testbed == "loopback":
         own.append(RaisedWarning("loopback_testbed"))
     if inputs.damaged:
@@ -362,13 +376,13 @@ def _advice(
         )
     missing = sum(number == 0 for number in trials)
     if missing:
-        own.append(RaisedWarning("unfinished", {"count": count(missing, "cell")}))
+        own.append(RaisedWarning("unfinished", {"count": count(missing, noun)}))
     fewest = min((number for number in trials if number), default=0)
     if 3 <= fewest < ENOUGH_TRIALS:
         values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
         own.append(RaisedWarning("wide_intervals", values))
     own += evidence_rules.of_experiment(evidence, inputs.evidence)
-    merged = [(warning, warning.text) for warning in own] + merge_warnings(found)
+    merged = [(warning, warning.text) for warning in own] + merge_warnings(found, noun)
     return [Advice(code=warning.code, text=text, advice=warning.advice(inputs.testbed)) for warning, text in merged]
 
 

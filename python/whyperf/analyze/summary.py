@@ -342,11 +342,43 @@ class Provisional(FrozenModel):
     seconds: float
 
 
+class WatchedConnection(FrozenModel):
+    """The connection of another program that a cell is about, as the first of the watched `hosts` sees it.
+
+    `local` is that host's end, and `direction` that of most payload there: "send" or "receive". `accepted` says that
+    the local end accepted the connection. `is_whole` is false where it was there before it was watched: what it did
+    then is not known. Bytes and rates are of the `watched_s` seconds from the first to the last sample; sent ones are
+    those that the other end acknowledged. `program` is empty, and `process` null, where it is not known whose it is.
+    """
+
+    program: str
+    process: int | None
+    local: str
+    remote: str
+    direction: str
+    accepted: bool | None
+    hosts: list[str]
+    on_one_host: bool
+    is_whole: bool | None
+    is_closed: bool | None
+    watched_s: float | None
+    sent_bytes: int | None
+    received_bytes: int | None
+    sent_bps: float | None
+    received_bps: float | None
+
+    @property
+    def moves_both_ways(self) -> bool:
+        """Whether payload went in both directions."""
+        return bool(self.sent_bytes) and bool(self.received_bytes)
+
+
 class CellResult(FrozenModel):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
     the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
-    connections.
+    connections. `watched` is there in a watched result only: a connection of another program, which `factors` then
+    names as `connection`, and which has one trial.
     """
 
     id: str
@@ -376,6 +408,7 @@ class CellResult(FrozenModel):
     setup: Setup | None
     transports: Transports | None
     rtt_probe: RttProbe | None
+    watched: WatchedConnection | None
     warnings: list[CellWarning]
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from whyperf.analyze.measures.cpu import BUSY, KINDS
 from whyperf.analyze.measures.transactions import IS_NEAR
 from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.read.watched import is_counted
 from whyperf.analyze.steady.settle import series
 
 COURSE_TABLES = ("flows", "intervals", "datagrams", "tcp_info", "transactions", "cpu")
@@ -25,7 +26,8 @@ class Course:
     together. `transport`: `at_s`, `cwnd_bytes` (sender), `window_bytes` (announced, as the sender
     sees it, otherwise as the receiver says), sums over connections, and `rtt_ms`, their median.
     `cpu`: `at_s`, `busy_ratio` of the end's own CPUs; empty when they are not its alone. `transactions`: `at_s`,
-    `per_s` that ended, empty in a plain stream. Of datagrams the sender has no rate: what it sends is none.
+    `per_s` that ended, empty in a plain stream. `start_ns` is the start on the controller's clock. Of
+    datagrams the sender has no rate: what it sends is none.
     """
 
     trial: str
@@ -34,6 +36,13 @@ class Course:
     transport: pl.DataFrame
     cpu: pl.DataFrame
     transactions: pl.DataFrame
+    start_ns: int = 0
+
+    @property
+    def counted_rates(self) -> pl.DataFrame:
+        """The rates that are goodput: the receiver's; the sender's of a watched connection with that end alone."""
+        received = self.rates.filter(pl.col("role") == "receiver")
+        return self.rates if received.is_empty() else received
 
 
 def courses_of(inputs: Inputs, trials: Sequence[str]) -> list[Course]:
@@ -60,6 +69,7 @@ def course(inputs: Inputs, trial: str) -> Course | None:
         transport=_transport(inputs.tcp_info.filter(pl.col("trial") == trial), start),
         cpu=_cpu(inputs, trial, start),
         transactions=_transactions(inputs.transactions.filter(pl.col("trial") == trial), start),
+        start_ns=start,
     )
 
 
@@ -78,7 +88,7 @@ def _transactions(rows: pl.DataFrame, start: int) -> pl.DataFrame:
 
 def _phases(rows: pl.DataFrame, start: int) -> pl.DataFrame:
     seconds = (pl.col("start_mono_ns").min() - start) / 1e9, (pl.col("end_mono_ns").max() - start) / 1e9
-    spans = rows.filter(pl.col("role") == "receiver").group_by("phase")
+    spans = rows.filter(is_counted(rows)).group_by("phase")
     return spans.agg(seconds[0].alias("from_s"), seconds[1].alias("to_s")).sort("from_s")
 
 

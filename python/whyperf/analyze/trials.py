@@ -11,6 +11,7 @@ from whyperf.analyze.measures.goodput import measure, receiver_rows, window_octe
 from whyperf.analyze.measures.segments import trial_segment_rates, trial_segments
 from whyperf.analyze.measures.transactions import trial_calls, trial_transactions
 from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.read.watched import is_counted
 from whyperf.record import LOST
 
 
@@ -41,7 +42,7 @@ def measure_trials(inputs: Inputs) -> Measured:
     """Measures every trial of `inputs` that did not fail."""
     ran = inputs.trials.filter(~pl.col("status").is_in(LOST))
     trials = measure(ran, inputs.flows, inputs.intervals, inputs.transactions)
-    reads = inputs.flows.filter(pl.col("role") == "receiver")
+    reads = inputs.flows.filter(is_counted(inputs.flows))
     ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)
     transactions = trial_transactions(inputs.transactions, trials)
     calls = trial_calls(inputs.transactions, trials, inputs.ends)

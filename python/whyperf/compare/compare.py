@@ -24,12 +24,13 @@ from whyperf.compare.model import (
     SideDifference,
     Unpaired,
 )
-from whyperf.compare.pairing import Pairing, has_conditions, paired, paired_conditions
+from whyperf.compare.pairing import Pairing, has_conditions, levels_of, paired, paired_conditions
 from whyperf.compare.quantities import QUANTITIES, Quantity
 from whyperf.compare.source import Source
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.model import CellExplanation
 from whyperf.explain.store import read_explanation
+from whyperf.plan import Cell
 from whyperf.profile.conditions import AFTER, BEFORE
 from whyperf.record import RecordError
 
@@ -155,8 +156,8 @@ def _unpaired(pairings: Sequence[tuple[Source, Source, Pairing]]) -> Iterator[Un
     for a, b, pairing in pairings:
         for source, cells in ((a, pairing.only_a), (b, pairing.only_b)):
             for cell in cells:
-                factors = source.experiment.plan.cell(cell).factors
-                setting: dict[str, object] = {name: factors[name] for name in pairing.by if name in factors}
+                levels = levels_of(source.experiment.plan.cell(cell))
+                setting: dict[str, object] = {name: levels[name] for name in pairing.by if name in levels}
                 yield Unpaired(label=source.label, cell=cell, setting=setting)
 
 
@@ -173,6 +174,12 @@ def _notes(sources: Sequence[Source], pairs: Sequence[CellPair]) -> Iterator[str
         for note in source.result.notes:
             yield f"{source.label}: {note}"
     folders = {source.experiment.folder for source in sources}
+    if any(source.experiment.plan.watched is not None for source in sources):
+        yield (
+            "Connections of other programs were watched, each once. What the programs did, and whatever changed on the "
+            "hosts in between, counts as a difference, and nothing can be tested."
+        )
+        return
     if len(folders) > 1:
         yield (
             "The results were measured one after the other, so whatever changed on the hosts in between counts as a "
@@ -233,7 +240,8 @@ class _Comparing:
         self.notes = list(self._works(cell_a, cell_b))
         # In one result, cells were measured in the same blocks.
         are_blocked = self.a.experiment.folder == self.b.experiment.folder and cell_a != cell_b
-        factors = [source.experiment.plan.cell(cell).factors for source, cell in ((self.a, cell_a), (self.b, cell_b))]
+        cells = self.a.experiment.plan.cell(cell_a), self.b.experiment.plan.cell(cell_b)
+        factors = _compared(*cells)
         differ: dict[str, tuple[object, object]] = {
             name: (factors[0].get(name), factors[1].get(name))
             for name in dict.fromkeys((*factors[0], *factors[1]))
@@ -247,7 +255,7 @@ class _Comparing:
             b=ComparedCell(label=self.b.label, cell=cell_b),
             limited_a=None if why[0] is None else why[0].headline,
             limited_b=None if why[1] is None else why[1].headline,
-            setting={name: factors[0][name] for name in self.by if name in factors[0]},
+            setting={name: level for name, level in levels_of(cells[0]).items() if name in self.by},
             differ=differ,
             quantities=quantities,
             sides=sides,
@@ -257,10 +265,10 @@ class _Comparing:
 
     def _works(self, cell_a: str, cell_b: str) -> Iterator[str]:
         """A sentence where both cells do different work."""
-        names = [
-            str(source.experiment.plan.cell(cell).factors.get("workload", "stream"))
-            for source, cell in ((self.a, cell_a), (self.b, cell_b))
-        ]
+        cells = self.a.experiment.plan.cell(cell_a), self.b.experiment.plan.cell(cell_b)
+        if any(cell.watched is not None for cell in cells):
+            return
+        names = [str(cell.factors.get("workload", "stream")) for cell in cells]
         if names[0] != names[1]:
             yield (
                 f"The workloads differ ({names[0]} and {names[1]}), so a KByte or a transaction is not the same work "
@@ -377,6 +385,18 @@ class _Comparing:
                 (self.a.result.blocks, self.b.result.blocks) if has_common else None,
                 has_functions=self.has_details,
             )
+
+
+def _compared(a: Cell, b: Cell) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """What of two cells may differ: their factors, or what names their connections. Of a watched program no setting is
+    known that could be compared with a factor.
+    """
+    if a.watched is None and b.watched is None:
+        return a.factors, b.factors
+    if a.watched is None or b.watched is None:
+        return {}, {}
+    names = {"program", "process", "local", "remote", "direction"}
+    return a.watched.model_dump(include=names), b.watched.model_dump(include=names)
 
 
 def _with_significance(pairs: Sequence[CellPair]) -> tuple[list[CellPair], int, int]:

@@ -36,8 +36,8 @@ def _hosts(sources: Sequence[Source]) -> Iterator[Condition]:
 
 
 def _facts(hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Facts of the hosts by name, once where both hosts are the same machine."""
-    are_one = len({str(host.get("boot_id") or name) for name, host in hosts.items()}) == 1
+    """Facts of the hosts by name, once where both hosts are the same machine; a watch may have one host alone."""
+    are_one = len(hosts) > 1 and len({str(host.get("boot_id") or name) for name, host in hosts.items()}) == 1
     for host, found in hosts.items():
         if are_one and host != next(iter(hosts)):
             # Its devices are its own.
@@ -80,12 +80,16 @@ def _plans(sources: Sequence[Source]) -> Iterator[Condition]:
 
 def _place(source: Source) -> str:
     plan = source.experiment.plan
+    if plan.watched is not None:
+        return "connections of other programs (watched)"
     places = {"veth": "embedded testbed", "loopback": "loopback", "model": "model (simulated)"}
     return places.get(plan.testbed.kind, f"network, far host {plan.target}")
 
 
 def _settings(sources: Sequence[Source]) -> Iterator[Condition]:
-    """Factors that are the same in all cells of a result and not in all results."""
+    """Factors that are the same in all cells of a result and not in all results; of watched programs none is known."""
+    if any(source.experiment.plan.watched is not None for source in sources):
+        return
     levels = [_constant(source) for source in sources]
     for name in dict.fromkeys(name for found in levels for name in found):
         if all(name in found for found in levels):

@@ -1,9 +1,9 @@
 """Which cells of two results belong together: those with the same levels of what either result varies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.plan import Cell, Plan
+from whyperf.plan import Cell, Plan, PlannedConnection
 from whyperf.profile.conditions import AFTER, BEFORE
 
 
@@ -21,10 +21,17 @@ def paired(a: Sequence[Cell], b: Sequence[Cell], varied: Sequence[str]) -> Pairi
     """The pairs of the cells of two results.
 
     Two single cells are a pair, whatever they differ in. Otherwise cells are paired by their levels of the factors that
-    either result varies (`varied`), and by their sweep where both have several of the same names.
+    either result varies (`varied`), and by their sweep where both have several of the same names. Connections of other
+    programs are paired by program, service port and direction, the busiest of one with the busiest of the other.
     """
     if len(a) == len(b) == 1:
         return Pairing(((a[0].id, b[0].id),), (), (), ())
+    watched = [cell.watched is not None for cell in (*a, *b)]
+    if all(watched):
+        return _matched_by(a, b, tuple(PAIRED_BY), _connection_key)
+    if any(watched):
+        # Nothing says which connection of a program does the work of which cell.
+        return Pairing((), (), tuple(cell.id for cell in a), tuple(cell.id for cell in b))
     sweeps = {cell.sweep for cell in a}
     has_sweeps = len(sweeps) > 1 and sweeps == {cell.sweep for cell in b}
     return _matched(a, b, varied, lambda cell: cell.sweep if has_sweeps else "")
@@ -61,6 +68,30 @@ def _matched(
     def key(cell: Cell) -> tuple[str, ...]:
         return (sweep_of(cell), *(_level(cell, name) for name in by))
 
+    return _matched_by(cells_a, cells_b, by, key)
+
+
+#: What connections of other programs are paired by, as it is printed.
+PAIRED_BY: Mapping[str, Callable[[PlannedConnection], str]] = {
+    "program": lambda connection: connection.program,
+    "port": lambda connection: connection.service_port,
+    "direction": lambda connection: connection.direction,
+}
+
+
+def levels_of(cell: Cell) -> Mapping[str, object]:
+    """What a cell is paired by: its factors, or what of a watched connection stays when the program connects again."""
+    found = cell.watched
+    return cell.factors if found is None else {name: level(found) for name, level in PAIRED_BY.items()}
+
+
+def _connection_key(cell: Cell) -> tuple[str, ...]:
+    return tuple(map(str, levels_of(cell).values()))
+
+
+def _matched_by(
+    cells_a: Sequence[Cell], cells_b: Sequence[Cell], by: Sequence[str], key: Callable[[Cell], tuple[str, ...]]
+) -> Pairing:
     left: dict[tuple[str, ...], list[str]] = {}
     for cell in cells_b:
         left.setdefault(key(cell), []).append(cell.id)

@@ -112,7 +112,9 @@ def _frames(inputs: Inputs, measured: Measured, usable: pl.DataFrame) -> Iterato
     yield "jitter", arrived, "jitter_ns_median"
     of_trials = measured.trials.select("trial", "cell")
     cpu = _by_trial(cell_cpu(measured.ends_cpu.with_columns(pl.col("trial").alias("cell"))), of_trials)
-    calls = _by_trial(cell_calls(inputs.flows.with_columns(pl.col("trial").alias("cell"))), of_trials)
+    # Nobody counts the calls of another program.
+    flows = inputs.flows if all(cell.watched is None for cell in inputs.cells) else inputs.flows.clear()
+    calls = _by_trial(cell_calls(flows.with_columns(pl.col("trial").alias("cell"))), of_trials)
     for role in ENDS:
         is_role = pl.col("role") == role
         yield f"cycles_{role}", measured.cycles.filter(is_role), "cycles_per_kbyte"

@@ -35,6 +35,8 @@ from whyperf.plan import LOG_PREFIX
 from whyperf.profile import ProfileError, Schedule, Workload, parse
 from whyperf.record import Experiment, RecordError
 
+NO_LOG: Mapping[str, Level] = {"sender": "counters", "receiver": "counters"}
+"""The evidence of a trial whose log is too long to be read."""
 MAX_PATTERNS = 16
 """Connections whose segments are described; of many connections, all are alike."""
 
@@ -68,16 +70,19 @@ def explain_experiment(
     costs, missing = costs_of(experiment, trials, cells)
     long = {} if max_logged is None else long_logs(trials.manifests, max_logged)
     best = best_trials({name: found for name, found in trials.manifests.items() if name not in long})
+    # A watched connection has no other trial; without its log it still has the rest.
+    without_log = {found.cell: name for name, found in long.items() if found.is_watched}
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
-    one_machine = _on_one_machine(experiment)
+    one_machine = None if experiment.plan.watched is not None else _on_one_machine(experiment)
     are_known = rates is not None
-    rates, measured = rates or {}, MeasuredCells(experiment.plan.cells, rates or {}) if by_plan else None
+    rates, measured = rates or {}, _measured_cells(experiment, rates or {}, by_plan=by_plan)
     explained = [
         explain_trial(
             experiment,
             cell.id,
-            best.get(cell.id),
+            best.get(cell.id) or without_log.get(cell.id),
             rate=rates.get(cell.id),
+            levels=NO_LOG if cell.id in without_log else None,
             one_machine=one_machine,
             measured=measured,
             by_plan=by_plan,
@@ -98,8 +103,17 @@ def explain_experiment(
         cells=explained,
         anomalies=[] if summary is None else anomalies_of(summary, explained),
         missing=missing,
-        headline=experiment_headline(explained),
+        headline=experiment_headline(explained, "setting" if experiment.plan.watched is None else "connection"),
     )
+
+
+def _measured_cells(
+    experiment: Experiment, rates: Mapping[str, float | None], *, by_plan: bool
+) -> MeasuredCells | None:
+    """The cells that may show what a change brings. Connections of other programs show nothing of each other."""
+    if not by_plan or experiment.plan.watched is not None:
+        return None
+    return MeasuredCells(experiment.plan.cells, rates)
 
 
 def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanation:
@@ -156,7 +170,7 @@ def _explained(
 ) -> CellExplanation:
     logs = read_logs(trial)
     budgets = budgets_of(trial, logs)
-    same = _on_one_machine(experiment) if one_machine is None else one_machine
+    same = _on_one_machine(experiment, cell) if one_machine is None else one_machine
     connections = sorted({budget.connection for budget in budgets.budgets})[:MAX_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as next_to_facts:
@@ -191,7 +205,7 @@ def _explained(
 
 
 def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
-    hosts = experiment.hosts()
+    hosts = {host: facts for host, facts in experiment.hosts().items() if not trial.is_watched or host in trial.ends}
     workloads, schedules = _own_parts(experiment.profile_text, experiment.plan.profile)
     return Setup(
         factors=next((planned.factors for planned in experiment.plan.cells if planned.id == cell), {}),
@@ -236,7 +250,13 @@ def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) 
     )
 
 
-def _on_one_machine(experiment: Experiment) -> bool:
-    """Whether both sides run on one machine: the testbed, the loopback, or hosts of one name."""
+def _on_one_machine(experiment: Experiment, cell: str = "") -> bool:
+    """Whether both sides run on one machine: the testbed, the loopback, or hosts of one name. Of watched connections
+    each is asked about by itself, because some may be on one machine and others not.
+    """
+    if experiment.plan.watched is not None:
+        return any(
+            planned.watched.on_one_host for planned in experiment.plan.cells if planned.id == cell and planned.watched
+        )
     names = {facts.get("hostname") for facts in experiment.hosts().values()}
     return len(names) == 1 and None not in names

@@ -38,10 +38,10 @@ def _gain(verdict: Verdict) -> str:
     return f" {render('gain', 'headline', {'gain': gain_text(verdict), 'levels': levels})}"
 
 
-def experiment_headline(cells: Sequence[CellExplanation]) -> str:
-    """What limits most cells; of a single cell its own diagnosis."""
+def experiment_headline(cells: Sequence[CellExplanation], noun: str = "setting") -> str:
+    """What limits most cells; of a single cell its own diagnosis. `noun` is what a cell is to a reader."""
     if not cells:
-        return "No setting to explain."
+        return f"No {noun} to explain."
     if len(cells) == 1:
         return cells[0].headline
     whole = len(cells)
@@ -57,7 +57,7 @@ def experiment_headline(cells: Sequence[CellExplanation]) -> str:
     if parts:
         first, _, rest = parts[0].partition(" ")
         be = "is" if first == "1" else "are"
-        parts[0] = f"{first} of {count(len(cells), 'setting')} {be} limited {rest}"
+        parts[0] = f"{first} of {count(len(cells), noun)} {be} limited {rest}"
     parts += [f"for {unknown:,} the limit is not known"] if unknown else []
     unread = whole - len(cells)
     parts += [f"{unread:,} {'has' if unread == 1 else 'have'} no trial that can be read"] if unread else []

@@ -7,6 +7,7 @@ from whyperf.explain.cost_facts import CostFacts
 from whyperf.explain.host_limits import HostLimits
 from whyperf.explain.model import Spell
 from whyperf.explain.states import ReceiverState, SenderState
+from whyperf.explain.watched_facts import WatchedSockets
 
 State = SenderState | ReceiverState
 
@@ -124,6 +125,7 @@ class HostFacts:
         spells: how often it was in each of them, and `longest` when it was longest.
         encrypts: whether the application encrypts what its calls move, as over TLS.
         cost: what its CPU time goes to, from the samples of the cell's trials; None where none has any.
+        watched: what samples of the sockets of another program show; None of the own load.
     """
 
     host: str = ""
@@ -137,6 +139,7 @@ class HostFacts:
     devices: Devices = field(default_factory=Devices)
     limits: HostLimits = field(default_factory=HostLimits)
     cost: CostFacts | None = None
+    watched: WatchedSockets | None = None
 
     def ratio(self, *states: State) -> float:
         """What these states have of the time together."""

@@ -186,12 +186,26 @@ class Evidence(Statement):
     spells_count: int | None = None
 
 
+class ChangeStep(Statement):
+    """One way to change what limits another program: `words`, with a command where there is one.
+
+    `scope` is what it affects: this connection's socket, all connections of this program, or all programs of the host
+    `host` (near or far; "" where it is not known which).
+    """
+
+    scope: Literal["socket", "program", "host"]
+    words: str
+    command: str = ""
+    host: str = ""
+
+
 class Change(Statement):
     """What to change: factors of whyperf with their new levels, and what a user of the hosts would do.
 
     `factors` is empty where no factor can make the change, or the cell has it already; `by_hand` then is all there is.
     `command` is for the host `command_host`, near or far; "" is either or both. `is_host_wide` says that it changes a
-    setting that all programs of that host share.
+    setting that all programs of that host share. `steps` are the ways to make the change for another program, which was
+    watched: null of the own load.
     """
 
     factors: dict[str, Level] = Field(default_factory=dict)
@@ -199,6 +213,7 @@ class Change(Statement):
     command: str = ""
     command_host: str = ""
     is_host_wide: bool = False
+    steps: list[ChangeStep] | None = None
 
 
 class Verification(Statement):

@@ -259,6 +259,8 @@ class SegmentFacts:
         held_ratio: part of the time in which the receiver's timer held back an ACK, and data came as soon as it was
             sent.
         released_bytes: median size of the packets that such an ACK released.
+        short_gap_ratio: part of the time in gaps of the arrivals before which the sender had sent all that was written;
+            only where the receiver's log stands alone.
     """
 
     data_segments: int | None = None
@@ -278,6 +280,7 @@ class SegmentFacts:
     data_back_packets: int | None = None
     held_ratio: float | None = None
     released_bytes: float | None = None
+    short_gap_ratio: float | None = None
     losses: Losses = field(default_factory=Losses)
     bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
     queue: QueueFacts = field(default_factory=QueueFacts)

@@ -5,7 +5,7 @@ Every verdict goes through here last, once all bounds and neighboring cells are 
 
 from collections.abc import Sequence
 
-from whyperf.explain.model import Change, JointGain, Value, Verdict
+from whyperf.explain.model import Change, ChangeStep, JointGain, Value, Verdict
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import interval_text
 
@@ -79,6 +79,11 @@ def change_label(change: Change) -> str:
     """The label of a change's factors: those of the emulated path undo what the cell did, and no real path has them."""
     is_path = bool(change.factors) and all(name.startswith("path_") for name in change.factors)
     return "Change on the emulated path" if is_path else "Change"
+
+
+def step_label(step: ChangeStep) -> str:
+    """What a step for another program affects."""
+    return render("scope", step.scope, {"host": step.host or None})
 
 
 def command_label(change: Change) -> str:

@@ -136,7 +136,52 @@ def read_logs(trial: FlowTrial) -> SegmentLogs:
         RecordError: a file cannot be read.
     """
     with ThreadPoolExecutor(len(_COLUMNS)) as readers:
-        return SegmentLogs(*readers.map(lambda role: _read(trial, role), _COLUMNS))
+        logs = SegmentLogs(*readers.map(lambda role: _read(trial, role), _COLUMNS))
+    return _aligned(trial, logs) if trial.is_watched else logs
+
+
+def _aligned(trial: FlowTrial, logs: SegmentLogs) -> SegmentLogs:
+    """With the receiver's numbers counted from where the sender's begin.
+
+    Relative numbers begin with the SYN. Of a connection that was open before, each log begins with another segment.
+    """
+    sender, receiver = trial.end("sender"), trial.end("receiver")
+    if logs.sender is None or logs.receiver is None or sender is None or receiver is None:
+        return logs
+    own, other = _bases(trial, sender.host, logs.sender), _bases(trial, receiver.host, logs.receiver)
+    facing = own.with_columns(pl.col("direction").replace_strict({"in": "out", "out": "in"}))
+    shifts = other.join(facing, on=("connection", "direction"), suffix="_own").with_columns(
+        # As signed numbers of 32 bits: the logs begin less than 2 GiB apart.
+        ((pl.col("base") - pl.col("base_own") + (1 << 31)) % (1 << 32) - (1 << 31)).alias("shift")
+    )
+    if (shifts["shift"] == 0).all():
+        return logs
+    by_stream = shifts.select("connection", "direction", "shift")
+    turned = by_stream.with_columns(pl.col("direction").replace_strict({"in": "out", "out": "in"}))
+    rows = (
+        logs.receiver.rows.with_columns(pl.col("direction").cast(pl.String).alias("stream"))
+        .join(by_stream, left_on=("connection", "stream"), right_on=("connection", "direction"), how="left")
+        .join(turned, left_on=("connection", "stream"), right_on=("connection", "direction"), how="left", suffix="_back")
+        .with_columns(
+            pl.col("sequence") + pl.col("shift").fill_null(0),
+            pl.col("acknowledgment") + pl.col("shift_back").fill_null(0),
+        )
+    )
+    return SegmentLogs(logs.sender, SegmentLog(rows.drop("stream", "shift", "shift_back")))
+
+
+def _bases(trial: FlowTrial, host: str, log: SegmentLog) -> pl.DataFrame:
+    """The number on the wire that each stream's relative numbers count from: connection, direction, base."""
+    raw = scan_log(trial, host)
+    assert raw is not None
+    keys = ("connection", "direction")
+    on_wire = raw.select("time_ns", *keys, pl.col("sequence").cast(pl.Int64).alias("raw")).collect()
+    on_wire = on_wire.sort("time_ns", maintain_order=True).group_by(keys, maintain_order=True).first()
+    relative = log.rows.group_by(keys, maintain_order=True).agg(pl.col("sequence").first())
+    both = on_wire.with_columns(pl.col("direction").cast(pl.String)).join(
+        relative.with_columns(pl.col("direction").cast(pl.String)), on=keys
+    )
+    return both.select(*keys, ((pl.col("raw") - pl.col("sequence")) % (1 << 32)).alias("base"))
 
 
 def _read(trial: FlowTrial, role: str) -> SegmentLog | None:

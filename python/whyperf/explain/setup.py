@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from whyperf.explain.model import Level
+from whyperf.plan import WATCHED
 from whyperf.plan.on_model import KNOWN, NEUTRAL
 from whyperf.profile import BY_NAME, Factors, ProfileError, Schedule, Workload, resolve
 from whyperf.profile.combination import PHASES
@@ -16,7 +17,7 @@ from whyperf.profile.path_factors import PATH_FACTORS
 from whyperf.profile.path_levels import loss_of
 from whyperf.profile.schedule import NO_SCHEDULE
 
-Kind = Literal["veth", "loopback", "network", "model"]
+Kind = Literal["veth", "loopback", "network", "model", "watched"]
 Facts = Mapping[str, Any]
 
 
@@ -56,7 +57,11 @@ class Setup:
         return now == level
 
     def possible(self, change: Mapping[str, Level]) -> dict[str, Level]:
-        """The part of a change that the planner takes for this cell, and that changes it."""
+        """The part of a change that the planner takes for this cell, and that changes it. No plan changes another
+        program.
+        """
+        if self.testbed == WATCHED:
+            return {}
         part = {name: level for name, level in change.items() if self._can_set(name) and not self.has(name, level)}
         while part:
             try:

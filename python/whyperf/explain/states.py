@@ -35,6 +35,9 @@ class SenderState(StrEnum):
     RECEIVE_WINDOW_BUFFER = "receive_window_buffer"
     """The advertised window is full although the application has read everything. The receive buffer is smaller than
     the bandwidth-delay product of the path (RFC 7323 section 1.1)."""
+    RECEIVE_WINDOW = "receive_window"
+    """The advertised window is full, and only the sender's host was watched. Whether unread payload fills the buffer of
+    the receiver, or the buffer is small, this side alone does not show."""
     SLOW_START = "slow_start"
     """The congestion window is full, and below the slow-start threshold (RFC 5681 section 3.1)."""
     CONGESTION_WINDOW = "congestion_window"
@@ -46,6 +49,10 @@ class SenderState(StrEnum):
     SEND_BUFFER = "send_buffer"
     """The application waits for room in the send buffer (tcp.c, SOCK_NOSPACE). What the buffer holds is sent and not
     acknowledged, except for a rest of less than one segment."""
+    IN_FLIGHT = "in_flight"
+    """Data waits or is in flight, and neither the receive window nor the send buffer is the limit. Without a log, the
+    kernel's clocks do not show whether it is the congestion window, pacing, losses, a device or a CPU. Only of
+    connections of other programs."""
     WAITS_FOR_CPU = "waits_for_cpu"
     """The application is ready to run, but another task has the CPU, or its thread serves other connections."""
     NAGLE = "nagle"
@@ -73,6 +80,9 @@ class ReceiverState(StrEnum):
     connections."""
     NOT_READING = "not_reading"
     """Payload in sequence waits, and the application is not in a read call."""
+    UNREAD = "unread"
+    """Payload in sequence waits to be read, by samples of the socket's queue. Without a log of calls, they do not show
+    whether the application does not read, reads, or waits for a CPU."""
     SEQUENCE_HOLE = "sequence_hole"
     """Payload has arrived after a missing segment (RFC 9293 section 3.10.7.4), and everything before it is read."""
     DELAYED_ACK = "delayed_ack"
@@ -90,12 +100,14 @@ NAMES: dict[SenderState | ReceiverState, str] = {
     SenderState.ZERO_WINDOW: "Zero window",
     SenderState.RECEIVE_WINDOW_READER: "Limited by a slow reader",
     SenderState.RECEIVE_WINDOW_BUFFER: "Limited by the receive buffer",
+    SenderState.RECEIVE_WINDOW: "Limited by the receive window",
     SenderState.SLOW_START: "Slow start",
     SenderState.CONGESTION_WINDOW: "Limited by the congestion window",
     SenderState.NAGLE: "Nagle's algorithm",
     SenderState.PACING: "Pacing",
     SenderState.DEVICE: "Device queues",
     SenderState.SEND_BUFFER: "Limited by the send buffer",
+    SenderState.IN_FLIGHT: "Data in flight",
     SenderState.WRITE_CALL: "In a write call",
     SenderState.WAITS_FOR_CPU: "Waiting for a CPU",
     SenderState.NOT_WRITING: "Application not writing",
@@ -106,6 +118,7 @@ NAMES: dict[SenderState | ReceiverState, str] = {
     ReceiverState.SOFTIRQ: "Receive processing",
     ReceiverState.WAITS_FOR_CPU: "Waiting for a CPU",
     ReceiverState.NOT_READING: "Application not reading",
+    ReceiverState.UNREAD: "Payload unread",
     ReceiverState.DELAYED_ACK: "Delayed ACK",
     ReceiverState.WAITING: "Waiting for payload",
     ReceiverState.UNKNOWN: "State not known",

@@ -8,10 +8,12 @@ answer. None is not known; times are ns, ratios are of the load's time.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import Literal
 
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Budget, Pattern, Phase
 from whyperf.explain.path_facts import BottleneckRate, SegmentFacts, WindowFacts
+from whyperf.explain.watched_facts import Conversation
 
 SENT_AS_ASKED = 0.97
 """Share of the rate that was asked for from which on a sender reaches it: pacing by timers falls short by a little."""
@@ -227,6 +229,9 @@ class Facts:
         patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
         gaps: what logs lack that are nearly complete, in sentences.
+        watched_sides: whose host was watched, of the connections of another program: sender, receiver or both; "" of the
+            own load.
+        conversation: requests and answers of another program, if its payload goes by turns.
     """
 
     trial: str
@@ -252,6 +257,13 @@ class Facts:
     patterns: tuple[Pattern, ...] = ()
     missing: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    watched_sides: Literal["", "sender", "receiver", "both"] = ""
+    conversation: Conversation | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is of connections of another program."""
+        return self.watched_sides != ""
 
     @property
     def asker(self) -> HostFacts:

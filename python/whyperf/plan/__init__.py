@@ -3,14 +3,18 @@
 from whyperf.plan.build import COMMAND_LINE, build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
+    CONNECTION,
     LOCAL,
     LOG_PREFIX,
     MODEL,
+    WATCHED,
     Cell,
     Level,
     Plan,
+    PlannedConnection,
     PlannedFlow,
     PlannedTrial,
+    PlannedWatch,
     PlannedWorkload,
     StopRule,
 )
@@ -18,15 +22,19 @@ from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
     "COMMAND_LINE",
+    "CONNECTION",
     "LOCAL",
     "LOG_PREFIX",
     "MODEL",
+    "WATCHED",
     "Cell",
     "Estimate",
     "Level",
     "Plan",
+    "PlannedConnection",
     "PlannedFlow",
     "PlannedTrial",
+    "PlannedWatch",
     "PlannedWorkload",
     "StopRule",
     "TimeLeft",

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -53,8 +53,54 @@ class PlannedFlow(PlanModel):
     dscp: int | None = None
 
 
+class PlannedConnection(PlanModel):
+    """The connection of another program that a cell of a watched result is about, as the `hosts` that were watched see
+    it: the first of them has the `local` end. `direction` is that of most payload, seen from there.
+    """
+
+    program: str
+    process: int | None
+    local: str
+    remote: str
+    direction: Literal["send", "receive"]
+    #: Whether `local` accepted the connection; None where that is not known.
+    listens: bool | None
+    hosts: tuple[str, ...]
+    #: Whether both ends are on one host.
+    on_one_host: bool
+    #: 2 is the second connection with these ends, which was opened when the first had closed.
+    nth: int = 1
+
+    @property
+    def label(self) -> str:
+        """It in a few words: `iperf3 10.0.0.1:40000 → 10.0.0.2:5201`; the arrow goes with the payload."""
+        arrow = "→" if self.direction == "send" else "←"
+        ends = f"{self.local} {arrow} {self.remote}" + (f" ({self.nth})" if self.nth > 1 else "")
+        return f"{self.program} {ends}" if self.program else ends
+
+    @property
+    def service_port(self) -> str:
+        """The port that stays the same when the program connects again: that of the end which accepted."""
+        return (self.local if self.listens else self.remote).rpartition(":")[2]
+
+
+class PlannedWatch(PlanModel):
+    """What was asked of a watch: the `command`, and the `selection` of connections as the agent was asked for it
+    (Selection in crates/schema/src/watch.rs). `far_host` is the host of the other side, where one was asked for.
+    """
+
+    command: str
+    selection: dict[str, Any]
+    started_realtime: str
+    far_host: str | None = None
+
+
 class Cell(PlanModel):
-    """One combination of factor levels, all factors resolved, in the order of the factor table."""
+    """One combination of factor levels, all factors resolved, in the order of the factor table.
+
+    Of a watched result it is one connection: `watched` names it. Its factors are at their defaults, and say nothing of
+    a program that is not whyperf's.
+    """
 
     id: str
     sweep: str
@@ -63,6 +109,12 @@ class Cell(PlanModel):
     workload: str | None = None
     #: Flows in the order of their connections; None where all connections carry payload from start to end.
     schedule: tuple[PlannedFlow, ...] | None = None
+    watched: PlannedConnection | None = None
+
+    @property
+    def setting(self) -> Factors:
+        """What tells it from other cells: its factors, or the name of its connection."""
+        return self.factors if self.watched is None else {CONNECTION: self.watched.label}
 
 
 class PlannedWorkload(PlanModel):
@@ -92,6 +144,10 @@ class PlannedWorkload(PlanModel):
 LOCAL = "local"
 #: The target of a plan that is simulated.
 MODEL = "model"
+#: The target of a plan that was made of watched connections, and the kind of its testbed.
+WATCHED: Final = "watched"
+#: What the cells of such a plan differ in, in the place of a factor.
+CONNECTION: Final = "connection"
 #: How a trial with the segment log is named: its figures are never a throughput.
 LOG_PREFIX = "log"
 
@@ -118,9 +174,11 @@ class PlannedTrial(NamedTuple):
 
 
 class Testbed(PlanModel):
-    """Where it is measured: `veth` (the embedded testbed), `loopback`, `network`, or `model`: simulated."""
+    """Where it is measured: `veth` (the embedded testbed), `loopback`, `network`, `model`: simulated, or `watched`:
+    connections of other programs, wherever they were.
+    """
 
-    kind: Literal["veth", "loopback", "network", "model"]
+    kind: Literal["veth", "loopback", "network", "model", "watched"]
 
 
 class Plan(PlanModel):
@@ -147,7 +205,8 @@ class Plan(PlanModel):
     stop: StopRule
     pause_ms: int = 0
     #: Evidence of the trials that are measured for their throughput; none in a plan from before there was a choice.
-    evidence: Literal["user", "counters"] | None = None
+    #: A watched connection has one trial alone, and with `segments` that one carries the log.
+    evidence: Level | None = None
     #: Stack samples of each CPU in a second in these trials; None: none are taken.
     profile_hz: int | None = None
     #: Like `blocks`, of trials with the segment log; they come last.
@@ -162,6 +221,8 @@ class Plan(PlanModel):
     variables: dict[str, str] = Field(default_factory=dict)
     #: Sentences a user should know about the plan, such as factors that the target cannot set.
     warnings: tuple[str, ...] = ()
+    #: Where the cells are connections of other programs: what was asked for. None of an experiment of our own.
+    watched: PlannedWatch | None = None
 
     @cached_property
     def _by_id(self) -> dict[str, Cell]:
@@ -186,6 +247,11 @@ class Plan(PlanModel):
                 yield PlannedTrial(f"{LOG_PREFIX}{number:02d}-{cell}", number, cell, "segments")
 
     @property
+    def differing(self) -> tuple[str, ...]:
+        """What cells differ in: the varied factors, or their connections."""
+        return self.varied if self.watched is None or len(self.cells) == 1 else (CONNECTION,)
+
+    @property
     def trials_count(self) -> int:
         """Trials at most; a stop rule may need fewer."""
         return sum(len(block) for block in (*self.blocks, *self.log_blocks))
@@ -207,6 +273,9 @@ class Plan(PlanModel):
     def to_json(self) -> str:
         """plan.json: the same plan gives the same bytes; a line a cell and a block."""
         document = self.model_dump(mode="json", exclude={"stop"})
+        for part in (document, *document["cells"]):
+            if part["watched"] is None:
+                del part["watched"]
         document["stop"] = self.stop.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         lines = [f'"{key}": {_listed(key, value)}' for key, value in document.items()]
         return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -262,6 +331,8 @@ def identify(plan: Plan) -> str:
         decides["profile_hz"] = plan.profile_hz
     if plan.log_blocks:
         decides["log_blocks"] = plan.model_dump(mode="json", include={"log_blocks"})["log_blocks"]
+    if plan.watched is not None:
+        decides["watched"] = plan.watched.model_dump(mode="json")
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 

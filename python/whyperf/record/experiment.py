@@ -45,13 +45,17 @@ class Trials(NamedTuple):
 
     @property
     def measured(self) -> dict[str, Manifest]:
-        """Those that are measured for their throughput: they carried no segment log."""
+        """Those that have a throughput: they carried no segment log, or are watched connections."""
         return {name: manifest for name, manifest in self.manifests.items() if not name.startswith(LOG_PREFIX)}
 
     @property
     def logs(self) -> dict[str, Manifest]:
-        """Those with the segment log."""
-        return {name: manifest for name, manifest in self.manifests.items() if name.startswith(LOG_PREFIX)}
+        """Those made for the segment log. A watched connection has one trial, which is then among both."""
+        return {
+            name: manifest
+            for name, manifest in self.manifests.items()
+            if name.startswith(LOG_PREFIX) or (manifest.is_watched and manifest.evidence_asked == "segments")
+        }
 
 
 class Experiment:

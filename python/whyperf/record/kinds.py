@@ -29,6 +29,12 @@ def code_words(table: str, column: str) -> tuple[str, ...]:
     return () if isinstance(kind, str) else tuple(kind)
 
 
+def all_code_words() -> frozenset[str]:
+    """The words of all columns that have some."""
+    kinds = [kind for columns in _columns().values() for kind in columns.values()]
+    return frozenset(word for kind in kinds if not isinstance(kind, str) for word in kind)
+
+
 def is_table(name: str) -> bool:
     """Whether the record has a table of this name."""
     return name in _columns()

@@ -13,6 +13,8 @@ RECORD_VERSION: Literal[1] = 1
 #: only trial of a run; what it measured until then is kept, and the trial is still to be made.
 Status = Literal["complete", "deadline", "failed", "void", "interrupted"]
 INTERRUPTED: Final = "interrupted"
+#: The origin of trials that are connections of other programs.
+WATCHED: Final = "watched"
 #: Statuses of trials that have no result.
 LOST: Final = ("failed", "void", INTERRUPTED)
 #: How often a void trial is run again.
@@ -60,6 +62,9 @@ class End(FrozenModel):
     spec: dict[str, Any] = {}
     #: What the evidence is worth (EvidenceReport in crates/schema/src/evidence.rs).
     evidence: dict[str, Any] = {}
+    #: Of a watched connection: which part its payload is of all that its program's watched connections moved there, in
+    #: both directions. The program's CPU time is divided by that.
+    payload_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
 
 
 class Manifest(FrozenModel):
@@ -71,7 +76,8 @@ class Manifest(FrozenModel):
     block: int = Field(ge=1)
     status: Status
     reason: str | None = None
-    origin: Literal["host", "sim"] = "host"
+    #: `host`: whyperf's own load, `sim`: the model's, `watched`: a connection of another program.
+    origin: Literal["host", "sim", "watched"] = "host"
     testbed: str
     started_realtime: str
     versions: dict[str, str | None] = {}
@@ -98,10 +104,16 @@ class Manifest(FrozenModel):
         """Segments that the logs of all ends should hold."""
         return sum(int(end.evidence.get("logged_events_count") or 0) for end in self.hosts.values())
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether the connection was another program's."""
+        return self.origin == WATCHED
+
     @model_validator(mode="after")
     def _complete_trials_have_both_sides(self) -> Self:
         if self.status == "complete":
-            for host in ("near", "far"):
+            # Of a watched connection usually one end is visible.
+            for host in ("near", "far") if not self.is_watched else tuple(self.hosts) or ("near",):
                 end = self.hosts.get(host)
                 if end is None or end.outcome is None or end.clock is None:
                     raise ValueError(f"the trial is complete but lacks the outcome or clock of {host}")

@@ -15,6 +15,7 @@ from whyperf.record.errors import as_record_error
 from whyperf.record.kept import fingerprint_of
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.columns import Marks
+from whyperf.report.charts.connections import connections_section, drawn
 from whyperf.report.charts.latency import Histograms
 from whyperf.report.charts.levels_over_time import MAX_CELLS
 from whyperf.report.charts.round_trips import round_trips_group
@@ -92,9 +93,11 @@ def _sections(
     if len(cells) == 1:
         trials = courses_of(inputs, measured["trial"].to_list()[:MAX_TIME_CHARTS])
         return [*sections, single_section(cells[0], measured.to_dicts(), trials, board, histograms)]
-    drawn = {trial for trial in _drawn_trials(found, summary) if trial in set(usable["trial"])}
-    cell_of = {trial: cell for trial, cell in usable.iter_rows() if trial in drawn}
+    chosen = {trial for trial in _drawn_trials(found, summary) if trial in set(usable["trial"])}
+    cell_of = {trial: cell for trial, cell in usable.iter_rows() if trial in chosen}
     courses = {cell_of[course.trial]: course for course in courses_of(inputs, list(cell_of))}
+    if experiment.plan.watched is not None:
+        return [*sections, connections_section(cells, courses, board)]
     sweeps = {
         name: [cell for cell in cells if cell.sweep == name] for name in dict.fromkeys(cell.sweep for cell in cells)
     }
@@ -106,6 +109,8 @@ def _drawn_trials(trials: Trials, summary: Summary) -> set[str]:
     """The trials of sweeps that are drawn over time: the first complete one of each cell; none of too many cells."""
     # A schedule has its own charts over time; transactions have none.
     plain = {cell.id for cell in summary.cells if cell.transports is None and cell.metric != "transactions"}
+    if any(cell.watched is not None for cell in summary.cells):
+        plain = {cell.id for cell in drawn(summary.cells)}
     first: dict[str, str] = {}
     for name, manifest in sorted(trials.measured.items()):
         if manifest.status == "complete" and manifest.cell in plain:

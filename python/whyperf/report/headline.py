@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.spread import interval_name
-from whyperf.analyze.summary import CellResult, EndCpu, Summary
+from whyperf.analyze.summary import CellResult, EndCpu, Summary, WatchedConnection
 from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
@@ -17,6 +17,7 @@ WHERE = {
     "model": "on the model",
     "loopback": "over loopback",
     "network": "over the network",
+    "watched": "",
 }
 
 
@@ -38,6 +39,8 @@ def headline(summary: Summary) -> str:
         return "No trial has a result yet."
     where = WHERE.get(summary.testbed, "")
     best = max(measured, key=lambda cell: _median(cell, metric))
+    if best.watched is not None:
+        return _watched(summary, best)
     if len(summary.cells) == 1:
         tail = _latency_sentence(best) or _probe_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
         return f"{metric.text(_median(best, metric))} {_direction(best)} {where}. {tail}".strip()
@@ -59,6 +62,21 @@ def headline(summary: Summary) -> str:
     return f"{lead} The slowest setting, {setting(worst.factors, names)}, {moved} {reached}: {less}."
 
 
+def _watched(summary: Summary, best: CellResult) -> str:
+    """The busiest connection, and how many there are."""
+    assert best.watched is not None
+    rate = GOODPUT.text(_median(best, GOODPUT))
+    if len(summary.cells) == 1:
+        return f"{rate}: {connection_text(best.watched)}. {_cpu_sentence(best)}".strip()
+    return f"Of {len(summary.cells):,} connections the fastest moved {rate}: {connection_text(best.watched)}."
+
+
+def connection_text(found: WatchedConnection) -> str:
+    """`iperf3 sends from 10.0.0.1:40000 to 10.0.0.2:5201`."""
+    does, from_to = ("sends", "from {0} to {1}") if found.direction == "send" else ("receives", "from {1} at {0}")
+    return f"{found.program or 'a program'} {does} {from_to.format(found.local, found.remote)}"
+
+
 def key_figures(summary: Summary) -> list[Figure]:
     """The most important numbers; of a sweep those of its fastest cell."""
     metric = metric_of(summary.cells)
@@ -66,7 +84,7 @@ def key_figures(summary: Summary) -> list[Figure]:
     if not measured:
         return []
     best = max(measured, key=lambda cell: _median(cell, metric))
-    of_best = "" if len(summary.cells) == 1 else "fastest cell"
+    of_best = "" if len(summary.cells) == 1 else "fastest cell" if best.watched is None else "fastest connection"
     if len(summary.cells) > 1 and (kept := _kept_up(summary.cells)) is not None:
         best, of_best = kept, "highest sustained load"
     unit = metric.unit_for(_median(best, metric))
@@ -80,7 +98,8 @@ def key_figures(summary: Summary) -> list[Figure]:
     ]
     for end in ENDS:
         if (cpu := getattr(best.cpu, end)) is not None:
-            figures += _cpu_figure(cpu, end, of_best, counts_ticks=summary.origin != "sim")
+            whose = "whyperf's own threads" if best.watched is None else "the program's threads"
+            figures += _cpu_figure(cpu, end, of_best, whose, counts_ticks=summary.origin != "sim")
     cycles = best.cycles_per_kbyte
     if cycles.sender is not None and cycles.receiver is not None and metric is GOODPUT:
         both = f"{cycles.sender:,.0f} + {cycles.receiver:,.0f}"
@@ -92,11 +111,11 @@ def key_figures(summary: Summary) -> list[Figure]:
         if again.median is not None and best.datagrams is None:
             of_several = "median of the trials" if best.trials > 1 else ""
             figures.append(Figure(f"{again.median:,.0f}", "", f"Retransmitted {again.unit}", of_several))
-    figures.append(_trials(summary))
+    figures.append(_trials(summary) if best.watched is None else _connections(summary, best.watched))
     return figures
 
 
-def _cpu_figure(cpu: EndCpu, end: str, of_best: str, *, counts_ticks: bool) -> list[Figure]:
+def _cpu_figure(cpu: EndCpu, end: str, of_best: str, whose: str, *, counts_ticks: bool) -> list[Figure]:
     """The load's own CPU time first: only its part of the host's is what this rate costs."""
     # Ticks of 10 ms are too coarse for a short transfer. The model does not count in ticks.
     rough = "~" if counts_ticks and cpu.pooled_s < CPU_POOL_SHORT_S else ""
@@ -105,7 +124,7 @@ def _cpu_figure(cpu: EndCpu, end: str, of_best: str, *, counts_ticks: bool) -> l
         value, remarks = host, [of_best, "host"]
     else:
         value = percent(cpu.load_threads_ratio)
-        remarks = [of_best, "whyperf's own threads only" if host is None else f"whyperf's own threads; host {host}"]
+        remarks = [of_best, f"{whose} only" if host is None else f"{whose}; host {host}"]
     if value is None:
         return []
     return [Figure(value.removesuffix(" %"), "%", f"CPU of the {end}", ", ".join(filter(None, remarks)))]
@@ -120,11 +139,20 @@ def _trials(summary: Summary) -> Figure:
     return Figure(f"{trials:,}", "", "Trial" if trials == 1 else "Trials", remark)
 
 
+def _connections(summary: Summary, best: WatchedConnection) -> Figure:
+    """How many were watched, or for how long the only one."""
+    if len(summary.cells) > 1 or best.watched_s is None:
+        return Figure(f"{len(summary.cells):,}", "", "Connection" if len(summary.cells) == 1 else "Connections")
+    number, unit = seconds(best.watched_s * 1e9).rsplit(" ", 1)
+    return Figure(number, unit, "Watched", "open before" if best.is_whole is False else "")
+
+
 def _window(cell: CellResult) -> tuple[str, str, str, str]:
     advertised = cell.window.announced_bytes
     assert advertised is not None
     requested = cell.window.requested_bytes
-    remark = f"requested {octets(requested)}" if requested else f"automatic, smallest {advertised.min:,}"
+    automatic = "automatic, " if cell.watched is None else ""
+    remark = f"requested {octets(requested)}" if requested else f"{automatic}smallest {advertised.min:,}"
     return f"{advertised.max:,}", "bytes", "Largest advertised window", remark
 
 
@@ -244,6 +272,8 @@ def _cpu_sentence(cell: CellResult) -> str:
     cpus = [cpu for end in ENDS if (cpu := getattr(cell.cpu, end)) is not None]
     threads = [cpu.load_threads_ratio for cpu in cpus if cpu.load_threads_ratio is not None]
     busy = [cpu.busy_ratio for cpu in cpus if cpu.busy_ratio is not None]
+    if cell.watched is not None:
+        return ""
     if len(threads) == len(ENDS):
         sender, receiver = map(percent, threads)
         return f"whyperf's own threads took {sender} of the sender's CPU and {receiver} of the receiver's."

@@ -57,6 +57,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
     return _template().render(
         version=__version__,
         summary=summary,
+        is_watched=plan.watched is not None,
         headline=headline(summary),
         about=plan.about.strip(),
         profile=plan.profile,

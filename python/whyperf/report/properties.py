@@ -5,7 +5,7 @@ from typing import Any
 
 from whyperf.analyze.summary import Summary
 from whyperf.analyze.text import count, factor_name, level_text, level_with_unit, percent, seconds, significant
-from whyperf.plan import LOCAL, Plan
+from whyperf.plan import LOCAL, Plan, PlannedWatch
 
 Properties = Sequence[tuple[str, str]]
 Document = Mapping[str, Any]
@@ -74,6 +74,8 @@ def testbed_facts(side: Document) -> Properties:
 
 def plan_facts(plan: Plan, summary: Summary) -> Properties:
     """The design: varied factors, order of trials, stop rule."""
+    if plan.watched is not None:
+        return _watch_facts(plan, plan.watched, summary)
     done = sum(cell.trials for cell in summary.cells)
     stopped = sum(row.status != "deadline" for row in summary.unfinished)
     facts = [
@@ -92,8 +94,23 @@ def plan_facts(plan: Plan, summary: Summary) -> Properties:
     return facts
 
 
+def _watch_facts(plan: Plan, watch: PlannedWatch, summary: Summary) -> Properties:
+    """What was asked of a watch, and what it found."""
+    near = "this host" if plan.near == (LOCAL,) else ", ".join(plan.near)
+    sides = near if watch.far_host is None else f"{near}, {watch.far_host}"
+    return [
+        ("Command", watch.command),
+        ("Watched", sides),
+        ("Began", watch.started_realtime),
+        ("Evidence asked for", plan.evidence or "user"),
+        ("Connections", f"{len(plan.cells):,}, {sum(cell.trials for cell in summary.cells):,} with a rate"),
+    ]
+
+
 def constant_factors(plan: Plan) -> Properties:
-    """Factors with one level in all cells."""
+    """Factors with one level in all cells; none of a watched program, whose settings nobody chose here."""
+    if plan.watched is not None:
+        return []
     first = plan.cells[0].factors
     return [(factor_name(name), level_with_unit(name, first[name])) for name in first if _same(plan, name)]
 

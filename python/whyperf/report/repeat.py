@@ -15,8 +15,11 @@ from whyperf.record import kept_profile
 def command(plan: Plan, folder: str) -> str:
     """The command that makes the same plan again; `--out` prevents that it resumes the old folder.
 
-    `folder` is the folder of the experiment, with its profile.
+    `folder` is the folder of the experiment, with its profile. Of a watched result it is the command that was given:
+    what the program does next is another matter.
     """
+    if plan.watched is not None:
+        return plan.watched.command
     verb = "simulate" if plan.target == MODEL else "run"
     arguments = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed), *_where(plan)]
     if plan.asked_trials is not None:
@@ -50,7 +53,7 @@ def change_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder
 
 
 def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder: str, evidence: list[str]) -> str:
-    if plan.target == MODEL or plan.variables:
+    if plan.target == MODEL or plan.variables or plan.watched is not None:
         return ""
     cell = plan.cell(cell_id)
     varied = {name: cell.factors[name] for name in plan.varied if name in cell.factors}

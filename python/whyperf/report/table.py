@@ -70,11 +70,18 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
         (Column(f"Goodput ({unit.name})", "Median of the trials"), _median(GOODPUT, unit)),
         (interval_column(cells), _interval(GOODPUT, unit)),
     ]
+    if any(cell.watched is not None for cell in cells):
+        goodput = [
+            (Column(f"Goodput ({unit.name})", "In the direction of most payload"), _median(GOODPUT, unit)),
+            (Column("Other direction", "Payload the other way"), _other_direction),
+            (Column("Watched", "Time from the first to the last sample"), _watched),
+            (Column("Sides", "Sides of the connection that were watched", number=False), _sides),
+        ]
     # The goodput of an exchange is only its sizes times its rate.
     return [
         *([] if exchange else goodput),
         *_workload_columns(cells, with_interval=exchange),
-        (Column("Trials", "Trials with a goodput"), lambda cell: _number(cell.trials)),
+        (Column("Trials", "Trials with a goodput"), _trials),
         *(
             (Column(f"CPU {end}", "Busy share of the host's own CPUs"), _cpu(end, counts_ticks=counts_ticks))
             for end in ENDS
@@ -291,9 +298,30 @@ def _cpu(end: str, *, counts_ticks: bool) -> Callable[[CellResult], Entry]:
         ratio = cpu.load_threads_ratio
         if ratio is None:
             return Entry("")
-        return Entry(f"{percent(ratio)}*", f"{ratio:.4g}", "whyperf's own threads only; both hosts share their CPUs")
+        whose = "whyperf's own" if cell.watched is None else "the program's"
+        return Entry(f"{percent(ratio)}*", f"{ratio:.4g}", f"{whose} threads only; both hosts share their CPUs")
 
     return make
+
+
+def _other_direction(cell: CellResult) -> Entry:
+    found = cell.watched
+    if found is None or not found.moves_both_ways:
+        return Entry("")
+    rate = found.received_bps if found.direction == "send" else found.sent_bps
+    return Entry("") if rate is None else Entry(GOODPUT.text(rate), f"{rate:.6g}")
+
+
+def _watched(cell: CellResult) -> Entry:
+    found = cell.watched
+    if found is None or found.watched_s is None:
+        return Entry("")
+    title = "it was open before" if found.is_whole is False else ""
+    return Entry(seconds(found.watched_s * 1e9), f"{found.watched_s:.6g}", title)
+
+
+def _sides(cell: CellResult) -> Entry:
+    return Entry("" if cell.watched is None else " + ".join(cell.watched.hosts))
 
 
 def _cycles(end: str) -> Callable[[CellResult], Entry]:
@@ -324,6 +352,11 @@ def _lost(cell: CellResult) -> Entry:
 def _count(number: int) -> Entry:
     """A number of trials; zero is empty, so that a column of zeros is left out."""
     return Entry(str(number), str(number)) if number else Entry("", "")
+
+
+def _trials(cell: CellResult) -> Entry:
+    """Of a watched connection there is one, which says nothing."""
+    return _number(cell.trials) if cell.watched is None else Entry("")
 
 
 def _number(number: int) -> Entry:

@@ -121,7 +121,7 @@ _HAS_ON_CPU = pl.col("on_cpu_ns").fill_null(0) > 0
 
 def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     """What each host that sampled used in a trial, in cycles; of shared CPUs only the load's threads."""
-    per_ns = pl.col("tsc_hz") / 1e9
+    per_ns = pl.col("tsc_hz") / 1e9 * pl.col("payload_ratio")
     is_pmu = (pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")).all().over("cell")
     is_counted = pl.col("softirq_tracepoints_ns").is_not_null() & pl.col("softirq_on_load_ns").is_not_null()
     counted = (pl.col("softirq_tracepoints_ns") - pl.col("softirq_on_load_ns")).clip(0)
@@ -141,7 +141,7 @@ def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         _HAS_ON_CPU.alias("is_on_cpu"),
         (threads * per_ns).alias(THREADS),
         pl.when("exclusive").then(softirqs.fill_null(0.0) * per_ns).otherwise(0.0).alias(SOFTIRQS),
-        pl.col("pmu_cycles").cast(pl.Float64).alias(CPUS),
+        (pl.col("pmu_cycles") * pl.col("payload_ratio")).alias(CPUS),
     )
 
 

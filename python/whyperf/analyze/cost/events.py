@@ -28,12 +28,15 @@ def events_per_kbyte(
     Super-segments of GSO and GRO count once, as the kernel handles them. A quotient of sums over the cell's trials.
     """
     found: dict[tuple[str, str], dict[str, float]] = {}
-    copied = {(cell.id, role): _copied(cell, role) for cell in inputs.cells for role in ("sender", "receiver")}
+    own = [cell for cell in inputs.cells if cell.watched is None]
+    # How another program makes its calls is not known.
+    copied = {(cell.id, role): _copied(cell, role) for cell in own for role in ("sender", "receiver")}
     calls = inputs.flows.group_by("cell", "role").agg(
         pl.col("calls_count").cast(pl.Float64).sum(), pl.col("payload_bytes").cast(pl.Float64).sum()
     )
     for cell, role, count, payload in calls.select("cell", "role", "calls_count", "payload_bytes").iter_rows():
-        found[cell, role] = {"kbytes": 1.0, COPIED_KBYTES: copied.get((cell, role), 1.0)}
+        found[cell, role] = {"kbytes": 1.0}
+        found[cell, role] |= {COPIED_KBYTES: copied[cell, role]} if (cell, role) in copied else {}
         found[cell, role] |= {"calls": count * OCTETS_PER_KBYTE / payload} if payload else {}
     windows = measured.trials.select("trial", "cell", "window_start_ns", "window_end_ns", "window_octets").drop_nulls()
     for key, each in [*_of_cpus(measured, windows), *_of_packets(inputs, counters, windows)]:
@@ -51,7 +54,10 @@ def _of_cpus(measured: Measured, windows: pl.DataFrame) -> Counts:
     sides = (
         measured.ends_cpu.with_columns(alone)
         .group_by("trial", "role")
-        .agg(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()) for name in names)
+        .agg(
+            pl.when(pl.col(name).null_count() == 0).then((pl.col(name) * pl.col("payload_ratio")).sum())
+            for name in names
+        )
         .join(windows, on="trial", how="inner")
         .group_by("cell", "role")
         .agg(

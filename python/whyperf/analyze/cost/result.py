@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MIN_ALONE_RATIO = 0.98
+"""A connection with at least this part of its program's payload has the program's CPU time to itself."""
 MIN_SHARE = 0.001
 """Functions below this share of their side's cost are one row of their class."""
 
@@ -144,7 +146,7 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     for cell in inputs.cells:
         sides = [side(cell.id, role) for role in ("sender", "receiver")]
         cells.append(_bare(cell).model_copy(update={"sides": tuple(found for found in sides if found is not None)}))
-    notes = (*sampling_notes(manifests), *_without_cycles(reports, measured))
+    notes = (*sampling_notes(manifests), *_without_cycles(reports, measured), *_of_programs(inputs, measured))
     return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=notes)
 
 
@@ -159,8 +161,24 @@ def _without_cycles(reports: pl.DataFrame, measured: Measured) -> Sequence[str]:
     ]
 
 
+def _of_programs(inputs: Inputs, measured: Measured) -> Sequence[str]:
+    """How the costs of watched programs are to be read, a sentence each."""
+    if all(cell.watched is None for cell in inputs.cells):
+        return ()
+    notes = [
+        "These are all CPU cycles of the program's threads while the connection was watched, whatever they were used "
+        "for, and of all soft interrupts of the host.",
+    ]
+    if (measured.ends_cpu["payload_ratio"] < MIN_ALONE_RATIO).any():
+        notes.append(
+            "Of a program with several connections, or with payload in both directions, the cycles are divided among "
+            "them by payload."
+        )
+    return notes
+
+
 def _bare(cell: Any) -> CellCost:
-    return CellCost(id=cell.id, metric=cell.metric, factors=dict(cell.factors), sides=())
+    return CellCost(id=cell.id, metric=cell.metric, factors=cell.setting, sides=())
 
 
 def _side(

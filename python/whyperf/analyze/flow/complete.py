@@ -80,11 +80,18 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
         unlogged_segments(whole, user.tcp_info), on="connection", how="left", maintain_order="left"
     )
     evidence = end.evidence
-    reason = (
-        _lost(evidence, rows)
-        or _not_adding_up(connections, None if trial.moves_both_ways else end.role)
-        or _not_logged(connections)
-    )
+    if trial.is_watched:
+        # It was attached and detached while the connection moved, and sampled at other instants: nothing adds up.
+        reason = _lost(evidence, rows)
+        connections = connections.with_columns(
+            missing_bytes=pl.lit(0, pl.Int64), unlogged_segments=pl.lit(None, pl.Int64)
+        )
+    else:
+        reason = (
+            _lost(evidence, rows)
+            or _not_adding_up(connections, None if trial.moves_both_ways else end.role)
+            or _not_logged(connections)
+        )
     return Completeness(
         host=host,
         complete=reason is None,

@@ -16,6 +16,8 @@ from whyperf.record.parquet import bytes_in_memory
 
 LEVELS = ("user", "counters", "segments")
 """Levels of evidence, each with those before it."""
+WATCHED = "watched"
+"""The origin of a trial that is a connection of another program, which was watched."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class FlowTrial:
     the load counts both directions. `zero_mono_ns` is the start of the load on the controller's clock; `window_ns` the
     measured phase as (start, end) in ns after it, from the first end's start to the last one's end; None without
     intervals. `is_turned`: the roles are not those that the trial gave its ends, but the payload's. `hidden` are
-    tables by name and host that are treated as if they had not been written (`view`).
+    tables by name and host that are treated as if they had not been written (`view`). `origin` is where the payload
+    came from: the own load (host), the model (sim), or another program (watched), of which `ends` may have one side only.
     """
 
     folder: Path
@@ -75,6 +78,12 @@ class FlowTrial:
     moves_both_ways: bool = False
     is_turned: bool = False
     hidden: frozenset[tuple[str, str]] = frozenset()
+    origin: str = "host"
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is a connection of another program."""
+        return self.origin == WATCHED
 
     def end(self, role: str) -> FlowEnd | None:
         """The end with this role; None when the trial failed before it was known."""
@@ -118,6 +127,7 @@ def open_trial(folder: Path) -> FlowTrial:
         zero_mono_ns=zero,
         window_ns=window,
         moves_both_ways=any(_has_workload(found) for found in manifest.get("hosts", {}).values()),
+        origin=str(manifest.get("origin", "host")),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from whyperf.analyze.flow.trial import LEVELS, EndEvidence, FlowTrial
+from whyperf.analyze.flow.trial import LEVELS, WATCHED, EndEvidence, FlowTrial
 
 Level = Literal["user", "counters", "segments"]
 
@@ -27,6 +27,17 @@ def at_levels(trial: FlowTrial, levels: Mapping[str, Level]) -> FlowTrial:
         hidden |= {(table, host) for name, tables in TABLES.items() if name in above for table in tables}
         ends[host] = replace(end, evidence=_at_most(end.evidence, level))
     return replace(trial, ends=ends, hidden=frozenset(hidden))
+
+
+OWN_LOAD_TABLES = ("transactions", "latencies", "datagrams")
+"""Tables in which the own load counts what it does; of another program nobody does."""
+
+
+def as_watched(trial: FlowTrial, role: str | None = None) -> FlowTrial:
+    """The trial as if its payload were another program's and only one role's host had been watched; both without a role."""
+    ends = {host: end for host, end in trial.ends.items() if role in {None, end.role}}
+    hidden = trial.hidden | {(table, host) for host in trial.ends for table in OWN_LOAD_TABLES}
+    return replace(trial, ends=ends, hidden=frozenset(hidden), origin=WATCHED)
 
 
 def _at_most(evidence: EndEvidence, level: Level) -> EndEvidence:

@@ -41,13 +41,16 @@ def cycles_per_kbyte(ends_cpu: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFra
 
 
 def spent_cycles(ends_cpu: pl.DataFrame) -> pl.DataFrame:
-    """`cpu.trial_cpu`'s rows with the `cycles` that each side spent and their `unit`."""
+    """`cpu.trial_cpu`'s rows with the `cycles` that each side spent and their `unit`. Of a watched program with several
+    connections they are divided by payload.
+    """
     counted = pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")
     pmu = counted.all().over("cell")
     softirq_ns = pl.when(pl.col("exclusive")).then(pl.col("ksoftirqd_ns").fill_null(0.0)).otherwise(0.0)
     reference = (pl.col("load_threads_ns") + softirq_ns) * pl.col("tsc_hz") / 1e9
+    cycles = pl.when(pmu).then(pl.col("pmu_cycles")).otherwise(reference)
     return ends_cpu.with_columns(
-        pl.when(pmu).then(pl.col("pmu_cycles")).otherwise(reference).alias("cycles"),
+        (cycles * pl.col("payload_ratio")).alias("cycles"),
         pl.when(pmu).then(pl.lit(PMU_UNIT)).otherwise(pl.lit(TSC_UNIT)).alias("unit"),
     )
 

@@ -35,8 +35,9 @@ def trial_cpu(
     `wall_ns` (summed over the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read)
     and of that `softirq_on_load_ns` on top of the load's threads (null where it was not counted), `softirqs_count`,
     `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`, `scheduled_count` (context
-    switches to the load's threads, null where they were not counted). `trials` are measured trials with their windows.
-    A single transfer is its whole load, so its rows count in full; other rows count by the share inside the window.
+    switches to the load's threads, null where they were not counted), `payload_ratio`. `trials` are measured trials
+    with their windows. A single transfer is its whole load, so its rows count in full; other rows count by the share
+    inside the window.
     """
     windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns", "whole_life").drop_nulls(
         ["window_start_ns", "window_end_ns"]
@@ -64,7 +65,7 @@ def trial_cpu(
     window_ns = pl.col("window_end_ns") - pl.col("window_start_ns")
     return (
         ends.filter(pl.col("cpus_of").fill_null(pl.col("host")) == pl.col("host"))
-        .select("trial", "host", "role", "cpus", "exclusive", "tsc_hz")
+        .select("trial", "host", "role", "cpus", "exclusive", "tsc_hz", "payload_ratio")
         .join(windows, on="trial", how="inner")
         .join(sums, on=["trial", "host"], how="left")
         .join(_traced(softirqs, places, windows), on=["trial", "host"], how="left")

@@ -15,6 +15,7 @@ import polars as pl
 
 from whyperf.analyze.measures.overlap import sum_within
 from whyperf.analyze.measures.transactions import received_octets
+from whyperf.analyze.read.watched import is_counted
 from whyperf.analyze.steady.settle import settle
 
 _BPS = pl.col("window_octets") * 8e9 / (pl.col("window_end_ns") - pl.col("window_start_ns"))
@@ -36,7 +37,7 @@ def measure(
     `no_window` (nothing was measured) or `no_common_window` (its connections were not at work together).
     """
     rows = receiver_rows(intervals)
-    reads = flows.filter(pl.col("role") == "receiver")
+    reads = flows.filter(is_counted(flows))
     timed = trials.filter(pl.col("transfer_bytes").is_null() & ~pl.col("scheduled")).select("trial")
     scheduled = trials.filter(pl.col("scheduled")).select("trial", "lead_ns")
     whole = set(trials.filter("is_whole_phase")["trial"])
@@ -107,8 +108,10 @@ def _scheduled(windows: pl.DataFrame, leads: pl.DataFrame) -> pl.DataFrame:
 
 
 def receiver_rows(intervals: pl.DataFrame) -> pl.DataFrame:
-    """The interval rows goodput is counted from: the receiver's, of phase `measure`."""
-    return intervals.filter((pl.col("role") == "receiver") & (pl.col("phase") == "measure"))
+    """The interval rows goodput is counted from: the receiver's, of phase `measure`. Of a watched connection whose
+    receiver nobody saw, they are the sender's, with what the receiver acknowledged.
+    """
+    return intervals.filter(is_counted(intervals) & (pl.col("phase") == "measure"))
 
 
 def duration_windows(rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from whyperf.analyze.read.watched import is_counted
+
 
 def cell_windows(flows: pl.DataFrame, tcp_info: pl.DataFrame) -> pl.DataFrame:
     """The receive window of each cell, in bytes, over all connections and trials.
@@ -21,7 +23,8 @@ def cell_windows(flows: pl.DataFrame, tcp_info: pl.DataFrame) -> pl.DataFrame:
         pl.col("receive_buffer_granted_bytes").median().cast(pl.Int64).alias("granted_bytes"),
         pl.col("window_clamp_bytes").median().cast(pl.Int64).alias("clamp_bytes"),
     )
-    began = reads.select("trial", "connection", "first_call_mono_ns")
+    counted = flows.filter(is_counted(flows))
+    began = counted.select("trial", "connection", "first_call_mono_ns")
     samples = (
         tcp_info.filter(pl.col("phase") == "measure")
         .join(began, on=["trial", "connection"], how="inner")
@@ -29,7 +32,8 @@ def cell_windows(flows: pl.DataFrame, tcp_info: pl.DataFrame) -> pl.DataFrame:
     )
     seen = _distribution(samples, "sender", "peer_window_bytes")
     advertised = _distribution(samples, "receiver", "own_window_bytes").join(seen, on="cell", how="anti")
-    return granted.join(pl.concat([seen, advertised]), on="cell", how="left")
+    cells = counted.select("cell").unique(maintain_order=True)
+    return cells.join(granted, on="cell", how="left").join(pl.concat([seen, advertised]), on="cell", how="left")
 
 
 def _distribution(samples: pl.DataFrame, role: str, column: str) -> pl.DataFrame:

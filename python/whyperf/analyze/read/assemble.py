@@ -9,8 +9,10 @@ from whyperf.analyze.measures.goodput import measure
 from whyperf.analyze.measures.transactions import trial_transactions
 from whyperf.analyze.read.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
 from whyperf.analyze.read.tables import TABLES, shaped
+from whyperf.analyze.read.watched import watched_frames
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.warnings.evidence import evidence_rows
+from whyperf.plan import CONNECTION, PlannedConnection
 from whyperf.record import LOST, busiest_process
 
 Document = Mapping[str, Any]
@@ -36,7 +38,9 @@ def assemble(
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
     cells = tuple(_cell(cell, plan.get("workloads") or {}) for cell in plan["cells"])
-    whole_phase = {cell.id for cell in cells if cell.metric == "transactions"}
+    is_watched = any(cell.watched is not None for cell in cells)
+    # Nobody warms a watched program up: all of the time that it was watched counts.
+    whole_phase = {cell.id for cell in cells if cell.metric == "transactions" or cell.watched is not None}
     trials = pl.DataFrame([_trial(manifest, whole_phase) for manifest in manifests], schema=dict(TRIALS))
     ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
@@ -49,6 +53,8 @@ def assemble(
         )
 
     frames = {name: rows(name, ran) for name in TABLES}
+    if is_watched:
+        frames = watched_frames(frames, ends)
     first = manifests[0] if manifests else {}
     names = {cell["id"]: [flow["name"] for flow in cell.get("schedule") or ()] for cell in plan["cells"]}
     return Inputs(
@@ -58,7 +64,7 @@ def assemble(
         plan_id=str(plan["id"]),
         seed=int(plan["seed"]),
         testbed=str(first.get("testbed") or plan.get("testbed", {}).get("kind", "network")),
-        varied=tuple(plan.get("varied", ())),
+        varied=(CONNECTION,) if is_watched and len(cells) > 1 else tuple(plan.get("varied", ())),
         cells=cells,
         damaged=tuple(sorted(broken.items())),
         trials=trials.sort("trial"),
@@ -90,6 +96,9 @@ _PAYLOAD = {"write", "read", "send_file"}
 
 def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
     planned = workloads.get(cell.get("workload") or "")
+    if cell.get("watched") is not None:
+        connection = PlannedConnection.model_validate(cell["watched"], strict=False)
+        return Cell(cell["id"], cell["sweep"], cell["factors"], watched=connection)
     if planned is None:
         return Cell(cell["id"], cell["sweep"], cell["factors"], str(cell["factors"].get("workload", "stream")))
     groups = (planned.get("workload") or {}).get("groups", ())
@@ -166,6 +175,7 @@ def _ends(manifest: Document) -> Iterator[dict[str, object]]:
             **_clock(host.get("clock") or {}),
             "cpus_of": host.get("cpus_of") or label,
             "first_connection": int(host.get("first_connection") or 0),
+            "payload_ratio": float(host.get("payload_ratio", 1.0)),
         }
 
 

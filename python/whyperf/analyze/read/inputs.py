@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from whyperf.plan import CONNECTION, PlannedConnection
+
 TRIALS: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
     "block": pl.Int64(),
@@ -38,11 +40,14 @@ ENDS: Mapping[str, pl.DataType] = {
     "compared_mono_ns": pl.Int64(),
     "cpus_of": pl.String(),
     "first_connection": pl.Int64(),
+    "payload_ratio": pl.Float64(),
 }
 """Columns of `Inputs.ends`, a row an end, two for every pair of agents of a trial: which host was
 sender and which receiver, the CPUs counted as its own, whether they were its alone, its clock minus
 the controller's at `compared_mono_ns` of its own and how much faster it runs, the end whose rows hold its
-CPUs (itself, unless several ends ran on the same), and the number of its first connection."""
+CPUs (itself, unless several ends ran on the same), the number of its first connection, and which part
+of its threads' CPU time was spent on the payload of this trial: not all of it in a watched program with other
+connections."""
 
 NOTES: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
@@ -95,6 +100,13 @@ class Cell:
     counted_as: str | None = None
     #: Whether some of its connections are only open.
     has_idle: bool = False
+    #: The connection of another program that it is about; its factors say nothing of that.
+    watched: PlannedConnection | None = None
+
+    @property
+    def setting(self) -> dict[str, object]:
+        """What tells it from the other cells: its factors, or the name of its connection."""
+        return dict(self.factors) if self.watched is None else {CONNECTION: self.watched.label}
 
     @property
     def is_scheduled(self) -> bool:
@@ -110,8 +122,8 @@ class Inputs:
     `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed, are void or were
     interrupted are in `trials` but have no rows in the tables; what they moved until then is in `observed`, which has
     the columns of `goodput.measure` with `transactions_per_s`, and is never a result. Trials with the segment log are
-    in `evidence` only, which has the columns of `evidence.EVIDENCE`. `damaged` are the trials that cannot be read,
-    with the reason; they are nowhere else.
+    in `evidence` only, which has the columns of `evidence.EVIDENCE`; a watched connection's only trial is in all.
+    `damaged` are the trials that cannot be read, with the reason; they are nowhere else.
     """
 
     experiment: str
@@ -140,4 +152,5 @@ class Inputs:
     datagrams: pl.DataFrame
     transport_info: pl.DataFrame
     round_trips: pl.DataFrame
+    watched: pl.DataFrame
     schedule: pl.DataFrame

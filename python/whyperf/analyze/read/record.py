@@ -5,6 +5,7 @@ from collections.abc import Collection
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.tables import TABLES
+from whyperf.analyze.read.watched import OF_WATCHED
 from whyperf.record import Experiment, Trials, read_table
 
 
@@ -25,14 +26,15 @@ def read_inputs(
     damaged = dict(found.damaged)
     frames = {}
     for name, schema in TABLES.items():
-        if name not in tables:
+        left_out = {"trial", "block", "cell", *(OF_WATCHED.get(name, ()) if experiment.plan.watched is None else ())}
+        columns = [column for column in schema if column not in left_out]
+        if name not in tables or not columns:
             continue
-        columns = [column for column in schema if column not in {"trial", "block", "cell"}]
         read = read_table(experiment, name, columns=columns, trials=measured)
         frames[name] = read.frame
         damaged |= dict(read.damaged)
     manifests = [manifest.model_dump() for manifest in measured.values()]
-    logs = [manifest.model_dump() for manifest in found.logs.values()]
+    logs = [manifest.model_dump() for name, manifest in found.logs.items() if name not in found.measured]
     return assemble(
         experiment.plan.model_dump(),
         manifests,

@@ -44,6 +44,11 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "data_segments_out": pl.UInt64(),
         "peer_window_bytes": pl.UInt32(),
         "own_window_bytes": pl.UInt32(),
+        "bytes_acked": pl.UInt64(),
+        "bytes_received": pl.UInt64(),
+        "bytes_sent": pl.UInt64(),
+        "bytes_retransmitted": pl.UInt64(),
+        "state": pl.UInt32(),
     },
     "cpu": {
         **_KEYS,
@@ -116,6 +121,14 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "retransmitted_packets": pl.UInt64(),
     },
     "round_trips": {**_KEYS, "sent_mono_ns": pl.UInt64(), "rtt_ns": pl.UInt64()},
+    "watched": {
+        **_KEYS,
+        "connection": pl.UInt32(),
+        "whole": pl.Boolean(),
+        "closed": pl.Boolean(),
+        "first_mono_ns": pl.UInt64(),
+        "last_mono_ns": pl.UInt64(),
+    },
     "threads": {
         **_KEYS,
         **_SPAN,

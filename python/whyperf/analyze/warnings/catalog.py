@@ -25,6 +25,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     "failed_trials": WarningText(
         "{count} failed and {have} not in the result. First reason: {reason}",
         "Remove the cause, then run the same command with --retry-failed.",
+        {"watched": "Remove the cause, then watch again."},
     ),
     "void_trials": WarningText(
         "{count} void, even when run again, and {have} not in the result. First reason: {reason}",
@@ -35,6 +36,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",
         "Run the same command again: it sets such trials aside and measures them anew. Trials of another version need "
         "the whyperf that made them.",
+        {"watched": "What cannot be read is lost: nobody can repeat a watched connection. Copy the result whole."},
     ),
     "deadline_trials": WarningText(
         "{count} cut at the deadline of {deadline}; the payload moved until then counts.",
@@ -43,6 +45,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     "unusable_trials": WarningText(
         "{count} without goodput: {why}.",
         "Raise transfer_bytes so that all connections work at the same time, or use duration_s.",
+        {"watched": "Such a connection was sampled less than twice while it was open. Watch from before it begins."},
     ),
     "nothing_moved": WarningText(
         "{count} of {trials} moved no payload in the measurement phase.",
@@ -98,16 +101,19 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     "steal_high": WarningText(
         "The hypervisor took {ratio} of the {role}'s CPU time.",
         "Another guest was busy. Run again at a quieter time, or compare only interleaved trials.",
+        {"watched": "Another guest was busy. It takes time from the watched program, too."},
     ),
     "other_load": WarningText(
         "Other programs used at least {ratio} of the {role}'s CPU time{busiest}.",
         "Goodput and costs are those of a busy host. Stop the other work, or give each side its own CPUs "
         "(near_cpus, far_cpus).",
+        {"watched": "They may take time from the watched program."},
     ),
     "sampler_late": WarningText(
         "Sampling on the {end} side stalled for up to {late}, with intervals of {interval}{busiest}.",
         "Goodput is right, and intervals have their true times, but time charts have fewer points. Free a CPU for the "
         "sampler, or raise interval_ms.",
+        {"watched": "The rate is right; time charts have fewer points, and the explanation is less exact there."},
     ),
     "clock_uncertain": WarningText(
         "The clocks of the two sides are compared to within {uncertainty} only, {ratio} of a trial.",
@@ -116,6 +122,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     "cpu_ticks": WarningText(
         "CPU % is rough: only {pooled} were measured, in steps of 10 ms.",
         "Use more or longer trials. Cycles per KByte do not use these steps and are not affected.",
+        {"watched": "Watch for longer. Cycles per KByte do not use these steps and are not affected."},
     ),
     "strangers_dropped": WarningText(
         "{count} did not present the trial's token and were dropped.",
@@ -146,19 +153,23 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     "failed_logs": WarningText(
         "{count} failed; goodput is not affected. First reason: {reason}",
         "Remove the cause and run the experiment again with --retry-failed.",
+        {"watched": "Remove the cause, then watch again."},
     ),
     "no_log": WarningText(
         "The {end} side of {trial} has no segment log; its evidence level is {level}: {reason}.",
         "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs. --retry-failed "
         "repeats such trials.",
+        {"watched": "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs."},
     ),
     "log_broken_off": WarningText(
         "The segment log of the {end} side of {trial} breaks off: {reason}.",
         "Free space for temporary files there, or set TMPDIR; --retry-failed repeats such trials.",
+        {"watched": "Free space for temporary files there, or set TMPDIR."},
     ),
     "log_incomplete": WarningText(
         "The segment log of the {end} side of {trial} is {state}: {what}.",
         "Counts from it are too low by that. Free a CPU for the log, or lower the rate.",
+        {"watched": "Counts from it are too low by that. Free a CPU for the log."},
     ),
     "failed_transactions": WarningText(
         "{count} failed or timed out, {ratio} of those that ended.",
@@ -207,9 +218,22 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     "unfinished": WarningText(
         "{count} of the plan without a trial yet.",
         "Run the same command again, with --out and this folder: it resumes at the first missing trial.",
+        {"watched": "Their tables were not written, because the watch was killed. Watch again."},
+    ),
+    "watched_log": WarningText(
+        "The rate is that of a connection of which every segment was logged, and logging costs rate.",
+        "Watch with --evidence counters or --evidence user for the rate alone.",
     ),
 }
 """All codes. A code, once published, keeps its meaning."""
+
+OF_OWN_LOAD = frozenset({
+    *("few_trials", "no_steady_state", "warm_up_cut", "warm_up_counts", "nothing_moved", "deadline_trials"),
+    *("shared_cpus", "clock_uncertain", "window_differs"),
+})  # fmt: skip
+"""Codes that judge how whyperf's own load was planned. Of a connection of another program they say nothing: nobody
+asked it to be steady, to be repeated or to move anything.
+"""
 
 
 @dataclass(frozen=True)
@@ -235,10 +259,10 @@ class RaisedWarning:
         return kind.advice_on.get(testbed, kind.advice).format(**self.values)
 
 
-def merge_warnings(cells: Iterable[Iterable[RaisedWarning]]) -> list[tuple[RaisedWarning, str]]:
+def merge_warnings(cells: Iterable[Iterable[RaisedWarning]], noun: str = "cell") -> list[tuple[RaisedWarning, str]]:
     """The warnings of all `cells`, one for each code and side in the order of the table, each with its sentence.
 
-    With several cells the sentence says how many are concerned and gives the first as an example.
+    With several cells the sentence says how many are concerned, by their `noun`, and gives the first as an example.
     """
     lists = [list(cell) for cell in cells]
     found: dict[tuple[str, str], list[RaisedWarning]] = {}
@@ -253,6 +277,6 @@ def merge_warnings(cells: Iterable[Iterable[RaisedWarning]]) -> list[tuple[Raise
     for key in sorted(found, key=lambda key: order.index(key[0])):
         concerned = found[key]
         first = concerned[0]
-        many = f"In {len(concerned):,} of {count(len(lists), 'cell')}. For example: {first.text}"
+        many = f"In {len(concerned):,} of {count(len(lists), noun)}. For example: {first.text}"
         merged.append((first, first.text if len(lists) == 1 else many))
     return merged

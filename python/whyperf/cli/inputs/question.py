@@ -58,10 +58,8 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         return shipped, host
     other = "" if looks_like_path(argument) else f" (a host of that name: --host {argument})"
     if Path(argument).is_dir() and (Path(argument) / "plan.json").exists():
-        raise UsageError(
-            f"{argument} holds results; `whyperf show {argument}` shows them, and the command that made them resumes"
-            f"{other}"
-        )
+        resumes = "" if _is_watched(Path(argument)) else ", and the command that made them resumes"
+        raise UsageError(f"{argument} holds results; `whyperf show {argument}` shows them{resumes}{other}")
     if Path(argument).is_dir() and host is None:
         raise UsageError(f"{argument} is a folder; a profile is a TOML file: name one in it{other}")
     if looks_like_path(argument) and looks_like_workload(Path(argument)):
@@ -86,6 +84,16 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         raise UsageError(f'"{argument}" is neither a profile, a workload nor a host; `whyperf list` names them')
     say_what_is_taken(argument, "a host")
     return find(QUICK), argument
+
+
+def _is_watched(folder: Path) -> bool:
+    """Whether a folder holds a watched result, which no command resumes."""
+    from whyperf.record import Experiment, RecordError  # noqa: PLC0415 - only for what is a mistake
+
+    try:
+        return Experiment.open(folder).plan.watched is not None
+    except RecordError:
+        return False
 
 
 def far_host(first: str | None, second: str | None, host: str | None) -> str | None:

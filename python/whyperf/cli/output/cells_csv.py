@@ -17,7 +17,8 @@ LATENCIES = ("p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns")
 def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
     """Prints the cells as CSV (RFC 4180, with lines that end in a line feed); what is not known is empty.
 
-    A factor that a cell does not have is empty, too. The columns depend only on the factors of the plan.
+    A factor that a cell does not have is empty, too. The columns depend only on the factors of the plan; a watched
+    result has `connection` in their place, and columns of its own at the end.
     """
     rows = [dict(_figures(cell)) for cell in summary.cells]
     own = {"cell", "sweep", "workload"}
@@ -70,6 +71,12 @@ def _figures(cell: CellResult) -> Iterator[tuple[str, Value]]:
     yield "datagrams_received_per_s", None if datagrams is None else datagrams.received_per_s.median
     yield "datagrams_lost_ratio", None if datagrams is None else datagrams.lost_ratio
     yield "datagrams_jitter_ns", None if datagrams is None else datagrams.jitter_ns
+    if (watched := cell.watched) is not None:
+        for name in ("program", "process", "local", "remote", "direction", "watched_s", "sent_bps", "received_bps"):
+            yield name, getattr(watched, name)
+        yield "hosts", " ".join(watched.hosts)
+        yield "whole", watched.is_whole
+        yield "closed", watched.is_closed
 
 
 def _spread(name: str, spread: Spread) -> Iterator[tuple[str, Value]]:

@@ -106,19 +106,20 @@ def _without_cycles(experiment: Experiment) -> int:
 
 
 def _without_samples(experiment: Experiment) -> int:
-    say(f"whyperf: {experiment.name} has no stack samples; measure with --evidence profile")
+    verb = "measure" if experiment.plan.watched is None else "watch"
+    say(f"whyperf: {experiment.name} has no stack samples; {verb} with --evidence profile")
     return FAILED
 
 
 def _print(found: Cost, experiment: Experiment, functions: int) -> None:
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
-    varied = experiment.plan.varied
+    varied = experiment.plan.differing
     for cell in found.cells:
         for side in cell.sides:
             basis = basis_of(cell, side)
             console.print(_heading(cell, side, basis, varied, is_one=len(found.cells) == 1))
             console.print(_table(side, basis, functions))
-            for line in _explained(side, basis):
+            for line in _explained(side, basis, is_own=experiment.plan.watched is None):
                 console.print(line)
             console.print()
     if any(entry.sides for entry in found.cells):
@@ -189,7 +190,7 @@ def _function_row(function: FunctionCost, basis: Basis, total: float) -> tuple[s
     )
 
 
-def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
+def _explained(side: SideCost, basis: Basis, *, is_own: bool) -> Iterator[str]:
     # What is printed per transaction has no KBytes; what is printed per KByte needs no second figure of it.
     left_out = {"kbytes"} if basis is PER_KBYTE else {"kbytes", COPIED_KBYTES}
     for event in dict.fromkeys(single for per, (single, _) in EVENTS.items() if per not in left_out):
@@ -208,9 +209,9 @@ def _explained(side: SideCost, basis: Basis) -> Iterator[str]:
         yield "0 KBytes copied per KByte: the setting spares it."
     if side.in_threads is not None and side.in_softirqs:
         ratio = side.in_threads / (side.total.mean or 1.0)
-        yield (
-            f"{percent(ratio)} in the load's threads, {percent(1 - ratio)} in soft interrupts while none of them ran."
-        )
+        whose = "load" if is_own else "program"
+        rest = f"{percent(1 - ratio)} in soft interrupts while none of them ran"
+        yield f"{percent(ratio)} in the {whose}'s threads, {rest}."
     if side.per_transaction is not None and basis is PER_KBYTE:
         yield f"{side.per_transaction.mean:,.0f} cycles per transaction."
     yield f"{count(side.samples, 'sample')} in {count(len(side.trials), 'trial')}."

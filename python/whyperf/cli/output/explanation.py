@@ -17,7 +17,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
-from whyperf.explain.predicted import change_label, command_label, gain_line
+from whyperf.explain.predicted import change_label, command_label, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
@@ -139,6 +139,7 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
             manifest is not None
             and manifest.status == "complete"
             and not manifest.trial.startswith(LOG_PREFIX)
+            and not (manifest.is_watched and manifest.lacks_log)
             and cell.cell not in logged
             # A simulated trial may have been kept without what happened in it.
             and (experiment.folder / "trials" / manifest.trial).exists()
@@ -156,7 +157,14 @@ def why(experiment: Experiment, summary: Summary) -> str:
     counted = {cell: rate for cell, rate in summary.transactions_per_s().items() if rate is not None}
     ordered = counted if counted.keys() == measured.keys() else measured
     fastest = max(ordered, key=ordered.__getitem__)
-    of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
+    named = experiment.plan.cell(fastest).watched
+    of = (
+        ""
+        if len(rates) == 1
+        else f"(cell {fastest}, the fastest) "
+        if named is None
+        else f"({named.label}, the fastest) "
+    )
     fingerprint = fingerprint_of(experiment.folder)
     long = [log for log in long_logs(experiment.trials().manifests).values() if log.cell == fastest]
     # The report may have explained all cells; not from logs that nobody asked to read.
@@ -246,7 +254,8 @@ def _print(found: Explanation, experiment: Experiment) -> None:
         say("No setting stands out from its neighbors.")
     console.print()
     for cell in found.cells:
-        say(f"{cell.cell} ({_speed(cell)}): {cell.headline}")
+        named = experiment.plan.cell(cell.cell).watched
+        say(f"{cell.cell} ({_speed(cell)}): {'' if named is None else f'{named.label}: '}{cell.headline}")
     if found.anomalies:
         console.print()
         say("What stands out:")
@@ -302,6 +311,8 @@ def _rate(rated: tuple[float, CellExplanation]) -> float:
 def _named(cell: CellExplanation, plan: Plan) -> str:
     """A cell with the levels of the factors that vary in its sweep."""
     planned = plan.cell(cell.cell)
+    if planned.watched is not None:
+        return f"{cell.cell} ({planned.watched.label})"
     own = [other.factors for other in plan.cells if other.sweep == planned.sweep]
     varied = [name for name in plan.varied if len({factors.get(name) for factors in own}) > 1]
     levels = setting(dict(planned.factors), varied)
@@ -316,6 +327,8 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
         yield f"Note: {gap}", ""
     named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
+    for connection in _connection(cell, experiment.plan):
+        yield f"Connection: {connection}", ""
     for number, verdict in enumerate(cell.verdicts, start=1):
         yield "", ""
         yield f"{number}. {verdict.claim}", ""
@@ -328,6 +341,15 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
             yield joint.words, ""
             if joint.verification is not None:
                 yield joint.verification.words, "   "
+    yield from _budgets(cell)
+    for pattern in cell.patterns[:MAX_BUDGETS]:
+        yield f"Connection {pattern.connection}: {pattern.words}", "   "
+        for phase in pattern.phases[:MAX_PHASES]:
+            yield f"- {phase.waits}", "   "
+
+
+def _budgets(cell: CellExplanation) -> Iterator[tuple[str, str]]:
+    """Where the time of each side went."""
     sides = [budget for budget in cell.budgets if budget.shares][: 2 * MAX_BUDGETS]
     if sides:
         yield "", ""
@@ -341,14 +363,20 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
         yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
     if len(cell.budgets) > len(sides) > 0:
         yield f"--json has {len(cell.budgets) - len(sides):,} more budgets.", "   "
-    for pattern in cell.patterns[:MAX_BUDGETS]:
-        yield f"Connection {pattern.connection}: {pattern.words}", "   "
-        for phase in pattern.phases[:MAX_PHASES]:
-            yield f"- {phase.waits}", "   "
+
+
+def _connection(cell: CellExplanation, plan: Plan) -> Iterator[str]:
+    """The watched connection that a cell is about, in a few words; nothing of a cell of our own load."""
+    if (found := plan.cell(cell.cell).watched) is not None:
+        yield found.label
 
 
 def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
-    """The cheapest measurement that decides between what may be the limit, as a command."""
+    """The cheapest measurement that decides between what may be the limit, as a command. Of a connection of another
+    program there is none to repeat.
+    """
+    if experiment.plan.watched is not None:
+        return
     is_tcp = str(experiment.plan.cell(cell.cell).factors.get("transport", "tcp")) in {"tcp", "mptcp", "tls"}
     has_log = (cell.trial or "").startswith(LOG_PREFIX)
     if is_tcp and not has_log and (again := log_command(experiment.plan, cell.cell, str(experiment.folder))):
@@ -370,9 +398,13 @@ def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[st
             command = change_command(experiment.plan, cell, verdict.change.factors, str(experiment.folder))
             if command:
                 yield CommandLine(command)
-        if verdict.change.by_hand:
+        for step in verdict.change.steps or ():
+            yield f"{step_label(step)}: {step.words}"
+            if step.command:
+                yield CommandLine(step.command)
+        if verdict.change.by_hand and not verdict.change.steps:
             yield f"By hand: {verdict.change.by_hand}"
-        if verdict.change.command:
+        if verdict.change.command and not verdict.change.steps:
             yield f"{command_label(verdict.change)}:"
             yield CommandLine(verdict.change.command)
     if gain := gain_line(verdict):

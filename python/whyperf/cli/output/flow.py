@@ -74,6 +74,9 @@ def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[
 def _print(experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(f"{experiment.name}, trial {summary.trial.trial}")
+    known = next((cell.watched for cell in experiment.plan.cells if cell.id == summary.trial.cell), None)
+    if known is not None:
+        console.print(known.label, soft_wrap=True)
     console.print(headline(summary), soft_wrap=True)
     for flow in summary.hosts:
         if host in {None, flow.end.host}:
@@ -115,6 +118,8 @@ def no_log(experiment: Experiment, summary: FlowSummary) -> str:
     if refused:
         reasons = "; ".join(f"{end.host} side: {end.evidence.reason}" for end in refused)
         return f"{text} It was requested, but {reasons}"
+    if experiment.plan.watched is not None:
+        return f"{text} To see every segment, watch with --evidence segments, as root."
     same = command(experiment.plan.model_copy(update={"evidence": None}), str(experiment.folder))
     return f"{text} To measure with the log: {same} --evidence segments"
 

@@ -14,6 +14,7 @@ from whyperf.analyze.summary import (
     RttProbe,
     Setup,
     Transactions,
+    WatchedConnection,
 )
 from whyperf.analyze.text import ENDS, bit_rate, count, level_with_unit, percent, seconds, si, significant
 from whyperf.analyze.transports.result import Duration, Transports
@@ -34,7 +35,9 @@ def single_lines(cell: CellResult, rate: ToText = bit_rate) -> list[str]:
 
 
 def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
-    if cell.metric == "transactions" and cell.transactions is not None:
+    if cell.watched is not None:
+        yield from _watched(cell, cell.watched, rate)
+    elif cell.metric == "transactions" and cell.transactions is not None:
         yield from _transactions(cell, cell.transactions, rate)
     else:
         yield from _moved(cell, rate)
@@ -43,7 +46,7 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
     for end in ENDS:
         cpu: EndCpu | None = getattr(cell.cpu, end)
         if cpu is not None:
-            yield f"CPU {end}", _cpu(cpu)
+            yield f"CPU {end}", _cpu(cpu, threads_of(cell))
     cycles = cell.cycles_per_kbyte
     if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
@@ -66,6 +69,26 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
         yield "Start", f"{start.agents} agents began within {within} of each other"
     if cell.setup is not None and cell.setup.connections >= MANY_CONNECTIONS:
         yield "Set-up", _setup(cell.setup)
+
+
+def threads_of(cell: CellResult) -> str:
+    """Whose CPU time is told from the host's."""
+    return "whyperf's own threads" if cell.watched is None else "the program's threads"
+
+
+def _watched(cell: CellResult, found: WatchedConnection, rate: ToText) -> Iterator[tuple[str, str]]:
+    process = "" if found.process is None else f" (process {found.process})"
+    yield "Program", f"{found.program}{process}" if found.program else "not known"
+    yield "Connection", f"{found.local} {'→' if found.direction == 'send' else '←'} {found.remote}"
+    yield "Goodput", _goodput(cell, rate) if cell.goodput_bps.median is not None else "none: it was seen once only"
+    other = found.received_bps if found.direction == "send" else found.sent_bps
+    if found.moves_both_ways and other is not None:
+        yield "Other direction", rate(other)
+    parts = [] if found.watched_s is None else [seconds(found.watched_s * 1e9)]
+    parts += {None: [], True: ["from its first segment on"], False: ["open before"]}[found.is_whole]
+    parts += ["closed meanwhile"] if found.is_closed else []
+    parts += ["both sides"] if len(found.hosts) > 1 else [f"{found.hosts[0]} side only"]
+    yield "Watched", ", ".join(parts)
 
 
 def _moved(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
@@ -194,9 +217,9 @@ def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
         yield "Jitter", f"median {seconds(found.jitter_ns)}, largest {seconds(found.jitter_ns_max or 0)}"
 
 
-def _cpu(cpu: EndCpu) -> str:
+def _cpu(cpu: EndCpu, whose: str) -> str:
     """The load's own CPU time first: only its part of the host's is what this rate costs."""
-    threads = "" if cpu.load_threads_ratio is None else f"whyperf's own threads {percent(cpu.load_threads_ratio)}"
+    threads = "" if cpu.load_threads_ratio is None else f"{whose} {percent(cpu.load_threads_ratio)}"
     if cpu.busy_ratio is None:
         why = "too short for the kernel's ticks" if cpu.exclusive else "both hosts share their CPUs"
         return f"{threads}; {why}".removeprefix("; ")
@@ -219,11 +242,15 @@ def _window(cell: CellResult) -> str:
     window = cell.window
     requested = window.requested_bytes
     chosen = "automatic" if requested is None else f"requested {level_with_unit('window_bytes', requested)}"
+    if cell.watched is not None:
+        # What a program asked for is not in its socket.
+        chosen = "" if window.announced_bytes is not None else "not known"
     advertised = window.announced_bytes
     if advertised is None:
         return chosen
     largest = level_with_unit("window_bytes", advertised.max)
-    return f"{chosen}; largest advertised {largest} (median {advertised.median:,}, smallest {advertised.min:,})"
+    shown = f"largest advertised {largest} (median {advertised.median:,}, smallest {advertised.min:,})"
+    return f"{chosen}; {shown}" if chosen else shown
 
 
 def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,10 @@ def verdict(summary: Summary) -> int:
     """3 when a trial failed, was cut, moved nothing, cannot be used or read; 1 when nothing has a result."""
     if all(cell.goodput_bps.median is None for cell in summary.cells):
         return FAILED
-    lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
+    # Nobody asked a watched connection to stay open until it has a rate.
+    lost = any(
+        cell.failed_trials + cell.deadline_trials + (cell.unusable_trials if cell.watched is None else 0)
+        for cell in summary.cells
+    )
     codes = {advice.code for advice in summary.warnings}
     return DOUBTFUL if lost or codes & INCOMPLETE else DONE

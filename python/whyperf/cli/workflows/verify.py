@@ -82,6 +82,8 @@ def print_verification(
     Raises:
         UsageError: nothing can be tried, and why.
     """
+    if experiment.plan.watched is not None:
+        raise UsageError(str(Obstacle("watched")))
     if not may_contact:
         ask_for_hosts(experiment)
     found = explained(experiment, trial, cell)

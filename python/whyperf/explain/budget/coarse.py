@@ -9,22 +9,35 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from whyperf.explain.budget.attached import Life
 from whyperf.explain.budget.shares import budget_of_sums
 from whyperf.explain.model import Budget
 from whyperf.explain.states import SenderState
 
 
-def coarse_budgets(trial: str, host: str, samples: Mapping[int, pl.DataFrame]) -> list[Budget]:
+def coarse_budgets(
+    trial: str, host: str, samples: Mapping[int, pl.DataFrame], attached: Mapping[int, Life] | None = None
+) -> list[Budget]:
     """A budget for each connection of a sending end; `samples` is of `chronographs.read_samples`.
 
     The rest of the busy time is UNKNOWN: congestion window, pacing, device and CPU look alike. A full receive window
     is taken for a small buffer, since the reader was not watched.
+
+    `attached` says from when to when connections of other programs were watched. Nobody set their buffers, so theirs have
+    states that leave open what is not known: RECEIVE_WINDOW and IN_FLIGHT.
     """
-    found = [_coarse(trial, host, connection, rows) for connection, rows in samples.items()]
+    if attached is None:
+        found = [_coarse(trial, host, connection, rows) for connection, rows in samples.items()]
+    else:
+        found = [
+            _coarse(trial, host, connection, samples[connection], life)
+            for connection, life in attached.items()
+            if connection in samples
+        ]
     return [budget for budget in found if budget is not None]
 
 
-def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame) -> Budget | None:
+def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame, life: Life | None = None) -> Budget | None:
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     start, end = first["sample_ns"], last["sample_ns"]
     if end <= start:
@@ -34,14 +47,23 @@ def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame) -> Budge
     sums: dict[str, int] = {}
     window, buffer = (last[name] - first[name] for name in ("rwnd_limited_ns", "send_buffer_limited_ns"))
     busy = last["busy_ns"] - first["busy_ns"] - window - buffer
+    full, rest = (
+        (SenderState.RECEIVE_WINDOW_BUFFER, SenderState.UNKNOWN)
+        if life is None
+        else (SenderState.RECEIVE_WINDOW, SenderState.IN_FLIGHT)
+    )
     for state, ns in (
-        (SenderState.RECEIVE_WINDOW_BUFFER, window),
+        (full, window),
         (SenderState.SEND_BUFFER, buffer),
-        (SenderState.UNKNOWN, busy),
+        (rest, busy),
         (SenderState.NOT_WRITING, left),
     ):
         sums[state] = min(max(ns, 0), left)
         left -= sums[state]
+    if life is not None:
+        # Before the first sample and after the last nothing is known.
+        sums[SenderState.UNKNOWN] = max(0, start - life[0]) + max(0, life[1] - end)
+        start, end = min(start, life[0]), max(end, life[1])
     return budget_of_sums(
         trial=trial,
         host=host,

@@ -1,6 +1,6 @@
 """The evidence of one host read and explained, connection by connection."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,15 +11,17 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.log import SYN
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget import receiver, sender
+from whyperf.explain.budget.attached import Life, is_empty_at_first, was_idle
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
 from whyperf.explain.budget.lifetime import receiver_lifetime, sender_lifetime
 from whyperf.explain.budget.merge import labeled, spans_of, within
-from whyperf.explain.budget.sender import Options, Peer
+from whyperf.explain.budget.sender import Options, Peer, SenderGaps
 from whyperf.explain.budget.shares import MAX_LONGEST, budget_of_sums, longest_of, sums_of
 from whyperf.explain.budget.stream import Arrived
 from whyperf.explain.model import Budget, Chronograph, Spell
 from whyperf.explain.segment_log import LoggedConnection, SegmentLog
+from whyperf.explain.states import ReceiverState, SenderState
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,27 @@ class HostBudgets:
         self, evidence: HostEvidence, connection: int, spans: pl.DataFrame, chronographs: list[Chronograph]
     ) -> None:
         """Adds the spans of one connection and their budget."""
-        self.spans.append(labeled(spans, evidence.host, evidence.role, connection))
+        self.add(evidence.trial, evidence.host, evidence.role, connection, spans, chronographs)
+
+    def add(
+        self,
+        trial: str,
+        host: str,
+        role: Literal["sender", "receiver"],
+        connection: int,
+        spans: pl.DataFrame,
+        chronographs: Sequence[Chronograph] = (),
+    ) -> None:
+        """Adds the spans of one connection, wherever they are from, and their budget."""
+        self.spans.append(labeled(spans, host, role, connection))
         for state, spells in longest_of(spans, connection).items():
             both = sorted((*self.longest.get(state, ()), *spells), key=lambda spell: spell.from_ns - spell.to_ns)
             self.longest[state] = tuple(both[:MAX_LONGEST])
         self.budgets.append(
             budget_of_sums(
-                trial=evidence.trial,
-                host=evidence.host,
-                role=evidence.role,
+                trial=trial,
+                host=host,
+                role=role,
                 connection=connection,
                 begin_ns=int(spans["begin_ns"][0]),
                 end_ns=int(spans["end_ns"][-1]),
@@ -114,19 +128,39 @@ def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
     return {int(number): Options(bool(no_delay), int(mss)) for number, no_delay, mss in rows.iter_rows()}
 
 
-def explain_receiver(evidence: HostEvidence, starts: dict[int, int]) -> HostBudgets:
-    """The receiver's budgets; each life begins with its sender's, as far as that is known."""
+NOT_ATTACHED: Mapping[int, Life] = {}
+
+
+def explain_receiver(
+    evidence: HostEvidence,
+    starts: dict[int, int],
+    attached: Mapping[int, Life] = NOT_ATTACHED,
+    queues: Mapping[int, pl.DataFrame] | None = None,
+) -> HostBudgets:
+    """The receiver's budgets; each life begins with its sender's, as far as that is known.
+
+    `attached` says from when to when connections of other programs were watched, which then is their life; `queues` has
+    samples of their receive queues (`attached.read_queues`).
+    """
     found = HostBudgets()
     for connection, segments in evidence.connections():
         calls = evidence.calls_on(connection)
-        life = receiver_lifetime(segments, calls, starts.get(connection))
+        life = attached.get(connection) or receiver_lifetime(segments, calls, starts.get(connection))
         if life is None:
             continue
         states = receiver.explain_gaps(segments, calls, life)
+        if connection in attached:
+            is_empty = is_empty_at_first((queues or {}).get(connection))
+            before = ReceiverState.UNKNOWN if is_empty is None else _QUEUED[is_empty]
+            np.copyto(states.state, receiver.CODE[before], where=states.gaps.segment < 0)
         changes = np.flatnonzero(np.concatenate(([True], states.holds[1:] != states.holds[:-1])))
         found.peers[connection] = Peer(_arrived(segments), states.gaps.start[changes], states.holds[changes])
         found.keep(evidence, connection, spans_of(states.gaps, states.state, receiver.RECEIVER_STATES), [])
     return found
+
+
+_QUEUED = {True: ReceiverState.WAITING, False: ReceiverState.UNREAD}
+"""What a receiver is in before its first logged segment, by whether its queue is empty."""
 
 
 def _arrived(segments: LoggedConnection) -> Arrived | None:
@@ -137,12 +171,18 @@ def _arrived(segments: LoggedConnection) -> Arrived | None:
     return Arrived.of(segments.sequence[carries], segments.sequence_end[carries])
 
 
-def explain_sender(evidence: HostEvidence, peers: dict[int, Peer]) -> HostBudgets:
-    """The sender's budgets; `peers` is of the receiver, `HostBudgets.peers`."""
+def explain_sender(
+    evidence: HostEvidence, peers: dict[int, Peer], attached: Mapping[int, Life] = NOT_ATTACHED
+) -> HostBudgets:
+    """The sender's budgets; `peers` is of the receiver, `HostBudgets.peers`.
+
+    `attached` says from when to when connections of other programs were watched, which then is their life. Without the
+    receiver's log, their full windows leave open who is the reason.
+    """
     found = HostBudgets()
     for connection, segments in evidence.connections():
         calls = evidence.calls_on(connection)
-        life = sender_lifetime(segments, calls)
+        life = attached.get(connection) or sender_lifetime(segments, calls)
         if life is None:
             continue
         peer = peers.get(connection, Peer())
@@ -151,6 +191,8 @@ def explain_sender(evidence: HostEvidence, peers: dict[int, Peer]) -> HostBudget
         if calls is None:
             options = replace(options, fills_buffer=is_buffer_counted(samples))
         states = sender.explain_gaps(segments, calls, with_samples(life, samples), peer, options)
+        if connection in attached:
+            _leave_open(states, samples, is_alone=connection not in peers)
         clocks = {
             "busy_ns": states.is_busy,
             "rwnd_limited_ns": states.is_window_full,
@@ -160,3 +202,17 @@ def explain_sender(evidence: HostEvidence, peers: dict[int, Peer]) -> HostBudget
         spans = within(spans_of(states.gaps, states.state, sender.SENDER_STATES), life)
         found.keep(evidence, connection, spans, chronographs)
     return found
+
+
+def _leave_open(states: SenderGaps, samples: pl.DataFrame | None, *, is_alone: bool) -> None:
+    """Gives the gaps of a watched connection states that leave open what its log does not show: before the first logged
+    segment, and, where the sender `is_alone`, whether reader or buffer is why a window is full.
+    """
+    if is_alone:
+        full = states.state == sender.CODE[SenderState.RECEIVE_WINDOW_BUFFER]
+        np.copyto(states.state, sender.CODE[SenderState.RECEIVE_WINDOW], where=full)
+    first = states.gaps.segment < 0
+    if first.any():
+        until_ns = int(states.gaps.end[first][-1])
+        before = SenderState.NOT_WRITING if was_idle(samples, until_ns) else SenderState.UNKNOWN
+        np.copyto(states.state, sender.CODE[before], where=first)

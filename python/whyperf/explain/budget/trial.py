@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.explain.budget.attached import attached, read_queues, sampled_spans
 from whyperf.explain.budget.chronographs import read_samples
 from whyperf.explain.budget.coarse import coarse_budgets
 from whyperf.explain.budget.host import HostBudgets, HostEvidence, explain_receiver, explain_sender, read_evidence
@@ -42,6 +43,8 @@ def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
     Raises:
         RecordError: a table cannot be read.
     """
+    if trial.is_watched:
+        return _watched(trial, logs)
     ends = {end.role: end for end in trial.ends.values()}
     with ThreadPoolExecutor(2) as readers:
         reading = {role: readers.submit(read_evidence, trial, end, getattr(logs, role)) for role, end in ends.items()}
@@ -64,6 +67,59 @@ def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
             ends[role].host: found.longest for role, found in (("sender", sent), ("receiver", received)) if role in ends
         },
     )
+
+
+def _watched(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
+    """The budgets of connections of other programs, from attaching to detaching: by the log where there is one, else by
+    samples. There may be one side only, and a level of evidence of its own on each.
+    """
+    ends = {end.role: end for end in trial.ends.values()}
+    logged = {role: read_evidence(trial, end, getattr(logs, role)) for role, end in ends.items()}
+    sent, received = HostBudgets(), HostBudgets()
+    if (end := ends.get("receiver")) is not None:
+        lives, queues = attached(trial, end), read_queues(trial, end)
+        if (evidence := logged["receiver"]) is not None:
+            received = explain_receiver(evidence, {}, lives, queues)
+        known = {budget.connection for budget in received.budgets}
+        for connection in sorted(lives.keys() & queues.keys() - known):
+            received.add(
+                trial.trial, end.host, "receiver", connection, sampled_spans(queues[connection], lives[connection])
+            )
+    if (end := ends.get("sender")) is not None:
+        lives = attached(trial, end)
+        if (evidence := logged["sender"]) is not None:
+            sent = explain_sender(evidence, received.peers, lives)
+        known = {budget.connection for budget in sent.budgets}
+        samples = {number: rows for number, rows in read_samples(trial, end.host).items() if number not in known}
+        sent.budgets += coarse_budgets(trial.trial, end.host, samples, lives)
+    spans = [*sent.spans, *received.spans]
+    return TrialBudgets(
+        budgets=[*sent.budgets, *received.budgets],
+        spans=pl.concat(spans) if spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
+        missing=_missing_of_watched(ends, logged),
+        longest={
+            ends[role].host: found.longest for role, found in (("sender", sent), ("receiver", received)) if role in ends
+        },
+    )
+
+
+def _missing_of_watched(ends: Mapping[str, FlowEnd], logged: Mapping[str, HostEvidence | None]) -> list[str]:
+    """What of the evidence there is none of, a sentence each."""
+    found = []
+    for role, other in (("sender", "receiver"), ("receiver", "sender")):
+        if role not in ends:
+            host = ends[other].host if other in ends else ""
+            found.append(render("missing", f"one_sided_{other}", {"host": host}))
+            continue
+        end, evidence = ends[role], logged[role]
+        if evidence is None:
+            found.append(render("missing", f"samples_{role}", {"host": end.host}))
+        elif evidence.calls is None:
+            found.append(render("missing", f"calls_{role}", {"host": end.host}))
+        if end.evidence.broken_off:
+            broken: dict[str, Value | None] = {"role": role, "host": end.host, "reason": end.evidence.broken_off}
+            found.append(render("missing", "log_breaks_off", broken))
+    return found
 
 
 def _starts(sender: HostEvidence | None) -> dict[int, int]:

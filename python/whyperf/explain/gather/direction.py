@@ -26,10 +26,19 @@ def sending(trial: FlowTrial, end: FlowEnd) -> frozenset[int] | None:
     info = read_columns(trial, "tcp_info", end.host, _COUNTS)
     if info is None or info.is_empty():
         return None
-    last = info.group_by("connection").agg(pl.col("bytes_acked", "bytes_received").cast(pl.Int64).max())
+    last = _moved(trial, info)
     gets = (pl.col("bytes_received") >= SWAPPED_RATIO * pl.col("bytes_acked")) & (pl.col("bytes_received") > 0)
     found = frozenset(last.filter(~gets.fill_null(value=False))["connection"].to_list())
     return found if 0 < len(found) < last.height else None
+
+
+_OTHER = {"sender": "receiver", "receiver": "sender"}
+
+
+def _moved(trial: FlowTrial, info: pl.DataFrame) -> pl.DataFrame:
+    """What each connection sent and got: in all, and while it was watched if it is another program's."""
+    counts = pl.col("bytes_acked", "bytes_received").cast(pl.Int64)
+    return info.group_by("connection").agg(counts.max() - counts.min() if trial.is_watched else counts.max())
 
 
 def by_payload(trial: FlowTrial) -> FlowTrial:
@@ -42,10 +51,12 @@ def by_payload(trial: FlowTrial) -> FlowTrial:
     info = None if sender is None else read_columns(trial, "tcp_info", sender.host, _COUNTS)
     if info is None:
         return trial
-    last = info.group_by("connection").agg(pl.col("bytes_acked", "bytes_received").cast(pl.Int64).max())
+    last = _moved(trial, info)
     sent, received = (first(last, pl.col(name).sum()) or 0 for name in ("bytes_acked", "bytes_received"))
     if received < SWAPPED_RATIO * sent or not received:
         return trial
-    other = {"sender": "receiver", "receiver": "sender"}
-    ends = {host: replace(end, role=other.get(end.role, end.role)) for host, end in trial.ends.items()}
+    if trial.is_watched:
+        # Nobody asked for a direction, so none is turned.
+        return replace(trial, ends={host: replace(end, role=_OTHER[end.role]) for host, end in trial.ends.items()})
+    ends = {host: replace(end, role=_OTHER.get(end.role, end.role)) for host, end in trial.ends.items()}
     return replace(trial, ends=ends, is_turned=not trial.is_turned)

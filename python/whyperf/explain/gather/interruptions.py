@@ -65,7 +65,8 @@ def interruptions(trial: FlowTrial, end: FlowEnd) -> tuple[Interruption, ...]:
     steps = _steps(trial, end, payload)
     if len(steps) < MIN_STEPS:
         return ()
-    paused = [step for step in steps if step.is_pause]
+    # The sampler of a watch runs in a process of its own: that it comes late says nothing of the watched one.
+    paused = [] if trial.is_watched else [step for step in steps if step.is_pause]
     lacking = [step for step in steps if step.waited_ratio >= WAITED_RATIO]
     found = (_together("paused", paused, steps, payload), _together("withheld", lacking, steps, payload))
     return tuple(span for span in found if span is not None)

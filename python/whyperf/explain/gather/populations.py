@@ -14,7 +14,7 @@ from whyperf.explain.trial_facts import Population
 
 _HOLDERS: Mapping[str, tuple[S, ...]] = {
     "application": (S.NOT_WRITING,),
-    "window": (S.RECEIVE_WINDOW_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW),
+    "window": (S.RECEIVE_WINDOW_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW),
     "buffer": (S.SEND_BUFFER,),
     "nagle": (S.NAGLE,),
     "cpu": (S.WRITE_CALL, S.WAITS_FOR_CPU),

@@ -85,6 +85,59 @@ def segment_facts(sender: SegmentLog, receiver: SegmentLog | None) -> SegmentFac
     return _of_both(facts, sent, data, receiver.rows.select(_TAKEN))
 
 
+def arrived_facts(receiver: SegmentLog, trip_ns: int | None) -> SegmentFacts:
+    """What the receiver's log shows without the sender's: what came, and the ACKs for it.
+
+    `trip_ns` is the smallest round trip, if it is known.
+    """
+    taken = receiver.rows.select(_TAKEN)
+    arrived = taken.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0))
+    if arrived.is_empty():
+        return SegmentFacts()
+    acks = taken.filter(
+        _OUT & (pl.col("payload_bytes") == 0) & (pl.col("time_ns") >= 0) & pl.col("ack_reason").is_not_null()
+    )
+    segments = int(arrived.select(_WIRE.sum()).item())
+    reasons = acks.group_by(pl.col("ack_reason").cast(pl.String)).len()
+    held, released = _held(taken)
+    return SegmentFacts(
+        data_segments=segments,
+        segment_bytes_mean=float(arrived.select(_BYTES.sum()).item()) / max(1, segments),
+        taken_segments_per_packet=segments / arrived.height,
+        out_of_order_ratio=_out_of_order(arrived),
+        acks_per_segment=acks.height / segments if segments else None,
+        ack_reasons={reason: number / acks.height for reason, number in reasons.iter_rows()},
+        held_ratio=held,
+        released_bytes=released,
+        bottleneck=bottleneck_rate(arrived),
+        short_gap_ratio=_short_gaps(arrived, max(MIN_GAP_NS, MIN_GAP_TRIPS * (trip_ns or 0))),
+    )
+
+
+MIN_GAP_NS, MIN_GAP_TRIPS = 5_000_000, 3
+"""A gap between arrivals is the sender's own if it is longer than hosts take to wake up, and than a window takes to be
+acknowledged."""
+
+
+def _short_gaps(arrived: pl.DataFrame, least_ns: int) -> float | None:
+    """Part of the time in gaps between arrivals that follow a segment which is not full, with no octet missing.
+
+    A sender that has more to send fills its segments: before such a gap it had sent all that was written.
+    """
+    full = int(arrived.select((_BYTES / _WIRE.clip(1)).max()).item())
+    end = pl.col("sequence") + _BYTES
+    rows = arrived.with_columns(
+        (pl.col("time_ns").shift(-1).over("connection") - pl.col("time_ns")).alias("gap_ns"),
+        (_BYTES < full * _WIRE).alias("is_short"),
+        (pl.col("sequence").shift(-1).over("connection") == end.cum_max().over("connection")).alias("is_whole"),
+    )
+    life = first(
+        rows.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min()), pl.col("time_ns").sum()
+    )
+    gaps = rows.filter((pl.col("gap_ns") >= least_ns) & pl.col("is_short") & pl.col("is_whole"))
+    return float(gaps["gap_ns"].sum()) / life if life else None
+
+
 def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken: pl.DataFrame) -> SegmentFacts:
     arrived = taken.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0))
     pure = (pl.col("payload_bytes") == 0) & (pl.col("time_ns") >= 0)

@@ -48,7 +48,8 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
         life_ns=int(life or 0),
         each_ns=_whole(first(flows, (pl.col("last_call_mono_ns") - pl.col("first_call_mono_ns")).median())),
         payload_bytes=int(first(flows, pl.col("payload_bytes").sum()) or 0),
-        calls_count=_whole(first(flows, pl.col("calls_count").sum())),
+        # Nobody counts the calls of another program.
+        calls_count=None if trial.is_watched else _whole(first(flows, pl.col("calls_count").sum())),
         buffer_bytes=_whole(first(flows, pl.col(buffer).median())),
         clamp_bytes=_whole(first(flows, pl.col("window_clamp_bytes").median())),
         mss_bytes=_whole(first(flows, pl.col("mss_bytes").median())),
@@ -115,7 +116,9 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
         window_scaling=_window_scaling(trial, sender),
     )
-    last = info.group_by("connection").agg(pl.col(*_COUNTS).cast(pl.Int64).max())
+    counted = pl.col(*_COUNTS).cast(pl.Int64)
+    # A watched connection may have been open before.
+    last = info.group_by("connection").agg(counted.max() - counted.min() if trial.is_watched else counted.max())
     again, data, twice, reordered, back = (
         _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
     )

@@ -14,6 +14,7 @@ from whyperf.explain.gather.active import ALWAYS, Active, scheduled
 from whyperf.explain.gather.asked import asked
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.gather.calls import calls
+from whyperf.explain.gather.conversation import conversation
 from whyperf.explain.gather.deliveries import (
     MIN_FULL_QUEUE_RATIO,
     bottleneck_of_steps,
@@ -23,21 +24,23 @@ from whyperf.explain.gather.deliveries import (
 )
 from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
 from whyperf.explain.gather.direction import sending
-from whyperf.explain.gather.exchanges import datagrams, exchanges
+from whyperf.explain.gather.exchanges import AS_FAST_AS_POSSIBLE, datagrams, exchanges
 from whyperf.explain.gather.host_limits import host_limits
 from whyperf.explain.gather.outages import outages
 from whyperf.explain.gather.populations import populations
 from whyperf.explain.gather.processors import processors
-from whyperf.explain.gather.segments import logged_windows, segment_facts
+from whyperf.explain.gather.segments import arrived_facts, logged_windows, segment_facts
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.gather.transports import transport_facts
+from whyperf.explain.gather.watched import moved_bytes, watched_sockets
 from whyperf.explain.host_facts import Devices, HostFacts, Sockets
 from whyperf.explain.model import Budget
-from whyperf.explain.path_facts import QueueFacts, SegmentFacts
+from whyperf.explain.path_facts import QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.trial_facts import Facts, Population
+from whyperf.explain.watched_facts import WatchedSockets
 from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
 
@@ -55,6 +58,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         RecordError: a table cannot be read.
     """
     sender, receiver = trial.end("sender"), trial.end("receiver")
+    if sender is None and receiver is not None and trial.is_watched:
+        return _of_receiver(trial, receiver, logs, budgets)
     if sender is None:
         missing = [*_of_status(trial), *budgets.missing]
         return Facts(trial.trial, "user", missing=(*missing, render("missing", "ended_early", {})))
@@ -77,7 +82,11 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     segments = _with_queue(segments, trial, sender, receiver, active, is_held=held)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
-    gaps, offered = _gaps(trial), asked(trial)
+    gaps, offered = _gaps(trial), AS_FAST_AS_POSSIBLE if trial.is_watched else asked(trial)
+    if trial.is_watched:
+        # Others may have sent, and received, long before.
+        payload = moved_bytes(trial, sender, "bytes_acked")
+        missing += _of_attaching(trial, sender)
     return Facts(
         trial=trial.trial,
         level=_level(sender, has_log=log is not None and not log.rows.is_empty()),
@@ -101,7 +110,53 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
             dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))
         ),
         gaps=tuple(text for text, is_nearly_complete in gaps if is_nearly_complete),
+        watched_sides="" if not trial.is_watched else "sender" if receiver is None else "both",
+        conversation=conversation(trial, sender, log, active) if trial.is_watched else None,
     )
+
+
+def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets: TrialBudgets) -> Facts:
+    """What the receiver of another program's connections shows alone. Its windows are those that it announced itself."""
+    taken, log = sockets(trial, receiver), logs.receiver
+    has_log = log is not None and not log.rows.is_empty()
+    end = _end(trial, receiver, taken, budgets, ALWAYS)
+    seen = end.watched or WatchedSockets()
+    life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or taken.life_ns
+    payload, gaps = moved_bytes(trial, receiver, "bytes_received"), _gaps(trial)
+    trip = sampled(trial, receiver).windows.rtt_ns_min
+    return Facts(
+        trial=trial.trial,
+        level=_level(receiver, has_log=has_log),
+        life_ns=life,
+        rate_bps=payload * 8e9 / life if life > 0 and payload else None,
+        connections=max(1, taken.connections),
+        receiver=end,
+        windows=WindowFacts(
+            announced_bytes_max=seen.own_window.high_bytes,
+            announced_bytes_median=seen.own_window.median_bytes,
+            rtt_ns_min=trip,
+            rtt_ns_median=seen.receive_rtt_ns,
+        ),
+        segments=arrived_facts(log, trip) if log is not None and has_log else _counted(trial, Sampled()),
+        budgets=tuple(budgets.budgets),
+        missing=tuple(
+            dict.fromkeys(
+                (
+                    *(*_of_status(trial), *budgets.missing, *_of_attaching(trial, receiver)),
+                    *(text for text, is_nearly_complete in gaps if not is_nearly_complete),
+                )
+            )
+        ),
+        gaps=tuple(text for text, is_nearly_complete in gaps if is_nearly_complete),
+        watched_sides="receiver",
+        conversation=conversation(trial, receiver, log),
+    )
+
+
+def _of_attaching(trial: FlowTrial, end: FlowEnd) -> list[str]:
+    """That the past is not known of a connection that was open before."""
+    is_whole = watched_sockets(trial, end).is_whole
+    return [] if is_whole else [render("missing", "attached", {})]
 
 
 OWN_LIBRARIES = frozenset({"udt", "quic", "srt", "sctp"})
@@ -173,6 +228,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, ac
         ),
         limits=host_limits(trial, end),
         encrypts=_encrypts(trial, end),
+        watched=watched_sockets(trial, end, active) if trial.is_watched else None,
     )
 
 
@@ -207,7 +263,7 @@ def _spells_of(budgets: list[Budget]) -> dict[str, int]:
     return counts
 
 
-HELD_STATES = (SenderState.RECEIVE_WINDOW_BUFFER, SenderState.SEND_BUFFER)
+HELD_STATES = (SenderState.RECEIVE_WINDOW_BUFFER, SenderState.RECEIVE_WINDOW, SenderState.SEND_BUFFER)
 MAX_HELD_RATIO = 0.3
 """Share of the time in which a window or a send buffer holds the sender, up to which a constant rate is the path's. A
 full window that leaves in a burst makes a short queue each round trip, and a constant rate as well."""

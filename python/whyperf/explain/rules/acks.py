@@ -70,7 +70,7 @@ def ack_path(facts: Facts) -> Finding | None:
 
 def _costs(facts: Facts) -> float:
     """How long the sender waited; what a full line makes it wait for is not the ACKs' doing."""
-    waits = facts.sender.ratio(*_WAITS)
+    waits = facts.sender.ratio(*_WAITS, S.IN_FLIGHT)
     if facts.level != "segments":
         waits += facts.sender.ratio(S.UNKNOWN)
     return clipped(waits) * (1 - (use_of_line(facts) or 0.0))

@@ -24,6 +24,7 @@ from whyperf.explain.rules.cost_remedies import has_small_calls, remedy_for
 from whyperf.explain.rules.costs import BY_CLASS
 from whyperf.explain.rules.datagrams import is_reader_busy
 from whyperf.explain.rules.finding import Finding
+from whyperf.explain.rules.watched.steps import with_steps
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import known, render
@@ -42,6 +43,8 @@ def change_for(finding: Finding, facts: Facts, setup: Setup) -> Change | None:
     change = made(finding, facts, setup)
     if change is None:
         return None
+    if facts.is_watched:
+        return with_steps(change, finding, facts, setup)
     if facts.is_turned:
         change = _of_turned(change, facts, setup)
     return change.model_copy(

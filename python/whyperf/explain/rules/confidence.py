@@ -33,8 +33,19 @@ class Confidence(NamedTuple):
     right_ratio: float
 
 
-def confidence_in(finding: Finding, level: str) -> Confidence:
-    """What a finding at an evidence level is worth."""
+def confidence_in(finding: Finding, level: str, watched_sides: str = "") -> Confidence:
+    """What a finding at an evidence level is worth.
+
+    The experiments that are counted have both sides. A verdict from one side of another program's connection
+    (`watched_sides`) is never of high confidence, and its own certainty bounds its share.
+    """
+    found = _of_both(finding, level)
+    if watched_sides not in {"sender", "receiver"} or found.word == "low":
+        return found
+    return Confidence("medium", min(found.right_ratio, finding.certainty))
+
+
+def _of_both(finding: Finding, level: str) -> Confidence:
     if finding.cause is Cause.NOT_KNOWN:
         return Confidence("low", 0.0)
     share = right_ratio(finding.code, level, finding.certainty if finding.is_counted else None)

@@ -39,9 +39,10 @@ def computing_receiver(facts: Facts) -> Finding | None:
     """The receiving application computes between its reads, and the sender waits for it."""
     # Between transactions the asking side computes while nothing is under way.
     is_waited_for = facts.exchanges is not None or facts.sender.ratio(*HELD_STATES) >= 0.1
-    if facts.level == "segments" and not is_waited_for:
+    if facts.level == "segments" and not is_waited_for and not facts.is_watched:
         return None
-    return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, facts.receiver.ratio(R.NOT_READING))
+    idle = facts.receiver.ratio(R.NOT_READING, R.UNREAD)
+    return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, idle)
 
 
 MIN_OUTSIDE_KERNEL = 0.35

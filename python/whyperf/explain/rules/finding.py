@@ -1,6 +1,6 @@
 """What a rule gives back, and the figures that rules share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from whyperf.explain.budget.shares import MAX_LONGEST
@@ -8,7 +8,9 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts, State
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.gain import Gain
+from whyperf.explain.states import SenderState
 from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets
 from whyperf.explain.wording.catalog import known, render, unit_of
 
 
@@ -112,6 +114,11 @@ def state_evidence(end: HostFacts, role: str, *states: State) -> Evidence:
     )
 
 
+def unseen(end: HostFacts) -> tuple[State, ...]:
+    """The state of data that nobody saw what holds it: another program's has a name of its own."""
+    return (SenderState.IN_FLIGHT,) if end.ratio(SenderState.IN_FLIGHT) else (SenderState.UNKNOWN,)
+
+
 def figure(code: str, table: str, end: HostFacts, **values: Value | None) -> Evidence:
     """A figure of a table: the first of the values, with the unit in its name."""
     name, value = next(iter(values.items()), ("", None))
@@ -143,7 +150,26 @@ def is_perhaps_idle(facts: Facts) -> bool:
 
 def is_on_cpu(facts: Facts) -> bool:
     """Whether an end's CPU is the limit."""
+    if facts.is_watched:
+        return any((end.wanted_ratio or 0.0) >= BUSY for end in _that_hold(facts))
     return facts.busiest_ratio is not None and facts.busiest_ratio >= BUSY
+
+
+MIN_WAITING, MAX_UNREAD = 0.8, 0.1
+
+
+def _that_hold(facts: Facts) -> Iterator[HostFacts]:
+    """The ends of another program's connection whose CPU may be its limit: a busy thread may work for something else.
+
+    It does where data always waits in the sender's kernel, which needs no thread to send it, or where the receiver reads
+    all that comes.
+    """
+    sent, taken = facts.sender.watched or WatchedSockets(), facts.receiver.watched or WatchedSockets()
+    softirqs = [end.processors.softirq_ratio or 0.0 for end in (facts.sender, facts.receiver)]
+    if (sent.waiting_ratio or 0.0) < MIN_WAITING or softirqs[0] >= BUSY:
+        yield facts.sender
+    if taken.unread_ratio is None or taken.unread_ratio > MAX_UNREAD or softirqs[1] >= BUSY:
+        yield facts.receiver
 
 
 def assumed(value: float | None, unknown: float) -> float:

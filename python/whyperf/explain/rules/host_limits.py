@@ -292,7 +292,7 @@ def _without_memory(facts: Facts) -> float:
     timeouts = facts.sender.limits.counts.get("TcpExtTCPTimeouts", 0)
     if not timeouts or dropped < timeouts / 2:
         return held
-    return facts.sender.ratio(*HELD_BY_MEMORY, S.CONGESTION_WINDOW, S.SLOW_START, S.UNKNOWN)
+    return facts.sender.ratio(*HELD_BY_MEMORY, S.CONGESTION_WINDOW, S.SLOW_START, S.UNKNOWN, S.IN_FLIGHT)
 
 
 MIN_FILLED_RATIO, MAX_FILLED_RATIO = 0.3, 1.1
@@ -423,18 +423,22 @@ def _shaper_use(facts: Facts, queue: Queue) -> float | None:
 
 def window_scaling(facts: Facts) -> Finding | None:
     """Without window scaling no window is above 65,535 bytes, however large the buffer is."""
-    lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
+    full = S.RECEIVE_WINDOW if facts.sender.ratio(S.RECEIVE_WINDOW) else S.RECEIVE_WINDOW_BUFFER
+    lost = facts.sender.ratio(full)
     usual = facts.windows.announced_bytes_median or facts.windows.announced_bytes_max
     if lost < MIN_LOST / 2 or usual is None or not is_unscaled(facts):
         return None
     trip, buffer = facts.windows.rtt_ns_median, facts.receiver.sockets.buffer_bytes
     evidence = [
         figure("unscaled", "tcp_options", facts.sender, window_bytes=usual, buffer_bytes=buffer),
-        state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER),
+        state_evidence(facts.sender, "sender", full),
     ]
     if trip is not None:
         evidence.append(figure("rtt", WINDOWS, facts.sender, rtt_ns=trip))
     is_open = usual >= FULLY_OPEN * MAX_UNSCALED_BYTES
+    if full is S.RECEIVE_WINDOW and not is_open:
+        # Unread payload may have taken the rest: the receiver was not logged.
+        return None
     return Finding(
         Cause.WINDOW_SCALING,
         lost,

@@ -44,6 +44,7 @@ from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.rules.populations import of_populations
+from whyperf.explain.rules.watched.choice import once_each, rules_for
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import ReceiverState as R
@@ -159,8 +160,9 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         # What remains costs next to nothing: it stands as a note behind what does.
         found.insert(0, _capacity(facts) or _not_known(facts))
     elif found[0].certainty < MIN_CERTAINTY:
-        found.insert(0, _open(found, facts) or _capacity(facts) or _not_known(facts))
-    elif confidence_in(found[0], facts.level).word == "low":
+        if found[0].cause is not Cause.NOT_KNOWN:
+            found.insert(0, _open(found, facts) or _capacity(facts) or _not_known(facts))
+    elif confidence_in(found[0], facts.level, facts.watched_sides).word == "low":
         found.insert(0, _ranked(found, facts))
     found = [costs.refined(finding, facts) for finding in found]
     predicting = _Predicting(found, facts, setup or Setup())
@@ -169,7 +171,9 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
 
 
 def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Finding]:
-    return [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
+    asked = rules_for(facts, RULES)
+    found = [finding for rule in asked if (finding := _asked(rule, facts, on_fault)) is not None]
+    return once_each(found) if facts.is_watched else found
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
@@ -177,7 +181,8 @@ def _counts(finding: Finding, facts: Facts) -> bool:
     it lies where more of them could be gained.
     """
     if facts.datagrams is None or not datagrams.is_sender_enough(facts):
-        return (finding.lost if finding.open else finding.strength) >= MIN_STRENGTH
+        is_open = finding.open or finding.cause is Cause.NOT_KNOWN
+        return (finding.lost if is_open else finding.strength) >= MIN_STRENGTH
     is_of_datagrams = any(row.table == "datagrams" for row in finding.evidence)
     return is_of_datagrams or (finding.strength >= MIN_STRENGTH and finding.cause not in datagrams.OF_SENDER)
 
@@ -278,7 +283,7 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
     # A bound is what a gain cannot exceed, and says nothing of what it will be.
     is_bound = finding.gain is not None and finding.gain.basis.code in UPPER_BOUNDS
     expected = None if is_bound else gain
-    confidence = confidence_in(finding, facts.level)
+    confidence = confidence_in(finding, facts.level, facts.watched_sides)
     values = known({"lost_ratio": clipped(finding.lost), **finding.values})
     return Verdict(
         code=finding.code,
@@ -433,13 +438,17 @@ def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
         of_path = losses.of_any_kind(facts, fitting)
         if of_path is not None:
             return of_path
+    causes = [str(finding.cause) for finding in fitting]
+    if first.open == "counted_losses" and facts.watched_sides == "sender":
+        # What the receiving host drops looks the same from here.
+        causes.append(str(Cause.RECEIVER_LOSS))
     return Finding(
         Cause.NOT_KNOWN,
         max(finding.lost for finding in fitting),
         UNDECIDED,
         first.evidence,
         variant=f"open.{first.open}",
-        values={**first.values, "causes": [str(finding.cause) for finding in fitting]},
+        values={**first.values, "causes": causes},
     )
 
 
@@ -448,7 +457,7 @@ def _ranked(found: Sequence[Finding], facts: Facts) -> Finding:
     first = found[0]
     values: dict[str, Value | None] = {
         "causes": [str(finding.cause) for finding in found],
-        "right_ratio": confidence_in(first, facts.level).right_ratio,
+        "right_ratio": confidence_in(first, facts.level, facts.watched_sides).right_ratio,
         "next": render("next", facts.level if facts.transport == "tcp" else "transport", {}),
     }
     return Finding(Cause.NOT_KNOWN, first.lost, UNDECIDED, first.evidence, variant="ranked", values=values)
@@ -457,6 +466,8 @@ def _ranked(found: Sequence[Finding], facts: Facts) -> Finding:
 def _not_known(facts: Facts) -> Finding:
     """The evidence does not show it."""
     more = render("more", facts.level if facts.transport == "tcp" else "transport", {})
+    if facts.watched_sides in {"sender", "receiver"}:
+        more = render("more", f"watched_{facts.watched_sides}", {})
     if (missed := datagrams.missed_ratio(facts)) is not None:
         return Finding(Cause.NOT_KNOWN, 0.0, 0.0, (), variant="missed_datagrams", values={"missed_ratio": missed})
     if facts.exchanges is not None and facts.exchanges.latency_ns is not None:

@@ -19,6 +19,7 @@ from whyperf.explain.rules.finding import (
     figure,
     is_on_cpu,
     state_evidence,
+    unseen,
 )
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.pacing import pacing_rate
@@ -175,7 +176,9 @@ def outage(facts: Facts) -> Finding | None:
         0.9 if facts.level == "segments" or facts.segments.acks_arrived_ratio is not None else 0.7,
         (
             figure("outage", WINDOWS, facts.sender, **values),
-            state_evidence(facts.sender, "sender", S.RTO_WAIT, S.LOSS_RECOVERY, S.SLOW_START, S.UNKNOWN),
+            state_evidence(
+                facts.sender, "sender", S.RTO_WAIT, S.LOSS_RECOVERY, S.SLOW_START, *unseen(facts.sender)
+            ),
         ),
         gain.of_interruption(facts, min(0.98, found.span_ratio)),
         is_counted=True,
@@ -242,7 +245,7 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
         UNDECIDED,
         (
             figure("lost_count", WINDOWS, facts.sender, lost_segments_ratio=lost_ratio, **counted),
-            state_evidence(facts.sender, "sender", S.UNKNOWN),
+            state_evidence(facts.sender, "sender", *unseen(facts.sender)),
         ),
         variant=COUNTED,
         values=counted,
@@ -270,13 +273,17 @@ def of_any_kind(facts: Facts, kinds: Sequence[Finding]) -> Finding | None:
         return None
     if (queue.lossy_count or 0) < MIN_LOSSES:
         return None
+    causes = [str(kind.cause) for kind in kinds]
+    is_alone = facts.watched_sides == "sender"
     return Finding(
         Cause.PATH_LOSS,
         max(kind.lost for kind in kinds),
         OF_PATH_CERTAINTY,
         first.evidence,
         is_counted=True,
-        values={**first.values, "causes": [str(kind.cause) for kind in kinds]},
+        variant="far" if is_alone else "",
+        # What the receiving host drops looks the same from the sender.
+        values={**first.values, "causes": [*causes, str(Cause.RECEIVER_LOSS)] if is_alone else causes},
     )
 
 

@@ -17,7 +17,7 @@ def pacing_rate(facts: Facts) -> Finding | None:
     constant = segments.pacing.constant_ratio or 0.0
     if segments.pacing.bps is None or constant < (0.5 if facts.level == "segments" else MIN_SAMPLES_PACED):
         return None
-    lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
+    lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN, S.IN_FLIGHT)
     # No faster than that in all, and about as fast while there is anything to send.
     paced = segments.pacing.bps * facts.connections
     sending = max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING))

@@ -25,7 +25,7 @@ from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
-HELD_STATES = (S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
+HELD_STATES = (S.RECEIVE_WINDOW_BUFFER, S.RECEIVE_WINDOW, S.SEND_BUFFER)
 """States in which a window or a buffer holds the sender."""
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
@@ -81,9 +81,15 @@ MIN_ACKS_ARRIVED = 0.8
 """With fewer ACKs that arrive, the round trip shows the reverse direction."""
 
 
+def waits(facts: Facts) -> tuple[S, ...]:
+    """The states of a sender that the path holds, as far as evidence shows them."""
+    return (*WAITS, S.IN_FLIGHT) if facts.sender.ratio(S.IN_FLIGHT) else WAITS
+
+
 def path_wait(facts: Facts) -> float:
     """How long the path held the sender; all the time that nobody knows below the log."""
-    return facts.sender.ratio(*WAITS) + (facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0)
+    unknown = facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0
+    return facts.sender.ratio(*WAITS, S.IN_FLIGHT) + unknown
 
 
 def waits_for_acks(facts: Facts) -> bool:
@@ -216,7 +222,7 @@ def _is_always_full(facts: Facts) -> bool:
 
 def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
     """What shows a full line: who waits, its rate, its queue, and what the queue does when it is full."""
-    yield state_evidence(facts.sender, "sender", *WAITS)
+    yield state_evidence(facts.sender, "sender", *waits(facts))
     if facts.segments.bottleneck.bps is not None:
         yield _link_rate(facts)
     if (growth := facts.windows.rtt_growth) is not None:
@@ -300,7 +306,7 @@ def policer(facts: Facts) -> Finding | None:
                 lossy_ratio=found.lossy_ratio,
                 faster_times=found.faster_times,
             ),
-            state_evidence(facts.sender, "sender", *WAITS),
+            state_evidence(facts.sender, "sender", *waits(facts)),
         ),
         targets={"policed_bps": found.bps},
         values={"policed_bps": found.bps, "lossy_ratio": found.lossy_ratio},
@@ -411,7 +417,7 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
                 own_ratio=queue.own_ratio,
             ),
             _link_rate(facts),
-            state_evidence(facts.sender, "sender", *WAITS),
+            state_evidence(facts.sender, "sender", *waits(facts)),
         ),
         gain.of_share(facts, lost, by_line=True),
         values={"link_bps": segments.bottleneck.bps, "use_ratio": use, "standing_ratio": queue.standing_ratio},
@@ -452,7 +458,7 @@ def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
         UNDECIDED if is_open or is_unsure or is_unsteady else 0.9,
         (
             figure("varying_rate", WINDOWS, facts.sender, **values),
-            state_evidence(facts.sender, "sender", *WAITS),
+            state_evidence(facts.sender, "sender", *waits(facts)),
         ),
         variant="counted",
         values=values,

@@ -65,6 +65,7 @@ def export_anonymized(experiment: Experiment, target: Path) -> Exported:
         shutil.rmtree(target, ignore_errors=True)
         raise
     present = [text for name, text in _LEFT_OUT.items() if (experiment.folder / name).exists()]
+    present += ["what the watch was asked for"] if experiment.plan.watched is not None else []
     present += ["pages of the segment flow"] if any(experiment.folder.glob("flow-*")) else []
     return Exported(target, names.counts, present)
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from whyperf.plan import LOCAL, MODEL, Plan
+from whyperf.plan import LOCAL, MODEL, WATCHED, Plan
 from whyperf.plan.model import identify
 from whyperf.profile import ProfileError, find, parse, shipped_names
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.profile.write import as_toml
 from whyperf.record.export.pseudonyms import Pseudonyms
+from whyperf.record.kinds import all_code_words
 
 #: Of a document with a host name: what stays. The list names what stays, so that a new fact does not slip through.
 _FACTS = (
@@ -23,7 +24,7 @@ _FACTS = (
     *("measured_realtime", "levels"),
 )
 _DROPPED = frozenset({"boot_id", "netns"})
-_PLACES = frozenset({"testbed", "loopback", MODEL})
+_PLACES = frozenset({"testbed", "loopback", MODEL, WATCHED})
 _REMOTE_HOST = re.compile(r"(remotehost=)([^\s\"'$<>]+)", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _PROFILE_NAME = re.compile(r"(<profile\b[^>]*?\bname=)(\"[^\"]*\"|'[^']*')")
@@ -31,6 +32,8 @@ _PROFILE_NAME = re.compile(r"(<profile\b[^>]*?\bname=)(\"[^\"]*\"|'[^']*')")
 _QUANTITY = re.compile(r"\d[\w.%]*")
 OWN_PROFILE = "own-profile"
 """The name of a profile that is no shipped one."""
+WATCH_COMMAND = "whyperf watch"
+"""What stays of the command of a watch: its arguments name programs, files and hosts."""
 
 
 def vocabulary(plan: Plan, documents: Mapping[str, Any]) -> Iterator[str]:
@@ -43,6 +46,7 @@ def vocabulary(plan: Plan, documents: Mapping[str, Any]) -> Iterator[str]:
                 yield level
     for workload in plan.workloads.values():
         yield from _strings(workload.model_dump(mode="json"))
+    yield from all_code_words()
     yield from _keys(documents)
     yield from (*_PLACES, *_FACTS, LOCAL, "near", "far", "whyperf", "linux", "host", "localhost")
 
@@ -58,6 +62,9 @@ def learn(plan: Plan, profile_text: str, documents: Mapping[str, Any], names: Ps
     for value in plan.variables.values():
         if not _QUANTITY.fullmatch(value):
             _host(value, names)
+    for cell in plan.cells:
+        if cell.watched is not None:
+            names.process(cell.watched.program)
 
 
 def anonymous(value: Any, names: Pseudonyms, key: str = "") -> Any:
@@ -109,14 +116,39 @@ def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
     document |= {
         "target": ",".join(name if name in _PLACES else names.host(name) for name in plan.target.split(",")),
         "near": [near if near == LOCAL else names.host(near) for near in plan.near],
-        "profile": plan.profile if plan.profile in shipped_names() else OWN_PROFILE,
+        "profile": plan.profile if plan.profile in shipped_names() or plan.watched is not None else OWN_PROFILE,
         "about": plan.about if _is_shipped(plan) else "",
         "variables": {name: _variable(value, names) for name, value in plan.variables.items()},
         "warnings": anonymous(list(plan.warnings), names),
-        **{part: anonymous(document[part], names) for part in ("cells", "workloads", "overrides", "only")},
+        **{part: anonymous(document[part], names) for part in ("workloads", "overrides", "only")},
+        "cells": [_anonymous_cell(cell, names) for cell in document["cells"]],
     }
+    if plan.watched is not None:
+        far = plan.watched.far_host
+        update: dict[str, Any] = {
+            "command": WATCH_COMMAND,
+            "selection": {},
+            "far_host": None if far is None else names.host(far),
+        }
+        document["watched"] = plan.watched.model_copy(update=update).model_dump(mode="json")
     made = Plan.model_validate(document, strict=False)
     return made.model_copy(update={"id": identify(made)})
+
+
+def _anonymous_cell(cell: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
+    """A cell; of a watched connection with pseudonyms for its program and its ends."""
+    kept: dict[str, Any] = anonymous({name: part for name, part in cell.items() if name != "watched"}, names)
+    found = cell["watched"]
+    if found is None:
+        return kept
+    process = found["process"]
+    changes = {
+        "program": names.process(found["program"]),
+        "process": None if process is None else names.number("process number", process),
+        "local": names.endpoint(found["local"]),
+        "remote": names.endpoint(found["remote"]),
+    }
+    return kept | {"watched": found | changes}
 
 
 def anonymous_profile(text: str, plan: Plan, names: Pseudonyms) -> str:

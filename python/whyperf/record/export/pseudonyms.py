@@ -90,20 +90,28 @@ class Pseudonyms:
         return name if name in _EVERYBODYS_DEVICES else self._plain("device", name)
 
     def process(self, name: str) -> str:
-        """A program that ran on a host."""
-        return self._plain("process", name)
+        """A program that ran on a host; one that is not known stays empty."""
+        return self._plain("process", name) if name else name
 
     def unregistered(self, kind: str, name: str) -> str:
         """A name that is replaced where it stands, and in no text: it may be a common word, as functions' names are."""
         return self._unregistered.setdefault((kind, name), f"{kind}-{len(self._unregistered) + 1}")
+
+    def known_process(self, name: str) -> str:
+        """A program that has a pseudonym by now; another one as any text."""
+        return self._given[name] if name in self._given else self.text(name)
+
+    def file(self, path: str) -> str:
+        """The path of a file; one that is not known stays empty."""
+        return "/" + self._plain("path", path) if path else path
 
     def number(self, kind: str, value: int) -> int:
         """A number of a host, such as a process identifier: 1, 2, …"""
         return int(self._plain(kind, str(value)).rpartition("-")[2])
 
     def group(self, path: str) -> str:
-        """A control group; the root stays."""
-        return path if path == "/" else "/" + self._plain("group", path)
+        """A control group; the root stays, and one that is not known."""
+        return path if path in {"", "/"} else "/" + self._plain("group", path)
 
     def endpoint(self, text: str) -> str:
         """An address with its port, or what else a connection has for one."""

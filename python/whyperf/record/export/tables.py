@@ -20,6 +20,8 @@ _OF_PROGRAMS = {
     "stacks": ("program", pl.col("group") == "other", "program"),
     "functions": ("name", pl.col("kind").is_in(["program", "bpf"]) & (pl.col("name") != "[unknown]"), "function"),
 }
+#: Columns of numbers that a host gives, and what a pseudonym is called.
+_NUMBERS = {"process": "process number", "user": "user number"}
 
 
 def copy_table(source: Path, target: Path, names: Pseudonyms) -> None:
@@ -57,17 +59,22 @@ def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None
         if column in _OWN or code_words(table, column):
             continue
         values = scan.select(pl.col(column).cast(pl.String).unique()).collect()[column].drop_nulls().to_list()
-        rule = _rule(column, names)
+        rule = _rule(table, column, names)
         changes = {value: given for value in sorted(values) if (given := rule(value)) != value}
         if changes:
             replaced[column] = changes
-    if not replaced and table not in _OF_PROGRAMS:
+    numbers = [column for column in _NUMBERS if column in scan.collect_schema()]
+    if not replaced and table not in _OF_PROGRAMS and not numbers:
         return None
     frame = pl.read_parquet(source)
     columns = {
         column: pl.col(column).cast(pl.String).replace(changes).cast(frame.schema[column])
         for column, changes in replaced.items()
     }
+    for column in numbers:
+        values = frame[column].unique().sort().drop_nulls().to_list()
+        pseudonyms = {value: names.number(_NUMBERS[column], value) for value in values}
+        columns[column] = pl.col(column).replace(pseudonyms)
     if table in _OF_PROGRAMS:
         column, where, kind = _OF_PROGRAMS[table]
         programs = frame.filter(where)[column].unique().sort().to_list()
@@ -77,16 +84,18 @@ def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None
     return frame.with_columns(**columns)
 
 
-def _rule(column: str, names: Pseudonyms) -> Callable[[str], str]:
-    match column:
-        case "local_address" | "remote_address":
-            return names.endpoint
-        case "device":
-            return names.device
-        case "subject":
-            return lambda subject: names.group(subject) if subject.startswith("/") else _of_host(subject, names)
-        case _:
-            return names.text
+def _rule(table: str, column: str, names: Pseudonyms) -> Callable[[str], str]:
+    rules = {
+        "local_address": names.endpoint,
+        "remote_address": names.endpoint,
+        "device": names.device,
+        "subject": lambda subject: names.group(subject) if subject.startswith("/") else _of_host(subject, names),
+        # Stacks of watched programs stand with the load's own.
+        "program": names.process if table == "watched" else names.known_process,
+        "executable": names.file,
+        "control_group": names.group,
+    }
+    return rules.get(column, names.text)
 
 
 def _of_host(subject: str, names: Pseudonyms) -> str:

@@ -45,9 +45,7 @@ def _rate_unit(highest: float) -> tuple[float, str]:
 
 
 QUANTITIES = (
-    _Quantity(
-        "rate", "Goodput", lambda found: found.rates.filter(pl.col("role") == "receiver"), "bps", _rate_unit, bit_rate
-    ),
+    _Quantity("rate", "Goodput", lambda found: found.counted_rates, "bps", _rate_unit, bit_rate),
     _Quantity(
         "cwnd",
         "Congestion window",

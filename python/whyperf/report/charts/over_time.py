@@ -21,26 +21,36 @@ BYTE_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def add_time_charts(
-    section: Section, courses: Sequence[Course], board: Switchboard, counted_as: str | None = None
+    section: Section,
+    courses: Sequence[Course],
+    board: Switchboard,
+    counted_as: str | None = None,
+    *,
+    is_own: bool = True,
 ) -> None:
     """Adds charts over time to `section`, with a list of trials where there are several.
 
-    `counted_as` is the name of the executions of the workload; without a name they are not drawn.
+    `counted_as` is the name of the executions of the workload; without a name they are not drawn. `is_own`: the load
+    was whyperf's.
     """
-    drawable = [
-        series for series in courses if series.rates.filter(pl.col("role") == "receiver").height >= MIN_INTERVALS
-    ]
+    drawable = [series for series in courses if series.counted_rates.height >= MIN_INTERVALS]
     if not drawable:
         section.left_out.append(
             f"No charts over time: the trials have fewer than {MIN_INTERVALS} intervals. "
             "Lower interval_ms or measure for longer."
+            if is_own
+            else f"No charts over time: the connection was sampled fewer than {MIN_INTERVALS + 1} times."
         )
         return
     trials = tuple(series.trial for series in drawable)
     choices = (Choice("course-trial", "Trial", trials, trials[0]),) if len(trials) > 1 else ()
     by_key: dict[tuple[str, ...], Course] = {(series.trial,) if choices else (): series for series in drawable}
     drawer = _Drawer(board, choices, by_key, counted_as)
-    section.groups.append(Group("Over time", drawer.charts(), drawer.note(), _legend("course", ENDS), choices=choices))
+    charts = drawer.charts()
+    if not is_own:
+        for chart in charts:
+            figures.rename_time(chart.figure, figures.TIME_WATCHED)
+    section.groups.append(Group("Over time", charts, drawer.note(), _legend("course", ENDS), choices=choices))
 
 
 class _Drawer:

@@ -25,12 +25,12 @@ def single_section(
     histograms: Histograms | None = None,
 ) -> Section:
     """The section for `cell`; `trials` are rows of `goodput.measure` in order, `histograms` of latency by cell."""
-    section = Section("single", "The measurement")
+    section = Section("single", "The measurement" if cell.watched is None else "The connection over time")
     curve = single_curve(cell, histograms or {}, board)
     if curve is not None:
         section.groups.append(curve)
     counted_as = cell.transactions.counted_as if cell.transactions is not None else None
-    add_time_charts(section, courses, board, counted_as)
+    add_time_charts(section, courses, board, counted_as, is_own=cell.watched is None)
     measured = [row for row in trials if row["goodput_bps"] is not None]
     if len(measured) > 1:
         section.groups.append(_trials(cell, measured))

@@ -120,7 +120,7 @@ def cost_section(experiment: Experiment, trials: Trials) -> CostSection | None:
         return None
     detailed = sorted(cells, key=_cost, reverse=True)[:MAX_CELLS]
     trees = read_trees(experiment, detailed)
-    names = {} if len(cost.cells) == 1 else {cell.id: _setting(cell, experiment.plan.varied) for cell in cells}
+    names = {} if len(cost.cells) == 1 else {cell.id: _setting(cell, experiment.plan.differing) for cell in cells}
     units = dict.fromkeys(_unit(cell, side) for cell in cells for side in cell.sides)
     return CostSection(
         about=f"{' and '.join(units)}, by what the host did.",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.text import percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict, Verification
-from whyperf.explain.predicted import command_label, gain_line
+from whyperf.explain.predicted import command_label, gain_line, step_label
 from whyperf.profile import Level, as_set
 
 SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", "right": "✓", "wrong": "✗"}
@@ -38,6 +38,15 @@ class Badge:
 
 
 @dataclass(frozen=True)
+class StepView:
+    """A step for another program: what it affects, what to do, and its command."""
+
+    label: str
+    text: str
+    command: str
+
+
+@dataclass(frozen=True)
 class Card:
     """A verdict as it is shown."""
 
@@ -55,6 +64,7 @@ class Card:
     by_hand: str
     command: str
     command_label: str
+    steps: tuple[StepView, ...]
     gain: str
     badges: tuple[Badge, ...]
     proof: tuple[str, ...]
@@ -94,8 +104,9 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: Run
         refuted_by=verdict.refuted_by,
         factors=tuple(as_set(change.factors)) if change else (),
         run=run_of(change.factors) if change and change.factors else "",
-        by_hand=change.by_hand if change else "",
-        command=change.command if change else "",
+        by_hand=change.by_hand if change and not change.steps else "",
+        command=change.command if change and not change.steps else "",
+        steps=tuple(StepView(step_label(step), step.words, step.command) for step in (change and change.steps) or ()),
         command_label=command_label(change) if change else "",
         gain=gain_line(verdict).removesuffix("."),
         badges=badges_of(tried) if tried else (),

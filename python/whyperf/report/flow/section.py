@@ -8,6 +8,7 @@ from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.log_trials import long_logs
+from whyperf.plan import CONNECTION
 from whyperf.record import Experiment, Manifest, RecordError, Trials
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.flow.about import step_text
@@ -26,6 +27,8 @@ MAX_FIGURE_BYTES = 2_000_000
 """Bytes of blocks in the report; its charts take as much."""
 
 MAX_PAYLOADS = 3
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,9 @@ def _figures(experiment: Experiment, flow: FlowSummary) -> FlowFigures:
 
 def _note(experiment: Experiment, trials: int) -> str:
     more = f" The first {MAX_TRIALS:,} of {trials:,} are listed." if trials > MAX_TRIALS else ""
+    use = "Trials with a segment log; their throughput is not used. " if experiment.plan.watched is None else ""
     return (
-        "Trials with a segment log; their throughput is not used. Each row covers a whole trial as the sender "
+        f"{use}Each row covers a whole trial as the sender "
         f"recorded it; ACK reasons are from the receiver.{more} To draw a trial down to single segments: "
         f"`whyperf flow {experiment.folder} TRIAL`."
     )
@@ -121,8 +125,12 @@ def _note(experiment: Experiment, trials: int) -> str:
 
 def _table(rows: Sequence[TrialRow], cells: Mapping[str, CellResult], pages: set[str]) -> Table:
     axes = varied_axes([cells[row.cell] for row in rows if row.cell in cells])
+    is_watched = any(cell.watched is not None for cell in cells.values())
     columns: list[tuple[Column, Callable[[TrialRow], Entry]]] = [
-        (Column("Log trial", number=False), lambda row: Entry(row.trial, row.trial, link=_link(row.trial, pages)))
+        (
+            Column("Trial" if is_watched else "Log trial", number=False),
+            lambda row: Entry(row.trial, row.trial, link=_link(row.trial, pages)),
+        )
     ]
     columns += [(Column(factor_title(axis.factor), number=axis.numeric), _factor(axis.factor, cells)) for axis in axes]
     columns += [
@@ -165,7 +173,9 @@ def _link(trial: str, pages: set[str]) -> str:
 def _factor(factor: str, cells: Mapping[str, CellResult]) -> Callable[[TrialRow], Entry]:
     def entry(row: TrialRow) -> Entry:
         level = cells[row.cell].factors.get(factor) if row.cell in cells else None
-        return Entry("" if level is None else level_text(level), "" if level is None else str(level))
+        text = "" if level is None else level_text(level)
+        # A connection is read on one line; the table scrolls.
+        return Entry(text.replace(" ", NO_BREAK) if factor == CONNECTION else text, "" if level is None else str(level))
 
     return entry
 

@@ -155,7 +155,10 @@ def warnings(summary: FlowSummary) -> list[str]:
 
 def _notes(summary: FlowSummary) -> list[str]:
     notes = [*([pattern(summary)] if pattern(summary) else []), *gaps(summary, nearly_complete=True)]
-    notes.append("The throughput of a trial with a segment log is never used: writing the log lowers it.")
+    if summary.trial.is_watched:
+        notes.append("Writing the log lowers the throughput of the connection.")
+    else:
+        notes.append("The throughput of a trial with a segment log is never used: writing the log lowers it.")
     if len(summary.numbers) > MAX_DRAWN and summary.connection is None:
         notes.append(
             f"The first {MAX_DRAWN} of {len(summary.numbers):,} connections are drawn; "

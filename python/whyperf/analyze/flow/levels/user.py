@@ -11,7 +11,8 @@ from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
 def user_values(trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole_life: bool) -> Values:
     """What TCP_INFO and the load's calls know of the measured phase, or of the whole life.
 
-    Without a sample before the measured phase its counts begin at 0: handshake and preamble are in.
+    Without a sample before the measured phase its counts begin at 0: handshake and preamble are in. Those of another
+    program's connection begin with the first sample.
     """
     user = read_user(trial, end.host)
     samples, calls = user.tcp_info, user.intervals
@@ -23,6 +24,9 @@ def user_values(trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole
     if measured.is_empty():
         return {}
     before = samples.clear() if whole_life else samples.filter(pl.col("phase") == "warm-up")
+    if trial.is_watched:
+        # The connection may have been open long before.
+        before = samples.sort("sample_ns").group_by("connection", maintain_order=True).first().select(samples.columns)
     counts = _grown(measured, before)
     sums: dict[str, float | None] = {
         "data_bytes": counts["bytes_sent" if way == "out" else "bytes_received"],

@@ -1,0 +1,113 @@
+"""Connections of other programs: from when to when they were watched, and the budget of a receiver by samples.
+
+A sample of a socket shows how much payload waits to be read (sock_diag, idiag_rqueue). Samples are taken by the watcher's
+clock, which is none of the connection's. So the part of the samples that find payload is the part of the time in which
+some waited, as far as nothing repeats in the time between two samples.
+"""
+
+import numpy as np
+import polars as pl
+
+from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.analyze.flow.trial import reported_unreadable
+from whyperf.explain.states import ReceiverState
+
+Life = tuple[int, int]
+
+
+def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Life]:
+    """From when to when each connection was watched at `end` (ns after the start): as the table `watched` has it, else from
+    its first sample of TCP_INFO to the last.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    shift = trial.zero_mono_ns + end.offset_ns
+    found = _bounds(trial, "tcp_info", end.host, "sample_mono_ns", "sample_mono_ns", shift)
+    return found | _bounds(trial, "watched", end.host, "first_mono_ns", "last_mono_ns", shift)
+
+
+def _bounds(trial: FlowTrial, table: str, host: str, first: str, last: str, shift: int) -> dict[int, Life]:
+    path = trial.file(table, host)
+    if path is None:
+        return {}
+    with reported_unreadable(path):
+        rows = (
+            pl.scan_parquet(path)
+            .group_by("connection")
+            .agg(pl.col(first).cast(pl.Int64).min().alias("first"), pl.col(last).cast(pl.Int64).max().alias("last"))
+            .collect()
+        )
+    return {
+        int(number): (start - shift, stop - shift)
+        for number, start, stop in rows.drop_nulls().iter_rows()
+        if stop > start
+    }
+
+
+def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
+    """The receive queue of each connection, by time: sample_ns, receive_queue_bytes. Nothing without the table `sockets`.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    path = trial.file("sockets", end.host)
+    if path is None:
+        return {}
+    shift = trial.zero_mono_ns + end.offset_ns
+    with reported_unreadable(path):
+        rows = (
+            pl.scan_parquet(path)
+            .select(
+                "connection",
+                (pl.col("sample_mono_ns").cast(pl.Int64) - shift).alias("sample_ns"),
+                pl.col("receive_queue_bytes").cast(pl.Int64),
+            )
+            .drop_nulls()
+            .sort("connection", "sample_ns")
+            .collect()
+        )
+    parts = rows.partition_by("connection", as_dict=True, include_key=False)
+    return {int(number): queue for (number,), queue in parts.items()}
+
+
+def sampled_spans(queue: pl.DataFrame, life: Life) -> pl.DataFrame:
+    """Spans (begin_ns, end_ns, state) of a receiver by samples of its receive queue, through the whole life.
+
+    Between two samples the state is that of both; where they differ, each has half of the time.
+    """
+    times = queue["sample_ns"].to_numpy()
+    unread = queue["receive_queue_bytes"].to_numpy() > 0
+    inside = (times >= life[0]) & (times <= life[1])
+    times, unread = times[inside], unread[inside]
+    if times.size == 0:
+        return _span(life[0], life[1], ReceiverState.UNKNOWN)
+    middles = (times[1:] + times[:-1]) // 2
+    begins, ends = np.concatenate(([life[0]], middles)), np.concatenate((middles, [life[1]]))
+    change = np.flatnonzero(np.concatenate(([True], unread[1:] != unread[:-1])))
+    states = [ReceiverState.UNREAD if unread[place] else ReceiverState.WAITING for place in change]
+    return pl.DataFrame(
+        {
+            "begin_ns": begins[change],
+            "end_ns": ends[np.concatenate((change[1:] - 1, [unread.size - 1]))],
+            "state": [str(state) for state in states],
+        },
+        schema={"begin_ns": pl.Int64, "end_ns": pl.Int64, "state": pl.String},
+    )
+
+
+def _span(begin_ns: int, end_ns: int, state: ReceiverState) -> pl.DataFrame:
+    return pl.DataFrame({"begin_ns": [begin_ns], "end_ns": [end_ns], "state": [str(state)]})
+
+
+def is_empty_at_first(queue: pl.DataFrame | None) -> bool | None:
+    """Whether nothing waits to be read in the first sample; None without samples."""
+    return None if queue is None or queue.is_empty() else not queue["receive_queue_bytes"][0]
+
+
+def was_idle(samples: pl.DataFrame | None, until_ns: int) -> bool:
+    """Whether the kernel's clocks (`chronographs.read_samples`) show that nothing was sent or waited until an instant."""
+    if samples is None:
+        return False
+    counted = samples.filter(pl.col("sample_ns") <= until_ns)["busy_ns"]
+    return counted.len() > 1 and counted[0] == counted[-1]

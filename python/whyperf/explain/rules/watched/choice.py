@@ -1,0 +1,70 @@
+"""Which rules are asked about connections of other programs, by the sides that were watched."""
+
+from collections.abc import Sequence
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.rules import application, buffers, costs, cpu, host_limits, packets, transfers
+from whyperf.explain.rules.finding import Finding, Rule
+from whyperf.explain.rules.watched import peer, programs, turns, windows
+from whyperf.explain.trial_facts import Facts
+
+INSTEAD: dict[Rule, Rule | None] = {
+    buffers.send_buffer: programs.full_send_buffer,
+    application.slow_writer: programs.slow_writer,
+    # Nobody counts transactions of another program: `turns` takes their place.
+    application.think_time: None,
+    application.round_trip: None,
+    cpu.computing_sender: programs.computing_sender,
+    cpu.computing_receiver: programs.computing_receiver,
+    transfers.slow_start: programs.slow_start,
+}
+"""Rules that assume what is known of the own load only, and those that are asked instead."""
+OF_WATCHED: tuple[Rule, ...] = (
+    windows.small_window,
+    windows.unread_window,
+    windows.reader_behind,
+    turns.own_turns,
+    turns.peer_turns,
+)
+OF_RECEIVER: tuple[Rule, ...] = (
+    *OF_WATCHED,
+    windows.own_buffer,
+    peer.idle_peer,
+    peer.waiting,
+    programs.computing_receiver,
+    application.tiny_reads,
+    application.huge_reads,
+    packets.costly_packets,
+    cpu.receive_offload_off,
+    cpu.many_connections,
+    costs.packet_filters,
+    costs.other_bpf,
+    costs.call_checks,
+    costs.software_checksums,
+    costs.memory_pressure,
+    costs.lock_contention,
+    costs.mitigations,
+    host_limits.cpu_quota,
+    host_limits.short_load,
+)
+"""Rules about a receiver whose sender was not watched: no others can be asked, for they need the sender's sockets."""
+
+
+def rules_for(facts: Facts, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules that are asked: all `rules` of the own load; of other programs those that the watched sides allow."""
+    if not facts.is_watched:
+        return list(rules)
+    if facts.watched_sides == "receiver":
+        return list(OF_RECEIVER)
+    kept = [INSTEAD.get(rule, rule) for rule in rules]
+    return [*(rule for rule in kept if rule is not None), *OF_WATCHED]
+
+
+def once_each(found: Sequence[Finding]) -> list[Finding]:
+    """The findings, of each cause the strongest only; of what is left open one for each sentence."""
+    best: dict[tuple[Cause, str], Finding] = {}
+    for finding in found:
+        key = (finding.cause, finding.variant if finding.cause is Cause.NOT_KNOWN else "")
+        if key not in best or finding.strength > best[key].strength:
+            best[key] = finding
+    return [finding for finding in found if any(finding is kept for kept in best.values())]

@@ -1,0 +1,39 @@
+"""What the evidence of one side leaves open: a finding that names the candidates, and what would decide between them."""
+
+from collections.abc import Sequence
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Evidence, Value
+from whyperf.explain.rules.finding import UNDECIDED, Finding
+from whyperf.explain.trial_facts import Facts
+
+AT_READER = (Cause.SLOW_READER, Cause.RECEIVER_CPU, Cause.OTHER_LOAD)
+"""Why a receiving program does not keep up, as far as the other side can see: it pauses, computes, or lacks a CPU."""
+AT_PEER = (Cause.SLOW_WRITER, Cause.SENDER_CPU, Cause.SEND_BUFFER, Cause.BOTTLENECK, Cause.PATH_LOSS)
+"""Why payload does not come faster, as far as the receiver can see that has read all."""
+LATE = (Cause.RANDOM_LOSS, Cause.SMALL_QUEUE, Cause.BURST_LOSS, Cause.POLICER, Cause.BOTTLENECK, Cause.REORDERING)
+"""Why segments come behind a gap, as far as the receiver can see."""
+
+
+def left_open(
+    variant: str,
+    lost: float,
+    causes: Sequence[Cause],
+    evidence: Sequence[Evidence],
+    facts: Facts,
+    **values: Value | None,
+) -> Finding:
+    """A finding of all the causes that fit alike; `variant` names the sentence that says why they do."""
+    named: dict[str, Value | None] = {
+        **values,
+        "causes": [str(cause) for cause in causes],
+        "watched_role": "" if facts.watched_sides == "both" else facts.watched_sides,
+    }
+    return Finding(
+        Cause.NOT_KNOWN,
+        lost,
+        UNDECIDED,
+        tuple(evidence),
+        variant=f"watched.{variant}",
+        values=named,
+    )

@@ -1,0 +1,69 @@
+"""The receiver alone: what it sees of a peer that could send more, and of the path."""
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Evidence, Value
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.finding import SEGMENTS, Finding, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.watched.open import AT_PEER, LATE, left_open
+from whyperf.explain.rules.watched.turns import is_by_turns
+from whyperf.explain.rules.watched.windows import READ_ALL, own_buffer, reader_behind
+from whyperf.explain.states import ReceiverState as R
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets
+
+MIN_WAITING = 0.5
+"""Share of the time that a receiver waits for payload, having read all, from which on it is the others' turn."""
+MIN_SHORT_GAPS = 0.3
+"""Part of the time in gaps before which the sender had sent all that was written, from which on its program is the limit."""
+MIN_LATE_RATIO = 0.002
+"""Segments behind a gap, over all, from which on losses or reordering may be what keeps windows small."""
+CONSTANT_SPREAD = 0.1
+"""How far the rate of arrivals varies from sample to sample where a link, or a clock of the sender, sets it."""
+
+
+def _waiting(facts: Facts) -> float:
+    """Share of the time in which all that came was read."""
+    states = facts.receiver.ratio(R.WAITING, R.SEQUENCE_HOLE, R.DELAYED_ACK, R.SOFTIRQ)
+    unread = (facts.receiver.watched or WatchedSockets()).unread_ratio
+    return states if states or unread is None else 1 - unread
+
+
+def idle_peer(facts: Facts) -> Finding | None:
+    """The log of arrivals has gaps before which the sender had sent all that was written: its program is the limit."""
+    gaps = facts.segments.short_gap_ratio or 0.0
+    if facts.watched_sides != "receiver" or is_by_turns(facts) or gaps < MIN_SHORT_GAPS:
+        return None
+    return Finding(
+        Cause.SLOW_WRITER,
+        clipped(gaps),
+        0.8,
+        (figure("short_gaps", SEGMENTS, facts.receiver, gap_ratio=gaps),),
+        gain.of_share(facts, gaps),
+        variant="peer",
+        values={"gap_ratio": gaps},
+    )
+
+
+def waiting(facts: Facts) -> Finding | None:
+    """The receiver has read all, and waits: for a program that is idle, or for a path that is slow."""
+    seen, lost = facts.receiver.watched or WatchedSockets(), _waiting(facts)
+    if facts.watched_sides != "receiver" or is_by_turns(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
+        return None
+    others = (reader_behind, own_buffer, idle_peer)
+    if any(rule(facts) is not None for rule in others):
+        return None
+    late = seen.late_ratio if seen.late_ratio is not None else facts.segments.out_of_order_ratio
+    evidence: list[Evidence] = [
+        figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio or 0.0),
+        state_evidence(facts.receiver, "receiver", R.WAITING, R.SEQUENCE_HOLE),
+    ]
+    values: dict[str, Value | None] = {"waiting_ratio": lost, "late_ratio": late}
+    if (late or 0.0) >= MIN_LATE_RATIO:
+        evidence.insert(0, figure("late", "tcp_info", facts.receiver, late_ratio=late))
+        return left_open("late", lost, LATE, evidence, facts, **values)
+    if seen.rate_spread is not None and seen.rate_spread <= CONSTANT_SPREAD and (seen.unread_ratio or 0.0) <= READ_ALL:
+        evidence.insert(0, figure("even_rate", "tcp_info", facts.receiver, spread_ratio=seen.rate_spread))
+        causes = (Cause.BOTTLENECK, Cause.PACING_RATE, Cause.SLOW_WRITER, Cause.SEND_BUFFER)
+        return left_open("even", lost, causes, evidence, facts, **values)
+    causes = AT_PEER if late else tuple(cause for cause in AT_PEER if cause is not Cause.PATH_LOSS)
+    return left_open("waiting", lost, causes, evidence, facts, **values)

@@ -1,0 +1,221 @@
+"""What to change for a program that is not ours: each step with its command and with what it affects.
+
+A socket's options can be set by its own program only. Settings of a program affect all its connections, settings of a host
+those of all programs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.model import Change, ChangeStep, Value
+from whyperf.explain.rules.commands import DEVICE, is_host_wide, raise_sysctls
+from whyperf.explain.rules.finding import Finding
+from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets
+from whyperf.explain.wording.catalog import known, render
+
+Role = Literal["sender", "receiver"]
+Scope = Literal["socket", "program", "host"]
+Steps = Iterator[ChangeStep]
+
+PROCESS = "PID"
+ROUTE = "ROUTE"
+FASTER = "bbr"
+"""A congestion control that does not take each loss for a full queue."""
+LARGE_CALL_BYTES = 131_072
+_STRACE = f"strace -f -T -e trace=network,desc,read,write -p {PROCESS}"
+
+
+def with_steps(change: Change, finding: Finding, facts: Facts, setup: Setup) -> Change:
+    """The change as a list of steps. No factor makes it, for nobody runs a foreign program again."""
+    made = _STEPS.get(finding.cause)
+    steps = [] if made is None else list(made(finding, facts, setup))
+    if not steps:
+        steps = [_of_change(change)]
+    return change.model_copy(update={"factors": {}, "steps": steps})
+
+
+def _of_change(change: Change) -> ChangeStep:
+    """The advice for the own load, which fits here as well."""
+    scope: Scope = "host" if is_host_wide(change.command) or change.code in _OF_HOST else "program"
+    return ChangeStep(
+        code=change.code,
+        values=change.values,
+        scope=scope,
+        words=change.by_hand,
+        command=change.command,
+        host=change.command_host,
+    )
+
+
+_OF_HOST = frozenset(
+    {
+        *("offloads_off", "small_mtu", "small_mtu.clamped", "local_queue", "local_queue.shaper", "window_scaling"),
+        *("window_scaling.host", "cpu_quota", "cpu_quota.unseen", "memory_limit", "memory_limit.group", "receiver_loss"),
+        *("packet_filters", "other_bpf", "call_checks", "software_checksums", "memory_pressure", "costly_packets"),
+        *("reordering", "ack_path", "ack_thinning", "policer", "shared_bottleneck", "burst_loss.outage", "mitigations"),
+    }
+)
+"""Advice that is about a host or the path, whatever its command is."""
+
+
+def _side(facts: Facts, role: Role) -> tuple[HostFacts, WatchedSockets, str]:
+    """A side, what its sockets show, and the name of its host; of a side that was not watched the host alone is known."""
+    end, other = (facts.sender, facts.receiver) if role == "sender" else (facts.receiver, facts.sender)
+    host = end.host or {"near": "far", "far": "near"}.get(other.host, "")
+    return end, end.watched or WatchedSockets(), host
+
+
+def _step(
+    code: str, scope: Scope, host: str, command: str = "", *, process: int | None = None, **values: Value | None
+) -> ChangeStep:
+    """A step; PID in its command is the watched process, where it is known."""
+    if process is not None:
+        command = command.replace(PROCESS, str(process))
+    return ChangeStep(
+        code=code, values=known(values), scope=scope, words=render("step", code, values), command=command, host=host
+    )
+
+
+def _buffer(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
+    """A buffer: the program has set it, or the kernel's bound keeps it small."""
+    option, letter = ("SO_SNDBUF", "w") if role == "sender" else ("SO_RCVBUF", "r")
+
+    def steps(finding: Finding, facts: Facts, setup: Setup) -> Steps:
+        _, seen, host = _side(facts, role)
+        is_fixed = seen.send_buffer_fixed if role == "sender" else seen.receive_buffer_fixed
+        wanted = _power(finding.targets.get("buffer_bytes" if role == "sender" else "window_bytes", 1 << 20))
+        settings = setup.hosts.get(host, {})
+        if is_fixed is not False:
+            code = "buffer.fixed" if is_fixed else "buffer.perhaps_fixed"
+            command = "ss -tmn" if is_fixed is None else "strace -f -e trace=setsockopt COMMAND"
+            yield _step(code, "program", host, command, option=option, program=seen.program or None)
+        if is_fixed is not True:
+            bound = raise_sysctls(settings, {f"net.ipv4.tcp_{letter}mem": (0, 0, 2 * wanted)})
+            if bound:
+                yield _step("buffer.bound", "host", host, bound, setting=f"net.ipv4.tcp_{letter}mem", buffer_bytes=wanted)
+        yield _step("buffer.socket", "socket", host, option=option, buffer_bytes=wanted)
+        if is_fixed is not False:
+            bound = raise_sysctls(settings, {f"net.core.{letter}mem_max": (wanted,)})
+            if bound:
+                yield _step("buffer.allowed", "host", host, bound, option=option, setting=f"net.core.{letter}mem_max")
+
+    return steps
+
+
+def _power(value: float) -> int:
+    """The next power of two."""
+    return 1 << max(12, int(value - 1).bit_length())
+
+
+def _program(code: str, role: Role | None, command: str = "") -> Callable[[Finding, Facts, Setup], Steps]:
+    """A change of the program of one side; without a role of the side that the finding is about."""
+
+    def steps(finding: Finding, facts: Facts, _: Setup) -> Steps:
+        _, seen, host = _side(facts, role or _role(finding, facts))
+        yield _step(code, "program", host, command, process=seen.process, program=seen.program or None)
+
+    return steps
+
+
+def _role(finding: Finding, facts: Facts) -> Role:
+    """The side that the finding is about: the one that it names, else the one that was watched."""
+    named = finding.values.get("role") or facts.watched_sides
+    return "receiver" if named == "receiver" else "sender"
+
+
+def _congestion(finding: Finding, facts: Facts, setup: Setup) -> Steps:
+    """Losses: where they are, and another congestion control, for this socket or for the route."""
+    _, seen, host = _side(facts, "sender")
+    yield _step("losses", "host", host, _named(f"ethtool -S {DEVICE}; nstat -az TcpRetransSegs", host, setup))
+    if (seen.congestion_control or "").startswith(FASTER):
+        return
+    available = setup.hosts.get(host, {}).get("congestion_controls")
+    load = f"modprobe tcp_{FASTER}; " if available is not None and FASTER not in available else ""
+    now = seen.congestion_control or None
+    yield _step("congestion.socket", "socket", host, control=FASTER, now=now)
+    yield _step("congestion.route", "host", host, f"{load}ip route change {ROUTE} congctl {FASTER}", control=FASTER)
+
+
+def _named(command: str, host: str, setup: Setup) -> str:
+    """The command with the name of the device that carried most packets, where it is known."""
+    name = setup.devices.get(host, {}).get("name")
+    return command if not name else command.replace(DEVICE, str(name))
+
+
+def _nagle(_: Finding, facts: Facts, __: Setup) -> Steps:
+    _end, seen, host = _side(facts, "sender")
+    yield _step("one_write", "program", host, _STRACE, process=seen.process)
+    yield _step("no_delay", "socket", host)
+
+
+def _delayed_ack(_: Finding, facts: Facts, __: Setup) -> Steps:
+    host = _side(facts, "receiver")[2]
+    yield _step("quick_ack", "socket", host)
+    yield _step("quick_ack.route", "host", host, f"ip route change {ROUTE} quickack 1")
+
+
+def _calls(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
+    code = "larger_writes" if role == "sender" else "larger_reads"
+
+    def steps(_: Finding, facts: Facts, __: Setup) -> Steps:
+        _end, seen, host = _side(facts, role)
+        yield _step(code, "program", host, _STRACE, process=seen.process, call_bytes=LARGE_CALL_BYTES)
+
+    return steps
+
+
+def _pacing(_: Finding, facts: Facts, setup: Setup) -> Steps:
+    host = _side(facts, "sender")[2]
+    yield _step("pacing", "socket", host)
+    yield _step("pacing.qdisc", "host", host, _named(f"tc -s qdisc show dev {DEVICE}", host, setup))
+
+
+def _placement(finding: Finding, facts: Facts, setup: Setup) -> Steps:
+    """CPU placement: the program away from what else wants its CPU, and receive processing away from the program."""
+    role = _role(finding, facts)
+    _end, seen, host = _side(facts, role)
+    yield _step("placement", "program", host, f"taskset -apc CPUS {PROCESS}", process=seen.process)
+    yield _step("others", "host", host, "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head")
+    if role == "receiver":
+        yield _step("steering", "host", host, _named(_RPS, host, setup))
+
+
+_RPS = f"grep . /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus; echo MASK | tee /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus"
+
+
+def _computing(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
+    def steps(finding: Finding, facts: Facts, _: Setup) -> Steps:
+        if finding.variant.endswith(("sampled", "packets", "packets.written")):
+            return
+        _end, seen, host = _side(facts, role)
+        yield _step("computing", "program", host, f"perf top -p {PROCESS}", process=seen.process)
+        yield _step("placement", "program", host, f"taskset -apc CPUS {PROCESS}", process=seen.process)
+
+    return steps
+
+
+_STEPS: Mapping[Cause, Callable[[Finding, Facts, Setup], Steps]] = {
+    Cause.RECEIVE_BUFFER: _buffer("receiver"),
+    Cause.SEND_BUFFER: _buffer("sender"),
+    Cause.SLOW_READER: _program("faster_reader", "receiver", _STRACE),
+    Cause.SLOW_WRITER: _program("earlier_writes", "sender", _STRACE),
+    Cause.THINK_TIME: _program("earlier_turns", None, _STRACE),
+    Cause.ROUND_TRIP: _program("several_requests", None),
+    Cause.SENDER_CPU: _computing("sender"),
+    Cause.RECEIVER_CPU: _computing("receiver"),
+    Cause.NAGLE_DELAYED_ACK: _nagle,
+    Cause.DELAYED_ACK: _delayed_ack,
+    Cause.TINY_WRITES: _calls("sender"),
+    Cause.READ_SIZE: _calls("receiver"),
+    Cause.PACING_RATE: _pacing,
+    Cause.OTHER_LOAD: _placement,
+    Cause.PATH_LOSS: _congestion,
+    Cause.RANDOM_LOSS: _congestion,
+    Cause.BURST_LOSS: _congestion,
+    Cause.SMALL_QUEUE: _congestion,
+}
+"""Steps of the causes for which the advice for the own load is too little."""

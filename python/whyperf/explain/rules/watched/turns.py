@@ -1,0 +1,116 @@
+"""Requests and answers of another program: what the one that has the turn does with it."""
+
+from typing import Literal
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.model import Evidence, Value
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
+from whyperf.explain.rules.watched.open import left_open
+from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import Conversation, WatchedSockets
+
+MIN_TURNS = 0.3
+"""Part of the time that turns of one side have, from which on they are what exchanges wait for."""
+MAX_TRIPS = 2.0
+"""Smallest round trips of a turn of the peer up to which the path is most of it: the rest is the peer's program."""
+MAX_TRIPS_OF_EXCHANGE = 4.0
+OUTSTANDING = 8
+BUSY_RATIO = 0.35
+"""Part of a CPU from which on a program that has the turn works, and does not sleep."""
+MAX_STREAMING = 0.3
+"""Share of the time in which data waits in the sender's kernel up to which nothing but turns holds a connection."""
+
+
+def is_by_turns(facts: Facts) -> bool:
+    """Whether requests and answers are what a connection waits for, and no stream."""
+    talk = facts.conversation
+    if talk is None:
+        return False
+    if talk.own_ratio is not None and talk.peer_ratio is not None:
+        return talk.own_ratio + talk.peer_ratio >= MIN_TURNS
+    seen = _own(facts)[1].watched or WatchedSockets()
+    return (seen.waiting_ratio or 0.0) <= MAX_STREAMING
+
+
+def _own(facts: Facts) -> tuple[Literal["sender", "receiver"], HostFacts]:
+    """The side that the turns are told from: the sender where it was watched."""
+    return ("receiver", facts.receiver) if facts.watched_sides == "receiver" else ("sender", facts.sender)
+
+
+def own_turns(facts: Facts) -> Finding | None:
+    """The watched program has the turn: it has what it waited for, and does not send the next."""
+    talk, (role, end) = facts.conversation, _own(facts)
+    if talk is None or not is_by_turns(facts) or (talk.own_ratio or 0.0) < MIN_TURNS or is_on_cpu(facts):
+        return None
+    lost, thread = talk.own_ratio or 0.0, end.processors.thread_ratio
+    evidence = tuple(_turns(facts, talk, end))
+    values: dict[str, Value | None] = {"turn_ns": talk.own_ns, "role": role, "thread_ratio": thread}
+    if thread is None:
+        own = Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU
+        return left_open("own_turn", lost, (Cause.THINK_TIME, own, Cause.OTHER_LOAD), evidence, facts, **values)
+    if thread >= BUSY_RATIO:
+        cause = Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU
+        return Finding(cause, min(lost, thread), 0.8, evidence, gain.of_share(facts, lost), variant="turn", values=values)
+    return Finding(Cause.THINK_TIME, lost, 0.85, evidence, gain.of_share(facts, lost), variant="turn", values=values)
+
+
+def peer_turns(facts: Facts) -> Finding | None:
+    """The peer has the turn: the path's round trip, and what its program does with it."""
+    talk, (role, end) = facts.conversation, _own(facts)
+    if talk is None or not is_by_turns(facts) or is_on_cpu(facts):
+        return None
+    if talk.peer_ratio is None:
+        return _of_counts(facts, talk, end)
+    lost, trip = talk.peer_ratio, facts.windows.rtt_ns_min
+    if lost < MIN_TURNS:
+        return None
+    evidence = tuple(_turns(facts, talk, end))
+    values: dict[str, Value | None] = {"turn_ns": talk.peer_ns, "rtt_ns": trip}
+    if talk.peer_ns is not None and trip and NEIGHBOR_RTT_NS <= trip and talk.peer_ns <= MAX_TRIPS * trip:
+        part = min(1.0, trip / talk.peer_ns) * lost
+        predicted = gain.of_several(facts, part, OUTSTANDING)
+        return Finding(Cause.ROUND_TRIP, part, 0.85, evidence, predicted, variant="turn", values=values)
+    return left_open("peer_turn", lost, _of_peer(role), evidence, facts, **values)
+
+
+def _of_peer(role: str) -> tuple[Cause, ...]:
+    """What the peer may do with its turn."""
+    computing = Cause.RECEIVER_CPU if role == "sender" else Cause.SENDER_CPU
+    return (Cause.THINK_TIME, Cause.ROUND_TRIP, computing)
+
+
+def _of_counts(facts: Facts, talk: Conversation, end: HostFacts) -> Finding | None:
+    """The same by counts of samples alone: how long an exchange takes at least shows whether the path is most of it."""
+    trip, each = facts.windows.rtt_ns_min, facts.life_ns * facts.connections / talk.exchanges_most
+    evidence = tuple(_turns(facts, talk, end))
+    values: dict[str, Value | None] = {"turn_ns": each, "rtt_ns": trip}
+    lost = 1.0 if facts.watched_sides == "receiver" else facts.sender.ratio(S.NOT_WRITING, S.IN_FLIGHT)
+    if trip and NEIGHBOR_RTT_NS <= trip and trip <= each <= MAX_TRIPS * trip:
+        part = min(1.0, trip / each)
+        return Finding(Cause.ROUND_TRIP, part, 0.8, evidence, gain.of_several(facts, part, OUTSTANDING),
+                       variant="turn.counted", values=values)  # fmt: skip
+    if lost < MIN_TURNS:
+        return None
+    return left_open("turns", lost, _of_peer(_own(facts)[0]), evidence, facts, **values)
+
+
+def _turns(facts: Facts, talk: Conversation, end: HostFacts) -> list[Evidence]:
+    found = [
+        figure(
+            "turns",
+            WINDOWS,
+            end,
+            exchanges_count=talk.exchanges_most,
+            own_ratio=talk.own_ratio,
+            peer_ratio=talk.peer_ratio,
+        )
+    ]
+    if facts.windows.rtt_ns_min:
+        found.append(figure("min_rtt", "tcp_info", end, rtt_ns=facts.windows.rtt_ns_min))
+    if end.processors.thread_ratio is not None:
+        found.append(figure("program_thread", "threads", end, thread_ratio=end.processors.thread_ratio))
+    return found

@@ -1,0 +1,249 @@
+"""Full windows and buffers of other programs: who keeps them full.
+
+Linux never takes back what it has announced. A receiver whose program reads all that arrives announces the same window
+again and again; unread payload makes it smaller. So the shape of the peer's window over time shows the sender whether a
+buffer is small or a reader is late, as long as there are samples of both ends of it.
+"""
+
+from collections.abc import Iterator
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.model import Evidence
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
+from whyperf.explain.rules.host_limits import is_unscaled
+from whyperf.explain.rules.watched.open import AT_READER, left_open
+from whyperf.explain.states import ReceiverState as R
+from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets, WindowShape
+
+MIN_LOST = 0.1
+MIN_STEADINESS = 0.8
+"""The window in nine of ten samples over the largest, from which on nothing but the buffer sets it."""
+CLOSED_RATIO = 0.5
+"""Part of the largest window below which unread payload has taken the rest."""
+MIN_SEGMENTS = 2
+"""Segments that a steady window holds at least: what is smaller may be closed all the time."""
+MIN_SAMPLES = 5
+READ_ALL, MIN_UNREAD = 0.1, 0.3
+"""Part of the samples with unread payload up to which a program reads all that comes, and from which on it is behind."""
+
+
+def small_window(facts: Facts) -> Finding | None:
+    """The receiver's window is full, and always the same."""
+    seen, lost = _sockets(facts.sender), _window_share(facts)
+    shape = seen.peer_window
+    if lost < MIN_LOST or is_unscaled(facts) or not _is_steady(facts, shape, seen) or _is_reader_behind(facts):
+        return None
+    evidence = [
+        state_evidence(facts.sender, "sender", *_full_states(facts)),
+        _peer_window(facts, shape),
+    ]
+    if facts.windows.rtt_ns_median is not None:
+        evidence.append(figure("rtt", WINDOWS, facts.sender, rtt_ns=facts.windows.rtt_ns_median))
+    return Finding(
+        Cause.RECEIVE_BUFFER,
+        lost,
+        0.8 if facts.watched_sides == "sender" else 0.9,
+        tuple(evidence),
+        gain.of_window(facts, lost),
+        {"window_bytes": (shape.high_bytes or 0) / max(0.05, 1 - lost)},
+        variant="steady",
+        values={"window_bytes": shape.median_bytes},
+    )
+
+
+def unread_window(facts: Facts) -> Finding | None:
+    """The receiver's window is full, and it is not always the same, or too small to show that."""
+    seen, lost = _sockets(facts.sender), _window_share(facts)
+    shape = seen.peer_window
+    if lost < MIN_LOST or is_unscaled(facts) or reader_behind(facts) is not None:
+        return None
+    if _is_steady(facts, shape, seen) and not _is_reader_behind(facts):
+        return None
+    evidence = (state_evidence(facts.sender, "sender", *_full_states(facts)), _peer_window(facts, shape))
+    values = {"waiting_ratio": lost, "window_bytes": shape.median_bytes, "largest_bytes": shape.high_bytes}
+    if _is_closed(facts, shape) or _is_reader_behind(facts):
+        return left_open("reader", lost, AT_READER, evidence, facts, **values)
+    return left_open("window", lost, (Cause.RECEIVE_BUFFER, *AT_READER), evidence, facts, **values)
+
+
+def _sockets(end: HostFacts) -> WatchedSockets:
+    return end.watched or WatchedSockets()
+
+
+def _full_states(facts: Facts) -> tuple[S, ...]:
+    """The states of a full window that are there."""
+    found = tuple(state for state in (S.RECEIVE_WINDOW, S.ZERO_WINDOW) if facts.sender.ratio(state))
+    return found or (S.RECEIVE_WINDOW,)
+
+
+def _window_share(facts: Facts) -> float:
+    return clipped(facts.sender.ratio(S.RECEIVE_WINDOW, S.ZERO_WINDOW)) if facts.sender.ratio(S.RECEIVE_WINDOW) else (
+        facts.sender.ratio(S.ZERO_WINDOW) if facts.watched_sides == "sender" else 0.0
+    )  # fmt: skip
+
+
+def _is_steady(facts: Facts, shape: WindowShape, seen: WatchedSockets) -> bool:
+    """Whether the window was always the same while data waited for it."""
+    mss = facts.sender.sockets.mss_bytes or 0
+    is_wide = (shape.low_bytes or 0) >= MIN_SEGMENTS * mss
+    return seen.samples >= MIN_SAMPLES and is_wide and (shape.steadiness or 0.0) >= MIN_STEADINESS
+
+
+def _is_closed(facts: Facts, shape: WindowShape) -> bool:
+    """Whether the usual window is much smaller than one that was announced as well, or than a segment."""
+    if shape.median_bytes is None or not shape.high_bytes:
+        return False
+    mss = facts.sender.sockets.mss_bytes or 0
+    is_shrunk = shape.high_bytes >= 2 * MIN_SEGMENTS * mss and shape.median_bytes < CLOSED_RATIO * shape.high_bytes
+    return is_shrunk or shape.median_bytes < mss
+
+
+def _is_reader_behind(facts: Facts) -> bool:
+    """Whether samples of the receiver's queue show that payload waits to be read; not known without them."""
+    return (_sockets(facts.receiver).unread_ratio or 0.0) >= MIN_UNREAD
+
+
+def _peer_window(facts: Facts, shape: WindowShape) -> Evidence:
+    return figure(
+        "peer_window",
+        WINDOWS,
+        facts.sender,
+        window_bytes=shape.median_bytes or 0,
+        low_bytes=shape.low_bytes,
+        largest_bytes=shape.high_bytes,
+    )
+
+
+def reader_behind(facts: Facts) -> Finding | None:
+    """Payload waits to be read, and takes up the window: by samples of the receiver's queue."""
+    seen = _sockets(facts.receiver)
+    lost = min(seen.pressed_ratio or 0.0, seen.unread_ratio or 0.0)
+    if lost < MIN_LOST or is_on_cpu(facts):
+        return None
+    evidence = (*_unread(facts, seen), *_thread(facts.receiver))
+    cpu = facts.receiver.processors
+    others, withheld = cpu.other_ratio or 0.0, cpu.withheld_ratio or 0.0
+    if (cpu.own_user_ratio or 0.0) >= MIN_COMPUTING and (cpu.thread_ratio or 0.0) >= MIN_COMPUTING:
+        return Finding(Cause.RECEIVER_CPU, lost, 0.85, evidence, gain.of_share(facts, lost), variant="behind",
+                       values={"waiting_ratio": lost, "thread_ratio": cpu.thread_ratio})  # fmt: skip
+    if withheld >= MIN_WITHHELD:
+        why = "programs" if others >= MIN_WITHHELD / 2 else "quota"
+        values = {"role": "receiver", "waited_ratio": withheld, "other_ratio": others, "steal_ratio": cpu.steal_ratio}
+        return Finding(Cause.OTHER_LOAD, lost, 0.85, evidence, gain.of_share(facts, lost), is_counted=True,
+                       variant=f"withheld.{why}", values=values)  # fmt: skip
+    if cpu.thread_ratio is None:
+        # Of a program of another user nobody sees whether it computes, sleeps or lacks a CPU.
+        return left_open("own_reader", lost, AT_READER, evidence, facts, waiting_ratio=lost)
+    return Finding(
+        Cause.SLOW_READER,
+        lost,
+        0.9,
+        evidence,
+        gain.of_ends(facts, behind=True),
+        is_counted=True,
+        variant="behind",
+        values={"waiting_ratio": lost, "unread_bytes": seen.unread_bytes},
+    )
+
+
+MIN_COMPUTING = 0.35
+"""As `cpu.MIN_OUTSIDE_KERNEL`: part of a CPU outside the kernel from which on a program computes."""
+MIN_WITHHELD = 0.2
+"""Share of the time that threads wait for a CPU, from which on that is why a program is late."""
+
+
+def _unread(facts: Facts, seen: WatchedSockets) -> Iterator[Evidence]:
+    yield figure(
+        "unread",
+        "sockets",
+        facts.receiver,
+        unread_ratio=seen.unread_ratio,
+        unread_bytes=seen.unread_bytes,
+        pressed_ratio=seen.pressed_ratio,
+    )
+    if facts.receiver.shares:
+        yield state_evidence(facts.receiver, "receiver", *_reading_states(facts))
+
+
+def _reading_states(facts: Facts) -> tuple[R, ...]:
+    return (R.UNREAD,) if facts.receiver.ratio(R.UNREAD) else (R.NOT_READING,)
+
+
+def _thread(end: HostFacts) -> Iterator[Evidence]:
+    if end.processors.thread_ratio is not None:
+        yield figure("reader_thread", "threads", end, thread_ratio=end.processors.thread_ratio)
+
+
+MIN_FLIGHT_RATIO = 0.7
+"""Payload that comes in a round trip over the window, from which on the window is full most of the time."""
+
+
+def own_buffer(facts: Facts) -> Finding | None:
+    """The receiver alone: its program reads all that comes, and a full window comes in each round trip."""
+    seen, trip = _sockets(facts.receiver), facts.windows.rtt_ns_median or facts.windows.rtt_ns_min
+    shape = seen.own_window
+    if facts.watched_sides != "receiver" or not trip or not facts.rate_bps or not shape.median_bytes:
+        return None
+    read_all = seen.unread_ratio is not None and seen.unread_ratio <= READ_ALL
+    share = facts.rate_bps * trip / 8e9 / shape.median_bytes
+    if not read_all or share < MIN_FLIGHT_RATIO or trip < NEIGHBOR_RTT_NS or seen.samples < MIN_SAMPLES:
+        return None
+    if (shape.steadiness or 0.0) < MIN_STEADINESS or is_on_cpu(facts):
+        return None
+    lost = clipped(share, 0.0, 0.95)
+    evidence = (
+        figure("own_window_full", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, full_ratio=min(1.0, share)),
+        figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio),
+        *((figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"),) if seen.receive_buffer_fixed else ()),
+    )
+    if seen.receive_buffer_fixed is not True:
+        # The kernel would enlarge the buffer, up to its bound; a full path looks the same.
+        return left_open("own_window", lost, (Cause.RECEIVE_BUFFER, Cause.BOTTLENECK, Cause.SEND_BUFFER), evidence,
+                         facts, window_bytes=shape.median_bytes)  # fmt: skip
+    return Finding(
+        Cause.RECEIVE_BUFFER,
+        lost,
+        0.85,
+        evidence,
+        None,
+        {"window_bytes": 4 * shape.median_bytes},
+        variant="own",
+        values={"window_bytes": shape.median_bytes},
+    )
+
+
+MIN_FILLED, MIN_ROOM_TIMES = 0.5, 1.5
+"""Part of the samples in which the send buffer is full, and how much larger the windows are than what is in flight."""
+
+
+def filled_buffer(facts: Facts) -> Finding | None:
+    """All that the send buffer holds is in flight, and the windows have room for more: by samples of the sender's socket.
+
+    The kernel's own count does not show it where a buffer holds no more than two packets of 64 KB.
+    """
+    seen, windows = _sockets(facts.sender), facts.windows
+    flight, mss = windows.flight_bytes_median or 0, facts.sender.sockets.mss_bytes or 0
+    lost = seen.filled_ratio or 0.0
+    if lost < MIN_FILLED or not flight or (seen.waiting_ratio or 0.0) > 1 - MIN_FILLED or is_on_cpu(facts):
+        return None
+    room = min((windows.cwnd_segments_median or 0) * mss, seen.peer_window.median_bytes or 0)
+    if room < MIN_ROOM_TIMES * flight:
+        return None
+    lost = max(clipped(lost), facts.sender.ratio(S.SEND_BUFFER))
+    return Finding(
+        Cause.SEND_BUFFER,
+        lost,
+        0.85,
+        (
+            figure("filled_buffer", "sockets", facts.sender, filled_ratio=lost, buffer_bytes=seen.send_buffer_bytes),
+            figure("max_in_flight", WINDOWS, facts.sender, flight_bytes=windows.flight_bytes_max or flight),
+            *((figure("fixed_buffer", "watched", facts.sender, option="SO_SNDBUF"),) if seen.send_buffer_fixed else ()),
+        ),
+        gain.of_window(facts, lost),
+        {"buffer_bytes": (seen.send_buffer_bytes or flight) / max(0.05, 1 - lost)},
+    )

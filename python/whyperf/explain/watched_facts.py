@@ -1,0 +1,92 @@
+"""What the sockets of other programs show by samples, one side at a time. None is not known; ratios are of the samples."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """A window over time: bytes that it has at least in 90 % of the samples, in half of them, and at most."""
+
+    low_bytes: int | None = None
+    median_bytes: int | None = None
+    high_bytes: int | None = None
+
+    @property
+    def steadiness(self) -> float | None:
+        """The low one over the largest: near 1 nothing changes it; None where none was announced."""
+        if self.low_bytes is None or not self.high_bytes:
+            return None
+        return self.low_bytes / self.high_bytes
+
+
+@dataclass(frozen=True)
+class WatchedSockets:
+    """The sockets of one side, from the tables `watched`, `sockets` and `tcp_info`.
+
+    Attributes:
+        samples: how many there are.
+        is_whole: watched from the first segment on.
+        program: its name, "" where it is not known, and `process` the number of its process.
+        congestion_control: that of the connections; "" where it is not known, or they differ.
+        listens: this side accepted the connection.
+        send_buffer_fixed: the program has set SO_SNDBUF, so that the kernel does not size the buffer any more.
+        receive_buffer_fixed: the same of SO_RCVBUF.
+        send_buffer_bytes: the median limit of the send buffer, and `receive_buffer_bytes` that of the receive buffer.
+        unread_ratio: part of the samples in which payload waits to be read.
+        unread_bytes: the median of what waits, where something does.
+        pressed_ratio: part of the samples in which what waits is as much as the window that is left, or fills the buffer.
+        own_window: what this side announced.
+        peer_window: what the peer announced while data waited to be sent, or all the time if that was rare.
+        waiting_ratio: part of the samples in which written data waited to be sent.
+        filled_ratio: part of the samples in which what is written and not acknowledged fills two thirds of the send buffer:
+            a program that has more to write is not woken then (sk_stream_is_writeable, include/net/sock.h).
+        receive_rtt_ns: the median round trip as receive autotuning sees it; None where it sees none.
+        late_ratio: segments that came behind a gap, over those with payload.
+        silent_ratio: part of the time between samples in which nothing came.
+        rate_spread: how far the rate of what came varies from sample to sample: the range from the 10th to the 90th
+            percentile over the median; None where it was silent for half of the time.
+    """
+
+    samples: int = 0
+    is_whole: bool | None = None
+    program: str = ""
+    process: int | None = None
+    congestion_control: str = ""
+    listens: bool | None = None
+    send_buffer_fixed: bool | None = None
+    receive_buffer_fixed: bool | None = None
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    unread_ratio: float | None = None
+    unread_bytes: int | None = None
+    pressed_ratio: float | None = None
+    own_window: WindowShape = field(default_factory=WindowShape)
+    peer_window: WindowShape = field(default_factory=WindowShape)
+    waiting_ratio: float | None = None
+    filled_ratio: float | None = None
+    receive_rtt_ns: int | None = None
+    late_ratio: float | None = None
+    silent_ratio: float | None = None
+    rate_spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Payload that goes in both directions by turns: requests and answers.
+
+    A turn is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way round:
+    the path's round trip is part of the peer's turns.
+
+    Attributes:
+        exchanges_most: how many there were at most.
+        own_ratio: part of the time that was this host's turn, and `peer_ratio` the peer's; None where not known.
+        own_ns: the median length of a turn of this host, and `peer_ns` of the peer.
+        is_logged: turns are those of the segment log; else of samples.
+    """
+
+    exchanges_most: int
+    own_ratio: float | None = None
+    peer_ratio: float | None = None
+    own_ns: float | None = None
+    peer_ns: float | None = None
+    is_logged: bool = False

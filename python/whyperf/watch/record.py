@@ -1,0 +1,206 @@
+"""Makes a result of what was watched: a cell and a trial for each connection, busiest first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from whyperf import __version__
+from whyperf.analyze.text import count
+from whyperf.plan import Cell, PlannedTrial
+from whyperf.record import RECORD_VERSION, Experiment, RecordError, known_cost
+from whyperf.record.errors import failure
+from whyperf.record.kinds import UNREADABLE
+from whyperf.watch.model import WatchedSide, WatchQuestion
+from whyperf.watch.plan import watched_plan
+from whyperf.watch.sockets import Host, Socket, WatchedEnds, paired, read_sockets
+from whyperf.watch.split import Place, SideTables
+
+
+def keep_watched(folder: Path, question: WatchQuestion, sides: Sequence[WatchedSide]) -> Experiment:
+    """Writes the result into the new folder `folder`; the caller closes it.
+
+    `sides` are one or two. Tables that cannot be read are left out, and the plan's warnings say so.
+
+    Raises:
+        RecordError: no connection was watched, a side's list of them cannot be read, the folder holds something else,
+            or it cannot be written.
+    """
+    tables: dict[Host, SideTables] = {side.host: SideTables(side) for side in sides}
+    sockets: dict[Host, list[Socket]] = {host: read_sockets(host, found.paths) for host, found in tables.items()}
+    near, far = sockets.get("near", []), sockets.get("far", [])
+    connections = paired(near, far, same_host=_are_one_host(sides))
+    if not connections:
+        raise RecordError("no connection was watched, so there is nothing to keep")
+    plan = watched_plan(question, connections, list(_warnings(question, sides, tables, connections)))
+    experiment = Experiment.create(folder, plan, _profile_text(question))
+    try:
+        _write_hosts(experiment, tables, connections)
+        planned = zip(experiment.plan.trials(), experiment.plan.cells, connections, strict=True)
+        for trial, cell, ends in planned:
+            _write_trial(experiment, question, tables, (trial, cell, ends), sockets)
+    except BaseException:
+        experiment.discard_if_empty()
+        experiment.close()
+        raise
+    return experiment
+
+
+def _are_one_host(sides: Sequence[WatchedSide]) -> bool:
+    return len({side.facts["boot_id"] for side in sides}) == 1 and len(sides) > 1
+
+
+def _profile_text(question: WatchQuestion) -> str:
+    """There was no question to repeat: the profile of a watched result is a remark."""
+    command = question.command_line.encode("unicode_escape").decode()
+    return f"# There is no profile: connections of other programs were watched with\n# {command}\n"
+
+
+def _warnings(
+    question: WatchQuestion,
+    sides: Sequence[WatchedSide],
+    tables: Mapping[Host, SideTables],
+    connections: Sequence[WatchedEnds],
+) -> Iterator[str]:
+    if question.far_host is not None:
+        alone = [ends for ends in connections if len(ends.sockets) == 1]
+        if alone:
+            yield (
+                f"{len(alone):,} of {count(len(connections), 'connection')} were seen on one side only: no socket of "
+                f"the other host has the same addresses and ports. Something between {question.host or 'this host'} "
+                f"and {question.far_host} may translate addresses (NAT, a proxy)."
+            )
+    for side in sides:
+        yield from _of_notes(side)
+        yield from tables[side.host].left_out
+
+
+def _of_notes(side: WatchedSide) -> Iterator[str]:
+    """What the agent could not watch one by one."""
+    notes: Sequence[Mapping[str, Any]] = side.finished["notes"]
+    for note in notes:
+        match note:
+            case {"note": "connections_beyond_limit", "count": int(number)} if number:
+                yield (
+                    f"{count(number, 'more connection')} of the {side.host} side fitted the selection and were not "
+                    "watched: those that moved most were. Name a port or a program, or raise --max-connections."
+                )
+            case {"note": "brief_connections", "count": int(number), "payload_bytes": int(moved)} if number:
+                yield (
+                    f"{count(number, 'connection')} of the {side.host} side opened and closed too quickly to be "
+                    f"watched; they moved {moved:,} bytes."
+                )
+            case {"note": "samples_thinned", "sample_ns": int(distance)}:
+                yield (
+                    f"The watch of the {side.host} side was long: it kept one sample every {distance / 1e6:,.0f} ms."
+                )
+
+
+def _write_hosts(experiment: Experiment, tables: Mapping[Host, SideTables], connections: Sequence[WatchedEnds]) -> None:
+    facts = {host: found.side.facts for host, found in tables.items()}
+    if any(ends.on_one_host for ends in connections):
+        facts.setdefault("far", facts["near"])
+    for host, known in facts.items():
+        experiment.write_host(host, known)
+    first = next(iter(facts.values()))
+    cost = known_cost(first["hostname"], first["kernel"])
+    if cost is not None:
+        experiment.write_probe_cost(cost)
+
+
+def _write_trial(
+    experiment: Experiment,
+    question: WatchQuestion,
+    tables: Mapping[Host, SideTables],
+    planned: tuple[PlannedTrial, Cell, WatchedEnds],
+    sockets: Mapping[Host, Sequence[Socket]],
+) -> None:
+    trial, cell, ends = planned
+    with experiment.begin_trial(trial.id) as writer:
+        hosts: dict[str, dict[str, object]] = {}
+        try:
+            for host, socket in ends.sockets.items():
+                side = tables[socket.side]
+                counts = side.write(socket, Place(writer.folder, host, ends.roles[host]))
+                hosts[host] = _end(side.side, host, ends, counts, sockets[socket.side])
+            if _are_one_host([tables[socket.side].side for socket in ends.sockets.values()]):
+                for end in hosts.values():
+                    end["own_cpus_exclusive"] = False
+        except OSError as error:
+            raise failure("write", writer.folder, error) from error
+        except UNREADABLE as error:
+            why = str(error).partition("\n")[0]
+            raise RecordError(f"the tables of connection {cell.id} cannot be split: {why}") from None
+        status, reason = _status([tables[socket.side].side for socket in ends.sockets.values()])
+        versions: dict[str, str] = {
+            host: tables[socket.side].side.facts["agent_version"] for host, socket in ends.sockets.items()
+        }
+        writer.commit({
+            "record_version": RECORD_VERSION,
+            "trial": trial.id,
+            "cell": cell.id,
+            "block": trial.block,
+            "status": status,
+            "reason": reason,
+            "origin": "watched",
+            "testbed": experiment.plan.testbed.kind,
+            "started_realtime": question.started_realtime,
+            "versions": {"controller": __version__, **versions},
+            "factors": dict(cell.factors),
+            "evidence_asked": question.evidence,
+            "hosts": hosts,
+            "warnings": [],
+        })  # fmt: skip
+        partial = writer.folder
+    for side in tables.values():
+        side.moved(partial, experiment.folder / "trials" / trial.id)
+
+
+def _status(sides: Sequence[WatchedSide]) -> tuple[str, str | None]:
+    """A watch that was ended early is whole: it is as long as it is."""
+    for side in sides:
+        outcome = side.finished["outcome"]
+        if outcome["ended"] == "failed":
+            return "failed", f"{side.host}: {outcome['reason']}"
+    return "complete", None
+
+
+def _end(
+    side: WatchedSide, host: Host, ends: WatchedEnds, counts: Mapping[str, int], sockets: Sequence[Socket]
+) -> dict[str, object]:
+    """One end's part of the manifest."""
+    socket, role = ends.sockets[host], ends.roles[host]
+    own = socket.sent_bytes if role == "sender" else socket.received_bytes
+    of_program = sum(other.moved_bytes for other in sockets if other.process == socket.process)
+    return {
+        "role": role,
+        "outcome": side.finished["outcome"],
+        "payload_bytes": own,
+        "notes": side.finished["notes"],
+        "evidence": _evidence(side.finished["evidence"], counts),
+        "clock": _clock(side),
+        "own_cpus": list(side.facts["cpus"]),
+        "own_cpus_exclusive": not ends.on_one_host,
+        "cpus_of": host,
+        "tsc_hz": side.facts["tsc_hz"],
+        "spec": {},
+        "payload_ratio": own / of_program if of_program else 1.0,
+    }
+
+
+def _evidence(report: Mapping[str, Any], counts: Mapping[str, int]) -> dict[str, object]:
+    """What the evidence is worth; of the logs, the number of this connection's own rows."""
+    logged = {"logged_events_count": counts.get("segments", 0), "logged_calls_count": counts.get("calls", 0)}
+    return {**report, **logged}
+
+
+def _clock(side: WatchedSide) -> dict[str, object]:
+    """The clock against the controller's; an agent on this host has the same."""
+    before, after = side.clock, side.clock_after or side.clock
+    if before is None or after is None:
+        return {"offset_ns": 0, "uncertainty_ns": 0, "drift_ns": 0, "pairs": []}
+    return {
+        "offset_ns": before.offset_ns,
+        "uncertainty_ns": max(before.uncertainty_ns, after.uncertainty_ns),
+        "drift_ns": after.offset_ns - before.offset_ns,
+        "pairs": [{"mono_ns": clock.mono_ns, "realtime_ns": clock.realtime_ns} for clock in (before, after)],
+    }

@@ -1,7 +1,7 @@
 //! Samples stacks while a trial is measured, and names their functions when its load is over.
 
 use probe::clock::mono_ns;
-use probe::stacks::{Profile, STACKS_MOST, Sampler, SamplingRequest, Symbols};
+use probe::stacks::{Profile, STACKS_MOST, SampledLoad, Sampler, SamplingRequest, Symbols};
 use schema::evidence::ProfileReport;
 use schema::trial::{Stop, TrialSpec};
 
@@ -20,7 +20,7 @@ impl StackSampling {
         let asked = SamplingRequest {
             cpus: spec.own_cpus.clone(),
             frequency_hz,
-            load_threads: load_threads.to_vec(),
+            load: SampledLoad::Threads(load_threads.to_vec()),
             start_mono_ns: 0,
             end_mono_ns: 0,
             stacks_most: STACKS_MOST,

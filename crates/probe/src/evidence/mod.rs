@@ -6,6 +6,10 @@
 //! kernel with BTF; [`hooks()`] says what is missing. Nothing stays attached when the process ends,
 //! however it ends: the kernel removes a program with its last file descriptor.
 //!
+//! Which connections are watched is said by the port of a trial ([`Watch`]), or by a list of sockets of any programs
+//! ([`ChosenWatch`]), which may exist already. The programs are the same; which of the two they look at is fixed when they
+//! are loaded.
+//!
 //! A program looks at the ports first and leaves at once when the traffic is another's. What it
 //! counts of a connection needs no lock, because the kernel itself lets one at a time send, receive
 //! or process on it. A segment's record is written once, into memory that the reader shares: one log
@@ -18,6 +22,7 @@
 //! counts of segments show it. A comparison with a capture would show it, too.
 
 pub mod hooks;
+mod chosen;
 #[rustfmt::skip]
 #[allow(missing_docs, dead_code, clippy::doc_markdown, clippy::unreadable_literal, reason = "it is generated")]
 mod layout;
@@ -27,6 +32,7 @@ mod object;
 mod shared;
 mod watch;
 
+pub use chosen::{ChosenSocket, ChosenWatch, network_namespace};
 pub use layout::{Call, Connection, Cpu, NONE, Record, Sized, Vector};
 pub use log::LogReader;
 pub(crate) use object::silence;

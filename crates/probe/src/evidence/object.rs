@@ -30,6 +30,8 @@ pub struct Extent {
     pub call_slots: u32,
     /// Ends that are watched: one, or both of a trial.
     pub ends: u32,
+    /// Sockets that can be chosen at a time; 0: those of one port are watched.
+    pub chosen: u32,
 }
 
 /// A loaded object. Dropping it removes everything from the kernel.
@@ -202,7 +204,7 @@ fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
 /// Every hook, and whether it can be used; tries what can be tried without watching anything.
 pub fn hooks() -> Vec<Hook> {
     // With two slots the programs are those that log.
-    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1 });
+    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1, chosen: 0 });
     let all = |verdict: &dyn Fn(&Place) -> Hook| PLACES.iter().map(verdict).collect();
     match tried {
         Ok(programs) => all(&|place| {
@@ -268,15 +270,20 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
                 map.set_max_entries(extent.cpus * extent.ends)?;
                 map.set_value_size(bytes_of::<LogHead>() + extent.call_slots * bytes_of::<Call>())?;
             }
-            // What programs do with it is not there for the kernel without a log of calls.
+            // What programs do with these is not there for the kernel where they are not made.
+            "chosen_sockets" => {
+                map.set_autocreate(extent.chosen > 0)?;
+                map.set_max_entries(extent.chosen.max(1))?;
+            }
             "threads" => map.set_autocreate(extent.call_slots > 0)?,
             _ if name.ends_with(".rodata") => {
                 let constants = Constants {
                     log_mask: extent.log_slots.saturating_sub(1),
                     calls_mask: extent.call_slots.saturating_sub(1),
                     connections_most: extent.connections,
+                    chooses: u32::from(extent.chosen > 0),
                 };
-                // SAFETY: the structure is three integers without padding, and lives longer than the slice.
+                // SAFETY: the structure is four integers without padding, and lives longer than the slice.
                 let bytes = unsafe { slice::from_raw_parts((&raw const constants).cast::<u8>(), size_of::<Constants>()) };
                 map.set_initial_value(bytes)?;
             }

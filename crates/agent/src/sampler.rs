@@ -164,7 +164,7 @@ impl Sampler {
         }
         // CPU rows never span two phases, so that a window's CPU time is the sum of its rows.
         if phase_ends || mono_ns().saturating_sub(self.cpus.looked_mono_ns()) >= CPU_PERIOD_NS {
-            let looked = self.cpus.sample(&self.spec, index, phase)?;
+            let looked = self.cpus.sample(&self.spec.host, &self.spec.own_cpus, index, phase)?;
             if let Some(counted) = &mut self.counted {
                 counted.sample_cpus(looked);
             }
@@ -216,8 +216,8 @@ impl Sampler {
             executed.sample_rest(index + 1);
             executed.push_latencies(latencies);
         }
-        let devices = self.devices.table(&self.spec)?;
-        self.at_end.extend([flows::table(&self.spec, load, ends, &self.known)?, devices, self.limits.table(&self.spec)]);
+        let devices = self.devices.table(&self.spec.host)?;
+        self.at_end.extend([flows::table(&self.spec, load, ends, &self.known)?, devices, self.limits.table(&self.spec.host)]);
         self.at_end.extend(tls::table(&self.spec, load));
         Ok(())
     }

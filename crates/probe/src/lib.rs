@@ -8,6 +8,7 @@ pub mod evidence;
 pub mod host;
 pub mod limits;
 pub mod processes;
+pub mod sockets;
 pub mod stacks;
 pub mod tcp_info;
 pub mod threads;

@@ -75,12 +75,35 @@ struct Process {
     parent: u32,
     started: u64,
     ticks: u64,
+    /// Nothing is left of it but the code that its parent has not asked for yet.
+    has_ended: bool,
+}
+
+/// The numbers of all processes that are visible here.
+pub(crate) fn numbers() -> impl Iterator<Item = u32> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok())
+}
+
+/// When a process started, in ticks since the host did; `None` when it has ended, whether or not somebody has asked yet how.
+pub fn start_of(pid: u32) -> Option<u64> {
+    process_of(pid).filter(|process| !process.has_ended).map(|process| process.started)
+}
+
+/// The processes that this one has started and that are still its children.
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let texts: Option<Vec<String>> = tasks.map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
+    match texts {
+        Some(texts) => texts.iter().flat_map(|text| text.split_ascii_whitespace()).filter_map(|word| word.parse().ok()).collect(),
+        // A kernel without CONFIG_PROC_CHILDREN, or a thread that has just ended.
+        None => all().filter(|process| process.parent == pid).map(|process| process.pid).collect(),
+    }
 }
 
 /// All processes but the kernel's threads. One that ends meanwhile is left out.
 fn all() -> impl Iterator<Item = Process> {
-    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
-    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).filter_map(process_of)
+    numbers().filter_map(process_of)
 }
 
 fn process_of(pid: u32) -> Option<Process> {
@@ -96,7 +119,8 @@ fn parse(pid: u32, stat: &str) -> Option<Process> {
         return None;
     }
     let parent = u32::try_from(field(4)?).ok()?;
-    Some(Process { pid, name: name.to_owned(), parent, started: field(22)?, ticks: field(14)? + field(15)? })
+    let has_ended = matches!(fields.first(), Some(&("Z" | "X")));
+    Some(Process { pid, name: name.to_owned(), parent, started: field(22)?, ticks: field(14)? + field(15)?, has_ended })
 }
 
 fn ticks_per_s() -> u64 {
@@ -114,9 +138,10 @@ mod tests {
     #[test]
     fn a_name_may_hold_what_separates_fields() {
         let stat = "7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 50 6 7 8 20 0 1 0 999 1 2";
-        let process = Process { pid: 7, name: "a) b (c".to_owned(), parent: 3, started: 999, ticks: 56 };
+        let process = Process { pid: 7, name: "a) b (c".to_owned(), parent: 3, started: 999, ticks: 56, has_ended: false };
         assert_eq!(parse(7, stat), Some(process));
         assert_eq!(parse(7, &stat.replace("4194304", "2129984")), None);
+        assert!(parse(7, &stat.replace(" S ", " Z ")).is_some_and(|process| process.has_ended));
     }
 
     #[test]
@@ -138,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_agent_its_parent_and_its_siblings_are_the_trials_own() {
-        let process = |pid, parent, name: &str| Process { pid, name: name.to_owned(), parent, started: 0, ticks: 0 };
+        let process = |pid, parent, name: &str| Process { pid, name: name.to_owned(), parent, started: 0, ticks: 0, has_ended: false };
         let own = Own { agent: process(7, 3, "agent") };
         assert!(own.has(&process(7, 3, "agent")) && own.has(&process(3, 1, "whyperf")) && own.has(&process(8, 3, "agent")));
         assert!(!own.has(&process(9, 4, "agent")) && !own.has(&process(10, 3, "stress")));

@@ -1,4 +1,5 @@
-//! CPU time and run-queue time of single threads of this process. Evidence level 0.
+//! CPU time and run-queue time of single threads: of this process exactly, of others as of the kernel's last tick. Evidence
+//! level 0; of another user's processes, too, unless `/proc` hides them.
 //!
 //! Columns: [`schema::table::THREADS`].
 
@@ -27,12 +28,19 @@ pub fn named(is_one: impl Fn(&str) -> bool) -> Vec<u32> {
     tasks.flatten().filter(has_name).filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Watches one thread of this process.
+/// The threads of a process.
+pub fn of_process(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Watches one thread.
 #[derive(Debug)]
 pub struct ThreadProbe {
     /// Thread id.
     pub thread: u32,
-    clock: ClockId,
+    /// Its CPU clock, which only threads of the same process may read.
+    clock: Option<ClockId>,
     schedstat: File,
     stat: File,
 }
@@ -43,11 +51,23 @@ impl ThreadProbe {
     /// # Errors
     /// There is no such thread.
     pub fn open(thread: u32) -> io::Result<Self> {
-        let folder = format!("/proc/self/task/{thread}");
         let id = i32::try_from(thread).map_err(io::Error::other)?;
+        Self::open_in("self", thread, Some(thread_clock(id)))
+    }
+
+    /// Starts to watch `thread` of another process, whose CPU time is as old as the kernel's last tick while it runs.
+    ///
+    /// # Errors
+    /// There is no such thread, or it is hidden from this user.
+    pub fn open_of(process: u32, thread: u32) -> io::Result<Self> {
+        Self::open_in(&process.to_string(), thread, None)
+    }
+
+    fn open_in(process: &str, thread: u32, clock: Option<ClockId>) -> io::Result<Self> {
+        let folder = format!("/proc/{process}/task/{thread}");
         Ok(Self {
             thread,
-            clock: thread_clock(id),
+            clock,
             schedstat: File::open(format!("{folder}/schedstat"))?,
             stat: File::open(format!("{folder}/stat"))?,
         })
@@ -55,9 +75,15 @@ impl ThreadProbe {
 
     /// Reads the thread's times; `None` when it has ended.
     pub fn sample(&self) -> Option<ThreadSample> {
-        let now = clock_gettime(self.clock).ok()?;
-        let cpu_ns = u64::try_from(now.tv_sec()).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec()).ok()?;
-        let [_, run_queue_ns, scheduled_count] = read_schedstat(&self.schedstat)?;
+        let exact_ns = match self.clock {
+            Some(clock) => {
+                let now = clock_gettime(clock).ok()?;
+                Some(u64::try_from(now.tv_sec()).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec()).ok()?)
+            }
+            None => None,
+        };
+        let [cpu_ns, run_queue_ns, scheduled_count] = read_schedstat(&self.schedstat)?;
+        let cpu_ns = exact_ns.unwrap_or(cpu_ns);
         Some(ThreadSample { cpu_ns, run_queue_ns, scheduled_count, cpu: self.last_cpu()? })
     }
 
@@ -117,6 +143,21 @@ mod tests {
             assert!(Instant::now() < end, "it has not ended");
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    #[test]
+    fn work_of_another_process_is_seen() {
+        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+        let end = Instant::now() + Duration::from_secs(20);
+        let probe = ThreadProbe::open_of(child.id(), child.id()).expect("it runs");
+        while probe.sample().expect("it runs").cpu_ns < 30_000_000 && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(of_process(child.id()), vec![child.id()]);
+        child.kill().expect("it runs");
+        child.wait().expect("it was killed");
+        assert!(Instant::now() < end && probe.sample().is_none());
+        assert!(ThreadProbe::open_of(child.id(), child.id()).is_err());
     }
 
     #[test]

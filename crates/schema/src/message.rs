@@ -290,6 +290,23 @@ pub enum Note {
         /// Of so much time, in ns.
         wall_ns: u64,
     },
+    /// Of a long watch, samples were left out evenly, so that it has room in memory.
+    SamplesThinned {
+        /// Time between those that are left, in ns.
+        sample_ns: u64,
+    },
+    /// Connections that satisfied the selection and were not watched one by one, because there were too many.
+    ConnectionsBeyondLimit {
+        /// How many at most at one time, and how many were dropped for busier ones.
+        count: u64,
+    },
+    /// Connections that opened and closed between two looks; which program had them is not known.
+    BriefConnections {
+        /// How many, of those that the selection's ports and addresses name.
+        count: u64,
+        /// What they moved, in both directions together, in bytes.
+        payload_bytes: u64,
+    },
     /// CPU cycles could not be counted by the PMU.
     NoPmu {
         /// Why.

@@ -285,7 +285,7 @@ table! {
 
 table! {
     /// One row a thread and interval.
-    THREADS: ThreadRow = "threads", "the CPU time of one of the load's threads in one interval";
+    THREADS: ThreadRow = "threads", "the CPU time of one of the load's threads, or of those of a watched program, in one interval";
     host: Text = HOST;
     thread: u32 = ("", "Thread id.", "gettid");
     role: Role = ROLE;
@@ -301,6 +301,7 @@ table! {
     );
     run_queue_ns: u64 = ("ns", "Time runnable but not running.", "/proc/self/task/<tid>/schedstat");
     scheduled_count: u64 = ("count", "Times it was given a CPU: context switches to it.", "/proc/self/task/<tid>/schedstat");
+    process: Option<u32> = ("", "Process of a watched program; absent for the load's threads.", "/proc/<pid>/task");
 }
 
 table! {
@@ -396,9 +397,11 @@ mod tests {
             cpu_ns: 5,
             run_queue_ns: 6,
             scheduled_count: 8,
+            process: None,
         }
         .put(&mut kept);
         let columns = ["\"near\"", "7", "\"sender\"", "1", "\"measure\"", "10", "20", "3", "5", "6", "8"];
+        assert_eq!(kept.0.pop().as_deref(), Some("None"));
         assert_eq!(kept.0, columns.map(|value| format!("Some({value})")));
         // Of the model's rows every value may be missing, and of a measured one those that are optional.
         let mut simulated = Kept::default();

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
 
+/// More connections than this are refused: a report of them has to fit into a message.
+pub const CONNECTIONS_MOST: u32 = 1_000;
+
 /// What the controller asks of an agent that watches. Level user needs no privilege for the user's own network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,12 +25,13 @@ pub struct WatchSpec {
     pub sample_ns: u64,
     /// Time between two [`Reply::Watched`](crate::message::Reply::Watched), in ns.
     pub report_ns: u64,
-    /// Connections that are watched one by one; more are only counted.
+    /// Connections that are watched one by one, those that have closed included; more are only counted. A busier one takes
+    /// the place of the one that moved least. At most [`CONNECTIONS_MOST`].
     pub connections_most: u32,
     /// How long, in ns; absent: until [`Request::EndWatch`](crate::message::Request::EndWatch).
     #[serde(default)]
     pub duration_ns: Option<u64>,
-    /// A process with whose end the watch ends, with the processes that it starts; absent: none.
+    /// A process with whose end the watch ends; absent: none. What it has started may go on.
     #[serde(default)]
     pub ends_with_process: Option<u32>,
 }
@@ -83,7 +87,8 @@ pub struct WatchProgress {
     pub others_count: u64,
     /// Of these, those that satisfy the selection and are too many.
     pub beyond_limit_count: u64,
-    /// Connections whose process could not be found: of other users, where the agent has no privilege.
+    /// Connections whose process could not be found: of other users, where the agent has no privilege. Where the selection
+    /// names processes or programs, those that might be theirs; otherwise of the ones that are watched.
     pub unknown_owner_count: u64,
     /// What looking at all sockets took the last time, in ns.
     pub look_ns: u64,
@@ -105,7 +110,7 @@ pub struct WatchedConnection {
     pub process: Option<u32>,
     /// State (include/net/tcp_states.h); 7, closed, once it is gone.
     pub state: u8,
-    /// Whether it was seen from its first segment on.
+    /// Whether it opened after the watch began, or had moved nothing before.
     pub is_whole: bool,
     /// Acknowledged by the peer, in bytes.
     pub acked_bytes: u64,

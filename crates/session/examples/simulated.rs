@@ -18,10 +18,17 @@ struct Agent {
     outbox: Outbox,
     /// Frames of the thread that serves, which waits for room.
     served: VecDeque<Vec<u8>>,
-    /// Frames of the load's thread, which waits for room; when all are sent, the trial with this number is over.
+    /// Frames of the load's thread, or of that which watches; it waits for room. When all are sent, the trial or the watch
+    /// with this number is over.
     result: VecDeque<Vec<u8>>,
-    loaded: Option<u64>,
+    ended: Option<Ended>,
     output: Vec<u8>,
+}
+
+/// Which thread has sent its result.
+enum Ended {
+    Load(u64),
+    Watch(u64),
 }
 
 #[derive(Deserialize)]
@@ -48,6 +55,7 @@ enum Event {
     Answer { id: u64, replies: Vec<Reply>, tables: Vec<NamedTable> },
     Progress { id: u64, reply: Reply },
     LoadEnded { trial: u64, id: u64, finished: Finished, tables: Vec<NamedTable> },
+    WatchEnded { watch: u64, id: u64, finished: Finished, tables: Vec<NamedTable> },
 }
 
 #[derive(Deserialize)]
@@ -87,7 +95,12 @@ impl Agent {
             Event::LoadEnded { trial, id, finished, tables } => {
                 let tables = tables.iter().map(|table| Ok::<_, std::io::Error>(table.read()));
                 send_result(id, finished, tables, |frame| self.result.push_back(frame)).expect("in memory");
-                self.loaded = Some(trial);
+                self.ended = Some(Ended::Load(trial));
+            }
+            Event::WatchEnded { watch, id, finished, tables } => {
+                let tables = tables.iter().map(|table| Ok::<_, std::io::Error>(table.read()));
+                send_result(id, finished, tables, |frame| self.result.push_back(frame)).expect("in memory");
+                self.ended = Some(Ended::Watch(watch));
             }
         }
     }
@@ -101,9 +114,12 @@ impl Agent {
                 self.outbox.push(frame);
             }
             if self.result.is_empty()
-                && let Some(trial) = self.loaded.take()
+                && let Some(ended) = self.ended.take()
             {
-                self.session.on_load_ended(trial, Ok(()));
+                match ended {
+                    Ended::Load(trial) => self.session.on_load_ended(trial, Ok(())),
+                    Ended::Watch(watch) => self.session.on_watch_ended(watch, Ok(())),
+                }
             }
             while self.outbox.has_room()
                 && let Some(frame) = self.served.pop_front()
@@ -132,6 +148,8 @@ impl Agent {
                 Action::Load { trial, id, at_mono_ns } => {
                     json!({"action": "load", "trial": trial, "id": id, "at_mono_ns": at_mono_ns})
                 }
+                Action::Watch { watch, id, spec } => json!({"action": "watch", "watch": watch, "id": id, "spec": spec}),
+                Action::EndWatch => json!({"action": "end_watch"}),
                 Action::Abort => json!({"action": "abort"}),
                 Action::Exit => json!({"action": "exit", "error": self.session.take_error().map(|error| error.to_string())}),
             });
@@ -163,7 +181,7 @@ pub extern "C" fn agent_new(pid: u32) -> *mut c_void {
         outbox: Outbox::default(),
         served: VecDeque::new(),
         result: VecDeque::new(),
-        loaded: None,
+        ended: None,
         output: Vec::new(),
     };
     Box::into_raw(Box::new(agent)).cast()

@@ -3,6 +3,7 @@
 use schema::frame::{Decoder, FrameError, Kind};
 use schema::message::{Envelope, Failure, Fault, Reply, Request};
 use schema::trial::{Opening, TrialSpec};
+use schema::watch::WatchSpec;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -84,7 +85,18 @@ pub enum Action {
         /// When, on this host's CLOCK_MONOTONIC.
         at_mono_ns: u64,
     },
-    /// End the trial: its opening, its load, whatever is there. Let go of its open connections.
+    /// Watch connections of other programs, and send the result. Report with [`Session::on_watch_ended`].
+    Watch {
+        /// Number of the watch, which no trial has.
+        watch: u64,
+        /// The request that its result answers.
+        id: u64,
+        /// What is asked.
+        spec: Box<WatchSpec>,
+    },
+    /// End the watch as when its time is up.
+    EndWatch,
+    /// End the trial: its opening, its load, whatever is there. Let go of its open connections. The same of a watch.
     Abort,
     /// Send nothing more: the controller is gone.
     CloseReplies,
@@ -122,6 +134,11 @@ enum Stage {
     Failed(Refusal),
     /// The request that began the load.
     Running(u64),
+    /// Connections of other programs are watched: the request that began it, and those that wait for its end.
+    Watching {
+        id: u64,
+        ends: Vec<u64>,
+    },
 }
 
 /// A `connect` to be answered.
@@ -151,7 +168,7 @@ pub struct Session {
     decoder: Decoder,
     actions: VecDeque<Action>,
     stage: Stage,
-    /// Number of the last trial prepared: what an earlier one still reports is not this one's.
+    /// Number of the last trial prepared, or of the last watch: what an earlier one still reports is not this one's.
     trial: u64,
     /// The `prepare` under way.
     preparing: u64,
@@ -247,6 +264,17 @@ impl Session {
         }
     }
 
+    /// A watch is over and its result is sent; or it failed.
+    pub fn on_watch_ended(&mut self, watch: u64, result: Result<(), Refusal>) {
+        if watch != self.trial || !matches!(self.stage, Stage::Watching { .. }) {
+            return;
+        }
+        if let Stage::Watching { id, ends } = std::mem::replace(&mut self.stage, Stage::Idle) {
+            self.actions.push_back(Action::Send(id, result.map_or_else(Reply::from, |()| Reply::Done)));
+            self.actions.extend(ends.into_iter().map(|id| Action::Send(id, Reply::Done)));
+        }
+    }
+
     /// The trial of the last [`Action::Prepare`] is ready, or was refused.
     pub fn on_prepared(&mut self, result: Result<Prepared, Refusal>) {
         let id = self.preparing;
@@ -314,9 +342,9 @@ impl Session {
         self.error.take()
     }
 
-    /// Whether no thread of the trial is left.
+    /// Whether no thread of the trial, or of the watch, is left.
     fn has_ended(&self) -> bool {
-        !matches!(self.stage, Stage::Opening { .. } | Stage::Running(_))
+        !matches!(self.stage, Stage::Opening { .. } | Stage::Running(_) | Stage::Watching { .. })
     }
 
     /// Handles the next request, if it is there whole; says so.
@@ -361,6 +389,9 @@ impl Session {
                 self.actions.push_back(Action::Prepare(spec));
                 return;
             }
+            Request::Prepare(_) if matches!(self.stage, Stage::Watching { .. }) => {
+                Refusal::usage("connections are being watched; end the watch first")
+            }
             Request::Prepare(_) => Refusal::usage("a trial is under way; abort it first"),
             Request::Connect { address, port, echo_port } => match self.connect(id, &address, port, echo_port) {
                 Ok(()) => return,
@@ -368,6 +399,17 @@ impl Session {
             },
             Request::DescribeOpening => return self.actions.push_back(Action::CountArrivals(id)),
             Request::Start { at_mono_ns } => return self.start(id, at_mono_ns),
+            Request::Watch(spec) => match self.watch(id, spec) {
+                Ok(()) => return,
+                Err(refusal) => refusal,
+            },
+            Request::EndWatch => match &mut self.stage {
+                Stage::Watching { ends, .. } => {
+                    ends.push(id);
+                    return self.actions.push_back(Action::EndWatch);
+                }
+                _ => Refusal::usage("nothing is being watched"),
+            },
             Request::Abort => {
                 self.abort_trial();
                 self.ending = Some(Ending::Abort(id, now_ns + ABORT_GRACE_NS));
@@ -393,6 +435,18 @@ impl Session {
         let address = address.parse().map_err(|_| Refusal::usage(format!("\"{address}\" is not a numeric address")))?;
         self.actions.push_back(Action::Connect { trial: self.trial, address, port, echo_port });
         self.stage = Stage::Opening { connect: Some(Awaited { id, connections_count }), start: None };
+        Ok(())
+    }
+
+    fn watch(&mut self, id: u64, spec: Box<WatchSpec>) -> Result<(), Refusal> {
+        match self.stage {
+            Stage::Idle | Stage::Failed(_) => {}
+            Stage::Watching { .. } => return Err(Refusal::usage("connections are being watched already; end that watch first")),
+            _ => return Err(Refusal::usage("a trial is under way; abort it first")),
+        }
+        self.trial += 1;
+        self.actions.push_back(Action::Watch { watch: self.trial, id, spec });
+        self.stage = Stage::Watching { id, ends: Vec::new() };
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h) and the call that fills it.
 //!
 //! The structure only ever grew at its end; a kernel that knows fewer fields fills fewer bytes.
-//! This is the one module of the probe that calls `getsockopt` by hand.
+//! This is the one module of the probe that calls `getsockopt` by hand. With unsafe code.
 
 use std::io;
 use std::mem::{offset_of, size_of};
@@ -105,6 +105,16 @@ impl TcpInfo {
             return Err(io::Error::last_os_error());
         }
         Ok(Self { raw, known_bytes: length as usize })
+    }
+
+    /// Of the bytes that the kernel wrote, as `sock_diag` gives them. More than is known here is left out.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut raw = RawTcpInfo::default();
+        let known_bytes = bytes.len().min(size_of::<RawTcpInfo>());
+        // SAFETY: `raw` is plain old data, valid for any bit pattern; as many bytes are copied as both have, and they do not
+        // overlap, because `raw` was made here.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut raw).cast::<u8>(), known_bytes) };
+        Self { raw, known_bytes }
     }
 
     /// Whether this kernel fills the structure up to this offset.

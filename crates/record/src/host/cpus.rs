@@ -3,7 +3,7 @@
 use probe::clock::mono_ns;
 use probe::cpu::{CpuProbe, CpuSample};
 use schema::table::CpuRow;
-use schema::trial::{Phase, TrialSpec};
+use schema::trial::Phase;
 use std::collections::BTreeMap;
 
 use super::intervals::Interval;
@@ -42,11 +42,12 @@ impl Cpus {
         self.before.0
     }
 
-    /// A row a CPU. Returns the time that the rows cover.
+    /// A row a CPU; `own_cpus` are those that are this side's alone, all where it is empty. Returns the time that the rows
+    /// cover.
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn sample(&mut self, spec: &TrialSpec, index: u32, phase: Phase) -> anyhow::Result<Interval> {
+    pub fn sample(&mut self, host: &str, own_cpus: &[u32], index: u32, phase: Phase) -> anyhow::Result<Interval> {
         let now = (mono_ns(), self.probe.sample()?);
         let interval = Interval { index, phase, start_mono_ns: self.before.0, end_mono_ns: now.0 };
         for (cpu, sample) in &now.1 {
@@ -55,9 +56,9 @@ impl Cpus {
             let difference =
                 |after: Option<u64>, before: Option<u64>| after.zip(before).map(|(after, before)| after.saturating_sub(before));
             self.rows.push(CpuRow {
-                host: &spec.host,
+                host,
                 cpu: *cpu,
-                own: spec.own_cpus.is_empty() || spec.own_cpus.contains(cpu),
+                own: own_cpus.is_empty() || own_cpus.contains(cpu),
                 interval: index,
                 phase,
                 start_mono_ns: interval.start_mono_ns,

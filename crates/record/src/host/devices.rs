@@ -3,7 +3,6 @@
 use probe::clock::mono_ns;
 use probe::devices::{self, DeviceCounters};
 use schema::table::DeviceRow;
-use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 
 use crate::table::{Columns, Rows};
@@ -27,7 +26,7 @@ impl Devices {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn table(&self, spec: &TrialSpec) -> anyhow::Result<Columns> {
+    pub fn table(&self, host: &str) -> anyhow::Result<Columns> {
         let mut rows = Rows::<DeviceRow<'_>>::new();
         let now = (mono_ns(), devices::sample()?);
         let (start_mono_ns, before) = &self.before;
@@ -35,7 +34,7 @@ impl Devices {
             let offloads = devices::offloads(device);
             let counted = counters.since(&before.get(device).copied().unwrap_or_default());
             rows.push(DeviceRow {
-                host: &spec.host,
+                host,
                 device,
                 start_mono_ns: *start_mono_ns,
                 end_mono_ns: now.0,

@@ -3,7 +3,6 @@
 use probe::clock::mono_ns;
 use probe::limits::{self, Readings};
 use schema::table::HostCounterRow;
-use schema::trial::TrialSpec;
 
 use crate::table::{Columns, Rows};
 
@@ -22,7 +21,7 @@ impl Limits {
     }
 
     /// A row a counter, from the start until now.
-    pub fn table(&self, spec: &TrialSpec) -> Columns {
+    pub fn table(&self, host: &str) -> Columns {
         let mut rows = Rows::<HostCounterRow<'_>>::new();
         let end_mono_ns = mono_ns();
         let after = limits::sample();
@@ -32,7 +31,7 @@ impl Limits {
         for key in keys {
             let (counter, subject, kind) = key;
             rows.push(HostCounterRow {
-                host: &spec.host,
+                host,
                 start_mono_ns: self.start_mono_ns,
                 end_mono_ns,
                 counter: *counter,

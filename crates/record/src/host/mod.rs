@@ -1,5 +1,6 @@
 //! Rows of a trial on this host: what each probe saw since the sampler last looked, a module a table. Those of a
-//! trial with evidence are in [`counted`] and [`logs`].
+//! trial with evidence are in [`counted`] and [`logs`], those of other programs' connections in [`watched`] and
+//! [`programs`].
 
 pub mod connection;
 pub mod counted;
@@ -11,12 +12,14 @@ pub mod flows;
 pub mod intervals;
 pub mod limits;
 pub mod logs;
+pub mod programs;
 pub mod sctp;
 pub mod stacks;
 pub mod tcp;
 pub mod threads;
 pub mod tls;
 pub mod transport_info;
+pub mod watched;
 
 use load::round_trips::RoundTrip;
 use schema::table::RoundTripRow;

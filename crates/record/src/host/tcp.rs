@@ -4,7 +4,7 @@ use load::running::Load;
 use probe::clock::mono_ns;
 use probe::tcp_info::TcpInfo;
 use schema::table::{TcpInfoRow, TcpOptionsRow};
-use schema::trial::{Phase, TrialSpec};
+use schema::trial::{Phase, Role, TrialSpec};
 use std::os::fd::AsFd;
 
 use super::connection::Known;
@@ -43,10 +43,11 @@ impl Tcp {
             self.next = (position + 1) % count;
             if let Some(info) = flow.socket.as_ref().and_then(|socket| TcpInfo::read(socket.as_fd()).ok()) {
                 if position.is_multiple_of(step) {
-                    self.rows.push(row(spec, flow.number, phase, is_final, &info));
+                    let moment = Moment { mono_ns: mono_ns(), phase, is_final };
+                    self.rows.push(row(&spec.host, flow.number, spec.role_of(flow.number), moment, &info));
                 }
                 if is_final {
-                    self.options.push(options(spec, flow.number, &info));
+                    self.options.push(options(&spec.host, flow.number, spec.role_of(flow.number), &info));
                 }
                 known[position].on_info(&info);
                 if position == 0 {
@@ -65,13 +66,24 @@ impl Tcp {
     }
 }
 
+/// When a sample was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    /// On `CLOCK_MONOTONIC` in ns.
+    pub mono_ns: u64,
+    /// In which phase.
+    pub phase: Phase,
+    /// Whether it is the connection's last one.
+    pub is_final: bool,
+}
+
 /// One row of the options.
-fn options<'a>(spec: &'a TrialSpec, connection: u32, info: &TcpInfo) -> TcpOptionsRow<'a> {
+pub(super) fn options<'a>(host: &'a str, connection: u32, role: Role, info: &TcpInfo) -> TcpOptionsRow<'a> {
     let [own_shift, peer_shift] = info.window_scales();
     TcpOptionsRow {
-        host: &spec.host,
+        host,
         connection,
-        role: spec.role_of(connection),
+        role,
         window_scaling: info.has_window_scaling(),
         own_window_shift: u32::from(own_shift),
         peer_window_shift: u32::from(peer_shift),
@@ -83,16 +95,16 @@ fn options<'a>(spec: &'a TrialSpec, connection: u32, info: &TcpInfo) -> TcpOptio
 }
 
 /// One row of the table.
-fn row<'a>(spec: &'a TrialSpec, connection: u32, phase: Phase, is_final: bool, info: &TcpInfo) -> TcpInfoRow<'a> {
+pub(super) fn row<'a>(host: &'a str, connection: u32, role: Role, moment: Moment, info: &TcpInfo) -> TcpInfoRow<'a> {
     let raw = &info.raw;
     let ns = |microseconds: u32| u64::from(microseconds) * NS_PER_US;
     TcpInfoRow {
-        host: &spec.host,
+        host,
         connection,
-        role: spec.role_of(connection),
-        phase,
-        sample_mono_ns: mono_ns(),
-        is_final,
+        role,
+        phase: moment.phase,
+        sample_mono_ns: moment.mono_ns,
+        is_final: moment.is_final,
         state: u32::from(raw.state),
         ca_state: u32::from(raw.ca_state),
         rto_ns: ns(raw.rto),

@@ -76,6 +76,7 @@ impl Threads {
             cpu_ns: now.1.cpu_ns.saturating_sub(before.1.cpu_ns),
             run_queue_ns: now.1.run_queue_ns.saturating_sub(before.1.run_queue_ns),
             scheduled_count: now.1.scheduled_count.saturating_sub(before.1.scheduled_count),
+            process: None,
         });
     }
 

@@ -16,13 +16,29 @@ table! {
     process: Option<u32> = ("", "Its process.", "/proc/<pid>/fd");
     user: u32 = ("", "Number of the user that opened the socket.", "sock_diag, idiag_uid");
     control_group: Text = ("", "Path of the control group; empty where it is not known.", "sock_diag, INET_DIAG_CGROUP_ID");
-    whole: bool = ("", "Watched from its first segment on.", "sock_diag, tcpi_bytes_acked, tcpi_bytes_received");
+    whole: bool = (
+        "",
+        "It opened after the watch began, or had moved nothing before: the kernel's totals count only what was watched.",
+        "sock_diag, tcpi_data_segs_out, tcpi_data_segs_in",
+    );
     first_mono_ns: u64 = ("ns", "When it was first seen.", "CLOCK_MONOTONIC");
     last_mono_ns: u64 = ("ns", "When it was last seen open.", "CLOCK_MONOTONIC");
     closed: bool = ("", "It closed while it was watched.", "sock_diag");
-    listens: Option<bool> = ("", "This side accepted the connection: a listening socket of this host has its local port.", "sock_diag");
-    send_buffer_fixed: Option<bool> = ("", "The program has set SO_SNDBUF, which switches autotuning off.", "sock_diag, INET_DIAG_SOCKOPT (Linux 5.10)");
-    receive_buffer_fixed: Option<bool> = ("", "The program has set SO_RCVBUF, which switches autotuning off.", "sock_diag, INET_DIAG_SOCKOPT (Linux 5.10)");
+    listens: Option<bool> = (
+        "",
+        "This side accepted the connection: a listening socket of this host has its local port. Absent where none has, and the port is not one that the kernel chooses for connecting.",
+        "sock_diag, /proc/sys/net/ipv4/ip_local_port_range",
+    );
+    send_buffer_fixed: Option<bool> = (
+        "",
+        "The program has set SO_SNDBUF, which switches autotuning off. sock_diag does not say it: absent without BPF.",
+        "struct sock, sk_userlocks",
+    );
+    receive_buffer_fixed: Option<bool> = (
+        "",
+        "The program has set SO_RCVBUF, which switches autotuning off. sock_diag does not say it: absent without BPF.",
+        "struct sock, sk_userlocks",
+    );
 }
 
 table! {

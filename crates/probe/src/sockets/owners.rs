@@ -1,0 +1,203 @@
+//! Whose a socket is: the process that holds its inode (`/proc/<pid>/fd`), where that may be read.
+//!
+//! Cost: about 2 µs an open file of each process that is looked at, so processes are looked at only for sockets that are
+//! not known yet, and the caller decides how often. A process that has closed a socket, or has handed it to another one,
+//! keeps it here.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::io;
+
+use crate::processes;
+
+/// A process that holds a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its number.
+    pub process: u32,
+    /// Its name, 15 bytes at most.
+    pub program: String,
+    /// The path of its executable; empty where it may not be read.
+    pub executable: String,
+    /// Its control group (version 2), from `/` on; empty where it has none.
+    pub control_group: String,
+}
+
+impl Owner {
+    /// What there is to know of a process; `None` when it has ended.
+    pub fn of(process: u32) -> Option<Self> {
+        let program = fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim_end().to_owned();
+        let executable = fs::read_link(format!("/proc/{process}/exe")).map(|path| path.display().to_string()).unwrap_or_default();
+        let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+        let control_group = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default().to_owned();
+        Some(Self { process, program, executable, control_group })
+    }
+}
+
+/// Which processes are asked for, with those that they start; both lists empty: any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Their numbers.
+    pub processes: Vec<u32>,
+    /// The names of their programs, or of the files of these.
+    pub programs: Vec<String>,
+}
+
+impl Wanted {
+    /// Whether any process will do.
+    pub fn is_any(&self) -> bool {
+        self.processes.is_empty() && self.programs.is_empty()
+    }
+
+    fn has_program(&self, process: u32) -> bool {
+        if self.programs.is_empty() {
+            return false;
+        }
+        let is_wanted = |name: &str| self.programs.iter().any(|wanted| wanted == name);
+        if fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| is_wanted(name.trim_end())) {
+            return true;
+        }
+        let executable = fs::read_link(format!("/proc/{process}/exe")).ok();
+        executable.and_then(|path| path.file_name().map(|name| is_wanted(&name.to_string_lossy()))).unwrap_or(false)
+    }
+}
+
+/// The processes that hold sockets, as far as they were looked for.
+#[derive(Debug, Default)]
+pub struct Owners {
+    wanted: Wanted,
+    /// Processes that are asked for, and those that they have started, with the times of their starts: numbers are used
+    /// again. One that has been in here stays when the process that started it ends.
+    followed: BTreeMap<u32, u64>,
+    by_inode: HashMap<u32, u32>,
+    /// Processes whose files could not be read, when all were looked at.
+    unreadable_count: u64,
+}
+
+impl Owners {
+    /// Nobody yet.
+    pub fn new(wanted: Wanted) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    /// The process that holds a socket, if it was found.
+    pub fn process_of(&self, inode: u32) -> Option<u32> {
+        self.by_inode.get(&inode).copied()
+    }
+
+    /// Whether all processes that are asked for have ended; never where any will do, or programs are asked for.
+    pub fn have_ended(&self) -> bool {
+        self.wanted.programs.is_empty() && !self.wanted.is_any() && !self.followed.keys().any(|process| self.is_alive(*process))
+    }
+
+    /// Processes whose files could not be read when they were last looked at.
+    pub fn unreadable_count(&self) -> u64 {
+        self.unreadable_count
+    }
+
+    /// The processes that are followed now.
+    pub fn followed(&self) -> impl Iterator<Item = u32> {
+        self.followed.keys().copied()
+    }
+
+    /// Looks for the sockets of the processes that are asked for.
+    pub fn follow(&mut self) {
+        self.find_followed();
+        self.unreadable_count = 0;
+        let followed: Vec<u32> = self.followed.keys().copied().collect();
+        for process in followed {
+            self.read_files(process, None);
+        }
+    }
+
+    /// Looks for the holders of these sockets among all processes, until all are found.
+    pub fn find(&mut self, inodes: &HashSet<u32>) {
+        let mut missing: HashSet<u32> = inodes.iter().filter(|inode| !self.by_inode.contains_key(inode)).copied().collect();
+        self.unreadable_count = 0;
+        // Who holds some socket holds the next one, too.
+        let known: BTreeSet<u32> = self.by_inode.values().copied().collect();
+        let others = processes::numbers().filter(|process| !known.contains(process));
+        for process in known.iter().copied().chain(others) {
+            if missing.is_empty() {
+                return;
+            }
+            self.read_files(process, Some(&mut missing));
+        }
+    }
+
+    /// Forgets all sockets but these.
+    pub fn keep(&mut self, inodes: &HashSet<u32>) {
+        self.by_inode.retain(|inode, _| inodes.contains(inode));
+    }
+
+    /// Adds what the wanted processes have started, and those whose program is wanted.
+    fn find_followed(&mut self) {
+        let ended: Vec<u32> = self.followed.keys().copied().filter(|process| !self.is_alive(*process)).collect();
+        for process in ended {
+            self.followed.remove(&process);
+        }
+        let mut found: Vec<u32> = self.wanted.processes.clone();
+        if !self.wanted.programs.is_empty() {
+            found.extend(processes::numbers().filter(|process| self.wanted.has_program(*process)));
+        }
+        found.extend(self.followed.keys());
+        let mut seen = BTreeSet::new();
+        while let Some(process) = found.pop() {
+            if seen.insert(process)
+                && let Some(started) = processes::start_of(process)
+            {
+                self.followed.entry(process).or_insert(started);
+                found.extend(processes::children_of(process));
+            }
+        }
+    }
+
+    fn is_alive(&self, process: u32) -> bool {
+        self.followed.get(&process).is_some_and(|started| processes::start_of(process) == Some(*started))
+    }
+
+    /// Notes the sockets among a process's open files: all, or those that are missing.
+    fn read_files(&mut self, process: u32, mut missing: Option<&mut HashSet<u32>>) {
+        let files = match fs::read_dir(format!("/proc/{process}/fd")) {
+            Ok(files) => files,
+            Err(error) => {
+                self.unreadable_count += u64::from(error.kind() == io::ErrorKind::PermissionDenied);
+                return;
+            }
+        };
+        for inode in files.flatten().filter_map(|file| socket_inode(fs::read_link(file.path()).ok()?.to_str()?)) {
+            match &mut missing {
+                None => _ = self.by_inode.entry(inode).or_insert(process),
+                Some(missing) => {
+                    if missing.remove(&inode) {
+                        self.by_inode.insert(inode, process);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Why connections of a process cannot be watched here at all, in a sentence without its end; `None` where they can.
+pub fn obstacle(process: u32) -> Option<String> {
+    if processes::start_of(process).is_none() {
+        return Some(format!("there is no process {process} on this host"));
+    }
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net"));
+    if let (Ok(its), Ok(own)) = (namespace(&process.to_string()), namespace("thread-self"))
+        && its != own
+    {
+        return Some(format!("process {process} is in another network namespace; watch it with --netns {process} as root"));
+    }
+    match fs::read_dir(format!("/proc/{process}/fd")) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Some(format!("the open files of process {process} may not be read; watch it as its user or as root"))
+        }
+        _ => None,
+    }
+}
+
+/// The inode in the target of a link to an open file.
+fn socket_inode(target: &str) -> Option<u32> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}

@@ -106,14 +106,13 @@ impl Foreign {
             namespace: namespace_of(child.id()),
             local: address(ends[0], ends[1]),
             remote: address(ends[2], ends[3]),
-            listens: false,
-            is_new: false,
+            is_opening: false,
         };
         Self { child, input, output, client }
     }
 
     fn server(&self) -> ChosenSocket {
-        ChosenSocket { local: self.client.remote, remote: self.client.local, listens: true, ..self.client.clone() }
+        ChosenSocket { local: self.client.remote, remote: self.client.local, ..self.client.clone() }
     }
 
     fn ask(&mut self, command: &str) -> String {

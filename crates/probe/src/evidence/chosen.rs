@@ -35,10 +35,8 @@ pub struct ChosenSocket {
     pub local: SocketAddr,
     /// Its peer's.
     pub remote: SocketAddr,
-    /// Whether it was accepted.
-    pub listens: bool,
-    /// Whether nothing of its handshake but a SYN can have left.
-    pub is_new: bool,
+    /// Whether it connects, and nothing but a SYN has left yet.
+    pub is_opening: bool,
 }
 
 impl ChosenSocket {
@@ -122,9 +120,10 @@ impl ChosenWatch {
         let place = places.take(mono_ns(), |number| sockets.contains_key(&number));
         let (number, place) = place.ok_or_else(|| Refused { reason: "there is no room for another watched connection".to_owned() })?;
         let mut connection = Connection::default();
-        connection.out.has_acknowledged = u32::from(!socket.is_new);
+        connection.out.has_acknowledged = u32::from(!socket.is_opening);
         self.watch.shared.connections.write(place as usize, connection);
-        let end = if socket.listens { LISTENING } else { CONNECTING };
+        // Which end it is matters to the handshake only.
+        let end = if socket.is_opening { CONNECTING } else { LISTENING };
         let (tuple, which) = (socket.tuple(), end << 16 | u32::from(number));
         // SAFETY: the pointer is to the one element of the mapping, and an index that the array does not have panics.
         // Programs look there only when they have found the socket in the map, where it is written last.
@@ -302,8 +301,7 @@ mod tests {
             namespace: 7,
             local: local.parse().expect("an address"),
             remote: remote.parse().expect("an address"),
-            listens: false,
-            is_new: false,
+            is_opening: false,
         };
         let plain = socket("10.1.2.3:40000", "10.9.8.7:443").tuple();
         assert_eq!(plain, socket("[::ffff:10.1.2.3]:40000", "[::ffff:10.9.8.7]:443").tuple());

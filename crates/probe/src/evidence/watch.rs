@@ -276,6 +276,17 @@ impl Watch {
         self.calls.as_ref().map(lock)
     }
 
+    /// How full the fuller log is, from 0 to 1.
+    pub fn fullness(&self) -> f64 {
+        let (segments, calls) = (self.log().map_or(0.0, |log| log.fullness()), self.calls().map_or(0.0, |log| log.fullness()));
+        f64::max(segments, calls)
+    }
+
+    /// Whether the time of softirqs is known.
+    pub fn times_softirqs(&self) -> bool {
+        self.missing().iter().all(|hook| !hook.name.starts_with("irq:"))
+    }
+
     /// The level.
     pub fn level(&self) -> Evidence {
         self.level

@@ -10,6 +10,7 @@ mod serve;
 mod simulate;
 mod transports;
 mod trial;
+mod watch;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};

@@ -12,6 +12,7 @@ use load::round_trips::Echo;
 use path::Testbed;
 use schema::message::{Fault, Reply, Request};
 use schema::trial::{Opening, ProbeTransport, TrialSpec};
+use schema::watch::WatchSpec;
 use session::report::{Table, send_table};
 use session::{Action, CLOSED_GRACE_NS, END_GRACE_NS, PipeError, Prepared, Refusal, Session};
 use std::io::{self, Read};
@@ -26,6 +27,7 @@ use crate::evidence::{EvidenceCollector, LoadedPrograms};
 use crate::pipe::{Replies, ReplySink, watch_for_close};
 use crate::transports;
 use crate::trial::{self, Abort};
+use crate::watch::{self, Ended, Ender};
 
 /// Bytes read from the pipe at once.
 const READ_BYTES: usize = 64 << 10;
@@ -39,6 +41,7 @@ enum Event {
     ReadFailed(io::Error),
     Opened(u64, Box<Result<Opened, Refusal>>),
     LoadEnded(u64, Result<(), Refusal>),
+    WatchEnded(u64, Result<(), Refusal>),
 }
 
 /// What a trial has before its load runs.
@@ -59,6 +62,8 @@ struct Server {
     replies: Replies,
     events: SyncSender<Event>,
     trial: Option<Trial>,
+    /// Ends the watch, while there is one.
+    watch: Option<Ender>,
     testbed: Option<Testbed>,
     programs: LoadedPrograms,
     controls: congestion::Holder,
@@ -106,6 +111,7 @@ pub fn serve_stdio() -> anyhow::Result<()> {
         replies,
         events: sender,
         trial: None,
+        watch: None,
         testbed: None,
         programs: LoadedPrograms::default(),
         controls: congestion::Holder::default(),
@@ -180,6 +186,7 @@ impl Server {
                 session.on_opened(number, result);
             }
             Some(Event::LoadEnded(number, result)) => session.on_load_ended(number, result),
+            Some(Event::WatchEnded(number, result)) => session.on_watch_ended(number, result),
         }
     }
 
@@ -198,10 +205,13 @@ impl Server {
             Action::Accept { trial } => self.accept(trial),
             Action::Connect { trial, address, port, echo_port } => self.connect(trial, address, port, echo_port),
             Action::Load { trial, id, at_mono_ns } => self.load(trial, id, at_mono_ns),
+            Action::Watch { watch, id, spec } => self.watch(watch, id, spec),
+            Action::EndWatch => self.end_watch(Ended::Asked),
             Action::Abort => {
                 if let Some(trial) = self.trial.take() {
                     trial.abort.abort();
                 }
+                self.end_watch(Ended::Aborted);
             }
             Action::CloseReplies | Action::Exit => {}
         }
@@ -306,6 +316,24 @@ impl Server {
             // Nobody listens any more when the agent ends.
             let _ = events.send(Event::Opened(number, Box::new(opened)));
         });
+    }
+
+    /// Watches other programs' connections in a thread.
+    fn watch(&mut self, number: u64, id: u64, spec: Box<WatchSpec>) {
+        let ender = Ender::default();
+        self.watch = Some(ender.clone());
+        let (replies, events) = (ReplySink::new(&self.replies, id), self.events.clone());
+        thread::spawn(move || {
+            let ended = watch::run(&spec, &ender, &replies);
+            // As below.
+            let _ = events.send(Event::WatchEnded(number, ended));
+        });
+    }
+
+    fn end_watch(&mut self, ended: Ended) {
+        if let Some(ender) = &self.watch {
+            ender.end(ended);
+        }
     }
 
     /// Runs the trial's load in a thread.

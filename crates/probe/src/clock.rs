@@ -12,6 +12,11 @@ pub fn realtime_ns() -> u64 {
     read_ns(ClockId::CLOCK_REALTIME)
 }
 
+/// CPU time of this thread in ns.
+pub fn thread_cpu_ns() -> u64 {
+    read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Reads a clock that every Linux has and that is never before its epoch; 0 otherwise.
 fn read_ns(clock: ClockId) -> u64 {
     clock_gettime(clock)

@@ -53,8 +53,8 @@ impl Programs {
         self.threads.retain(|(process, thread), known| {
             let Some(sample) = known.probe.sample() else { return false };
             let now = (mono_ns(), sample);
-            if now.1 != known.before.1 {
-                let before = std::mem::replace(&mut known.before, now);
+            let before = std::mem::replace(&mut known.before, now);
+            if now.1 != before.1 {
                 rows.push(ThreadRow {
                     host,
                     thread: *thread,

@@ -1,0 +1,415 @@
+//! Watches connections of other programs: looks which there are, chooses, samples, reports, and hands the tables over.
+//! It changes nothing of what it watches.
+
+mod connections;
+mod host;
+mod kernel_evidence;
+mod looking;
+mod pace;
+
+use probe::clock::{mono_ns, thread_cpu_ns};
+use probe::sockets::Closings;
+use record::host::intervals::Interval;
+use record::host::watched;
+use schema::message::{Fault, Finished, Note, Outcome, Reply};
+use schema::trial::Phase;
+use schema::watch::{CONNECTIONS_MOST, WatchProgress, WatchSpec};
+use session::Refusal;
+use session::report::{Table, send_result};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::pipe::ReplySink;
+use connections::{Connections, New, Room};
+use host::Host;
+use kernel_evidence::{Chosen, KernelEvidence, Left};
+use looking::{Candidate, Found, Looker};
+use pace::Pace;
+
+/// Time between two looks at all sockets, in ns, and the part of a CPU that they may take: in the first moments and while
+/// nothing is watched, when whatever is there should be found at once; and otherwise.
+const EAGER: (u64, u64) = (20_000_000, 60);
+const CALM: (u64, u64) = (100_000_000, 160);
+/// How long looks are eager in any case.
+const EAGER_NS: u64 = 1_000_000_000;
+/// Samples may take 0.8 % of a CPU.
+const SAMPLE_FACTOR: u64 = 125;
+/// Looks for the processes that hold sockets may take 1 % of a CPU.
+const OWNERS_FACTOR: u64 = 100;
+/// The same socket is not looked for more often.
+const OWNERS_NS: u64 = 50_000_000;
+/// Shortest times that make sense between samples and between reports.
+const LEAST_SAMPLE_NS: u64 = 1_000_000;
+const LEAST_REPORT_NS: u64 = 10_000_000;
+/// How often it is looked whether a process has ended.
+const PROCESS_NS: u64 = 20_000_000;
+/// How long the kernel's news of sockets that have just closed may take.
+const NEWS_GRACE: Duration = Duration::from_millis(20);
+
+/// Why a watch ends before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The controller has what it wants.
+    Asked,
+    /// The controller is gone, or wants nothing more.
+    Aborted,
+}
+
+/// Ends a watch from another thread.
+#[derive(Debug, Clone, Default)]
+pub struct Ender {
+    state: Arc<(Mutex<Option<Ended>>, Condvar)>,
+}
+
+impl Ender {
+    /// Ends the watch; the first reason counts.
+    pub fn end(&self, ended: Ended) {
+        let (state, changed) = &*self.state;
+        state.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(ended);
+        changed.notify_all();
+    }
+
+    /// Waits until the watch was ended, or until a time; says why it was.
+    fn wait_until(&self, due_ns: u64) -> Option<Ended> {
+        let (state, changed) = &*self.state;
+        let mut ended = state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let now_ns = mono_ns();
+            if ended.is_some() || now_ns >= due_ns {
+                return *ended;
+            }
+            ended = changed.wait_timeout(ended, Duration::from_nanos(due_ns - now_ns)).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Watches until the time is up, the process has ended or the watch is ended, and sends its result and its tables, but not
+/// the last `done`.
+///
+/// # Errors
+/// What is asked makes no sense or is not possible here, or a table cannot be made.
+pub fn run(spec: &WatchSpec, ender: &Ender, replies: &ReplySink) -> Result<(), Refusal> {
+    let mut watch = Watching::open(spec)?;
+    watch.look()?;
+    replies.send_if_idle(Reply::Watched(watch.report()));
+    let mut ended = None;
+    while ended.is_none() && !watch.is_over() {
+        ended = ender.wait_until(watch.due_ns());
+        if watch.looks.is_due(mono_ns()) {
+            watch.look()?;
+        }
+        if watch.samples.is_due(mono_ns()) {
+            watch.sample()?;
+        }
+        watch.sample_host(false)?;
+        if watch.reports.is_due(mono_ns()) {
+            replies.send_if_idle(Reply::Watched(watch.report()));
+        }
+    }
+    let outcome = if ended == Some(Ended::Aborted) { Outcome::Aborted } else { Outcome::Complete };
+    watch.send(outcome, replies)
+}
+
+/// A watch under way.
+struct Watching<'a> {
+    spec: &'a WatchSpec,
+    end_ns: u64,
+    eager_until_ns: u64,
+    looker: Looker,
+    closings: Option<Closings>,
+    connections: Connections,
+    evidence: KernelEvidence,
+    host: Host,
+    looks: Pace,
+    samples: Pace,
+    owners: Pace,
+    reports: Pace,
+    /// The process with whose end the watch ends, and when it started.
+    process: Option<(u32, Option<u64>)>,
+    /// What the last look found, without its candidates.
+    last: Found,
+    /// Connections that were asked for and found no room at the last look.
+    beyond_count: u64,
+    /// The most of these at a time, and those that gave up their places.
+    most_beyond_count: u64,
+    displaced_count: u64,
+    /// Connections that closed before a look found them, and what they moved.
+    brief: (u64, u64),
+    /// The end of the last turn of samples.
+    sampled_ns: u64,
+}
+
+impl<'a> Watching<'a> {
+    /// Checks what is asked, and opens the probes.
+    fn open(spec: &'a WatchSpec) -> Result<Self, Refusal> {
+        check(spec)?;
+        let looker = Looker::open(spec)?;
+        let host = Host::open(&spec.host).map_err(|error| internal(&error))?;
+        let now_ns = mono_ns();
+        let mut reports = Pace::new(spec.report_ns, 0);
+        reports.on_turn(now_ns, 0);
+        Ok(Self {
+            end_ns: spec.duration_ns.map_or(u64::MAX, |duration_ns| now_ns.saturating_add(duration_ns)),
+            eager_until_ns: now_ns + EAGER_NS,
+            looker,
+            // Without them, what a connection moved last may be missing.
+            closings: Closings::open().ok(),
+            connections: Connections::new(spec.connections_most),
+            evidence: KernelEvidence::start(spec),
+            host,
+            looks: Pace::new(EAGER.0, EAGER.1),
+            samples: Pace::new(spec.sample_ns, SAMPLE_FACTOR),
+            owners: Pace::new(OWNERS_NS, OWNERS_FACTOR),
+            reports,
+            process: spec.ends_with_process.map(|process| (process, probe::processes::start_of(process))),
+            last: Found::default(),
+            beyond_count: 0,
+            most_beyond_count: 0,
+            displaced_count: 0,
+            brief: (0, 0),
+            sampled_ns: now_ns,
+            spec,
+        })
+    }
+
+    /// Whether its time is up, or its process has ended.
+    fn is_over(&self) -> bool {
+        let has_ended = |(process, started): (u32, Option<u64>)| started.is_none() || probe::processes::start_of(process) != started;
+        mono_ns() >= self.end_ns || self.process.is_some_and(has_ended)
+    }
+
+    /// When there is something to do next.
+    fn due_ns(&self) -> u64 {
+        let process_ns = if self.process.is_some() { mono_ns() + PROCESS_NS } else { u64::MAX };
+        let dues = [self.looks.due_ns(), self.samples.due_ns(), self.host.due_ns(), self.reports.due_ns(), self.end_ns, process_ns];
+        dues.into_iter().min().unwrap_or(process_ns)
+    }
+
+    /// Looks at all sockets, and chooses.
+    fn look(&mut self) -> Result<(), Refusal> {
+        let (started_ns, cpu_ns) = (mono_ns(), thread_cpu_ns());
+        let is_eager = started_ns < self.eager_until_ns || self.connections.open_count() == 0;
+        (self.looks.least_ns, self.looks.factor) = if is_eager { EAGER } else { CALM };
+        // Of too many the busiest are chosen.
+        let has_counters = self.looker.wants_busiest() || self.beyond_count > 0;
+        let connections = &self.connections;
+        let mut found = self.looker.look(has_counters, |cookie| connections.has(cookie))?;
+        let candidates = std::mem::take(&mut found.candidates);
+        self.beyond_count = 0;
+        self.choose(candidates)?;
+        self.most_beyond_count = self.most_beyond_count.max(self.beyond_count);
+        self.last = found;
+        self.find_owners(started_ns);
+        let processes: BTreeSet<u32> = self.connections.processes().collect();
+        if let Some(threads) = self.host.follow(&processes) {
+            self.evidence.on_threads(&threads);
+        }
+        self.looks.on_turn(started_ns, thread_cpu_ns() - cpu_ns);
+        Ok(())
+    }
+
+    /// Watches these connections from now on, as far as there is room; the first ones before the others.
+    fn choose(&mut self, candidates: Vec<Candidate>) -> Result<(), Refusal> {
+        let mut chosen = Vec::new();
+        for candidate in candidates {
+            match self.connections.room_for(candidate.moved_bytes) {
+                // Those that are chosen in this look have no place yet.
+                Room::Free if self.connections.len() + chosen.len() < self.spec.connections_most as usize => chosen.push(candidate),
+                Room::InPlaceOf(number) => {
+                    self.connections.drop_connection(number);
+                    self.evidence.drop_connection(number);
+                    self.displaced_count += 1;
+                    chosen.push(candidate);
+                }
+                _ => self.beyond_count += 1,
+            }
+        }
+        let keys: Vec<_> = chosen.iter().map(|candidate| candidate.socket.key).collect();
+        let answers = self.looker.diag().query(&keys).map_err(|error| unanswered(&error))?;
+        for (candidate, socket) in chosen.into_iter().zip(answers) {
+            // One that has closed meanwhile is among the brief ones, if the kernel says so.
+            let Some(socket) = socket else { continue };
+            self.add(candidate, socket);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, candidate: Candidate, socket: probe::sockets::Socket) {
+        let owner = self.looker.owner(socket.inode);
+        let control_group = self.looker.control_group(&socket, owner.as_ref());
+        let process = owner.as_ref().map(|owner| owner.process);
+        let new = New {
+            mono_ns: mono_ns(),
+            opened_after_ns: candidate.opened_after_ns,
+            listens: self.looker.listens(&socket),
+            socket: socket.clone(),
+            owner,
+            control_group,
+        };
+        if let Some(connection) = self.connections.add(new) {
+            let fixed = self.evidence.choose(Chosen { connection, socket: &socket, process });
+            self.connections.set_fixed(connection, fixed);
+        }
+    }
+
+    /// Looks for the processes that hold watched sockets, where that is not known.
+    fn find_owners(&mut self, now_ns: u64) {
+        let missing: Vec<(u32, u32)> = self.connections.inodes(false).collect();
+        if missing.is_empty() || !self.owners.is_due(now_ns) {
+            return;
+        }
+        let cpu_ns = thread_cpu_ns();
+        let all: HashSet<u32> = missing.iter().copied().chain(self.connections.inodes(true)).map(|(_, inode)| inode).collect();
+        self.looker.find_owners(&all);
+        for (number, inode) in missing {
+            if let Some(owner) = self.looker.owner(inode) {
+                self.connections.set_owner(number, owner);
+            }
+        }
+        self.owners.on_turn(now_ns, thread_cpu_ns() - cpu_ns);
+    }
+
+    /// A turn of samples of all watched connections.
+    fn sample(&mut self) -> Result<(), Refusal> {
+        let (started_ns, cpu_ns) = (mono_ns(), thread_cpu_ns());
+        let index = self.connections.begin_turn();
+        self.take_closings();
+        let open = self.connections.open();
+        let keys: Vec<_> = open.iter().map(|(_, key)| *key).collect();
+        let answers = self.looker.diag().query(&keys).map_err(|error| unanswered(&error))?;
+        // The kernel has answered just now.
+        let now_ns = mono_ns();
+        for ((number, _), answer) in open.into_iter().zip(answers) {
+            if self.connections.on_answer(number, answer, now_ns) {
+                self.evidence.on_closed(number);
+            }
+        }
+        let interval = Interval { index, phase: Phase::Measure, start_mono_ns: self.sampled_ns, end_mono_ns: now_ns };
+        self.sampled_ns = now_ns;
+        self.evidence.sample_connections(interval);
+        if self.connections.thin() {
+            self.samples.least_ns = self.spec.sample_ns.saturating_mul(u64::from(self.connections.stride()));
+        }
+        self.samples.on_turn(started_ns, thread_cpu_ns() - cpu_ns);
+        Ok(())
+    }
+
+    /// Takes in which sockets have closed, and what they had moved.
+    fn take_closings(&mut self) {
+        let Self { closings, connections, evidence, looker, brief, .. } = self;
+        let now_ns = mono_ns();
+        if let Some(closings) = closings {
+            closings.take(|socket| match connections.on_closing(&socket, now_ns) {
+                Some(number) => evidence.on_closed(number),
+                None if !looker.wants_busiest() && looker.names(&socket) && !looker.has_seen(&socket) && !socket.has_moved_nothing() => {
+                    brief.0 += 1;
+                    brief.1 = brief.1.saturating_add(socket.moved_bytes());
+                }
+                None => {}
+            });
+        }
+    }
+
+    fn sample_host(&mut self, is_last: bool) -> Result<(), Refusal> {
+        if let Some(interval) = self.host.sample(is_last).map_err(|error| internal(&error))? {
+            self.evidence.sample_cpus(interval);
+        }
+        Ok(())
+    }
+
+    fn report(&mut self) -> WatchProgress {
+        let now_ns = mono_ns();
+        self.reports.on_turn(now_ns, 0);
+        let open_count = self.connections.open_count();
+        let unowned_count = self.connections.inodes(false).count() as u64;
+        WatchProgress {
+            mono_ns: now_ns,
+            level: self.evidence.level(),
+            reason: self.evidence.reason().map(str::to_owned),
+            connections: self.connections.report(),
+            others_count: self.last.connections_count.saturating_sub(open_count),
+            beyond_limit_count: self.beyond_count,
+            unknown_owner_count: self.last.unknown_owner_count + unowned_count,
+            look_ns: self.last.look_ns,
+            sample_ns: self.samples.due_ns().saturating_sub(self.sampled_ns).max(self.samples.least_ns),
+        }
+    }
+
+    /// Takes the last samples, and sends what was found.
+    fn send(mut self, outcome: Outcome, replies: &ReplySink) -> Result<(), Refusal> {
+        if self.process.is_some() && self.closings.is_some() {
+            std::thread::sleep(NEWS_GRACE);
+        }
+        self.sample()?;
+        self.sample_host(true)?;
+        // What closed while it was asked.
+        self.connections.begin_turn();
+        self.take_closings();
+        let notes = self.notes();
+        let Left { report: evidence, tables: seen, files } = self.evidence.finish();
+        let (rows, stride) = self.connections.into_rows();
+        let payload_bytes = rows.iter().map(|row| row.moved().dominant_bytes()).sum();
+        let finished = Finished { outcome, payload_bytes, notes, evidence };
+        let mut tables = watched::tables(&self.spec.host, &rows, stride);
+        tables.extend(self.host.into_tables().map_err(|error| internal(&error))?);
+        tables.extend(seen);
+        let tables = tables.into_iter().map(|table| anyhow::Ok(Table::of_bytes(table.name(), table.finish()?)));
+        let files = files.into_iter().map(|(name, file)| Ok(Table::of_file(name, file)?));
+        send_result(replies.id(), finished, tables.chain(files), |frame| replies.push(frame)).map_err(|error| internal(&error))
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        if self.connections.stride() > 1 {
+            notes.push(Note::SamplesThinned { sample_ns: self.samples.least_ns });
+        }
+        let count = self.most_beyond_count + self.displaced_count;
+        if count > 0 {
+            notes.push(Note::ConnectionsBeyondLimit { count });
+        }
+        if let (count @ 1.., payload_bytes) = self.brief {
+            notes.push(Note::BriefConnections { count, payload_bytes });
+        }
+        if let Some(reason) = self.host.pmu_missing() {
+            notes.push(Note::NoPmu { reason: reason.to_owned() });
+        }
+        notes
+    }
+}
+
+/// Whether the numbers of a request make sense.
+fn check(spec: &WatchSpec) -> Result<(), Refusal> {
+    if !(1..=CONNECTIONS_MOST).contains(&spec.connections_most) {
+        return Err(Refusal::usage(format!("a watch takes 1 to {CONNECTIONS_MOST} connections, not {}", spec.connections_most)));
+    }
+    if spec.sample_ns < LEAST_SAMPLE_NS || spec.report_ns < LEAST_REPORT_NS {
+        return Err(Refusal::usage("samples are at least 1 ms apart, reports at least 10 ms"));
+    }
+    Ok(())
+}
+
+fn internal(error: &anyhow::Error) -> Refusal {
+    Refusal { fault: Fault::Internal, text: format!("{error:#}") }
+}
+
+fn unanswered(error: &std::io::Error) -> Refusal {
+    Refusal { fault: Fault::Host, text: format!("the kernel does not answer questions about sockets (sock_diag): {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn the_first_reason_ends_a_watch_at_once() {
+        let ender = Ender::default();
+        assert_eq!(ender.wait_until(mono_ns() + 1_000_000), None);
+        let other = ender.clone();
+        let waiting = thread::spawn(move || other.wait_until(u64::MAX / 2));
+        ender.end(Ended::Asked);
+        ender.end(Ended::Aborted);
+        assert_eq!(waiting.join().expect("it ends"), Some(Ended::Asked));
+    }
+}

@@ -1,13 +1,15 @@
-//! Compiles the BPF programs: those of the evidence, and the one that samples stacks.
+//! Compiles the BPF programs: those of the evidence, the one that samples stacks, and the one that lists settings of sockets.
 
 use std::path::Path;
 
 const EVIDENCE: &str = "src/evidence/bpf";
 const STACKS: &str = "src/stacks/bpf";
+const SETTINGS: &str = "src/sockets/settings/bpf";
 
 fn main() {
     println!("cargo:rerun-if-changed={EVIDENCE}");
     println!("cargo:rerun-if-changed={STACKS}");
+    println!("cargo:rerun-if-changed={SETTINGS}");
     let compiler = bpf_build::Compiler::new();
     let source = Path::new(EVIDENCE).join("evidence.bpf.c");
     // Linux before 5.12 refuses every program that holds an atomic addition whose result is used.
@@ -15,4 +17,5 @@ fn main() {
         compiler.compile(&source, object, &[option]);
     }
     compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
+    compiler.compile(&Path::new(SETTINGS).join("settings.bpf.c"), "settings.bpf.o", &[]);
 }

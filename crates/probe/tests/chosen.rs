@@ -141,7 +141,7 @@ fn namespace_of(process: u32) -> u32 {
 }
 
 fn choose(watch: &ChosenWatch, socket: &ChosenSocket) -> u16 {
-    watch.choose(socket).unwrap_or_else(|refused| panic!("{}", refused.reason))
+    watch.choose(socket, |_| ()).unwrap_or_else(|refused| panic!("{}", refused.reason))
 }
 
 /// Whether the programs counted what the socket did.
@@ -205,7 +205,7 @@ fn nothing_else_is_counted() {
     let mut both = [(); 2].map(|()| Foreign::start("127.0.0.1", (5001, 40_001)));
     let mut another = Foreign::start("127.0.0.2", (5001, 40_001));
     let number = choose(&watch, &both[0].client);
-    assert!(watch.choose(&both[0].client).is_err(), "it is chosen already");
+    assert!(watch.choose(&both[0].client, |_| ()).is_err(), "it is chosen already");
     for foreign in both.iter_mut().chain([&mut another]) {
         foreign.ask("send 10000");
         foreign.ask("datagrams 10");

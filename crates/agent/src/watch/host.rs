@@ -55,9 +55,9 @@ impl Host {
         self.pace.due_ns()
     }
 
-    /// Looks at the threads of these processes; all of them where they are others than before.
-    pub fn follow(&mut self, processes: &BTreeSet<u32>) -> Option<Vec<u32>> {
-        self.programs.follow(processes).then(|| self.programs.threads())
+    /// Looks at the threads of these processes.
+    pub fn follow(&mut self, processes: &BTreeSet<u32>) {
+        self.programs.follow(processes);
     }
 
     /// Samples CPUs and threads when that is due, or now where it is the last time; the time that the rows cover.

@@ -109,12 +109,12 @@ impl ChosenWatch {
         &self.watch
     }
 
-    /// Watches a socket from now on. Its number is not that of another socket now or shortly before: rows of the logs have it
-    /// as their `port`.
+    /// Watches a socket from now on; its number. That is not the number of another socket now or shortly before: rows of the
+    /// logs have it as their `port`. `prepare` is given it before there can be one.
     ///
     /// # Errors
     /// It is watched already, or there is no room for it.
-    pub fn choose(&self, socket: &ChosenSocket) -> Result<u16, Refused> {
+    pub fn choose(&self, socket: &ChosenSocket, prepare: impl FnOnce(u16)) -> Result<u16, Refused> {
         let (map, mut chosen) = (self.map()?, self.chosen());
         let Chosen { places, sockets, .. } = &mut *chosen;
         let place = places.take(mono_ns(), |number| sockets.contains_key(&number));
@@ -128,6 +128,7 @@ impl ChosenWatch {
         // SAFETY: the pointer is to the one element of the mapping, and an index that the array does not have panics.
         // Programs look there only when they have found the socket in the map, where it is written last.
         unsafe { (&raw mut (*self.control()).slot_of_port[which as usize]).write_volatile(u16::try_from(place + 1).unwrap_or(0)) };
+        prepare(number);
         chosen.list(&tuple, self.control());
         if let Err(refused) = map.add(&tuple, which) {
             chosen.strike(&tuple, self.control());

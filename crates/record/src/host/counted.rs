@@ -216,7 +216,7 @@ pub fn softirq_rows<'a>(host: &'a str, watch: &Watch, interval: Interval, before
 }
 
 /// As [`Counted::unseen_segments_count`], of one connection. TCP's counts have 32 bits.
-fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
+pub fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
     const SYN_AND_FIN: u32 = 2;
     let beyond = |counted: u32, seen: u64| {
         let difference = counted.wrapping_sub(u32::try_from(seen & u64::from(u32::MAX)).unwrap_or(0));

@@ -3,6 +3,7 @@
 use schema::frame::{Kind, encode};
 use schema::message::{Envelope, Fault, Reply, Request};
 use schema::trial::{Opening, TrialSpec};
+use schema::watch::WatchSpec;
 use serde_json::json;
 use session::{ABORT_GRACE_NS, Action, END_GRACE_NS, Prepared, Refusal, Session};
 
@@ -41,6 +42,8 @@ fn done(session: &mut Session, now_ns: u64) -> Vec<String> {
             Action::Load { trial, id, .. } => format!("load {trial} for {id}"),
             Action::Answer(id, _) => format!("answer {id}"),
             Action::CountArrivals(id) => format!("count for {id}"),
+            Action::Watch { watch, id, .. } => format!("watch {watch} for {id}"),
+            Action::EndWatch => "end watch".to_owned(),
             Action::Abort => "abort".to_owned(),
             Action::CloseReplies => "close".to_owned(),
             Action::Exit => "exit".to_owned(),
@@ -159,6 +162,71 @@ fn the_end_of_the_pipe_aborts_and_exits_when_the_load_has_ended() {
     session.on_load_ended(1, Ok(()));
     assert_eq!(done(&mut session, 4), ["2: done", "exit"]);
     assert!(session.take_error().is_none());
+}
+
+fn watch() -> Request {
+    let spec: WatchSpec = serde_json::from_value(json!({
+        "host": "near", "selection": {"ports": [443]}, "evidence": "user", "sample_ns": 1, "report_ns": 1, "connections_most": 1
+    }))
+    .expect("a watch");
+    Request::Watch(Box::new(spec))
+}
+
+#[test]
+fn a_watch_is_done_before_those_who_end_it() {
+    let mut session = Session::new(7);
+    send(&mut session, 1, watch());
+    send(&mut session, 2, Request::Clock);
+    send(&mut session, 3, Request::EndWatch);
+    send(&mut session, 4, Request::EndWatch);
+    assert_eq!(done(&mut session, 0), ["watch 1 for 1", "answer 2", "end watch", "end watch"]);
+    session.on_watch_ended(1, Ok(()));
+    send(&mut session, 5, watch());
+    assert_eq!(done(&mut session, 0), ["1: done", "3: done", "4: done", "watch 2 for 5"]);
+    session.on_watch_ended(1, Ok(()));
+    assert_eq!(done(&mut session, 0), [""; 0], "an earlier one has ended already");
+    session.on_watch_ended(2, Err(refusal()));
+    assert_eq!(done(&mut session, 0), ["5: error no way"]);
+}
+
+#[test]
+fn a_trial_and_a_watch_refuse_each_other() {
+    let mut session = Session::new(7);
+    send(&mut session, 1, Request::EndWatch);
+    send(&mut session, 2, watch());
+    send(&mut session, 3, watch());
+    send(&mut session, 4, Request::Prepare(Box::new(spec("listen"))));
+    let already = "connections are being watched already; end that watch first";
+    let refused = "connections are being watched; end the watch first";
+    assert_eq!(
+        done(&mut session, 0),
+        [
+            "1: error nothing is being watched".to_owned(),
+            "watch 1 for 2".to_owned(),
+            format!("3: error {already}"),
+            format!("4: error {refused}"),
+        ]
+    );
+    let mut session = opening(Opening::Listen);
+    send(&mut session, 2, watch());
+    assert_eq!(done(&mut session, 0), ["2: error a trial is under way; abort it first"]);
+}
+
+#[test]
+fn an_abort_and_the_end_of_the_pipe_end_a_watch() {
+    let mut session = Session::new(7);
+    send(&mut session, 1, watch());
+    send(&mut session, 2, Request::Abort);
+    assert_eq!(done(&mut session, 0), ["watch 1 for 1", "abort"]);
+    session.on_watch_ended(1, Ok(()));
+    assert_eq!(done(&mut session, 1), ["1: done", "2: done"]);
+    send(&mut session, 3, watch());
+    done(&mut session, 2);
+    session.handle_end(3);
+    assert_eq!(done(&mut session, 3), ["close", "abort"]);
+    assert_eq!(session.timeout_ns(), Some(3 + END_GRACE_NS));
+    session.on_watch_ended(2, Ok(()));
+    assert_eq!(done(&mut session, 4), ["3: done", "exit"]);
 }
 
 #[test]

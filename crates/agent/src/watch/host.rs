@@ -25,6 +25,8 @@ pub struct Host {
     name: String,
     cpus: Cpus,
     programs: Programs,
+    /// The processes that are looked at.
+    followed: BTreeSet<u32>,
     devices: Devices,
     limits: Limits,
     pace: Pace,
@@ -43,8 +45,9 @@ impl Host {
             name: name.to_owned(),
             cpus: Cpus::open()?,
             programs: Programs::default(),
+            followed: BTreeSet::new(),
             devices: Devices::open()?,
-            limits: Limits::open(),
+            limits: Limits::open_without_groups(),
             pace,
             rounds_count: 0,
         })
@@ -55,8 +58,12 @@ impl Host {
         self.pace.due_ns()
     }
 
-    /// Looks at the threads of these processes.
+    /// Looks at the threads and at the control groups of these processes.
     pub fn follow(&mut self, processes: &BTreeSet<u32>) {
+        for process in processes.difference(&self.followed) {
+            self.limits.follow(*process);
+        }
+        self.followed.clone_from(processes);
         self.programs.follow(processes);
     }
 

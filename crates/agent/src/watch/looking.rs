@@ -103,14 +103,9 @@ impl Looker {
         self.selected.is_any()
     }
 
-    /// Whether a connection is asked for, as far as its process is not.
-    pub fn names(&self, socket: &Socket) -> bool {
-        self.selected.names(socket)
-    }
-
-    /// Whether the last look found it.
-    pub fn has_seen(&self, socket: &Socket) -> bool {
-        self.before.contains_key(&socket.key.cookie)
+    /// Whether a connection is one by its ends that is asked for, and the last look did not find it.
+    pub fn has_missed(&self, socket: &Socket) -> bool {
+        self.selected.has_ends() && self.selected.names(socket) && !self.before.contains_key(&socket.key.cookie)
     }
 
     /// The conversation with the kernel, for questions about single sockets.

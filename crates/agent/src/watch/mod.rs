@@ -44,6 +44,8 @@ const OWNERS_NS: u64 = 50_000_000;
 /// Shortest times that make sense between samples and between reports.
 const LEAST_SAMPLE_NS: u64 = 1_000_000;
 const LEAST_REPORT_NS: u64 = 10_000_000;
+/// So often in a row the kernel may leave a question without an answer.
+const MAX_UNANSWERED: u32 = 10;
 /// How often it is looked whether a process has ended.
 const PROCESS_NS: u64 = 20_000_000;
 /// How long the kernel's news of sockets that have just closed may take.
@@ -98,13 +100,7 @@ pub fn run(spec: &WatchSpec, ender: &Ender, replies: &ReplySink) -> Result<(), R
     let mut ended = None;
     while ended.is_none() && !watch.is_over() {
         ended = ender.wait_until(watch.due_ns());
-        if watch.looks.is_due(mono_ns()) {
-            watch.look()?;
-        }
-        if watch.samples.is_due(mono_ns()) {
-            watch.sample()?;
-        }
-        watch.sample_host(false)?;
+        watch.do_what_is_due()?;
         if watch.reports.is_due(mono_ns()) {
             replies.send_if_idle(Reply::Watched(watch.report()));
         }
@@ -140,6 +136,8 @@ struct Watching<'a> {
     brief: (u64, u64),
     /// The end of the last turn of samples.
     sampled_ns: u64,
+    /// How often in a row the kernel did not answer.
+    unanswered_count: u32,
 }
 
 impl<'a> Watching<'a> {
@@ -171,6 +169,7 @@ impl<'a> Watching<'a> {
             displaced_count: 0,
             brief: (0, 0),
             sampled_ns: now_ns,
+            unanswered_count: 0,
             spec,
         })
     }
@@ -186,6 +185,25 @@ impl<'a> Watching<'a> {
         let process_ns = if self.process.is_some() { mono_ns() + PROCESS_NS } else { u64::MAX };
         let dues = [self.looks.due_ns(), self.samples.due_ns(), self.host.due_ns(), self.reports.due_ns(), self.end_ns, process_ns];
         dues.into_iter().min().unwrap_or(process_ns)
+    }
+
+    /// Looks and samples, as far as that is due. What the kernel does not answer once is missing in the samples.
+    fn do_what_is_due(&mut self) -> Result<(), Refusal> {
+        let now_ns = mono_ns();
+        let looked = if self.looks.is_due(now_ns) { self.look() } else { Ok(()) };
+        let sampled = if self.samples.is_due(now_ns) { self.sample() } else { Ok(()) };
+        match looked.and(sampled) {
+            Ok(()) => self.unanswered_count = 0,
+            Err(refusal) if self.unanswered_count >= MAX_UNANSWERED => return Err(refusal),
+            Err(refusal) => {
+                tracing::warn!("{}", refusal.text);
+                self.unanswered_count += 1;
+                // Not again at once.
+                self.looks.on_turn(now_ns, 0);
+                self.samples.on_turn(now_ns, 0);
+            }
+        }
+        self.sample_host(false)
     }
 
     /// Looks at all sockets, and chooses.
@@ -302,7 +320,7 @@ impl<'a> Watching<'a> {
         if let Some(closings) = closings {
             closings.take(|socket| match connections.on_closing(&socket, now_ns) {
                 Some(number) => evidence.on_closed(number),
-                None if !looker.wants_busiest() && looker.names(&socket) && !looker.has_seen(&socket) && !socket.has_moved_nothing() => {
+                None if looker.has_missed(&socket) && !socket.has_moved_nothing() => {
                     brief.0 += 1;
                     brief.1 = brief.1.saturating_add(socket.moved_bytes());
                 }

@@ -1,4 +1,4 @@
-//! The control groups of this process, versions 1 and 2: what CPU time and memory they allow, and how often that was
+//! The control groups of processes, versions 1 and 2: what CPU time and memory they allow, and how often that was
 //! too little. A limit of any group above holds as well, as far as it is visible here.
 
 use schema::table::HostCounter;
@@ -11,10 +11,11 @@ const NS_PER_US: u64 = 1_000;
 /// Limits from here on are none: version 1 writes the largest number of pages.
 const UNLIMITED: u64 = 1 << 60;
 
-/// Reads the process's group of each controller, and the groups above it that have a limit.
-pub(super) fn read(readings: &mut Readings) {
-    let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    for place in places(&text("/proc/self/mountinfo"), &text("/proc/self/cgroup")) {
+/// Reads a process's group of each controller, and the groups above it that have a limit. `groups` is what
+/// `/proc/<pid>/cgroup` says.
+pub(super) fn read(readings: &mut Readings, groups: &str) {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    for place in places(&mounts, groups) {
         for (position, folder) in place.folders().into_iter().enumerate() {
             let found = place.controller.read(&folder);
             let has_limit = found.iter().any(|(counter, value)| is_limit(*counter) && value.is_some());

@@ -10,7 +10,8 @@ mod pressure;
 mod queues;
 
 use schema::table::HostCounter;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 
 /// Of what a value is: the counter, its subject and its kind.
 pub type Key = (HostCounter, String, String);
@@ -18,11 +19,25 @@ pub type Key = (HostCounter, String, String);
 /// Counters and limits at one instant. A counter that the host does not have at all has no value under an empty subject.
 pub type Readings = BTreeMap<Key, Option<u64>>;
 
-/// Reads all of them.
-#[must_use]
-pub fn sample() -> Readings {
+/// The control groups of a process, by which they are read even when it has ended; `None` when it has ended already.
+pub fn groups_of(process: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{process}/cgroup")).ok()
+}
+
+/// Reads control groups only.
+pub fn sample_groups(groups: &str) -> Readings {
     let mut readings = Readings::new();
-    control_groups::read(&mut readings);
+    control_groups::read(&mut readings, groups);
+    readings
+}
+
+/// Reads all counters, those of control groups of these.
+#[must_use]
+pub fn sample(groups: &BTreeSet<String>) -> Readings {
+    let mut readings = Readings::new();
+    for groups in groups {
+        control_groups::read(&mut readings, groups);
+    }
     network::read(&mut readings);
     queues::read(&mut readings);
     for counter in HostCounter::ALL {
@@ -37,9 +52,13 @@ pub fn sample() -> Readings {
 mod tests {
     use super::*;
 
+    fn sample_own() -> Readings {
+        sample(&groups_of(std::process::id()).into_iter().collect())
+    }
+
     #[test]
     fn every_counter_has_a_reading_or_is_named_as_missing() {
-        let readings = sample();
+        let readings = sample_own();
         for counter in HostCounter::ALL {
             assert!(readings.keys().any(|(known, ..)| *known == counter), "{}", counter.name());
         }
@@ -50,7 +69,7 @@ mod tests {
     /// What is read twice is the same thing, under the same name.
     #[test]
     fn two_samples_have_the_same_counters() {
-        let (first, second) = (sample(), sample());
+        let (first, second) = (sample_own(), sample_own());
         let network = |readings: &Readings| readings.keys().filter(|(_, subject, _)| subject.is_empty()).cloned().collect::<Vec<_>>();
         assert_eq!(network(&first), network(&second));
     }

@@ -1,8 +1,6 @@
 //! Conversations with the kernel's `sock_diag` (`linux/sock_diag.h`, `net/ipv4/inet_diag.c`).
 
-use netlink_packet_core::{
-    Emitable, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_packet_sock_diag::{SOCK_DIAG_BY_FAMILY, SockDiagMessage};
@@ -22,7 +20,7 @@ const RECEIVE_BYTES: usize = 64 << 10;
 /// Questions that are asked together: their answers have room in the socket's default buffer.
 const BATCH: usize = 32;
 /// The groups of TCP sockets that close, as a mask: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`.
-const CLOSING_GROUPS: u32 = 1 << 0 | 1 << 2;
+const CLOSING_GROUPS: u32 = 0b101;
 /// Memory for news that were not read yet.
 const NEWS_BYTES: usize = 1 << 20;
 

@@ -194,7 +194,7 @@ impl<'a> Iterator for Messages<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let buffer = NetlinkBuffer::new_checked(self.0).ok()?;
         let length = usize::try_from(buffer.length()).ok()?;
-        let content = self.0.get(netlink_packet_core::NETLINK_HEADER_LEN..length)?;
+        let content = self.0.get(16..length)?;
         let message = Message { kind: buffer.message_type(), sequence: buffer.sequence_number(), content };
         self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(message)

@@ -70,8 +70,6 @@ pub struct Owners {
     /// again. One that has been in here stays when the process that started it ends.
     followed: BTreeMap<u32, u64>,
     by_inode: HashMap<u32, u32>,
-    /// Processes whose files could not be read, when all were looked at.
-    unreadable_count: u64,
 }
 
 impl Owners {
@@ -85,25 +83,9 @@ impl Owners {
         self.by_inode.get(&inode).copied()
     }
 
-    /// Whether all processes that are asked for have ended; never where any will do, or programs are asked for.
-    pub fn have_ended(&self) -> bool {
-        self.wanted.programs.is_empty() && !self.wanted.is_any() && !self.followed.keys().any(|process| self.is_alive(*process))
-    }
-
-    /// Processes whose files could not be read when they were last looked at.
-    pub fn unreadable_count(&self) -> u64 {
-        self.unreadable_count
-    }
-
-    /// The processes that are followed now.
-    pub fn followed(&self) -> impl Iterator<Item = u32> {
-        self.followed.keys().copied()
-    }
-
     /// Looks for the sockets of the processes that are asked for.
     pub fn follow(&mut self) {
         self.find_followed();
-        self.unreadable_count = 0;
         let followed: Vec<u32> = self.followed.keys().copied().collect();
         for process in followed {
             self.read_files(process, None);
@@ -113,7 +95,6 @@ impl Owners {
     /// Looks for the holders of these sockets among all processes, until all are found.
     pub fn find(&mut self, inodes: &HashSet<u32>) {
         let mut missing: HashSet<u32> = inodes.iter().filter(|inode| !self.by_inode.contains_key(inode)).copied().collect();
-        self.unreadable_count = 0;
         // Who holds some socket holds the next one, too.
         let known: BTreeSet<u32> = self.by_inode.values().copied().collect();
         let others = processes::numbers().filter(|process| !known.contains(process));
@@ -158,13 +139,8 @@ impl Owners {
 
     /// Notes the sockets among a process's open files: all, or those that are missing.
     fn read_files(&mut self, process: u32, mut missing: Option<&mut HashSet<u32>>) {
-        let files = match fs::read_dir(format!("/proc/{process}/fd")) {
-            Ok(files) => files,
-            Err(error) => {
-                self.unreadable_count += u64::from(error.kind() == io::ErrorKind::PermissionDenied);
-                return;
-            }
-        };
+        // Those of another user's process may not be read, and it may have ended.
+        let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return };
         for inode in files.flatten().filter_map(|file| socket_inode(fs::read_link(file.path()).ok()?.to_str()?)) {
             match &mut missing {
                 None => _ = self.by_inode.entry(inode).or_insert(process),

@@ -43,11 +43,11 @@ impl Selected {
             let end: SocketAddr = text.parse().map_err(|_| format!("\"{text}\" is not a numeric address with a port"))?;
             Ok::<_, String>(SocketAddr::new(end.ip().to_canonical(), end.port()))
         };
-        let connections = selection.connections.iter().map(|ends| Ok([end(&ends.local)?, end(&ends.remote)?]));
+        let connections = selection.connections.iter().map(|ends| Ok::<_, String>([end(&ends.local)?, end(&ends.remote)?]));
         Ok(Self {
             ports: selection.ports.iter().copied().collect(),
             addresses: addresses.collect::<Result<_, _>>()?,
-            connections: connections.collect::<Result<_, String>>()?,
+            connections: connections.collect::<Result<_, _>>()?,
             control_groups: selection.control_groups.clone(),
             group_numbers: BTreeSet::new(),
             wanted: Wanted { processes: selection.processes.clone(), programs: selection.programs.clone() },
@@ -56,7 +56,7 @@ impl Selected {
 
     /// Whether nothing is asked for in particular: the busiest connections are.
     pub fn is_any(&self) -> bool {
-        self.is_open() && self.wanted.is_any()
+        !self.has_ends() && self.control_groups.is_empty() && self.wanted.is_any()
     }
 
     /// The processes that are asked for.
@@ -90,9 +90,9 @@ impl Selected {
         has_port && has_address && is_listed && has_group
     }
 
-    /// Whether neither ends nor a control group are asked for.
-    fn is_open(&self) -> bool {
-        self.ports.is_empty() && self.addresses.is_empty() && self.connections.is_empty() && self.control_groups.is_empty()
+    /// Whether ends are asked for: ports, addresses or whole connections.
+    pub fn has_ends(&self) -> bool {
+        !(self.ports.is_empty() && self.addresses.is_empty() && self.connections.is_empty())
     }
 }
 

@@ -67,9 +67,15 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// By the kernel's counters.
+    /// By the kernel's counters, without what they count for a SYN or a FIN: each has a sequence number (RFC 9293
+    /// section 3.4).
     pub fn of(info: &TcpInfo) -> Self {
-        Self { acked_bytes: info.raw.bytes_acked, received_bytes: info.raw.bytes_received }
+        let acked_bytes = info.raw.bytes_acked;
+        let sent = info.bytes_sent().zip(info.bytes_retransmitted());
+        Self {
+            acked_bytes: sent.map_or(acked_bytes, |(sent, again)| acked_bytes.min(sent.saturating_sub(again))),
+            received_bytes: info.raw.bytes_received.saturating_sub(u64::from(PEER_HAS_ENDED.contains(&info.raw.state))),
+        }
     }
 
     /// What was moved since `earlier`.
@@ -262,6 +268,9 @@ impl AllRows {
     }
 }
 
+/// States in which the peer's FIN has come: `TCP_CLOSE_WAIT`, `TCP_LAST_ACK`, `TCP_CLOSING`, and `TCP_CLOSE`, unless a reset
+/// has closed it.
+const PEER_HAS_ENDED: [u8; 4] = [8, 9, 11, 7];
 /// Whoever sees both directions says later which is which.
 const ROLE: Role = Role::Sender;
 /// A watch has one phase.

@@ -26,7 +26,7 @@ from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
 
-_Ordered: TypeAlias = wire.RequestCarryPath | wire.RequestBeginPath | wire.RequestAbort
+_Ordered: TypeAlias = wire.RequestCarryPath | wire.RequestBeginPath | wire.RequestAbort | wire.RequestEndWatch
 """What is answered by `done`."""
 
 _EXIT_GRACE_S = 3.0
@@ -167,7 +167,10 @@ class Agent:
         raise PipeClosedError(f"the {self.label} agent ended without an answer")
 
     def stream(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[wire.Reply | TablePiece]:
-        """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies."""
+        """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies.
+
+        While a `watch` is read so, it is ended by posting `end_watch`: a call would take its replies away.
+        """
         identifier = self._take_id()
         self._send({"id": identifier, "body": request})
         while True:

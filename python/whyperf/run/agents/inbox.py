@@ -13,6 +13,8 @@ MAX_PROGRESS = 1_000
 MAX_MESSAGES = 10_000
 """Messages held at most: no agent of ours sends so many that nobody asked for."""
 
+_FOR_DISPLAY = frozenset({"progress", "watched"})
+
 TABLE_BYTES = 16 << 20
 """Table pieces held at most, in addition to the one that comes in: a segment log is larger than memory may be."""
 
@@ -55,7 +57,7 @@ class Inbox:
                     return
                 self._held_bytes += len(item.data)
             elif isinstance(item, tuple):
-                if item[1]["reply"] == "progress" and len(self._items) >= MAX_PROGRESS:
+                if item[1]["reply"] in _FOR_DISPLAY and len(self._items) >= MAX_PROGRESS:
                     return
                 if len(self._items) >= MAX_MESSAGES:
                     raise RunError(f"the agent sent over {MAX_MESSAGES:,} messages that nobody asked for")

@@ -31,6 +31,8 @@ ANSWERS: Final[dict[str, frozenset[str]]] = {
     "describe_opening": frozenset({"opening"}),
     "start": frozenset({"progress", "finished", "table", "done"}),
     "abort": frozenset({"done"}),
+    "watch": frozenset({"watched", "finished", "table", "done"}),
+    "end_watch": frozenset({"done"}),
 }
 """Replies by request; any request may be answered by `error`."""
 

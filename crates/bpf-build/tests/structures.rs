@@ -9,8 +9,8 @@ use std::fs;
 const SHARED: [(&str, &str, &str); 3] = [
     (
         "../probe/src/evidence",
-        "record|call|log_head|connection|cpu|constants|control|end_number|load_thread|tuple",
-        "NONE|PORTS|PROCESS_WORDS|SEVERAL_NAMESPACES",
+        "record|call|log_head|connection|cpu|constants|control|end_number|load_thread|tuple|pick",
+        "NONE|PORTS|PROCESS_WORDS|PICKS|SPARE_PICKS|SEVERAL_NAMESPACES",
     ),
     ("../probe/src/sockets/settings", "socket_settings", "NAGLE_OFF|.*_BUFFER_LOCK"),
     ("../probe/src/stacks", "sampled|frames|sampled_cpu|sampling_request|thread_group", "MAX_FRAMES"),

@@ -87,10 +87,15 @@ impl Foreign {
         Self::start_by(&["unshare", "--net"], address, ports)
     }
 
-    fn start_by(wrapped: &[&str], address: &str, (server, client): (u16, u16)) -> Self {
-        let family = if address.contains(':') { "6" } else { "4" };
+    fn start_by(wrapped: &[&str], address: &str, ports: (u16, u16)) -> Self {
         // Of a super-segment above 64 KB the loopback makes several, behind the place where the log sees it leave.
         let script = "ip link set lo up mtu 1500 && exec python3 \"$0\" \"$@\"";
+        Self::start_script(script, wrapped, address, ports, |_| ())
+    }
+
+    /// With a script that `prepare` has time for before the program starts.
+    fn start_script(script: &str, wrapped: &[&str], address: &str, (server, client): (u16, u16), prepare: impl FnOnce(&mut Child)) -> Self {
+        let family = if address.contains(':') { "6" } else { "4" };
         let mut child = Command::new(wrapped[0])
             .args(&wrapped[1..])
             .args(["sh", "-c", script, PROGRAM, address, family, &server.to_string(), &client.to_string()])
@@ -98,6 +103,7 @@ impl Foreign {
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
+        prepare(&mut child);
         let (input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
         let mut output = BufReader::new(output).lines();
         let ends = output.next().expect("it connects").expect("text");
@@ -436,6 +442,60 @@ fn segment(packet: &[u8]) -> (u16, Row) {
     let (flags, payload) = (tcp[13], tcp_bytes - u32::from(tcp[12] >> 4) * 4);
     let acknowledgment = if flags & 16 == 0 { 0 } else { four(tcp, 8) };
     (two(tcp, 0), (four(tcp, 4), acknowledgment, payload, flags, two(tcp, 14)))
+}
+
+#[test]
+fn programs_choose_sockets_at_their_syn() {
+    const SYN: u8 = 2;
+    let _guard = guard();
+    // By the process, by one that a process starts, and by the port.
+    for (script, is_by_port) in [("exec python3", false), ("python3", false), ("exec python3", true)] {
+        let Some(watch) = watch(Evidence::Segments) else { return };
+        let script = format!("ip link set lo up mtu 1500 && read go && {script} \"$0\" \"$@\"");
+        let prepare = |child: &mut Child| {
+            let own = namespace_of(std::process::id());
+            while namespace_of(child.id()) == own {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let (processes, ports) = if is_by_port { (vec![], vec![5001]) } else { (vec![child.id()], vec![]) };
+            watch.arm(namespace_of(child.id()), &processes, &ports).unwrap_or_else(|refused| panic!("{}", refused.reason));
+            child.stdin.as_mut().expect("a pipe").write_all(b"go\n").expect("it reads");
+        };
+        let mut foreign = Foreign::start_script(&script, &["unshare", "--net"], "127.0.0.1", (5001, 0), prepare);
+        foreign.ask("send 100000");
+        let [said, _] = foreign.infos();
+        let mut is_prepared = false;
+        let number = watch.choose(&foreign.client, |_| is_prepared = true).unwrap_or_else(|refused| panic!("{}", refused.reason));
+        assert!(is_prepared);
+        let seen = watch.connections();
+        assert_eq!(seen.len(), if is_by_port { 2 } else { 1 }, "{script}");
+        let client = &seen[&number];
+        assert_eq!((client.out.data_segments, client.out.data_bytes), (said.data_out, said.bytes_sent));
+        assert_eq!(client.out.by_reason.iter().sum::<u64>(), said.segments_out - said.data_out - 1, "all but the SYN");
+        assert_eq!(client.out.by_reason[AckReason::Handshake as usize], 1);
+        let mut records: Vec<Record> = Vec::new();
+        watch.watch().log().expect("a log").drain(u64::MAX, |_, record| records.push(*record));
+        records.sort_by_key(|record| record.mono_ns);
+        for number in seen.keys() {
+            let first = records.iter().find(|record| record.port == *number).expect("it is logged");
+            assert_eq!(first.flags, SYN, "{first:?}");
+        }
+        // The other end is nobody's choice.
+        thread::sleep(Duration::from_millis(2200));
+        watch.take_picked();
+        assert_eq!(watch.connections().into_keys().collect::<Vec<_>>(), [number]);
+        // Far more than there are places, one after the other.
+        foreign.ask(&format!("connect {}", if is_by_port { 2000 } else { 10 }));
+        for _ in 0..30 {
+            watch.take_picked();
+            thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(watch.connections().into_keys().collect::<Vec<_>>(), [number]);
+        foreign.ask("send 1000");
+        foreign.infos();
+        assert_eq!(watch.forget(number).expect("it is chosen").out.data_bytes, said.bytes_sent + 1000);
+        assert_eq!(watch.watch().refused_count(), 0);
+    }
 }
 
 #[test]

@@ -264,6 +264,8 @@ fn a_watched_program_is_the_load_and_has_its_names() {
     let Some(mut sampler) = sampler_of(&watches) else { return };
     let spins = || Running(Command::new("python3").args(["-c", "while True: sum(range(1000))"]).spawn().expect("it starts"));
     let (watched, other) = (spins(), spins());
+    // What starts it has another name.
+    thread::sleep(WORK);
     sampler.set_load(&[1, u32::MAX]).unwrap_or_else(|refused| panic!("{}", refused.reason));
     sampler.set_load(&[watched.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
     thread::sleep(WORK);

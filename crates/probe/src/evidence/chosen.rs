@@ -1,6 +1,9 @@
 //! Programs in the kernel that watch sockets of other programs, chosen one by one. They may exist already and are not
 //! touched: programs know them by their addresses and ports.
 //!
+//! Programs may also choose sockets themselves, at their SYN ([`ChosenWatch::arm`]): those that a process opens or that have
+//! a port. They are forgotten again unless somebody chooses them soon.
+//!
 //! Of a socket in mid-life the first segment is neither out of order nor a duplicate, and the reason of a first pure ACK
 //! that needs the one before it is [`AckReason::Other`](schema::table::AckReason::Other). Its state is in the log once it
 //! has sent something. Not seen: arrivals whose addresses or ports this host still has to translate (NAT of a connection
@@ -10,11 +13,13 @@ use schema::evidence::Evidence;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 
-use super::layout::{CONNECTING, Connection, Control, ENDS, LISTENING, PROCESS_WORDS, SEVERAL_NAMESPACES, Tuple};
+use super::layout::{CONNECTING, Connection, Control, ENDS, LISTENING, PICKS, PORTS, PROCESS_WORDS, SEVERAL_NAMESPACES, Tuple};
 use super::object::Refused;
+use super::picks::{Picks, Taken};
 use super::shared::ChosenSockets;
 use super::watch::Watch;
 use crate::clock::mono_ns;
@@ -23,8 +28,10 @@ use crate::clock::mono_ns;
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// After a socket was forgotten a program may be working on what is kept of it for as long: far longer than one runs.
 const REST_NS: u64 = 100_000_000;
-/// Places for sockets that come while those of others rest.
-const SPARE_PLACES: u32 = 64;
+/// Places for sockets that come while those of others rest, and for those that programs choose.
+const SPARE_PLACES: u32 = 64 + 2 * PICKS;
+/// A socket that programs have chosen is forgotten unless it is chosen within so long.
+const UNCLAIMED_NS: u64 = 2_000_000_000;
 
 /// A socket that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +56,11 @@ impl ChosenSocket {
             remote_port: self.remote.port(),
         }
     }
+}
+
+/// Whether this process is in the initial PID namespace, whose numbers programs know.
+fn is_in_initial_namespace() -> bool {
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL_PID_NAMESPACE)
 }
 
 /// An address of IPv6, or one of IPv4 mapped to it, as words in network byte order.
@@ -84,6 +96,11 @@ struct Chosen {
     places: Places,
     /// By number: the socket, and its place in the map `connections`.
     sockets: BTreeMap<u16, (Tuple, u32)>,
+    picks: Picks,
+    /// Places that are offered to programs, by their numbers.
+    offered: BTreeMap<u16, u32>,
+    /// Of `sockets`, those that programs have chosen and nobody else yet, and since when.
+    unclaimed: BTreeMap<u16, u64>,
     /// Sockets by their bit among `chosen_bits`.
     bits: BTreeMap<u16, u32>,
     /// Sockets by network namespace.
@@ -99,8 +116,15 @@ impl ChosenWatch {
         let places = sockets_most.min(u32::from(u16::MAX) - SPARE_PLACES - 1) + SPARE_PLACES;
         let watch = Watch::load(level, places, 1, places)?;
         watch.start_choosing();
-        let chosen =
-            Chosen { places: Places::new(places), sockets: BTreeMap::new(), bits: BTreeMap::new(), namespaces: BTreeMap::new() };
+        let chosen = Chosen {
+            places: Places::new(places),
+            sockets: BTreeMap::new(),
+            picks: Picks::new(watch.shared.control.pointer(0)),
+            offered: BTreeMap::new(),
+            unclaimed: BTreeMap::new(),
+            bits: BTreeMap::new(),
+            namespaces: BTreeMap::new(),
+        };
         Ok(Self { watch, chosen: Mutex::new(chosen) })
     }
 
@@ -109,22 +133,98 @@ impl ChosenWatch {
         &self.watch
     }
 
+    /// Has programs choose themselves, at their SYN, the sockets of a network namespace that these processes and what they
+    /// start open, and those that connect to these ports or are connected to at them. Processes are known by their numbers in
+    /// the initial PID namespace only. Before Linux 5.12 programs cannot.
+    ///
+    /// # Errors
+    /// The kernel has no room for them.
+    pub fn arm(&self, namespace: u32, processes: &[u32], ports: &[u16]) -> Result<(), Refused> {
+        let mut chosen = self.chosen();
+        *chosen.namespaces.entry(namespace).or_default() += 1;
+        chosen.show_namespace(self.control());
+        self.offer(&mut chosen);
+        let is_known = is_in_initial_namespace();
+        let processes: Vec<_> = processes.iter().copied().filter(|_| is_known).collect();
+        self.watch.shared.load_threads.replace(CONNECTING, &processes)?;
+        for port in ports.iter().map(|port| usize::from(*port)) {
+            self.armed_word(port / 64).fetch_or(1 << (port % 64), Ordering::SeqCst);
+        }
+        for process in processes {
+            self.opener_word((process / 64 % PROCESS_WORDS) as usize).fetch_or(1 << (process % 64), Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Takes in what programs have chosen, and forgets what nobody has chosen since.
+    pub fn take_picked(&self) {
+        let now_ns = mono_ns();
+        let old = {
+            let mut chosen = self.chosen();
+            self.take(&mut chosen, now_ns);
+            let is_old = |since_ns: u64| now_ns.saturating_sub(since_ns) >= UNCLAIMED_NS;
+            chosen.unclaimed.iter().filter(|(_, since_ns)| is_old(**since_ns)).map(|(number, _)| *number).collect::<Vec<_>>()
+        };
+        for number in old {
+            let _ = self.forget(number);
+        }
+    }
+
+    fn take(&self, chosen: &mut Chosen, now_ns: u64) {
+        while let Some(Taken { number, socket }) = chosen.picks.next_taken() {
+            let Some(place) = chosen.offered.remove(&number) else { continue };
+            match socket {
+                Some(tuple) => {
+                    chosen.list(&tuple, self.control());
+                    chosen.sockets.insert(number, (tuple, place));
+                    chosen.unclaimed.insert(number, now_ns);
+                }
+                None => chosen.places.give_back(place, now_ns),
+            }
+        }
+        if !chosen.offered.is_empty() || !chosen.unclaimed.is_empty() {
+            self.offer(chosen);
+        }
+    }
+
+    /// Offers programs as many places as they may have.
+    fn offer(&self, chosen: &mut Chosen) {
+        while chosen.picks.has_room() {
+            let Chosen { places, sockets, offered, .. } = chosen;
+            let Some((number, place)) = places.take(mono_ns(), |number| sockets.contains_key(&number) || offered.contains_key(&number))
+            else {
+                return;
+            };
+            self.watch.shared.connections.write(place as usize, Connection::default());
+            chosen.picks.offer(number, place);
+            chosen.offered.insert(number, place);
+        }
+    }
+
     /// Watches a socket from now on; its number. That is not the number of another socket now or shortly before: rows of the
-    /// logs have it as their `port`. `prepare` is given it before there can be one.
+    /// logs have it as their `port`. `prepare` is given it before there can be one, unless programs have chosen the socket
+    /// already.
     ///
     /// # Errors
     /// It is watched already, or there is no room for it.
     pub fn choose(&self, socket: &ChosenSocket, prepare: impl FnOnce(u16)) -> Result<u16, Refused> {
-        let (map, mut chosen) = (self.map()?, self.chosen());
-        let Chosen { places, sockets, .. } = &mut *chosen;
-        let place = places.take(mono_ns(), |number| sockets.contains_key(&number));
+        let (map, mut chosen, tuple) = (self.map()?, self.chosen(), socket.tuple());
+        self.take(&mut chosen, mono_ns());
+        let claimed = chosen.unclaimed.keys().copied().find(|number| chosen.sockets.get(number).is_some_and(|(known, _)| *known == tuple));
+        if let Some(number) = claimed {
+            chosen.unclaimed.remove(&number);
+            prepare(number);
+            return Ok(number);
+        }
+        let Chosen { places, sockets, offered, .. } = &mut *chosen;
+        let place = places.take(mono_ns(), |number| sockets.contains_key(&number) || offered.contains_key(&number));
         let (number, place) = place.ok_or_else(|| Refused { reason: "there is no room for another watched connection".to_owned() })?;
         let mut connection = Connection::default();
         connection.out.has_acknowledged = u32::from(!socket.is_opening);
         self.watch.shared.connections.write(place as usize, connection);
         // Which end it is matters to the handshake only.
         let end = if socket.is_opening { CONNECTING } else { LISTENING };
-        let (tuple, which) = (socket.tuple(), end << 16 | u32::from(number));
+        let which = end << 16 | u32::from(number);
         // SAFETY: the pointer is to the one element of the mapping, and an index that the array does not have panics.
         // Programs look there only when they have found the socket in the map, where it is written last.
         unsafe { (&raw mut (*self.control()).slot_of_port[which as usize]).write_volatile(u16::try_from(place + 1).unwrap_or(0)) };
@@ -143,6 +243,7 @@ impl ChosenWatch {
     pub fn forget(&self, number: u16) -> Option<Connection> {
         let mut chosen = self.chosen();
         let (tuple, place) = chosen.sockets.remove(&number)?;
+        chosen.unclaimed.remove(&number);
         // It was put there, and nobody else takes it away.
         let _ = self.map().and_then(|map| map.remove(&tuple));
         chosen.strike(&tuple, self.control());
@@ -164,10 +265,10 @@ impl ChosenWatch {
     /// The kernel has no room for them, or the namespace cannot be read; nothing is counted then.
     pub fn set_processes(&self, processes: &[u32]) -> Result<(), Refused> {
         self.watch.name_load(processes)?;
-        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino());
+        let is_known = is_in_initial_namespace();
         let mut bits = [0_u64; PROCESS_WORDS as usize];
         // Programs have the number in the initial namespace only, where they look for a process other than the present one.
-        for process in processes.iter().filter(|_| namespace == INITIAL_PID_NAMESPACE) {
+        for process in processes.iter().filter(|_| is_known) {
             bits[(process / 64) as usize % bits.len()] |= 1 << (process % 64);
         }
         for (index, word) in bits.into_iter().enumerate() {
@@ -179,6 +280,13 @@ impl ChosenWatch {
 
     /// Watches nothing more; the logs and what was counted stay.
     pub fn stop(&self) {
+        for word in 0..PORTS as usize / 64 {
+            self.armed_word(word).store(0, Ordering::SeqCst);
+        }
+        for word in 0..PROCESS_WORDS as usize {
+            self.opener_word(word).store(0, Ordering::SeqCst);
+        }
+        self.take_picked();
         let numbers: Vec<_> = self.chosen().sockets.keys().copied().collect();
         for number in numbers {
             let _ = self.forget(number);
@@ -188,6 +296,17 @@ impl ChosenWatch {
     fn map(&self) -> Result<&ChosenSockets, Refused> {
         let map = self.watch.shared.chosen_sockets.as_ref();
         map.ok_or_else(|| Refused { reason: "the programs do not choose sockets".to_owned() })
+    }
+
+    fn armed_word(&self, index: usize) -> &AtomicU64 {
+        // SAFETY: the pointer is to the one element of the mapping, whose words are aligned, and an index that the array does
+        // not have panics; programs only read them.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).armed_bits[index]) }
+    }
+
+    fn opener_word(&self, index: usize) -> &AtomicU64 {
+        // SAFETY: as above; programs change these atomically.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).opener_bits[index]) }
     }
 
     fn control(&self) -> *mut Control {
@@ -216,23 +335,30 @@ impl Chosen {
         self.show(socket, control);
     }
 
-    /// Writes for programs whether to look for sockets like this one, and in which namespace.
+    /// Writes for programs whether to look for sockets like this one.
     fn show(&self, socket: &Tuple, control: *mut Control) {
-        let (word, bit) = (usize::from(bit_of(socket) / 64), 1_u64 << (bit_of(socket) % 64));
+        let bit = bit_of(socket);
+        // SAFETY: the caller's pointer is to the one element of the mapping, whose words are aligned; programs change these
+        // atomically.
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*control).chosen_bits[usize::from(bit / 64)]) };
+        if self.bits.contains_key(&bit) {
+            word.fetch_or(1 << (bit % 64), Ordering::SeqCst);
+        } else {
+            word.fetch_and(!(1 << (bit % 64)), Ordering::SeqCst);
+        }
+        self.show_namespace(control);
+    }
+
+    /// Writes for programs in which namespace to look.
+    fn show_namespace(&self, control: *mut Control) {
         let namespace = match self.namespaces.len() {
             0 => 0,
             1 => self.namespaces.keys().next().copied().unwrap_or(0),
             _ => SEVERAL_NAMESPACES,
         };
-        // SAFETY: the caller's pointer is to the one element of the mapping; programs only read these fields, and no other
-        // process writes them.
-        unsafe {
-            let bits = (&raw mut (*control).chosen_bits[word]).read_volatile();
-            let bits = if self.bits.contains_key(&bit_of(socket)) { bits | bit } else { bits & !bit };
-            (&raw mut (*control).chosen_bits[word]).write_volatile(bits);
-            for end in 0..ENDS as usize {
-                (&raw mut (*control).ends[end].netns).write_volatile(namespace);
-            }
+        for end in 0..ENDS as usize {
+            // SAFETY: as above; programs only read this.
+            unsafe { (&raw mut (*control).ends[end].netns).write_volatile(namespace) };
         }
     }
 }

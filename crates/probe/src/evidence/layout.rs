@@ -4,6 +4,8 @@ use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};
 
 pub const PORTS: u32 = 65536;
 pub const PROCESS_WORDS: u32 = 16;
+pub const PICKS: u32 = 256;
+pub const SPARE_PICKS: u32 = 64;
 pub const SEVERAL_NAMESPACES: u32 = 4294967295;
 pub const NONE: u8 = 255;
 pub const LISTENING: EndNumber = 0;
@@ -37,7 +39,8 @@ pub struct End {
     pub agent: __u32,
     pub unused_too: __u32,
 }
-/// A thread of the load of an end, in the map `load_threads`; where sockets are chosen, a process that has some.
+/** A thread of the load of an end, in the map `load_threads`; where sockets are chosen, a process that has some, under
+ `LISTENING`, and under `CONNECTING` one whose sockets are chosen at their SYN.*/
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct LoadThread {
@@ -58,6 +61,19 @@ pub struct Tuple {
     pub netns: __u32,
     pub local_port: __u16,
     pub remote_port: __u16,
+}
+/// A place for a socket that programs choose themselves, at its SYN.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Pick {
+    pub socket: Tuple,
+    /// the reader's offer: what the socket is numbered
+    pub number: __u32,
+    /// of `watched_t`, what stands for the socket; 0: none was chosen after all
+    pub which: __u32,
+    /// how many were taken when it was, once all that is written
+    pub taken: __u32,
+    pub unused: __u32,
 }
 /// A segment in the log.
 #[repr(C)]
@@ -290,8 +306,6 @@ pub struct Constants {
     pub calls_mask: __u32,
     /// an end's slots of the map `connections`
     pub connections_most: __u32,
-    /// whether sockets are chosen, by the map `chosen_sockets`, instead of a port
-    pub chooses: __u32,
 }
 /// What the reader sets and sees without a system call; all there is in .bss.
 #[repr(C)]
@@ -304,4 +318,14 @@ pub struct Control {
     pub chosen_bits: [__u64; 1024usize],
     /// by the lowest bits of its number: whether a process has chosen sockets
     pub process_bits: [__u64; 16usize],
+    /// by port: whether connections with it are chosen at their SYN
+    pub armed_bits: [__u64; 1024usize],
+    /// as `process_bits`, of processes whose connections are
+    pub opener_bits: [__u64; 16usize],
+    /// places that the reader has offered until now
+    pub picks_offered: __u32,
+    /// the programs' own: of these, taken
+    pub picks_taken: __u32,
+    /// place n is the one of n modulo their number
+    pub picks: [Pick; 256usize],
 }

@@ -7,8 +7,7 @@
 //! however it ends: the kernel removes a program with its last file descriptor.
 //!
 //! Which connections are watched is said by the port of a trial ([`Watch`]), or by a list of sockets of any programs
-//! ([`ChosenWatch`]), which may exist already. The programs are the same; which of the two they look at is fixed when they
-//! are loaded.
+//! ([`ChosenWatch`]), which may exist already. The programs are the same, compiled for one or the other.
 //!
 //! A program looks at the ports first and leaves at once when the traffic is another's. What it
 //! counts of a connection needs no lock, because the kernel itself lets one at a time send, receive
@@ -29,6 +28,7 @@ mod layout;
 mod log;
 mod mapped;
 mod object;
+mod picks;
 mod shared;
 mod watch;
 

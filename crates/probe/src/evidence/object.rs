@@ -16,6 +16,10 @@ use super::layout::{Call, Constants, LogHead, Record};
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
 /// For kernels whose atomic additions do not return the previous value.
 static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_old.bpf.o"));
+/// Those that choose sockets.
+static CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen.bpf.o"));
+/// The same for such kernels.
+static OLD_CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen_old.bpf.o"));
 
 /// How large to make what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +94,7 @@ impl Programs {
             // One by one, to find out which; an essential one fails the whole.
             Err(_) => {
                 try_calls(&mut extent, &mut refused)?;
-                for place in PLACES.iter().filter(|place| place.is_wanted(extent.call_slots > 0)) {
+                for place in PLACES.iter().filter(|place| place.is_wanted(&extent)) {
                     let is_known = !refused.contains_key(place.program);
                     if is_known && let Err(error) = open_only(&extent, &[place.program])?.load() {
                         refused.insert(place.program, refusal(&error));
@@ -101,7 +105,7 @@ impl Programs {
         };
         let missing: Vec<_> = PLACES
             .iter()
-            .filter(|place| place.is_wanted(asked.call_slots > 0))
+            .filter(|place| place.is_wanted(asked))
             .filter_map(|place| Some((place, refused.get(place.program)?)))
             .map(|(place, why)| (place, why.clone()))
             .collect();
@@ -204,15 +208,17 @@ fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
 /// Every hook, and whether it can be used; tries what can be tried without watching anything.
 pub fn hooks() -> Vec<Hook> {
     // With two slots the programs are those that log.
-    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1, chosen: 0 });
-    let all = |verdict: &dyn Fn(&Place) -> Hook| PLACES.iter().map(verdict).collect();
-    match tried {
-        Ok(programs) => all(&|place| {
+    let extent = Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1, chosen: 0 };
+    let of_trials = Programs::load(&extent);
+    let of_chosen = Programs::load(&Extent { chosen: 1, ..extent });
+    let verdict = |place: &Place| match if place.is_for_chosen { &of_chosen } else { &of_trials } {
+        Ok(programs) => {
             let missing = programs.missing.iter().find(|hook| hook.name.ends_with(&format!(":{}", place.program)));
             missing.cloned().unwrap_or_else(|| place.hook(Ok("the kernel took the program")))
-        }),
-        Err(refused) => all(&|place| place.hook(Err(&refused.reason))),
-    }
+        }
+        Err(refused) => place.hook(Err(&refused.reason)),
+    };
+    PLACES.iter().map(verdict).collect()
 }
 
 /// Places without a tracepoint in this kernel, with the reason.
@@ -249,14 +255,20 @@ fn open_only(extent: &Extent, programs: &[&str]) -> Result<OpenObject, Refused> 
 }
 
 fn load_without(extent: &Extent, refused: &BTreeMap<&'static str, String>) -> libbpf_rs::Result<Object> {
-    let unwanted = PLACES.iter().filter(|place| !place.is_wanted(extent.call_slots > 0)).map(|place| place.program);
+    let unwanted = PLACES.iter().filter(|place| !place.is_wanted(extent)).map(|place| place.program);
     let names: Vec<_> = refused.keys().copied().chain(unwanted).collect();
     open(extent, &names).map_err(|refused| libbpf_rs::Error::from(std::io::Error::other(refused.reason)))?.load()
 }
 
 /// The object, sized, without some of its programs.
 fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
-    let mut object = ObjectBuilder::default().open_memory(if has_fetch() { OBJECT } else { OLD_OBJECT })?;
+    let object = match (has_fetch(), extent.chosen > 0) {
+        (true, false) => OBJECT,
+        (false, false) => OLD_OBJECT,
+        (true, true) => CHOOSING_OBJECT,
+        (false, true) => OLD_CHOOSING_OBJECT,
+    };
+    let mut object = ObjectBuilder::default().open_memory(object)?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
@@ -270,20 +282,19 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
                 map.set_max_entries(extent.cpus * extent.ends)?;
                 map.set_value_size(bytes_of::<LogHead>() + extent.call_slots * bytes_of::<Call>())?;
             }
-            // What programs do with these is not there for the kernel where they are not made.
             "chosen_sockets" => {
                 map.set_autocreate(extent.chosen > 0)?;
                 map.set_max_entries(extent.chosen.max(1))?;
             }
+            // What programs do with it is not there for the kernel without a log of calls.
             "threads" => map.set_autocreate(extent.call_slots > 0)?,
             _ if name.ends_with(".rodata") => {
                 let constants = Constants {
                     log_mask: extent.log_slots.saturating_sub(1),
                     calls_mask: extent.call_slots.saturating_sub(1),
                     connections_most: extent.connections,
-                    chooses: u32::from(extent.chosen > 0),
                 };
-                // SAFETY: the structure is four integers without padding, and lives longer than the slice.
+                // SAFETY: the structure is three integers without padding, and lives longer than the slice.
                 let bytes = unsafe { slice::from_raw_parts((&raw const constants).cast::<u8>(), size_of::<Constants>()) };
                 map.set_initial_value(bytes)?;
             }

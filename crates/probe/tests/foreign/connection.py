@@ -95,6 +95,12 @@ for line in sys.stdin:
             threading.Thread(target=stream, args=(ends[0], int(arguments[0])), daemon=True).start()
             threading.Thread(target=drain, args=(ends[1],), daemon=True).start()
         show("streams")
+    elif command == "connect":
+        # Connections that end at once.
+        for _ in range(int(arguments[0])):
+            with socket.create_connection(server.getsockname()[:2]), server.accept()[0]:
+                pass
+        show("connected")
     elif command == "close":
         client.close()
         read = accepted.recv(1)

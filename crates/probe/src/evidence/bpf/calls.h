@@ -53,8 +53,8 @@ static __always_inline struct thread *thread_of(struct task_struct *task, __u64 
  */
 static __always_inline bool is_watched_process(__u32 process)
 {
-	if (constants.chooses)
-		return has_chosen(process);
+	if (CHOOSES)
+		return has_chosen(process) || is_opener(process);
 	return process == control.ends[LISTENING].process || process == control.ends[CONNECTING].process;
 }
 

@@ -49,7 +49,7 @@ static __always_inline __u32 read_arrival(struct tcp_header *header, struct tupl
 		ip_bytes = (packet.version & 15) * 4;
 		length = packet.length ? bpf_ntohs(packet.length) : skb->len;
 		*header = packet.tcp;
-		if (constants.chooses) {
+		if (CHOOSES) {
 			map_ipv4(tuple->local, packet.destination);
 			map_ipv4(tuple->remote, packet.source);
 		}
@@ -63,7 +63,7 @@ static __always_inline __u32 read_arrival(struct tcp_header *header, struct tupl
 		if (bpf_probe_read_kernel(&packet, sizeof(packet), skb->data) || packet.next != IPPROTO_TCP)
 			return 0;
 		*header = packet.tcp;
-		if (constants.chooses) {
+		if (CHOOSES) {
 			__builtin_memcpy(tuple->local, packet.destination, sizeof(tuple->local));
 			__builtin_memcpy(tuple->remote, packet.source, sizeof(tuple->remote));
 		}
@@ -143,18 +143,20 @@ static __always_inline void on_in(struct sk_buff *skb)
 		return;
 	netns = device->nd_net.net->ns.inum;
 	if (netns != control.ends[LISTENING].netns && netns != control.ends[CONNECTING].netns &&
-	    !(constants.chooses && control.ends[LISTENING].netns == SEVERAL_NAMESPACES))
+	    !(CHOOSES && control.ends[LISTENING].netns == SEVERAL_NAMESPACES))
 		return;
 	tcp_bytes = read_arrival(&header, &tuple, skb);
 	if (tcp_bytes == 0)
 		return;
 	source = bpf_ntohs(header.source);
 	destination = bpf_ntohs(header.destination);
-	if (constants.chooses) {
+	if (CHOOSES) {
 		tuple.netns = netns;
 		tuple.local_port = destination;
 		tuple.remote_port = source;
 		which = may_be_chosen(destination, source) ? chosen(&tuple) : 0;
+		if (!which && (header.flags & (SYN | ACK)) == SYN && is_armed(destination))
+			which = pick(&tuple, LISTENING);
 		if (!which)
 			return;
 	} else if (is_watched(LISTENING, netns, destination))

@@ -17,6 +17,8 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 };
 
 /* A helper's number, for asking whether the kernel has it. */

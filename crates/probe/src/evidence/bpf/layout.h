@@ -10,6 +10,10 @@
 #define SIZE_CLASSES 24
 #define VECTORS 16     /* 10 in use; a power of two, so that a verifier sees the bound */
 #define PROCESS_WORDS 16
+#define PICKS 256
+
+/* Places that are left free of what CPUs may take at the same time. */
+#define SPARE_PICKS 64
 
 /* In the place of a network namespace: sockets of several are chosen. */
 #define SEVERAL_NAMESPACES 0xFFFFFFFFU
@@ -42,7 +46,9 @@ struct end {
 	__u32 unused_too;
 };
 
-/* A thread of the load of an end, in the map `load_threads`; where sockets are chosen, a process that has some. */
+/* A thread of the load of an end, in the map `load_threads`; where sockets are chosen, a process that has some, under
+ * `LISTENING`, and under `CONNECTING` one whose sockets are chosen at their SYN.
+ */
 struct load_thread {
 	__u32 end;    /* of `enum end_number` */
 	__u32 thread; /* its number in the PID namespace of the end's agent */
@@ -57,6 +63,15 @@ struct tuple {
 	__u32 netns;       /* inode number of the network namespace */
 	__u16 local_port;
 	__u16 remote_port;
+};
+
+/* A place for a socket that programs choose themselves, at its SYN. */
+struct pick {
+	struct tuple socket;
+	__u32 number;      /* the reader's offer: what the socket is numbered */
+	__u32 which;       /* of `watched_t`, what stands for the socket; 0: none was chosen after all */
+	__u32 taken;       /* how many were taken when it was, once all that is written */
+	__u32 unused;
 };
 
 /* A segment in the log. */
@@ -207,7 +222,6 @@ struct constants {
 	__u32 log_mask;          /* slots of a CPU's log - 1; 0: no log */
 	__u32 calls_mask;        /* the same of its log of calls */
 	__u32 connections_most;  /* an end's slots of the map `connections` */
-	__u32 chooses;           /* whether sockets are chosen, by the map `chosen_sockets`, instead of a port */
 };
 
 /* What the reader sets and sees without a system call; all there is in .bss. */
@@ -216,4 +230,9 @@ struct control {
 	__u16 slot_of_port[ENDS * PORTS];   /* slot + 1 among the end's; 0: none. Of a chosen socket, by its number */
 	__u64 chosen_bits[PORTS / 64];      /* by the exclusive or of a socket's ports: whether one is chosen */
 	__u64 process_bits[PROCESS_WORDS];  /* by the lowest bits of its number: whether a process has chosen sockets */
+	__u64 armed_bits[PORTS / 64];       /* by port: whether connections with it are chosen at their SYN */
+	__u64 opener_bits[PROCESS_WORDS];   /* as `process_bits`, of processes whose connections are */
+	__u32 picks_offered;                /* places that the reader has offered until now */
+	__u32 picks_taken;                  /* the programs' own: of these, taken */
+	struct pick picks[PICKS];           /* place n is the one of n modulo their number */
 };

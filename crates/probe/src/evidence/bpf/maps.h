@@ -1,4 +1,6 @@
-/* What the programs share with the reader. */
+/* What the programs share with the reader. They are compiled twice: to watch the connections of one port, and with CHOOSES
+ * sockets that are chosen one by one. What serves one of the two costs nothing in the other.
+ */
 #pragma once
 
 #include "kernel.h"
@@ -12,7 +14,6 @@ const volatile struct constants constants = {
 	.log_mask = 0,
 	.connections_most = 1,
 	.calls_mask = 0,
-	.chooses = 0,
 };
 
 struct control control = {};
@@ -62,8 +63,8 @@ struct {
 	__uint(value_size, sizeof(struct log_head));
 } calls SEC(".maps");
 
-/* The sockets that are watched, and what stands for each: of `watched_t`, with its number in the place of the port. The
- * reader alone writes it. Made only where sockets are chosen.
+/* The sockets that are watched, and what stands for each: of `watched_t`, with its number in the place of the port. Made only
+ * where sockets are chosen.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

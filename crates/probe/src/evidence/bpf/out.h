@@ -61,7 +61,7 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 	struct inet_connection_sock *icsk = (void *)tp;
 	bool is_first = !connection->out.has_acknowledged && connection->out.data_packets == 0;
 	/* Chosen in mid-life: what it had acknowledged before is not known. */
-	bool is_unknown = constants.chooses && !connection->out.port;
+	bool is_unknown = CHOOSES && !connection->out.port;
 	__u32 unacknowledged = segment->acknowledgment - connection->out.last_acknowledgment;
 
 	if (!tp)
@@ -114,6 +114,8 @@ static __always_inline void on_out(struct sk_buff *skb)
 	if (!sk)
 		return;
 	which = watched_sock(sk);
+	if (CHOOSES && !which)
+		which = picked_sock(sk);
 	if (!which)
 		return;
 	tp = tcp_sock_of(sk);

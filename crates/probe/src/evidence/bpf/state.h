@@ -49,7 +49,7 @@ static __always_inline void count_on_load(struct vector *vector, __u64 ns)
 
 	if (task_flags() & (PF_KTHREAD | PF_IDLE))
 		return;
-	if (constants.chooses) {
+	if (CHOOSES) {
 		struct end *end = &control.ends[LISTENING];
 
 		key.thread = end->agent ? process_here(end) : 0;
@@ -144,7 +144,7 @@ static __always_inline watched_t watched_sock(const struct sock *sk)
 	__u16 local = sk->__sk_common.skc_num;
 	__u32 netns;
 
-	if (constants.chooses)
+	if (CHOOSES)
 		return chosen_sock(sk);
 	if (control.ends[LISTENING].port != local && control.ends[CONNECTING].port != remote)
 		return 0;

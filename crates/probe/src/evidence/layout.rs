@@ -3,9 +3,9 @@
 use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};
 
 pub const PORTS: u32 = 65536;
-pub const PROCESS_WORDS: u32 = 16;
-pub const PICKS: u32 = 256;
-pub const SPARE_PICKS: u32 = 64;
+pub const PROCESS_WORDS: u8 = 16;
+pub const PICKS: u16 = 256;
+pub const SPARE_PICKS: u8 = 64;
 pub const SEVERAL_NAMESPACES: u32 = 4294967295;
 pub const NONE: u8 = 255;
 pub const LISTENING: EndNumber = 0;

@@ -44,6 +44,13 @@ class DisciplineDropTail(TypedDict):
     name: Literal["drop_tail"]
 
 
+class Endpoints(TypedDict):
+    """The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the side that watches sees it."""
+
+    local: str
+    remote: str
+
+
 Evidence: TypeAlias = Literal["user", "counters", "segments"]
 
 
@@ -74,6 +81,21 @@ class LossSpecNone(TypedDict):
     by: Literal["none"]
 
 
+class NoteBriefConnections(TypedDict):
+    """Connections that opened and closed between two looks; which program had them is not known."""
+
+    count: Count
+    note: Literal["brief_connections"]
+    payload_bytes: Count
+
+
+class NoteConnectionsBeyondLimit(TypedDict):
+    """Connections that satisfied the selection and were not watched one by one, because there were too many."""
+
+    count: Count
+    note: Literal["connections_beyond_limit"]
+
+
 class NoteNoKernelStamps(TypedDict):
     """
     Datagrams arrived without the time stamp that was asked of the kernel; for their jitter counts when
@@ -96,6 +118,13 @@ class NoteSamplerLate(TypedDict):
 
     note: Literal["sampler_late"]
     worst_ns: Count
+
+
+class NoteSamplesThinned(TypedDict):
+    """Of a long watch, samples were left out evenly, so that it has room in memory."""
+
+    note: Literal["samples_thinned"]
+    sample_ns: Count
 
 
 class NoteStrangersDropped(TypedDict):
@@ -308,6 +337,12 @@ class RequestEndPath(TypedDict):
     """
 
     request: Literal["end_path"]
+
+
+class RequestEndWatch(TypedDict):
+    """End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up."""
+
+    request: Literal["end_watch"]
 
 
 class RequestHello(TypedDict):
@@ -525,6 +560,9 @@ Note: TypeAlias = Annotated[
     | NoteZeroCopyCopied
     | NoteNoKernelStamps
     | NoteBusyProcess
+    | NoteSamplesThinned
+    | NoteConnectionsBeyondLimit
+    | NoteBriefConnections
     | NoteNoPmu,
     Discriminator("note"),
 ]
@@ -662,6 +700,20 @@ class ReplyProgress(TypedDict):
     start_mono_ns: Count
 
 
+class Selection(TypedDict):
+    """
+    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists empty:
+    the busiest connections of the host.
+    """
+
+    addresses: NotRequired[list[str]]
+    connections: NotRequired[list[Endpoints]]
+    control_groups: NotRequired[list[str]]
+    ports: NotRequired[list[U16]]
+    processes: NotRequired[list[U32]]
+    programs: NotRequired[list[str]]
+
+
 class SimulatedHost(TypedDict):
     """A host of the model."""
 
@@ -709,33 +761,6 @@ class ReplyTestbed(Testbed):
     """To [`Request::BuildTestbed`]."""
 
     reply: Literal["testbed"]
-
-
-Reply: TypeAlias = Annotated[
-    ReplyHello
-    | ReplyClock
-    | ReplyHost
-    | ReplyTransports
-    | ReplyTestbed
-    | ReplyPathCarried
-    | ReplyPrepared
-    | ReplyConnected
-    | ReplyOpening
-    | ReplyProgress
-    | ReplyFinished
-    | ReplyTable
-    | ReplyAlive
-    | ReplyDone
-    | ReplyError,
-    Discriminator("reply"),
-]
-
-
-class ReplyEnvelope(TypedDict):
-    """From controller to agent."""
-
-    body: Reply
-    id: Count
 
 
 U64: TypeAlias = Annotated[int, Interval(ge=0, lt=18446744073709551616)]
@@ -884,6 +909,24 @@ class RequestStart(TypedDict):
 
     at_mono_ns: U64
     request: Literal["start"]
+
+
+class RequestWatch(TypedDict):
+    """
+    Watch connections of other programs. Answers: [`Reply::Watched`] at once and after every interval,
+    [`Reply::Finished`], a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
+    """
+
+    connections_most: U32
+    duration_ns: NotRequired[U64 | None]
+    ends_with_process: NotRequired[U32 | None]
+    evidence: Evidence
+    host: str
+    profile_hz: NotRequired[U32 | None]
+    report_ns: U64
+    request: Literal["watch"]
+    sample_ns: U64
+    selection: Selection
 
 
 class SimulatedEndSystem(TypedDict):
@@ -1076,6 +1119,75 @@ class SocketSpec(TypedDict):
     zero_copy: NotRequired[bool]
 
 
+class WatchedConnection(TypedDict):
+    """A watched connection at an instant: totals since it opened, and its present state."""
+
+    acked_bytes: Count
+    busy_ns: Count
+    connection: U32
+    cwnd_segments: U32
+    data_segments_out: U32
+    endpoints: Endpoints
+    is_whole: bool
+    mss_bytes: U32
+    own_window_bytes: U32 | None
+    peer_window_bytes: U32 | None
+    process: U32 | None
+    program: str
+    receive_queue_bytes: U32
+    received_bytes: Count
+    retransmitted_segments: U32
+    rtt_ns: Count
+    rwnd_limited_ns: Count
+    send_buffer_limited_ns: Count
+    send_queue_bytes: U32
+    state: U8
+    unsent_bytes: U32
+
+
+class ReplyWatched(TypedDict):
+    """While connections are watched."""
+
+    beyond_limit_count: Count
+    connections: list[WatchedConnection]
+    level: Evidence
+    look_ns: Count
+    mono_ns: Count
+    others_count: Count
+    reason: str | None
+    reply: Literal["watched"]
+    sample_ns: Count
+    unknown_owner_count: Count
+
+
+Reply: TypeAlias = Annotated[
+    ReplyHello
+    | ReplyClock
+    | ReplyHost
+    | ReplyTransports
+    | ReplyTestbed
+    | ReplyPathCarried
+    | ReplyPrepared
+    | ReplyConnected
+    | ReplyOpening
+    | ReplyProgress
+    | ReplyWatched
+    | ReplyFinished
+    | ReplyTable
+    | ReplyAlive
+    | ReplyDone
+    | ReplyError,
+    Discriminator("reply"),
+]
+
+
+class ReplyEnvelope(TypedDict):
+    """From controller to agent."""
+
+    body: Reply
+    id: Count
+
+
 class WeightedSize(TypedDict):
     """A value of a distribution."""
 
@@ -1209,7 +1321,9 @@ Request: TypeAlias = Annotated[
     | RequestConnect
     | RequestDescribeOpening
     | RequestStart
-    | RequestAbort,
+    | RequestAbort
+    | RequestWatch
+    | RequestEndWatch,
     Discriminator("request"),
 ]
 

@@ -1,18 +1,22 @@
-//! Compiles the BPF programs: those of the evidence, and the one that samples stacks.
+//! Compiles the BPF programs: those of the evidence, the one that samples stacks, and the one that lists settings of sockets.
 
 use std::path::Path;
 
 const EVIDENCE: &str = "src/evidence/bpf";
 const STACKS: &str = "src/stacks/bpf";
+const SETTINGS: &str = "src/sockets/settings/bpf";
 
 fn main() {
     println!("cargo:rerun-if-changed={EVIDENCE}");
     println!("cargo:rerun-if-changed={STACKS}");
+    println!("cargo:rerun-if-changed={SETTINGS}");
     let compiler = bpf_build::Compiler::new();
     let source = Path::new(EVIDENCE).join("evidence.bpf.c");
     // Linux before 5.12 refuses every program that holds an atomic addition whose result is used.
-    for (object, option) in [("evidence.bpf.o", "-DHAS_FETCH"), ("evidence_old.bpf.o", "-UHAS_FETCH")] {
-        compiler.compile(&source, object, &[option]);
+    for (suffix, fetch) in [("", "-DHAS_FETCH"), ("_old", "-UHAS_FETCH")] {
+        compiler.compile(&source, &format!("evidence{suffix}.bpf.o"), &[fetch, "-DCHOOSES=0"]);
+        compiler.compile(&source, &format!("evidence_chosen{suffix}.bpf.o"), &[fetch, "-DCHOOSES=1"]);
     }
     compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
+    compiler.compile(&Path::new(SETTINGS).join("settings.bpf.c"), "settings.bpf.o", &[]);
 }

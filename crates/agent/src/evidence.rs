@@ -1,11 +1,11 @@
 //! Evidence of this host's side: which programs watch, which trial they watch, and how complete that is.
 
-use probe::evidence::{Call, LogReader, Record, Watch, Watched};
+use probe::evidence::{LogReader, Watch, Watched};
 use probe::processes::{Busy, Processes};
 use schema::evidence::{CpuCount, Evidence, EvidenceReport, Loan, Programs};
 use schema::trial::TrialSpec;
 use schema::workload::Operation;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 /// Connections that are watched one by one at most: what is kept of each takes 2 KB that cannot be
 /// swapped, and beyond it they no longer come to one port.
@@ -134,27 +134,6 @@ impl EvidenceCollector {
         self.watch.as_ref().map(|watch| watch.program_tags()).unwrap_or_default()
     }
 
-    /// The log, at level segments.
-    pub fn log(&self) -> Option<MutexGuard<'_, LogReader<Record>>> {
-        self.watch.as_ref()?.log()
-    }
-
-    /// The log of calls, at level segments where the kernel has its hooks.
-    pub fn calls(&self) -> Option<MutexGuard<'_, LogReader<Call>>> {
-        self.watch.as_ref()?.calls()
-    }
-
-    /// How full the fuller log is, from 0 to 1.
-    pub fn fullness(&self) -> f64 {
-        let (segments, calls) = (self.log().map_or(0.0, |log| log.fullness()), self.calls().map_or(0.0, |log| log.fullness()));
-        f64::max(segments, calls)
-    }
-
-    /// Whether the time of softirqs is known.
-    pub fn times_softirqs(&self) -> bool {
-        self.watch.as_ref().is_some_and(|watch| watch.missing().iter().all(|hook| !hook.name.starts_with("irq:")))
-    }
-
     /// Watches nothing more.
     pub fn stop(&self) {
         if let Some(watch) = &self.watch {
@@ -170,24 +149,30 @@ impl EvidenceCollector {
         let Some(watch) = &self.watch else {
             return EvidenceReport { asked: self.asked, reason: self.reason.clone(), ..EvidenceReport::default() };
         };
-        let (logged_events_count, lost_events_count) = watch.log().map(|log| counted(&log)).unwrap_or_default();
-        let (logged_calls_count, lost_calls_count) = watch.calls().map(|log| counted(&log)).unwrap_or_default();
-        let refused = watch.refused_count();
-        let crowded =
-            (refused > 0).then(|| format!("{refused} segments of unauthenticated peers' connections, or of the trial's, found no room"));
-        EvidenceReport {
-            asked: self.asked,
-            got: watch.level(),
-            reason: crowded.or_else(|| self.only_cpus.map(str::to_owned)),
-            missing: watch.missing().to_vec(),
-            logged_events_count: logged_events_count.saturating_sub(left_out.events_count),
-            lost_events_count,
-            logged_calls_count: logged_calls_count.saturating_sub(left_out.calls_count),
-            lost_calls_count,
-            missed_runs_count: watch.missed_runs_count(),
-            unseen_segments_count,
-            broken_off,
-            profile: None,
-        }
+        let report = report_of(watch, self.asked, broken_off, left_out);
+        EvidenceReport { reason: report.reason.or_else(|| self.only_cpus.map(str::to_owned)), unseen_segments_count, ..report }
+    }
+}
+
+/// What the evidence of these programs is worth.
+pub fn report_of(watch: &Watch, asked: Evidence, broken_off: Option<String>, left_out: LeftOut) -> EvidenceReport {
+    let (logged_events_count, lost_events_count) = watch.log().map(|log| counted(&log)).unwrap_or_default();
+    let (logged_calls_count, lost_calls_count) = watch.calls().map(|log| counted(&log)).unwrap_or_default();
+    let refused = watch.refused_count();
+    let crowded =
+        (refused > 0).then(|| format!("{refused} segments of unauthenticated peers' connections, or of the trial's, found no room"));
+    EvidenceReport {
+        asked,
+        got: watch.level(),
+        reason: crowded,
+        missing: watch.missing().to_vec(),
+        logged_events_count: logged_events_count.saturating_sub(left_out.events_count),
+        lost_events_count,
+        logged_calls_count: logged_calls_count.saturating_sub(left_out.calls_count),
+        lost_calls_count,
+        missed_runs_count: watch.missed_runs_count(),
+        unseen_segments_count: 0,
+        broken_off,
+        profile: None,
     }
 }

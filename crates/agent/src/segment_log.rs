@@ -1,15 +1,15 @@
-//! Writes the logs of segments and calls while the trial runs, in a thread that takes CPU time nobody else wants:
+//! Writes the logs of segments and calls while a trial or a watch runs, in a thread that takes CPU time nobody else wants:
 //! what a log needs in addition to the programs in the kernel should not slow the measurement.
 
 use load::flow::Flow;
 use load::running::Load;
 use nix::libc;
-use probe::evidence::{LogReader, Record};
+use probe::evidence::{LogReader, Record, Watch};
 use probe::tcp_info::TcpInfo;
 use record::host::{counted, logs};
 use record::{Log, RecordError};
 use schema::table::{CallRow, SegmentRow};
-use schema::trial::TrialSpec;
+use schema::trial::{Role, TrialSpec};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
@@ -20,7 +20,7 @@ use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::evidence::{EvidenceCollector, LeftOut};
+use crate::evidence::LeftOut;
 
 /// How often the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -34,18 +34,65 @@ const SYN: u8 = 2;
 /// Records taken of a CPU before those of the next.
 const SLICE_RECORDS: u64 = 65_536;
 
+/// Where records come from, and whose they are.
+pub trait LogSource: Send + 'static {
+    /// The programs that log.
+    fn watch(&self) -> &Watch;
+    /// Has them log no more.
+    fn stop(&self);
+    /// The connection that records of this port, or number, are of; those of none are left out.
+    fn connection(&self, port: u16) -> Option<KnownConnection>;
+}
+
+/// What is written.
+pub struct LogRequest {
+    /// Side that the rows name.
+    pub host: String,
+    /// What it does on all connections.
+    pub role: Role,
+    /// A log that grows longer is broken off.
+    pub bytes_most: u64,
+}
+
+/// The connections of a trial, by their ports.
+struct OfTrial {
+    watch: Arc<Watch>,
+    known: BTreeMap<u16, KnownConnection>,
+}
+
+impl LogSource for OfTrial {
+    fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    fn stop(&self) {
+        self.watch.end();
+    }
+
+    fn connection(&self, port: u16) -> Option<KnownConnection> {
+        self.known.get(&port).copied()
+    }
+}
+
 /// A log being written.
 pub struct SegmentLog {
     ended: Arc<AtomicBool>,
-    writer: JoinHandle<Written>,
+    writer: Option<JoinHandle<Written>>,
+}
+
+impl Drop for SegmentLog {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
 }
 
 /// What is known of a connection before its log is read.
-#[derive(Clone, Copy)]
-struct KnownConnection {
-    number: u32,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownConnection {
+    /// Its number in the tables.
+    pub number: u32,
     /// Shifts of the windows by direction: announced by this end, and by the other.
-    scales: [u8; 2],
+    pub scales: [u8; 2],
 }
 
 impl KnownConnection {
@@ -80,18 +127,25 @@ pub struct Written {
 
 impl SegmentLog {
     /// Writes segments of the load's connections.
-    pub fn start(evidence: &EvidenceCollector, spec: &TrialSpec, load: &Load) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
+    pub fn of_trial(watch: &Arc<Watch>, spec: &TrialSpec, load: &Load) -> Self {
         let known = counted::by_port(spec, load, KnownConnection::of);
-        let (evidence, spec, end) = (evidence.clone(), spec.clone(), Arc::clone(&ended));
-        let writer = thread::spawn(move || write(&evidence, &spec, &known, &end));
-        Self { ended, writer }
+        let request = LogRequest { host: spec.host.clone(), role: spec.role, bytes_most: u64::MAX };
+        Self::start(OfTrial { watch: Arc::clone(watch), known }, request)
+    }
+
+    /// Writes the records of a source.
+    pub fn start(source: impl LogSource, request: LogRequest) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let writer = thread::spawn(move || write(&source, &request, &end));
+        Self { ended, writer: Some(writer) }
     }
 
     /// Writes what is still there and ends the file.
-    pub fn finish(self) -> Written {
+    pub fn finish(mut self) -> Written {
         self.ended.store(true, Ordering::SeqCst);
-        self.writer.join().unwrap_or_else(|_| broken("the thread that writes the segment log panicked".to_owned()))
+        let written = self.writer.take().and_then(|writer| writer.join().ok());
+        written.unwrap_or_else(|| broken("the thread that writes the segment log panicked".to_owned()))
     }
 }
 
@@ -99,19 +153,19 @@ fn broken(reason: String) -> Written {
     Written { broken_off: Some(reason), ..Written::default() }
 }
 
-fn write(evidence: &EvidenceCollector, spec: &TrialSpec, known: &BTreeMap<u16, KnownConnection>, ended: &AtomicBool) -> Written {
+fn write(source: &impl LogSource, request: &LogRequest, ended: &AtomicBool) -> Written {
     let mut urgency = Urgency::leave_to_others();
-    let written = Files::create(evidence, spec).and_then(|mut files| {
+    let written = Files::create(source.watch(), request).and_then(|mut files| {
         loop {
             // Looked at before the log: what comes after is still taken.
             let is_last = ended.load(Ordering::SeqCst);
             if is_last {
                 urgency.set(true);
                 // Nothing is logged any more that nobody would take.
-                evidence.stop();
+                source.stop();
             }
-            if is_last || evidence.fullness() > WAIT_FULLNESS {
-                files.drain(evidence, known, &mut urgency)?;
+            if is_last || source.watch().fullness() > WAIT_FULLNESS {
+                files.drain(source, &mut urgency)?;
             }
             if is_last {
                 return files.finish();
@@ -136,45 +190,44 @@ fn described(error: &RecordError) -> String {
 
 /// What is being written.
 struct Files<'a> {
-    spec: &'a TrialSpec,
+    request: &'a LogRequest,
     segments: Log<SegmentRow<'static>>,
     calls: Option<Log<CallRow<'static>>>,
     times_softirqs: bool,
+    broken_off: Option<String>,
     left_out: LeftOut,
 }
 
 impl<'a> Files<'a> {
-    fn create(evidence: &EvidenceCollector, spec: &'a TrialSpec) -> Result<Self, RecordError> {
-        let calls = evidence.calls().is_some().then(Log::create).transpose()?;
-        let times_softirqs = evidence.times_softirqs();
-        Ok(Self { spec, segments: Log::create()?, calls, times_softirqs, left_out: LeftOut::default() })
+    fn create(watch: &Watch, request: &'a LogRequest) -> Result<Self, RecordError> {
+        let calls = watch.calls().is_some().then(Log::create).transpose()?;
+        let times_softirqs = watch.times_softirqs();
+        Ok(Self { request, segments: Log::create()?, calls, times_softirqs, broken_off: None, left_out: LeftOut::default() })
     }
 
-    /// Takes all there is.
-    fn drain(
-        &mut self,
-        evidence: &EvidenceCollector,
-        known: &BTreeMap<u16, KnownConnection>,
-        urgency: &mut Urgency,
-    ) -> Result<(), RecordError> {
-        let (host, role, times_softirqs) = (self.spec.host.as_str(), self.spec.role, self.times_softirqs);
+    /// Takes all there is; of a log that is broken off nothing more is written.
+    fn drain(&mut self, source: &impl LogSource, urgency: &mut Urgency) -> Result<(), RecordError> {
+        let (host, role, times_softirqs, watch) = (self.request.host.as_str(), self.request.role, self.times_softirqs, source.watch());
         loop {
-            urgency.set(urgency.is_asked || evidence.fullness() > HURRY_FULLNESS);
-            let segments = taken(evidence.log(), |cpu, record| {
-                let Some(connection) = known.get(&record.port) else {
+            urgency.set(urgency.is_asked || watch.fullness() > HURRY_FULLNESS);
+            let is_written = self.broken_off.is_none();
+            let segments = taken(watch.log(), |cpu, record| {
+                let Some(connection) = source.connection(record.port).filter(|_| is_written) else {
                     self.left_out.events_count += 1;
                     return Ok(());
                 };
                 self.segments.push(logs::segment(host, role, connection.number, cpu, &connection.completed(record)))
             })?;
-            let calls = taken(evidence.calls(), |cpu, call| {
-                let (Some(connection), Some(file)) = (known.get(&call.port), &mut self.calls) else {
+            let calls = taken(watch.calls(), |cpu, call| {
+                let connection = source.connection(call.port).filter(|_| is_written);
+                let (Some(connection), Some(file)) = (connection, &mut self.calls) else {
                     self.left_out.calls_count += 1;
                     return Ok(());
                 };
                 file.push(logs::call(host, role, connection.number, cpu, call, times_softirqs))
             })?;
-            if evidence.fullness() == 0.0 {
+            self.break_off_if_long();
+            if watch.fullness() == 0.0 {
                 urgency.set(false);
             }
             if segments + calls == 0 {
@@ -183,9 +236,17 @@ impl<'a> Files<'a> {
         }
     }
 
+    fn break_off_if_long(&mut self) {
+        let bytes = self.segments.bytes_count() + self.calls.as_ref().map_or(0, Log::bytes_count);
+        if self.broken_off.is_none() && bytes > self.request.bytes_most {
+            let most = self.request.bytes_most >> 20;
+            self.broken_off = Some(format!("the segment log reached {most} MiB; watch for a shorter time, or fewer connections"));
+        }
+    }
+
     fn finish(self) -> Result<Written, RecordError> {
         let calls = self.calls.map(Log::finish).transpose()?;
-        Ok(Written { file: Some(self.segments.finish()?), calls, broken_off: None, left_out: self.left_out })
+        Ok(Written { file: Some(self.segments.finish()?), calls, broken_off: self.broken_off, left_out: self.left_out })
     }
 }
 

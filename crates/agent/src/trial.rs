@@ -104,7 +104,7 @@ pub fn run(
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened)?;
     let mut profile = StackSampling::prepare(spec, &load.threads);
-    let log = evidence.log().is_some().then(|| SegmentLog::start(evidence, spec, &load));
+    let log = evidence.watch().filter(|watch| watch.log().is_some()).map(|watch| SegmentLog::of_trial(watch, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
     abort.on_running(load.abort_handle());
@@ -125,7 +125,7 @@ pub fn run(
     let over = probe::clock::mono_ns() >= common_start_mono_ns.saturating_add(spec.deadline_ns).saturating_sub(DEADLINE_SLACK_NS);
     drop(urgent);
     let ends = load.join();
-    let profile = profile.map(|sampling| sampling.finish(evidence));
+    let profile = profile.map(|sampling| sampling.finish(evidence.program_tags()));
     let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
     let Ends { results, .. } = ends;

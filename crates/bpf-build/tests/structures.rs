@@ -6,8 +6,13 @@ use bindgen::callbacks::{DeriveTrait, ImplementsTrait, ItemInfo, ParseCallbacks}
 use std::fs;
 
 /// Folders of programs, and what of their headers the reader needs.
-const SHARED: [(&str, &str, &str); 2] = [
-    ("../probe/src/evidence", "record|call|log_head|connection|cpu|constants|control|end_number|load_thread", "NONE|PORTS"),
+const SHARED: [(&str, &str, &str); 3] = [
+    (
+        "../probe/src/evidence",
+        "record|call|log_head|connection|cpu|constants|control|end_number|load_thread|tuple|pick",
+        "NONE|PORTS|PROCESS_WORDS|PICKS|SPARE_PICKS|SEVERAL_NAMESPACES",
+    ),
+    ("../probe/src/sockets/settings", "socket_settings", "NAGLE_OFF|.*_BUFFER_LOCK"),
     ("../probe/src/stacks", "sampled|frames|sampled_cpu|sampling_request|thread_group", "MAX_FRAMES"),
 ];
 /// As `whyperf/types.h` names the integers.

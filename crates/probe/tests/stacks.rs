@@ -2,7 +2,7 @@
 
 use nix::time::{ClockId, clock_gettime};
 use probe::clock::mono_ns;
-use probe::stacks::{CountedStack, Profile, STACKS_MOST, Sampler, SamplingRequest, Symbols};
+use probe::stacks::{CountedStack, Profile, STACKS_MOST, SampledLoad, Sampler, SamplingRequest, Symbols};
 use schema::table::{StackContext, ThreadGroup};
 use std::process::{Child, Command};
 use std::sync::Mutex;
@@ -31,8 +31,8 @@ fn profile(is_load: bool, window_ns: impl Fn(u64) -> (u64, u64), work: fn(Durati
     });
     let thread = id.recv().expect("an id");
     let (start_mono_ns, end_mono_ns) = window_ns(mono_ns());
-    let load_threads = if is_load { vec![thread] } else { Vec::new() };
-    let request = SamplingRequest { load_threads, start_mono_ns, end_mono_ns, ..request() };
+    let load = SampledLoad::Threads(if is_load { vec![thread] } else { Vec::new() });
+    let request = SamplingRequest { load, start_mono_ns, end_mono_ns, ..request() };
     let sampler = sampler_of(&request)?;
     start.send(()).expect("it waits");
     worker.join().expect("worker");
@@ -45,7 +45,7 @@ fn request() -> SamplingRequest {
     SamplingRequest {
         cpus: Vec::new(),
         frequency_hz: FREQUENCY_HZ,
-        load_threads: Vec::new(),
+        load: SampledLoad::Threads(Vec::new()),
         start_mono_ns: 0,
         end_mono_ns: u64::MAX,
         stacks_most: STACKS_MOST,
@@ -269,4 +269,27 @@ fn a_window_that_is_set_later_counts() {
     let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
     let own = found.counts.iter().filter(|(key, _)| key.group == 1).map(|(_, count)| count).sum();
     assert!(is_about_the_work(own), "{own} samples of this thread");
+}
+
+#[test]
+fn a_watched_program_is_the_load_and_has_its_names() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let watches = SamplingRequest { load: SampledLoad::Processes(Vec::new()), ..request() };
+    let Some(mut sampler) = sampler_of(&watches) else { return };
+    let spins = || Running(Command::new("python3").args(["-c", "while True: sum(range(1000))"]).spawn().expect("it starts"));
+    let (watched, other) = (spins(), spins());
+    // What starts it has another name.
+    thread::sleep(WORK);
+    sampler.set_load(&[1, u32::MAX]).unwrap_or_else(|refused| panic!("{}", refused.reason));
+    sampler.set_load(&[watched.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
+    thread::sleep(WORK);
+    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    let profile = Symbols::open(Vec::new()).resolve(&found);
+    drop((watched, other));
+    let of = |group: ThreadGroup| samples_of(&profile, move |stack| stack.group == group && stack.program.starts_with("python3"));
+    assert!(of(ThreadGroup::Load) > 0 && of(ThreadGroup::Other) > 0);
+    assert_eq!(samples_of(&profile, |stack| stack.group == ThreadGroup::Load && !stack.program.starts_with("python3")), 0);
+    let of_load = profile.stacks.iter().filter(|stack| stack.group == ThreadGroup::Load);
+    let names: Vec<_> = of_load.flat_map(|stack| &stack.functions).map(|number| &profile.functions[*number as usize]).collect();
+    assert!(names.iter().any(|function| function.object.contains("python3") && function.name != "[unknown]"), "{names:?}");
 }

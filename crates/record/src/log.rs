@@ -7,7 +7,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
-use schema::table::{ColumnType, Row, Table};
+use schema::table::{Column, ColumnType, Row, Table};
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
@@ -39,7 +39,19 @@ impl<R: Row> Log<R> {
     /// # Errors
     /// It cannot be made there.
     pub fn create() -> Result<Self, RecordError> {
-        let schema = Arc::new(arrow_schema(R::TABLE));
+        Self::create_with(arrow_schema(R::TABLE), ColumnBuilder::coded)
+    }
+
+    /// The same of a table that is otherwise kept in memory, whose texts are no codes.
+    ///
+    /// # Errors
+    /// It cannot be made there.
+    pub fn create_plain() -> Result<Self, RecordError> {
+        Self::create_with(table::arrow_schema(R::TABLE), ColumnBuilder::plain)
+    }
+
+    fn create_with(schema: Schema, builder: fn(&Column) -> ColumnBuilder) -> Result<Self, RecordError> {
+        let schema = Arc::new(schema);
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
@@ -53,7 +65,7 @@ impl<R: Row> Log<R> {
             }
         }
         let writer = ArrowWriter::try_new(nameless_file()?, Arc::clone(&schema), Some(properties.build()))?;
-        let builders = R::TABLE.columns.iter().map(ColumnBuilder::coded).collect();
+        let builders = R::TABLE.columns.iter().map(builder).collect();
         Ok(Self { writer, schema, builders, rows: 0, row: PhantomData })
     }
 
@@ -66,6 +78,11 @@ impl<R: Row> Log<R> {
         row.put(&mut Cells(self.builders.iter_mut()));
         self.rows += 1;
         if self.rows == BATCH_ROWS { self.write_batch() } else { Ok(()) }
+    }
+
+    /// Bytes of it now, those that are still to be written about as they are in memory.
+    pub fn bytes_count(&self) -> u64 {
+        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
     }
 
     /// Ends the log; it is read from its beginning.

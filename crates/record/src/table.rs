@@ -135,7 +135,7 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    fn plain(column: &Column) -> Self {
+    pub(crate) fn plain(column: &Column) -> Self {
         match column.column_type {
             ColumnType::U32 => Self::U32(UInt32Builder::new()),
             ColumnType::U64 => Self::U64(UInt64Builder::new()),

@@ -1,6 +1,7 @@
 //! The connections that are watched one by one, and their samples.
 
 use probe::sockets::{Owner, Socket, SocketKey};
+use record::host::connection::Segments;
 use record::host::watched::{FixedOptions, Moved, Sample, WatchedConnection};
 use schema::watch::{Endpoints, WatchedConnection as Reported};
 use std::collections::{BTreeMap, HashMap};
@@ -267,6 +268,20 @@ impl Connections {
                 Some(reported(&entry.row, entry.row.samples.last()?, entry.state))
             })
             .collect()
+    }
+
+    /// Segments that TCP counted of each connection since its second sample, which was the first one after it was chosen.
+    pub fn segments(&self) -> impl Iterator<Item = (u32, Segments)> {
+        self.entries.iter().filter_map(|(number, entry)| {
+            let (first, last) = (&entry.row.samples.get(1)?.info.raw, &entry.row.samples.last()?.info.raw);
+            let segments = Segments {
+                retransmitted: last.total_retrans.wrapping_sub(first.total_retrans),
+                data_out: last.data_segs_out.wrapping_sub(first.data_segs_out),
+                data_in: last.data_segs_in.wrapping_sub(first.data_segs_in),
+                all_in: last.segs_in.wrapping_sub(first.segs_in),
+            };
+            Some((*number, segments))
+        })
     }
 
     /// Their rows, in the order of their numbers, and of how many turns one is left.

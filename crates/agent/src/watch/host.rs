@@ -58,13 +58,13 @@ impl Host {
         self.pace.due_ns()
     }
 
-    /// Looks at the threads and at the control groups of these processes; all threads where they are others than before.
-    pub fn follow(&mut self, processes: &BTreeSet<u32>) -> Option<Vec<u32>> {
+    /// Looks at the threads and at the control groups of these processes.
+    pub fn follow(&mut self, processes: &BTreeSet<u32>) {
         for process in processes.difference(&self.followed) {
             self.limits.follow(*process);
         }
         self.followed.clone_from(processes);
-        self.programs.follow(processes).then(|| self.programs.threads())
+        self.programs.follow(processes);
     }
 
     /// Samples CPUs and threads when that is due, or now where it is the last time; the time that the rows cover.

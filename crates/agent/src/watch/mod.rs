@@ -4,8 +4,10 @@
 mod connections;
 mod host;
 mod kernel_evidence;
+mod known_numbers;
 mod looking;
 mod pace;
+mod socket_evidence;
 
 use probe::clock::{mono_ns, thread_cpu_ns};
 use probe::sockets::{Closings, Socket};
@@ -220,9 +222,8 @@ impl<'a> Watching<'a> {
         self.last = found;
         self.find_owners(started_ns);
         let processes: BTreeSet<u32> = self.connections.processes().collect();
-        if let Some(threads) = self.host.follow(&processes) {
-            self.evidence.on_threads(&threads);
-        }
+        self.host.follow(&processes);
+        self.evidence.on_processes(&processes);
         self.looks.on_turn(started_ns, thread_cpu_ns() - cpu_ns);
         Ok(())
     }
@@ -256,7 +257,6 @@ impl<'a> Watching<'a> {
     fn add(&mut self, candidate: &Candidate, socket: &Socket) {
         let owner = self.looker.owner(socket.inode);
         let control_group = self.looker.control_group(socket, owner.as_ref());
-        let process = owner.as_ref().map(|owner| owner.process);
         let new = New {
             mono_ns: mono_ns(),
             opened_after_ns: candidate.opened_after_ns,
@@ -266,7 +266,7 @@ impl<'a> Watching<'a> {
             control_group,
         };
         if let Some(connection) = self.connections.add(new) {
-            let fixed = self.evidence.choose(Chosen { connection, socket, process });
+            let fixed = self.evidence.choose(Chosen { connection, socket });
             self.connections.set_fixed(connection, fixed);
         }
     }
@@ -367,7 +367,7 @@ impl<'a> Watching<'a> {
         self.connections.begin_turn();
         self.take_closings();
         let notes = self.notes();
-        let Left { report: evidence, tables: seen, files } = self.evidence.finish();
+        let Left { report: evidence, tables: seen, files } = self.evidence.finish(self.connections.segments());
         let (rows, stride) = self.connections.into_rows();
         let payload_bytes = rows.iter().map(|row| row.moved().dominant_bytes()).sum();
         let finished = Finished { outcome, payload_bytes, notes, evidence };

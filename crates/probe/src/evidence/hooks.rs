@@ -5,6 +5,8 @@ use libbpf_rs::btf::types::Typedef;
 use schema::evidence::{Evidence, Hook};
 use std::collections::BTreeMap;
 
+use super::object::Extent;
+
 /// A program and the tracepoint it is attached to.
 pub struct Place {
     /// Name of the program, and of the tracepoint in its group.
@@ -17,19 +19,22 @@ pub struct Place {
     pub is_essential: bool,
     /// The lowest level that uses it.
     pub level: Evidence,
+    /// Whether it serves chosen sockets alone.
+    pub is_for_chosen: bool,
 }
 
 /// Programs without which there is no log of calls.
 pub const CALLS_NEED: [&str; 4] = ["sock_send_length", "sock_recv_length", "sys_enter", "sched_switch"];
 
 /// All places.
-pub const PLACES: [Place; 10] = [
+pub const PLACES: [Place; 11] = [
     Place {
         program: "net_dev_queue",
         group: "net",
         gives: "segments and ACKs leaving, their contexts and reasons, the sender's state",
         is_essential: true,
         level: Evidence::Counters,
+        is_for_chosen: false,
     },
     Place {
         program: "netif_receive_skb",
@@ -37,6 +42,7 @@ pub const PLACES: [Place; 10] = [
         gives: "segments and ACKs arriving, duplicates and disorder",
         is_essential: true,
         level: Evidence::Counters,
+        is_for_chosen: false,
     },
     Place {
         program: "tcp_probe",
@@ -44,6 +50,7 @@ pub const PLACES: [Place; 10] = [
         gives: "ACKs for segments that waited in a socket's backlog, apart from those of read calls",
         is_essential: false,
         level: Evidence::Counters,
+        is_for_chosen: false,
     },
     Place {
         program: "softirq_entry",
@@ -51,14 +58,23 @@ pub const PLACES: [Place; 10] = [
         gives: "the context of every transmission, softirq time by vector",
         is_essential: false,
         level: Evidence::Counters,
+        is_for_chosen: false,
     },
-    Place { program: "softirq_exit", group: "irq", gives: "softirq time by vector", is_essential: false, level: Evidence::Counters },
+    Place {
+        program: "softirq_exit",
+        group: "irq",
+        gives: "softirq time by vector",
+        is_essential: false,
+        level: Evidence::Counters,
+        is_for_chosen: false,
+    },
     Place {
         program: "sock_send_length",
         group: "sock",
         gives: "sizes of write calls, their ends",
         is_essential: false,
         level: Evidence::Counters,
+        is_for_chosen: false,
     },
     Place {
         program: "sock_recv_length",
@@ -66,6 +82,15 @@ pub const PLACES: [Place; 10] = [
         gives: "sizes of read calls, their ends; ACKs that TCP_QUICKACK asks for, apart from those of read calls",
         is_essential: false,
         level: Evidence::Counters,
+        is_for_chosen: false,
+    },
+    Place {
+        program: "sched_process_fork",
+        group: "sched",
+        gives: "connections of what a watched program starts, from their first segment on",
+        is_essential: false,
+        level: Evidence::Counters,
+        is_for_chosen: true,
     },
     Place {
         program: "sys_enter",
@@ -73,6 +98,7 @@ pub const PLACES: [Place; 10] = [
         gives: "when a call began: the log of calls",
         is_essential: false,
         level: Evidence::Segments,
+        is_for_chosen: false,
     },
     Place {
         program: "sched_switch",
@@ -80,6 +106,7 @@ pub const PLACES: [Place; 10] = [
         gives: "whether a thread slept or waited for a CPU, in a call and between calls: the log of calls",
         is_essential: false,
         level: Evidence::Segments,
+        is_for_chosen: false,
     },
     Place {
         program: "sched_waking",
@@ -87,6 +114,7 @@ pub const PLACES: [Place; 10] = [
         gives: "waiting for a CPU after waking, apart from sleep",
         is_essential: false,
         level: Evidence::Segments,
+        is_for_chosen: false,
     },
 ];
 
@@ -113,9 +141,10 @@ impl Place {
         }
     }
 
-    /// Whether programs that log calls, or do not, have it.
-    pub fn is_wanted(&self, logs_calls: bool) -> bool {
-        self.level == Evidence::Counters || logs_calls
+    /// Whether programs of this extent have it.
+    pub fn is_wanted(&self, extent: &Extent) -> bool {
+        let has_level = self.level == Evidence::Counters || extent.call_slots > 0;
+        has_level && (!self.is_for_chosen || extent.chosen > 0)
     }
 
     /// Whether the running kernel has the tracepoint.

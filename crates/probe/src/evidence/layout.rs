@@ -3,6 +3,10 @@
 use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};
 
 pub const PORTS: u32 = 65536;
+pub const PROCESS_WORDS: u8 = 16;
+pub const PICKS: u16 = 256;
+pub const SPARE_PICKS: u8 = 64;
+pub const SEVERAL_NAMESPACES: u32 = 4294967295;
 pub const NONE: u8 = 255;
 pub const LISTENING: EndNumber = 0;
 pub const CONNECTING: EndNumber = 1;
@@ -10,13 +14,13 @@ pub const ENDS: EndNumber = 2;
 /// The ends of a trial. Where both are on this machine, one set of programs watches both.
 pub type EndNumber = ::core::ffi::c_uint;
 /** Which connections of a side are watched, and where what is seen of them goes. Each side's reader
- writes its own, at any time.*/
+ writes its own, at any time. Where sockets are chosen, one reader writes both alike.*/
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct End {
-    /// inode number of the network namespace
+    /// inode number of the network namespace; `SEVERAL_NAMESPACES` where sockets are chosen
     pub netns: __u32,
-    /// the listening end's port; 0: nothing is watched
+    /// the listening end's port, 1 where sockets are chosen; 0: nothing is watched
     pub port: __u16,
     pub unused: __u16,
     /// first of its part of the map `connections`
@@ -35,7 +39,8 @@ pub struct End {
     pub agent: __u32,
     pub unused_too: __u32,
 }
-/// A thread of the load of an end, in the map `load_threads`.
+/** A thread of the load of an end, in the map `load_threads`; where sockets are chosen, a process that has some, under
+ `LISTENING`, and under `CONNECTING` one whose sockets are chosen at their SYN.*/
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct LoadThread {
@@ -43,6 +48,32 @@ pub struct LoadThread {
     pub end: __u32,
     /// its number in the PID namespace of the end's agent
     pub thread: __u32,
+}
+/** A socket, by what the headers of its packets say of it, too: the key of the map `chosen_sockets`. An address of IPv4 is
+ mapped to IPv6 (RFC 4291 section 2.5.5.2).*/
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Tuple {
+    /// address, in network byte order
+    pub local: [__u32; 4usize],
+    pub remote: [__u32; 4usize],
+    /// inode number of the network namespace
+    pub netns: __u32,
+    pub local_port: __u16,
+    pub remote_port: __u16,
+}
+/// A place for a socket that programs choose themselves, at its SYN.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Pick {
+    pub socket: Tuple,
+    /// the reader's offer: what the socket is numbered
+    pub number: __u32,
+    /// of `watched_t`, what stands for the socket; 0: none was chosen after all
+    pub which: __u32,
+    /// how many were taken when it was, once all that is written
+    pub taken: __u32,
+    pub unused: __u32,
 }
 /// A segment in the log.
 #[repr(C)]
@@ -76,7 +107,7 @@ pub struct Record {
     pub receive_queue_bytes: __u32,
     /// window of the header, not scaled
     pub window_field: __u16,
-    /// port of the connecting end, which identifies the connection
+    /// port of the connecting end, or number of the chosen socket: identifies the connection
     pub port: __u16,
     /// payload of each wire segment, 0 in a single one
     pub gso_size: __u16,
@@ -123,7 +154,7 @@ pub struct Call {
     pub moved_bytes: __u32,
     /// number of the thread
     pub thread: __u32,
-    /// port of the connecting end, which identifies the connection
+    /// port of the connecting end, or number of the chosen socket: identifies the connection
     pub port: __u16,
     /// of `enum call_kind`, as in `schema::table::CallKind`
     pub kind: __u8,
@@ -159,7 +190,7 @@ pub struct Sized {
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Out {
     pub sock: __u64,
-    /// the connecting end's port
+    /// the connecting end's port, or the chosen socket's number
     pub port: __u32,
     pub last_acknowledgment: __u32,
     pub has_acknowledged: __u32,
@@ -281,6 +312,20 @@ pub struct Constants {
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Control {
     pub ends: [End; 2usize],
-    /// slot + 1 among the end's; 0: none
+    /// slot + 1 among the end's; 0: none. Of a chosen socket, by its number
     pub slot_of_port: [__u16; 131072usize],
+    /// by the exclusive or of a socket's ports: whether one is chosen
+    pub chosen_bits: [__u64; 1024usize],
+    /// by the lowest bits of its number: whether a process has chosen sockets
+    pub process_bits: [__u64; 16usize],
+    /// by port: whether connections with it are chosen at their SYN
+    pub armed_bits: [__u64; 1024usize],
+    /// as `process_bits`, of processes whose connections are
+    pub opener_bits: [__u64; 16usize],
+    /// places that the reader has offered until now
+    pub picks_offered: __u32,
+    /// the programs' own: of these, taken
+    pub picks_taken: __u32,
+    /// place n is the one of n modulo their number
+    pub picks: [Pick; 256usize],
 }

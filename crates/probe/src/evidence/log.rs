@@ -27,7 +27,7 @@ impl<R: Copy> LogReader<R> {
         let mut taken = 0;
         for (cpu, number) in self.own.clone().zip(0u32..) {
             let (head, tail) = (self.word(cpu, HEAD).load(Ordering::Acquire), self.word(cpu, TAIL).load(Ordering::Relaxed));
-            let end = head.min(tail + most);
+            let end = head.min(tail.saturating_add(most));
             for position in tail..end {
                 take(number, &self.record(cpu, position % self.slots));
             }

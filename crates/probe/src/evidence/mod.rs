@@ -6,6 +6,9 @@
 //! kernel with BTF; [`hooks()`] says what is missing. Nothing stays attached when the process ends,
 //! however it ends: the kernel removes a program with its last file descriptor.
 //!
+//! Which connections are watched is said by the port of a trial ([`Watch`]), or by a list of sockets of any programs
+//! ([`ChosenWatch`]), which may exist already. The programs are the same, compiled for one or the other.
+//!
 //! A program looks at the ports first and leaves at once when the traffic is another's. What it
 //! counts of a connection needs no lock, because the kernel itself lets one at a time send, receive
 //! or process on it. A segment's record is written once, into memory that the reader shares: one log
@@ -18,15 +21,18 @@
 //! counts of segments show it. A comparison with a capture would show it, too.
 
 pub mod hooks;
+mod chosen;
 #[rustfmt::skip]
 #[allow(missing_docs, dead_code, clippy::doc_markdown, clippy::unreadable_literal, reason = "it is generated")]
 mod layout;
 mod log;
 mod mapped;
 mod object;
+mod picks;
 mod shared;
 mod watch;
 
+pub use chosen::{ChosenSocket, ChosenWatch, network_namespace};
 pub use layout::{Call, Connection, Cpu, NONE, Record, Sized, Vector};
 pub use log::LogReader;
 pub(crate) use object::silence;

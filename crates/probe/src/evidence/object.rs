@@ -16,6 +16,10 @@ use super::layout::{Call, Constants, LogHead, Record};
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
 /// For kernels whose atomic additions do not return the previous value.
 static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_old.bpf.o"));
+/// Those that choose sockets.
+static CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen.bpf.o"));
+/// The same for such kernels.
+static OLD_CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen_old.bpf.o"));
 
 /// How large to make what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub struct Extent {
     pub call_slots: u32,
     /// Ends that are watched: one, or both of a trial.
     pub ends: u32,
+    /// Sockets that can be chosen at a time; 0: those of one port are watched.
+    pub chosen: u32,
 }
 
 /// A loaded object. Dropping it removes everything from the kernel.
@@ -88,7 +94,7 @@ impl Programs {
             // One by one, to find out which; an essential one fails the whole.
             Err(_) => {
                 try_calls(&mut extent, &mut refused)?;
-                for place in PLACES.iter().filter(|place| place.is_wanted(extent.call_slots > 0)) {
+                for place in PLACES.iter().filter(|place| place.is_wanted(&extent)) {
                     let is_known = !refused.contains_key(place.program);
                     if is_known && let Err(error) = open_only(&extent, &[place.program])?.load() {
                         refused.insert(place.program, refusal(&error));
@@ -99,7 +105,7 @@ impl Programs {
         };
         let missing: Vec<_> = PLACES
             .iter()
-            .filter(|place| place.is_wanted(asked.call_slots > 0))
+            .filter(|place| place.is_wanted(asked))
             .filter_map(|place| Some((place, refused.get(place.program)?)))
             .map(|(place, why)| (place, why.clone()))
             .collect();
@@ -202,15 +208,17 @@ fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
 /// Every hook, and whether it can be used; tries what can be tried without watching anything.
 pub fn hooks() -> Vec<Hook> {
     // With two slots the programs are those that log.
-    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1 });
-    let all = |verdict: &dyn Fn(&Place) -> Hook| PLACES.iter().map(verdict).collect();
-    match tried {
-        Ok(programs) => all(&|place| {
+    let extent = Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1, chosen: 0 };
+    let of_trials = Programs::load(&extent);
+    let of_chosen = Programs::load(&Extent { chosen: 1, ..extent });
+    let verdict = |place: &Place| match if place.is_for_chosen { &of_chosen } else { &of_trials } {
+        Ok(programs) => {
             let missing = programs.missing.iter().find(|hook| hook.name.ends_with(&format!(":{}", place.program)));
             missing.cloned().unwrap_or_else(|| place.hook(Ok("the kernel took the program")))
-        }),
-        Err(refused) => all(&|place| place.hook(Err(&refused.reason))),
-    }
+        }
+        Err(refused) => place.hook(Err(&refused.reason)),
+    };
+    PLACES.iter().map(verdict).collect()
 }
 
 /// Places without a tracepoint in this kernel, with the reason.
@@ -247,14 +255,20 @@ fn open_only(extent: &Extent, programs: &[&str]) -> Result<OpenObject, Refused> 
 }
 
 fn load_without(extent: &Extent, refused: &BTreeMap<&'static str, String>) -> libbpf_rs::Result<Object> {
-    let unwanted = PLACES.iter().filter(|place| !place.is_wanted(extent.call_slots > 0)).map(|place| place.program);
+    let unwanted = PLACES.iter().filter(|place| !place.is_wanted(extent)).map(|place| place.program);
     let names: Vec<_> = refused.keys().copied().chain(unwanted).collect();
     open(extent, &names).map_err(|refused| libbpf_rs::Error::from(std::io::Error::other(refused.reason)))?.load()
 }
 
 /// The object, sized, without some of its programs.
 fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
-    let mut object = ObjectBuilder::default().open_memory(if has_fetch() { OBJECT } else { OLD_OBJECT })?;
+    let object = match (has_fetch(), extent.chosen > 0) {
+        (true, false) => OBJECT,
+        (false, false) => OLD_OBJECT,
+        (true, true) => CHOOSING_OBJECT,
+        (false, true) => OLD_CHOOSING_OBJECT,
+    };
+    let mut object = ObjectBuilder::default().open_memory(object)?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
@@ -267,6 +281,10 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
             "calls" => {
                 map.set_max_entries(extent.cpus * extent.ends)?;
                 map.set_value_size(bytes_of::<LogHead>() + extent.call_slots * bytes_of::<Call>())?;
+            }
+            "chosen_sockets" => {
+                map.set_autocreate(extent.chosen > 0)?;
+                map.set_max_entries(extent.chosen.max(1))?;
             }
             // What programs do with it is not there for the kernel without a log of calls.
             "threads" => map.set_autocreate(extent.call_slots > 0)?,

@@ -3,9 +3,10 @@
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use schema::evidence::Loan;
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
-use super::layout::{Call, Connection, Control, Cpu, ENDS, LoadThread, LogHead, Record};
+use super::layout::{Call, Connection, Control, Cpu, ENDS, LoadThread, LogHead, Record, Tuple};
 use super::mapped::Mapped;
 use super::object::{Extent, Programs, Refused, bytes_of};
 
@@ -15,6 +16,7 @@ pub struct Shared {
     pub connections: Mapped<Connection>,
     pub cpus: Mapped<Cpu>,
     pub load_threads: LoadThreads,
+    pub chosen_sockets: Option<ChosenSockets>,
     pub logs: Option<Mapped<LogHead>>,
     pub calls: Option<Mapped<LogHead>>,
     pub extent: Extent,
@@ -30,7 +32,8 @@ impl Shared {
         let logs = if extent.log_slots > 0 { Some(mapped(&programs.map("logs")?)?) } else { None };
         let (control, connections) = (mapped(&programs.map(".bss")?)?, mapped(&programs.map("connections")?)?);
         let load_threads = LoadThreads::Own(programs.map("load_threads")?);
-        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, load_threads, logs, calls, extent })
+        let chosen_sockets = if extent.chosen > 0 { Some(ChosenSockets(programs.map("chosen_sockets")?)) } else { None };
+        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, load_threads, chosen_sockets, logs, calls, extent })
     }
 
     /// Of programs that another process has lent.
@@ -56,13 +59,42 @@ impl Shared {
         };
         let (logs, log_slots) = log(loan.logs_map, bytes_of::<Record>())?;
         let (calls, call_slots) = log(loan.calls_map, bytes_of::<Call>())?;
-        let extent = Extent { connections: connections.max_entries() / ENDS, cpus: cpus.max_entries(), log_slots, call_slots, ends: ENDS };
+        let extent = Extent { connections: connections.max_entries() / ENDS, cpus: cpus.max_entries(), log_slots, call_slots, ends: ENDS, chosen: 0 };
         if MapHandle::from_map_id(loan.load_threads_map)?.key_size() != bytes_of::<LoadThread>() {
             return Err(strange(loan.load_threads_map));
         }
         let load_threads = LoadThreads::Lent(loan.load_threads_map);
-        Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, load_threads, logs, calls, extent })
+        let (control, connections, cpus) = (mapped(&control)?, mapped(&connections)?, mapped(&cpus)?);
+        Ok(Self { control, connections, cpus, load_threads, chosen_sockets: None, logs, calls, extent })
     }
+}
+
+/// The map of the sockets that are watched, where they are chosen.
+pub struct ChosenSockets(MapHandle);
+
+impl ChosenSockets {
+    /// Has programs watch a socket, as `which` (`watched_t` of the programs).
+    ///
+    /// # Errors
+    /// The kernel has no room for it, or it is watched already.
+    pub fn add(&self, socket: &Tuple, which: u32) -> Result<(), Refused> {
+        Ok(self.0.update(tuple_bytes(socket).as_slice(), &which.to_ne_bytes(), MapFlags::NO_EXIST)?)
+    }
+
+    /// Has them watch it no more.
+    ///
+    /// # Errors
+    /// It is not watched.
+    pub fn remove(&self, socket: &Tuple) -> Result<(), Refused> {
+        Ok(self.0.delete(tuple_bytes(socket).as_slice())?)
+    }
+}
+
+/// A `Tuple` as the kernel reads it.
+fn tuple_bytes(socket: &Tuple) -> Vec<u8> {
+    let Tuple { local, remote, netns, local_port, remote_port } = socket;
+    let words = local.iter().chain(remote).chain([netns]).flat_map(|word| word.to_ne_bytes());
+    words.chain([local_port, remote_port].into_iter().flat_map(|port| port.to_ne_bytes())).collect()
 }
 
 /// The map of the threads of the load of both sides; each one writes its own.
@@ -86,12 +118,13 @@ impl LoadThreads {
                 &opened
             }
         };
-        let former: Vec<_> = map.keys().filter(|key| key.starts_with(&end.to_ne_bytes())).collect();
-        for key in former {
-            map.delete(&key)?;
+        let wanted: BTreeSet<_> = threads.iter().map(|thread| key(end, *thread).to_vec()).collect();
+        let former: BTreeSet<_> = map.keys().filter(|key| key.starts_with(&end.to_ne_bytes())).collect();
+        for key in former.difference(&wanted) {
+            map.delete(key)?;
         }
-        for thread in threads {
-            map.update(&key(end, *thread), &[1], MapFlags::ANY)?;
+        for key in wanted.difference(&former) {
+            map.update(key, &[1], MapFlags::ANY)?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::layout::{Call, Connection, Cpu, ENDS, End, PORTS, Record, Vector};
+use super::layout::{Call, Connection, Cpu, ENDS, End, LISTENING, PORTS, Record, Vector};
 use super::log::LogReader;
 use super::object::{Extent, Programs, Refused, bytes_of, missed_runs_count_of};
 use super::shared::Shared;
@@ -40,7 +40,7 @@ pub struct Watched {
 pub struct Watch {
     level: Evidence,
     origin: Origin,
-    shared: Shared,
+    pub(super) shared: Shared,
     log: Option<Mutex<LogReader<Record>>>,
     calls: Option<Mutex<LogReader<Call>>>,
     /// The end that is watched: an index of `Control::ends`; `ENDS` before the first trial, when both may
@@ -65,11 +65,15 @@ impl Watch {
     /// # Errors
     /// The kernel refuses, with the reason in a sentence.
     pub fn open(level: Evidence, connections: u32, lends: bool) -> Result<Self, Refused> {
+        Self::load(level, connections + UNAUTHENTICATED_MAX, if lends { ENDS } else { 1 }, 0)
+    }
+
+    /// Loads and attaches programs for so many connections of each of so many ends, or of sockets that are chosen.
+    pub(super) fn load(level: Evidence, connections: u32, ends: u32, chosen: u32) -> Result<Self, Refused> {
         let cpus = u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1);
         let slots = |bytes, record_bytes| if level == Evidence::Segments { log_slots(cpus, bytes, record_bytes) } else { 0 };
         let (log_slots, call_slots) = (slots(LOG_BYTES, bytes_of::<Record>()), slots(CALLS_BYTES, bytes_of::<Call>()));
-        let ends = if lends { ENDS } else { 1 };
-        let extent = Extent { connections: connections + UNAUTHENTICATED_MAX, cpus, log_slots, call_slots, ends };
+        let extent = Extent { connections, cpus, log_slots, call_slots, ends, chosen };
         let mut programs = Programs::load(&extent)?;
         let shared = Shared::of(&programs, extent)?;
         programs.attach()?;
@@ -180,14 +184,38 @@ impl Watch {
         Ok(())
     }
 
+    /// Has programs that choose sockets find those that are in the map, and time all CPUs; to be called once.
+    pub(super) fn start_choosing(&self) {
+        self.end.store(LISTENING as usize, Ordering::SeqCst);
+        for cpu in 0..self.shared.cpus.count() {
+            // SAFETY: as in `start`.
+            unsafe { (&raw mut (*self.shared.cpus.pointer(cpu)).is_timed[LISTENING as usize]).write_volatile(1) };
+        }
+        for end in 0..ENDS as usize {
+            let control = self.control_of(end);
+            // SAFETY: as in `start`. All other fields are 0 since the programs were loaded. Programs take no place of the map
+            // `connections` for themselves: all are said to be in use.
+            unsafe {
+                (&raw mut (*control).connections_count).write_volatile(self.shared.extent.connections);
+                fence(Ordering::SeqCst);
+                (&raw mut (*control).port).write_volatile(1);
+            }
+        }
+    }
+
     /// Counts the time of softirqs on top of these threads of this process, by their numbers in its PID namespace, instead
     /// of others; to be called between [`Watch::start`] and the load.
     ///
     /// # Errors
     /// The kernel has no room for them, or the namespace cannot be read; nothing is counted then.
     pub fn count_on_top_of(&self, threads: &[u32]) -> Result<(), Refused> {
-        let Some(control) = self.control() else { return Ok(()) };
         self.forget_load_threads();
+        self.name_load(threads)
+    }
+
+    /// The load's threads, or where sockets are chosen the processes that have them.
+    pub(super) fn name_load(&self, threads: &[u32]) -> Result<(), Refused> {
+        let Some(control) = self.control() else { return Ok(()) };
         let number = u32::try_from(self.end.load(Ordering::SeqCst)).unwrap_or(ENDS);
         self.shared.load_threads.replace(number, threads)?;
         let namespace =
@@ -246,6 +274,17 @@ impl Watch {
     /// The log of calls, at level segments where the kernel has its hooks.
     pub fn calls(&self) -> Option<MutexGuard<'_, LogReader<Call>>> {
         self.calls.as_ref().map(lock)
+    }
+
+    /// How full the fuller log is, from 0 to 1.
+    pub fn fullness(&self) -> f64 {
+        let (segments, calls) = (self.log().map_or(0.0, |log| log.fullness()), self.calls().map_or(0.0, |log| log.fullness()));
+        f64::max(segments, calls)
+    }
+
+    /// Whether the time of softirqs is known.
+    pub fn times_softirqs(&self) -> bool {
+        self.missing().iter().all(|hook| !hook.name.starts_with("irq:"))
     }
 
     /// The level.

@@ -11,7 +11,7 @@
 //!
 //! Not seen: whether a program has set `SO_SNDBUF` or `SO_RCVBUF` (`sk_userlocks`) or `TCP_NODELAY`. `INET_DIAG_SOCKOPT`
 //! holds other options (`struct inet_diag_sockopt`), and `SO_BUF_LOCK` is answered only through the socket's own file
-//! descriptor, which is another process's.
+//! descriptor, which is another process's. With privilege, [`settings`] says it.
 
 pub mod control_groups;
 pub mod diag;
@@ -19,6 +19,7 @@ mod message;
 pub mod others;
 pub mod owners;
 pub mod selection;
+pub mod settings;
 
 pub use control_groups::ControlGroups;
 pub use diag::{Closings, Detail, Diag};

@@ -3,7 +3,7 @@
 use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};
 
 pub const MAX_FRAMES: u8 = 127;
-/// a thread of the load
+/// a thread of the load, or of a program that is watched
 pub const GROUP_LOAD: ThreadGroup = 0;
 /// another thread of the agent that measures
 pub const GROUP_AGENT: ThreadGroup = 1;
@@ -23,11 +23,11 @@ pub struct Sampled {
     pub kernel_stack: __u64,
     /// number of the frames of the program; 0: none
     pub user_stack: __u64,
-    /// of another program: its number in the initial PID namespace
+    /// of another program, or one that is watched: its number in the initial PID namespace
     pub process: __u32,
     /// of `enum thread_group`
     pub group: __u32,
-    /// of a thread of the kernel or of another program: its name
+    /// of a thread of the kernel, of another program or one that is watched: its name
     pub name: [__u8; 16usize],
 }
 /// The addresses of a stack, the innermost first.
@@ -69,5 +69,6 @@ pub struct SamplingRequest {
     pub namespace_inode: __u64,
     /// the agent's number in that namespace
     pub process: __u32,
-    pub unused: __u32,
+    /// whether the load is of other programs, whose processes are named instead of its threads
+    pub watches: __u32,
 }

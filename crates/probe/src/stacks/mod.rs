@@ -20,5 +20,5 @@ mod layout;
 mod sampler;
 mod symbols;
 
-pub use sampler::{STACKS_MOST, Sampled, Sampler, SamplingRequest};
+pub use sampler::{STACKS_MOST, Sampled, SampledLoad, Sampler, SamplingRequest};
 pub use symbols::{CountedStack, Function, Profile, Symbols};

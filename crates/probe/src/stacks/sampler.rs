@@ -4,7 +4,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut};
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter};
 use schema::evidence::SampledEvent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::{fs, io, slice};
@@ -18,6 +18,8 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"))
 pub const STACKS_MOST: u32 = 16_384;
 /// Different combinations of stacks and threads that are counted, for each stack that is kept.
 const COUNTS_EACH: u32 = 2;
+/// Processes of watched programs that are told from others.
+const PROCESSES_MOST: u32 = 4096;
 
 /// Timers by which each CPU is sampled where no PMU does it.
 ///
@@ -34,14 +36,23 @@ pub struct SamplingRequest {
     pub cpus: Vec<u32>,
     /// Samples of each CPU in a second.
     pub frequency_hz: u32,
-    /// The load's threads, by their numbers in this process's PID namespace.
-    pub load_threads: Vec<u32>,
+    /// Whose samples are the load's.
+    pub load: SampledLoad,
     /// Samples count from here on, on `CLOCK_MONOTONIC` in ns.
     pub start_mono_ns: u64,
     /// And until here.
     pub end_mono_ns: u64,
     /// Different stacks that are kept; samples of further ones are lost. [`STACKS_MOST`] unless there is a reason.
     pub stacks_most: u32,
+}
+
+/// What the load is, by numbers in this process's PID namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SampledLoad {
+    /// These threads of this process.
+    Threads(Vec<u32>),
+    /// Processes of watched programs, with all their threads; there may be others later.
+    Processes(Vec<u32>),
 }
 
 /// What separates samples: the numbers of their stacks, and whose thread it was.
@@ -81,6 +92,8 @@ pub struct Sampler {
     cpus: Vec<u32>,
     asked: layout::SamplingRequest,
     sees_switches: bool,
+    /// What the map of the load has.
+    load: BTreeSet<u32>,
 }
 
 impl Sampler {
@@ -91,12 +104,16 @@ impl Sampler {
     pub fn start(asked: &SamplingRequest) -> Result<Self, Refused> {
         crate::evidence::silence();
         let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
-        let threads = u32::try_from(asked.load_threads.len()).unwrap_or(u32::MAX).max(1);
+        let (SampledLoad::Threads(load) | SampledLoad::Processes(load)) = &asked.load;
+        let room = match &asked.load {
+            SampledLoad::Threads(threads) => u32::try_from(threads.len()).unwrap_or(u32::MAX).max(1),
+            SampledLoad::Processes(_) => PROCESSES_MOST,
+        };
         for mut map in object.maps_mut() {
             match map.name().to_string_lossy().as_ref() {
                 "counts" => map.set_max_entries(asked.stacks_most.saturating_mul(COUNTS_EACH))?,
                 "stacks" => map.set_max_entries(asked.stacks_most)?,
-                "load_threads" => map.set_max_entries(threads)?,
+                "load_threads" => map.set_max_entries(room)?,
                 _ => {}
             }
         }
@@ -109,7 +126,8 @@ impl Sampler {
         let switches = ["sched_switch", "sched_process_exit"].map(|name| program_named(&object, name)?.attach().map_err(Refused::from));
         let sees_switches = switches.iter().all(Result::is_ok);
         links.extend(switches.into_iter().flatten());
-        let mut sampler = Self { links, events, object, event, cpus, asked: configured, sees_switches };
+        let mut sampler = Self { links, events, object, event, cpus, asked: configured, sees_switches, load: BTreeSet::new() };
+        sampler.set_load(load)?;
         for counter in &mut sampler.events {
             counter.enable().map_err(|error| Refused { reason: reason_of(&error) })?;
         }
@@ -124,6 +142,22 @@ impl Sampler {
     pub fn set_window(&mut self, start_mono_ns: u64, end_mono_ns: u64) -> Result<(), Refused> {
         self.asked = layout::SamplingRequest { start_ns: start_mono_ns, end_ns: end_mono_ns, ..self.asked };
         write(&self.object, &self.asked)
+    }
+
+    /// Has the load be these threads or processes instead of others.
+    ///
+    /// # Errors
+    /// The kernel has no room for them.
+    pub fn set_load(&mut self, load: &[u32]) -> Result<(), Refused> {
+        let (map, wanted) = (map(&self.object, "load_threads")?, BTreeSet::from_iter(load.iter().copied()));
+        for former in self.load.difference(&wanted) {
+            map.delete(&former.to_ne_bytes())?;
+        }
+        for new in wanted.difference(&self.load) {
+            map.update(&new.to_ne_bytes(), &[1], MapFlags::ANY)?;
+        }
+        self.load = wanted;
+        Ok(())
     }
 
     /// Ends sampling and reads what was counted.
@@ -171,12 +205,8 @@ fn configure(object: &Object, asked: &SamplingRequest) -> Result<layout::Samplin
         namespace_device: namespace.dev(),
         namespace_inode: namespace.ino(),
         process: std::process::id(),
-        unused: 0,
+        watches: u32::from(matches!(asked.load, SampledLoad::Processes(_))),
     };
-    let threads = map(object, "load_threads")?;
-    for thread in &asked.load_threads {
-        threads.update(&thread.to_ne_bytes(), &[1], MapFlags::ANY)?;
-    }
     write(object, &values)?;
     Ok(values)
 }

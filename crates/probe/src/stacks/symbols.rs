@@ -41,7 +41,7 @@ pub struct Function {
 pub struct CountedStack {
     /// Whose thread it was.
     pub group: ThreadGroup,
-    /// Name of a thread of the kernel or of another program; empty of others.
+    /// Name of a thread of the kernel, of another program or one that is watched; empty of others.
     pub program: String,
     /// What it ran in.
     pub context: StackContext,
@@ -135,7 +135,7 @@ impl Symbols {
         let of = |number| stacks.get(&number).map_or(&[][..], Vec::as_slice);
         let (in_kernel, in_program) = (of(key.kernel_stack), of(key.user_stack));
         let group = group_of(key.group);
-        let process = if group == ThreadGroup::Other { key.process } else { std::process::id() };
+        let process = process_of(key);
         let mut functions = Vec::new();
         for (place, address) in in_program.iter().enumerate().rev() {
             let is_exact = place == 0 && in_kernel.is_empty();
@@ -191,7 +191,7 @@ impl Symbols {
         let mut addresses: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (key, count) in &sampled.counts {
             let Some(stack) = sampled.stacks.get(&key.user_stack) else { continue };
-            let process = if group_of(key.group) == ThreadGroup::Other { key.process } else { std::process::id() };
+            let process = process_of(key);
             *frequency.entry(process).or_default() += count;
             let in_kernel = key.kernel_stack != 0;
             let called = stack.iter().enumerate().map(|(place, address)| called_from(*address, place == 0 && !in_kernel));
@@ -255,6 +255,11 @@ fn demangled(name: &str) -> String {
 /// The address of the call: that of a caller is where it goes on afterwards, which may belong to another function.
 fn called_from(address: u64, is_exact: bool) -> u64 {
     if is_exact { address } else { address.saturating_sub(1) }
+}
+
+/// The process of a sample in a program: that of the agent has no number of its own.
+fn process_of(key: &Key) -> u32 {
+    if key.process == 0 { std::process::id() } else { key.process }
 }
 
 fn group_of(code: u32) -> ThreadGroup {

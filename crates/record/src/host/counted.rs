@@ -5,7 +5,7 @@ use load::running::Load;
 use probe::clock::mono_ns;
 use probe::evidence::{Connection, Cpu, Sized, Watch};
 use schema::table::{AckReason, Context, CounterRow, SizeRow, Sized as SizedKind, SoftirqRow, Vector};
-use schema::trial::{Opening, TrialSpec};
+use schema::trial::{Opening, Role, TrialSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -69,8 +69,11 @@ impl Counted {
             // An unauthenticated peer's connection has no number.
             let Some(&number) = self.ports.get(port) else { continue };
             let before = self.before.get(port).copied().unwrap_or_default();
-            self.push_counters(number, interval, &before, connection);
-            self.push_sizes(number, interval, &before, connection);
+            let of = Whose { host: &self.spec.host, connection: number, role: self.spec.role_of(number) };
+            self.counters.push(counter_row(of, interval, &before, connection));
+            for row in size_rows(of, interval, &before, connection) {
+                self.sizes.push(row);
+            }
         }
         self.before = now;
     }
@@ -78,25 +81,9 @@ impl Counted {
     /// Rows of the CPUs in one interval.
     pub fn sample_cpus(&mut self, interval: Interval) {
         let now = self.watch.cpus();
-        for ((cpu, after), before) in (0u32..).zip(&now).zip(&self.cpus_before) {
-            for ((vector, after), before) in Vector::ALL.into_iter().zip(&after.vectors).zip(&before.vectors) {
-                if after.runs == before.runs {
-                    continue;
-                }
-                self.softirqs.push(SoftirqRow {
-                    host: &self.spec.host,
-                    cpu,
-                    own: self.spec.own_cpus.is_empty() || self.spec.own_cpus.contains(&cpu),
-                    interval: interval.index,
-                    phase: interval.phase,
-                    start_mono_ns: interval.start_mono_ns,
-                    end_mono_ns: interval.end_mono_ns,
-                    vector,
-                    runs_count: after.runs - before.runs,
-                    softirq_ns: after.ns - before.ns,
-                    on_load_ns: self.watch.on_load_ns(after).zip(self.watch.on_load_ns(before)).map(|(after, before)| after - before),
-                });
-            }
+        for row in softirq_rows(&self.spec.host, &self.watch, interval, &self.cpus_before, &now) {
+            let own = self.spec.own_cpus.is_empty() || self.spec.own_cpus.contains(&row.cpu);
+            self.softirqs.push(SoftirqRow { own, ..row });
         }
         self.cpus_before = now;
     }
@@ -114,81 +101,122 @@ impl Counted {
     pub fn into_columns(self) -> [Columns; 3] {
         [self.counters.into_columns(), self.sizes.into_columns(), self.softirqs.into_columns()]
     }
+}
 
-    fn push_counters(&mut self, number: u32, interval: Interval, before: &Connection, after: &Connection) {
-        let (out, was_out, arrived, was_in) = (&after.out, &before.out, &after.arrived, &before.arrived);
-        let since = |after: u64, before: u64| after.saturating_sub(before);
-        let by_context = |context: Context| since(out.by_context[context as usize], was_out.by_context[context as usize]);
-        let by_reason = |reason: AckReason| since(out.by_reason[reason as usize], was_out.by_reason[reason as usize]);
-        self.counters.push(CounterRow {
-            host: &self.spec.host,
-            connection: number,
-            role: self.spec.role_of(number),
-            interval: interval.index,
-            phase: interval.phase,
-            start_mono_ns: interval.start_mono_ns,
-            end_mono_ns: interval.end_mono_ns,
-            data_out_packets: since(out.data_packets, was_out.data_packets),
-            data_out_segments: since(out.data_segments, was_out.data_segments),
-            data_out_bytes: since(out.data_bytes, was_out.data_bytes),
-            retransmitted_out_packets: since(out.retransmitted_packets, was_out.retransmitted_packets),
-            acks_out_count: since(out.by_reason.iter().sum(), was_out.by_reason.iter().sum()),
-            data_in_packets: since(arrived.data_packets, was_in.data_packets),
-            data_in_segments: since(arrived.data_segments, was_in.data_segments),
-            data_in_bytes: since(arrived.data_bytes, was_in.data_bytes),
-            acks_in_count: since(arrived.acks, was_in.acks),
-            duplicate_acks_in_count: since(arrived.duplicate_acks, was_in.duplicate_acks),
-            out_of_order_in_packets: since(arrived.out_of_order_packets, was_in.out_of_order_packets),
-            process_out_packets: by_context(Context::Process),
-            net_rx_out_packets: by_context(Context::NetRx),
-            timer_out_packets: by_context(Context::Timer),
-            hrtimer_out_packets: by_context(Context::Hrtimer),
-            worker_out_packets: by_context(Context::Worker),
-            other_out_packets: by_context(Context::Other),
-            ksoftirqd_out_packets: since(out.ksoftirqd_packets, was_out.ksoftirqd_packets),
-            delayed_timer_acks_count: by_reason(AckReason::DelayedTimer),
-            read_call_acks_count: by_reason(AckReason::ReadCall),
-            second_segment_acks_count: by_reason(AckReason::SecondSegment),
-            quick_acks_count: by_reason(AckReason::Quick),
-            out_of_order_acks_count: by_reason(AckReason::OutOfOrder),
-            window_probe_acks_count: by_reason(AckReason::WindowProbe),
-            fin_acks_count: by_reason(AckReason::Fin),
-            handshake_acks_count: by_reason(AckReason::Handshake),
-            other_acks_count: by_reason(AckReason::Other),
-        });
-    }
+/// What rows of a connection name.
+#[derive(Clone, Copy)]
+pub struct Whose<'a> {
+    /// The side.
+    pub host: &'a str,
+    /// Number of the connection.
+    pub connection: u32,
+    /// What the side does on it.
+    pub role: Role,
+}
 
-    fn push_sizes(&mut self, number: u32, interval: Interval, before: &Connection, after: &Connection) {
-        let kinds = [
-            (&after.out.sizes, &before.out.sizes),
-            (&after.arrived.sizes, &before.arrived.sizes),
-            (&after.writes, &before.writes),
-            (&after.reads, &before.reads),
-        ];
-        for (what, (after, before)) in SizedKind::ALL.into_iter().zip(kinds) {
-            for ((class, after), before) in (0u32..).zip(after).zip(before) {
-                let Sized { count, bytes } = *after;
-                if count == before.count {
-                    continue;
-                }
-                self.sizes.push(SizeRow {
-                    host: &self.spec.host,
-                    connection: number,
-                    role: self.spec.role_of(number),
-                    interval: interval.index,
-                    phase: interval.phase,
-                    what,
-                    class_bytes: class_bytes(class),
-                    sizes_count: count - before.count,
-                    sizes_bytes: bytes.saturating_sub(before.bytes),
-                });
-            }
-        }
+/// The row of what was counted of a connection in an interval.
+pub fn counter_row<'a>(of: Whose<'a>, interval: Interval, before: &Connection, after: &Connection) -> CounterRow<'a> {
+    let (out, was_out, arrived, was_in) = (&after.out, &before.out, &after.arrived, &before.arrived);
+    let since = |after: u64, before: u64| after.saturating_sub(before);
+    let by_context = |context: Context| since(out.by_context[context as usize], was_out.by_context[context as usize]);
+    let by_reason = |reason: AckReason| since(out.by_reason[reason as usize], was_out.by_reason[reason as usize]);
+    CounterRow {
+        host: of.host,
+        connection: of.connection,
+        role: of.role,
+        interval: interval.index,
+        phase: interval.phase,
+        start_mono_ns: interval.start_mono_ns,
+        end_mono_ns: interval.end_mono_ns,
+        data_out_packets: since(out.data_packets, was_out.data_packets),
+        data_out_segments: since(out.data_segments, was_out.data_segments),
+        data_out_bytes: since(out.data_bytes, was_out.data_bytes),
+        retransmitted_out_packets: since(out.retransmitted_packets, was_out.retransmitted_packets),
+        acks_out_count: since(out.by_reason.iter().sum(), was_out.by_reason.iter().sum()),
+        data_in_packets: since(arrived.data_packets, was_in.data_packets),
+        data_in_segments: since(arrived.data_segments, was_in.data_segments),
+        data_in_bytes: since(arrived.data_bytes, was_in.data_bytes),
+        acks_in_count: since(arrived.acks, was_in.acks),
+        duplicate_acks_in_count: since(arrived.duplicate_acks, was_in.duplicate_acks),
+        out_of_order_in_packets: since(arrived.out_of_order_packets, was_in.out_of_order_packets),
+        process_out_packets: by_context(Context::Process),
+        net_rx_out_packets: by_context(Context::NetRx),
+        timer_out_packets: by_context(Context::Timer),
+        hrtimer_out_packets: by_context(Context::Hrtimer),
+        worker_out_packets: by_context(Context::Worker),
+        other_out_packets: by_context(Context::Other),
+        ksoftirqd_out_packets: since(out.ksoftirqd_packets, was_out.ksoftirqd_packets),
+        delayed_timer_acks_count: by_reason(AckReason::DelayedTimer),
+        read_call_acks_count: by_reason(AckReason::ReadCall),
+        second_segment_acks_count: by_reason(AckReason::SecondSegment),
+        quick_acks_count: by_reason(AckReason::Quick),
+        out_of_order_acks_count: by_reason(AckReason::OutOfOrder),
+        window_probe_acks_count: by_reason(AckReason::WindowProbe),
+        fin_acks_count: by_reason(AckReason::Fin),
+        handshake_acks_count: by_reason(AckReason::Handshake),
+        other_acks_count: by_reason(AckReason::Other),
     }
 }
 
+/// Rows of the sizes that were counted of a connection in an interval, for those that occurred.
+pub fn size_rows<'a>(of: Whose<'a>, interval: Interval, before: &Connection, after: &Connection) -> Vec<SizeRow<'a>> {
+    let kinds = [
+        (&after.out.sizes, &before.out.sizes),
+        (&after.arrived.sizes, &before.arrived.sizes),
+        (&after.writes, &before.writes),
+        (&after.reads, &before.reads),
+    ];
+    let mut rows = Vec::new();
+    for (what, (after, before)) in SizedKind::ALL.into_iter().zip(kinds) {
+        for ((class, after), before) in (0u32..).zip(after).zip(before) {
+            let Sized { count, bytes } = *after;
+            if count == before.count {
+                continue;
+            }
+            rows.push(SizeRow {
+                host: of.host,
+                connection: of.connection,
+                role: of.role,
+                interval: interval.index,
+                phase: interval.phase,
+                what,
+                class_bytes: class_bytes(class),
+                sizes_count: count - before.count,
+                sizes_bytes: bytes.saturating_sub(before.bytes),
+            });
+        }
+    }
+    rows
+}
+
+/// Rows of the softirqs that ran in an interval, on all CPUs.
+pub fn softirq_rows<'a>(host: &'a str, watch: &Watch, interval: Interval, before: &[Cpu], after: &[Cpu]) -> Vec<SoftirqRow<'a>> {
+    let mut rows = Vec::new();
+    for ((cpu, after), before) in (0u32..).zip(after).zip(before) {
+        for ((vector, after), before) in Vector::ALL.into_iter().zip(&after.vectors).zip(&before.vectors) {
+            if after.runs == before.runs {
+                continue;
+            }
+            rows.push(SoftirqRow {
+                host,
+                cpu,
+                own: true,
+                interval: interval.index,
+                phase: interval.phase,
+                start_mono_ns: interval.start_mono_ns,
+                end_mono_ns: interval.end_mono_ns,
+                vector,
+                runs_count: after.runs - before.runs,
+                softirq_ns: after.ns - before.ns,
+                on_load_ns: watch.on_load_ns(after).zip(watch.on_load_ns(before)).map(|(after, before)| after - before),
+            });
+        }
+    }
+    rows
+}
+
 /// As [`Counted::unseen_segments_count`], of one connection. TCP's counts have 32 bits.
-fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
+pub fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
     const SYN_AND_FIN: u32 = 2;
     let beyond = |counted: u32, seen: u64| {
         let difference = counted.wrapping_sub(u32::try_from(seen & u64::from(u32::MAX)).unwrap_or(0));

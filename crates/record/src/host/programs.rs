@@ -26,10 +26,8 @@ struct Known {
 }
 
 impl Programs {
-    /// Looks at the threads of these processes from now on; those of other processes are forgotten. Returns whether they are
-    /// others than before.
-    pub fn follow(&mut self, processes: &BTreeSet<u32>) -> bool {
-        let before: Vec<_> = self.threads.keys().copied().collect();
+    /// Looks at the threads of these processes from now on; those of other processes are forgotten.
+    pub fn follow(&mut self, processes: &BTreeSet<u32>) {
         self.threads.retain(|(process, _), _| processes.contains(process));
         for process in processes {
             for thread in threads::of_process(*process) {
@@ -38,12 +36,6 @@ impl Programs {
                 }
             }
         }
-        !before.iter().eq(self.threads.keys())
-    }
-
-    /// The threads.
-    pub fn threads(&self) -> Vec<u32> {
-        self.threads.keys().map(|(_, thread)| *thread).collect()
     }
 
     /// A row a thread that used a CPU, or waited for one, since the last look. One that has ended is forgotten: what it used

@@ -49,10 +49,12 @@ static __always_inline struct thread *thread_of(struct task_struct *task, __u64 
 }
 
 /* A process that has called once is watched with all its threads, so that the first call of a thread
- * made for the load has a beginning.
+ * made for the load has a beginning. Where sockets are chosen, the reader names the processes.
  */
 static __always_inline bool is_watched_process(__u32 process)
 {
+	if (CHOOSES)
+		return has_chosen(process) || is_opener(process);
 	return process == control.ends[LISTENING].process || process == control.ends[CONNECTING].process;
 }
 

@@ -110,6 +110,15 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int moved, int flags)
 	return 0;
 }
 
+#if CHOOSES
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	on_fork(parent->tgid, child->tgid);
+	return 0;
+}
+#endif
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter)
 {

@@ -5,7 +5,6 @@
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD
-#define IPPROTO_TCP 6
 
 #define FIN 1
 #define SYN 2

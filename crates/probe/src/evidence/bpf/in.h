@@ -35,10 +35,10 @@ struct ipv6_tcp {
 	struct tcp_header tcp;
 };
 
-/* Reads the TCP header behind IP; returns the bytes of header and payload, 0 when it is not TCP. A
- * length field of 0 is that of a packet above 64 KB (BIG TCP).
+/* Reads the TCP header behind IP, and where sockets are chosen the addresses; returns the bytes of header and payload, 0
+ * when it is not TCP. A length field of 0 is that of a packet above 64 KB (BIG TCP).
  */
-static __always_inline __u32 read_arrival(struct tcp_header *header, const struct sk_buff *skb)
+static __always_inline __u32 read_arrival(struct tcp_header *header, struct tuple *tuple, const struct sk_buff *skb)
 {
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
 		struct ipv4_tcp packet;
@@ -49,6 +49,10 @@ static __always_inline __u32 read_arrival(struct tcp_header *header, const struc
 		ip_bytes = (packet.version & 15) * 4;
 		length = packet.length ? bpf_ntohs(packet.length) : skb->len;
 		*header = packet.tcp;
+		if (CHOOSES) {
+			map_ipv4(tuple->local, packet.destination);
+			map_ipv4(tuple->remote, packet.source);
+		}
 		if (ip_bytes != 20 && bpf_probe_read_kernel(header, sizeof(*header), skb->data + ip_bytes))
 			return 0;
 		return length - ip_bytes;
@@ -59,6 +63,10 @@ static __always_inline __u32 read_arrival(struct tcp_header *header, const struc
 		if (bpf_probe_read_kernel(&packet, sizeof(packet), skb->data) || packet.next != IPPROTO_TCP)
 			return 0;
 		*header = packet.tcp;
+		if (CHOOSES) {
+			__builtin_memcpy(tuple->local, packet.destination, sizeof(tuple->local));
+			__builtin_memcpy(tuple->remote, packet.source, sizeof(tuple->remote));
+		}
 		return packet.length ? bpf_ntohs(packet.length) : skb->len - 40;
 	}
 	return 0;
@@ -124,6 +132,7 @@ static __always_inline void on_in(struct sk_buff *skb)
 	struct tcp_header header;
 	struct segment segment;
 	struct connection *connection;
+	struct tuple tuple;
 	struct cpu *cpu;
 	__u32 tcp_bytes;
 	__u16 source, destination;
@@ -133,14 +142,24 @@ static __always_inline void on_in(struct sk_buff *skb)
 	if (!(control.ends[LISTENING].port | control.ends[CONNECTING].port))
 		return;
 	netns = device->nd_net.net->ns.inum;
-	if (netns != control.ends[LISTENING].netns && netns != control.ends[CONNECTING].netns)
+	if (netns != control.ends[LISTENING].netns && netns != control.ends[CONNECTING].netns &&
+	    !(CHOOSES && control.ends[LISTENING].netns == SEVERAL_NAMESPACES))
 		return;
-	tcp_bytes = read_arrival(&header, skb);
+	tcp_bytes = read_arrival(&header, &tuple, skb);
 	if (tcp_bytes == 0)
 		return;
 	source = bpf_ntohs(header.source);
 	destination = bpf_ntohs(header.destination);
-	if (is_watched(LISTENING, netns, destination))
+	if (CHOOSES) {
+		tuple.netns = netns;
+		tuple.local_port = destination;
+		tuple.remote_port = source;
+		which = may_be_chosen(destination, source) ? chosen(&tuple) : 0;
+		if (!which && (header.flags & (SYN | ACK)) == SYN && is_armed(destination))
+			which = pick(&tuple, LISTENING);
+		if (!which)
+			return;
+	} else if (is_watched(LISTENING, netns, destination))
 		which = watched(LISTENING, source);
 	else if (is_watched(CONNECTING, netns, source))
 		which = watched(CONNECTING, destination);

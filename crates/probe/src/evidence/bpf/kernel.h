@@ -17,6 +17,8 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 };
 
 /* A helper's number, for asking whether the kernel has it. */
@@ -52,16 +54,28 @@ struct dst_entry {
 	struct net_device *dev;
 };
 
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
 struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
 	__be16 skc_dport;
 	__u16 skc_num;
+	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	__u16 sk_protocol;
 	struct dst_entry *sk_dst_cache;
 };
 

@@ -9,6 +9,14 @@
 #define PORTS 65536
 #define SIZE_CLASSES 24
 #define VECTORS 16     /* 10 in use; a power of two, so that a verifier sees the bound */
+#define PROCESS_WORDS 16
+#define PICKS 256
+
+/* Places that are left free of what CPUs may take at the same time. */
+#define SPARE_PICKS 64
+
+/* In the place of a network namespace: sockets of several are chosen. */
+#define SEVERAL_NAMESPACES 0xFFFFFFFFU
 
 /* A code in `reason` and `retransmission` of a record: none. */
 #define NONE 255
@@ -21,11 +29,11 @@ enum end_number {
 };
 
 /* Which connections of a side are watched, and where what is seen of them goes. Each side's reader
- * writes its own, at any time.
+ * writes its own, at any time. Where sockets are chosen, one reader writes both alike.
  */
 struct end {
-	__u32 netns;             /* inode number of the network namespace */
-	__u16 port;              /* the listening end's port; 0: nothing is watched */
+	__u32 netns;             /* inode number of the network namespace; `SEVERAL_NAMESPACES` where sockets are chosen */
+	__u16 port;              /* the listening end's port, 1 where sockets are chosen; 0: nothing is watched */
 	__u16 unused;
 	__u32 connections_first; /* first of its part of the map `connections` */
 	__u32 logs_first;        /* first of its part of the map `logs` */
@@ -38,10 +46,32 @@ struct end {
 	__u32 unused_too;
 };
 
-/* A thread of the load of an end, in the map `load_threads`. */
+/* A thread of the load of an end, in the map `load_threads`; where sockets are chosen, a process that has some, under
+ * `LISTENING`, and under `CONNECTING` one whose sockets are chosen at their SYN.
+ */
 struct load_thread {
 	__u32 end;    /* of `enum end_number` */
 	__u32 thread; /* its number in the PID namespace of the end's agent */
+};
+
+/* A socket, by what the headers of its packets say of it, too: the key of the map `chosen_sockets`. An address of IPv4 is
+ * mapped to IPv6 (RFC 4291 section 2.5.5.2).
+ */
+struct tuple {
+	__u32 local[4];    /* address, in network byte order */
+	__u32 remote[4];
+	__u32 netns;       /* inode number of the network namespace */
+	__u16 local_port;
+	__u16 remote_port;
+};
+
+/* A place for a socket that programs choose themselves, at its SYN. */
+struct pick {
+	struct tuple socket;
+	__u32 number;      /* the reader's offer: what the socket is numbered */
+	__u32 which;       /* of `watched_t`, what stands for the socket; 0: none was chosen after all */
+	__u32 taken;       /* how many were taken when it was, once all that is written */
+	__u32 unused;
 };
 
 /* A segment in the log. */
@@ -60,7 +90,7 @@ struct record {
 	__u32 send_window_bytes;   /* window the peer last announced, in bytes */
 	__u32 receive_queue_bytes; /* received in sequence and not read, in bytes */
 	__u16 window_field;        /* window of the header, not scaled */
-	__u16 port;                /* port of the connecting end, which identifies the connection */
+	__u16 port;                /* port of the connecting end, or number of the chosen socket: identifies the connection */
 	__u16 gso_size;            /* payload of each wire segment, 0 in a single one */
 	__u16 wire_segments;       /* segments on the wire */
 	__u8 direction;            /* of `enum direction` */
@@ -87,7 +117,7 @@ struct call {
 	__u64 softirq_before_ns;  /* softirqs on top of the thread before it */
 	__u32 moved_bytes;        /* payload */
 	__u32 thread;             /* number of the thread */
-	__u16 port;               /* port of the connecting end, which identifies the connection */
+	__u16 port;               /* port of the connecting end, or number of the chosen socket: identifies the connection */
 	__u8 kind;                /* of `enum call_kind`, as in `schema::table::CallKind` */
 	__u8 outcome;             /* of `enum outcome`, as in `schema::table::CallOutcome` */
 	__u32 unused;
@@ -113,7 +143,7 @@ struct sized {
 /* What was counted of what left. */
 struct out {
 	__u64 sock;
-	__u32 port;                      /* the connecting end's port */
+	__u32 port;                      /* the connecting end's port, or the chosen socket's number */
 	__u32 last_acknowledgment;
 	__u32 has_acknowledged;
 	__u32 fin;                       /* whether a FIN has left */
@@ -197,5 +227,12 @@ struct constants {
 /* What the reader sets and sees without a system call; all there is in .bss. */
 struct control {
 	struct end ends[ENDS];
-	__u16 slot_of_port[ENDS * PORTS];   /* slot + 1 among the end's; 0: none */
+	__u16 slot_of_port[ENDS * PORTS];   /* slot + 1 among the end's; 0: none. Of a chosen socket, by its number */
+	__u64 chosen_bits[PORTS / 64];      /* by the exclusive or of a socket's ports: whether one is chosen */
+	__u64 process_bits[PROCESS_WORDS];  /* by the lowest bits of its number: whether a process has chosen sockets */
+	__u64 armed_bits[PORTS / 64];       /* by port: whether connections with it are chosen at their SYN */
+	__u64 opener_bits[PROCESS_WORDS];   /* as `process_bits`, of processes whose connections are */
+	__u32 picks_offered;                /* places that the reader has offered until now */
+	__u32 picks_taken;                  /* the programs' own: of these, taken */
+	struct pick picks[PICKS];           /* place n is the one of n modulo their number */
 };

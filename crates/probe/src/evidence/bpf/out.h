@@ -60,6 +60,8 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 {
 	struct inet_connection_sock *icsk = (void *)tp;
 	bool is_first = !connection->out.has_acknowledged && connection->out.data_packets == 0;
+	/* Chosen in mid-life: what it had acknowledged before is not known. */
+	bool is_unknown = CHOOSES && !connection->out.port;
 	__u32 unacknowledged = segment->acknowledgment - connection->out.last_acknowledgment;
 
 	if (!tp)
@@ -78,6 +80,8 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 	    !(connection->processed.in_process && connection->processed.copied_seq == tp->copied_seq) &&
 	    !(connection->reading.has_read && connection->reading.copied_seq == tp->copied_seq))
 		return ACK_REASON_READ_CALL;
+	if (is_unknown)
+		return ACK_REASON_OTHER;
 	if (unacknowledged == 0)
 		return ACK_REASON_OUT_OF_ORDER;
 	return unacknowledged > icsk->icsk_ack.rcv_mss ? ACK_REASON_SECOND_SEGMENT : ACK_REASON_QUICK;
@@ -110,6 +114,8 @@ static __always_inline void on_out(struct sk_buff *skb)
 	if (!sk)
 		return;
 	which = watched_sock(sk);
+	if (CHOOSES && !which)
+		which = picked_sock(sk);
 	if (!which)
 		return;
 	tp = tcp_sock_of(sk);

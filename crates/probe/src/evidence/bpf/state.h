@@ -1,72 +1,12 @@
-/* The maps, and how a program finds what it works on. */
+/* How a program finds what it works on. */
 #pragma once
 
-#include "kernel.h"
-#include "layout.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
+#include "chosen.h"
 
 /* include/linux/sched.h. */
 #define PF_IDLE 0x2
 #define PF_WQ_WORKER 0x20
 #define PF_KTHREAD 0x200000
-
-/* include/net/tcp_states.h. */
-#define TCP_TIME_WAIT 6
-#define TCP_NEW_SYN_RECV 12
-
-const volatile struct constants constants = {
-	.log_mask = 0,
-	.connections_most = 1,
-	.calls_mask = 0,
-};
-
-struct control control = {};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct connection);
-} connections SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cpu);
-} cpus SEC(".maps");
-
-/* The length of a value, and with it of the log, is set when the object is loaded. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct log_head));
-} logs SEC(".maps");
-
-/* Each side's reader writes its own. Room is made where one is written: most trials have few threads. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 32768);
-	__type(key, struct load_thread);
-	__type(value, __u8);
-} load_threads SEC(".maps");
-
-/* As `logs`, of calls. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct log_head));
-} calls SEC(".maps");
 
 /* An object's address seen as its type, for reading only. Kernels before 6.2 cannot. */
 #define seen_as(address, type) ((type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(type)))
@@ -97,7 +37,8 @@ static __always_inline bool is_ksoftirqd(void)
 }
 
 /* Time of a softirq on top of a thread of the load: in the interrupt that the thread had, or where the thread itself
- * runs softirqs, at local_bh_enable. Threads of the kernel, such as ksoftirqd, are never the load.
+ * runs softirqs, at local_bh_enable. Threads of the kernel, such as ksoftirqd, are never the load. Where sockets are
+ * chosen, all threads of the processes that have them are.
  */
 static __always_inline void count_on_load(struct vector *vector, __u64 ns)
 {
@@ -108,6 +49,14 @@ static __always_inline void count_on_load(struct vector *vector, __u64 ns)
 
 	if (task_flags() & (PF_KTHREAD | PF_IDLE))
 		return;
+	if (CHOOSES) {
+		struct end *end = &control.ends[LISTENING];
+
+		key.thread = end->agent ? process_here(end) : 0;
+		if (key.thread && bpf_map_lookup_elem(&load_threads, &key))
+			vector->on_load_ns[LISTENING] += ns;
+		return;
+	}
 #pragma unroll
 	for (number = 0; number < ENDS; number++) {
 		struct end *end = &control.ends[number];
@@ -133,11 +82,6 @@ static __always_inline struct cpu *this_cpu(void)
 
 	return bpf_map_lookup_elem(&cpus, &number);
 }
-
-/* One end of a watched connection: the connecting end's port, and above it the number of the end
- * that is meant. 0: none.
- */
-typedef __u32 watched_t;
 
 static __always_inline watched_t watched(enum end_number end, __u16 port)
 {
@@ -200,6 +144,8 @@ static __always_inline watched_t watched_sock(const struct sock *sk)
 	__u16 local = sk->__sk_common.skc_num;
 	__u32 netns;
 
+	if (CHOOSES)
+		return chosen_sock(sk);
 	if (control.ends[LISTENING].port != local && control.ends[CONNECTING].port != remote)
 		return 0;
 	netns = sk->__sk_common.skc_net.net->ns.inum;

@@ -10,7 +10,7 @@
 
 /* Whose thread was interrupted. */
 enum thread_group {
-	GROUP_LOAD = 0,   /* a thread of the load */
+	GROUP_LOAD = 0,   /* a thread of the load, or of a program that is watched */
 	GROUP_AGENT = 1,  /* another thread of the agent that measures */
 	GROUP_KERNEL = 2, /* a thread of the kernel, such as ksoftirqd */
 	GROUP_IDLE = 3,   /* none: the CPU was idle, or an interrupt came on top of that */
@@ -21,9 +21,9 @@ enum thread_group {
 struct sampled {
 	__u64 kernel_stack; /* number of the frames in the kernel; 0: none */
 	__u64 user_stack;   /* number of the frames of the program; 0: none */
-	__u32 process;      /* of another program: its number in the initial PID namespace */
+	__u32 process;      /* of another program, or one that is watched: its number in the initial PID namespace */
 	__u32 group;        /* of `enum thread_group` */
-	__u8 name[16];      /* of a thread of the kernel or of another program: its name */
+	__u8 name[16];      /* of a thread of the kernel, of another program or one that is watched: its name */
 };
 
 /* The addresses of a stack, the innermost first. */
@@ -50,5 +50,5 @@ struct sampling_request {
 	__u64 namespace_device; /* of the agent's PID namespace, as stat(2) has it */
 	__u64 namespace_inode;
 	__u32 process; /* the agent's number in that namespace */
-	__u32 unused;
+	__u32 watches; /* whether the load is of other programs, whose processes are named instead of its threads */
 };

@@ -11,6 +11,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define PF_IDLE 0x2
 #define PF_KTHREAD 0x200000
 
+/* Inode of the initial PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
+
 struct sampling_request asked = {};
 
 struct {
@@ -27,7 +30,7 @@ struct {
 	__type(value, struct frames);
 } stacks SEC(".maps");
 
-/* The load's threads, by their numbers in the agent's PID namespace. */
+/* The load's threads, or where other programs are watched their processes, by their numbers in the agent's PID namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -108,8 +111,17 @@ static __always_inline __u32 group_of_task(void)
 		return GROUP_IDLE;
 	if (flags & PF_KTHREAD)
 		return GROUP_KERNEL;
-	if (bpf_get_ns_current_pid_tgid(asked.namespace_device, asked.namespace_inode, &here, sizeof(here)) || here.tgid != asked.process)
+	/* Of a process in a namespace within the initial one, that one has the number, too. */
+	if (asked.namespace_inode == INITIAL_PID_NAMESPACE && asked.watches)
+		here.tgid = bpf_get_current_pid_tgid() >> 32;
+	else if (bpf_get_ns_current_pid_tgid(asked.namespace_device, asked.namespace_inode, &here, sizeof(here)))
 		return GROUP_OTHER;
+	if (asked.watches && bpf_map_lookup_elem(&load_threads, &here.tgid))
+		return GROUP_LOAD;
+	if (here.tgid != asked.process)
+		return GROUP_OTHER;
+	if (asked.watches)
+		return GROUP_AGENT;
 	return bpf_map_lookup_elem(&load_threads, &here.pid) ? GROUP_LOAD : GROUP_AGENT;
 }
 
@@ -135,7 +147,7 @@ int sample(void *context)
 	__u64 start_ns = bpf_ktime_get_ns();
 	struct sampled sampled = {};
 	struct sampled_cpu *cpu;
-	bool is_lost = false;
+	bool is_lost = false, is_of_others;
 	__u32 zero = 0;
 
 	if (start_ns < asked.start_ns || start_ns >= asked.end_ns)
@@ -147,9 +159,10 @@ int sample(void *context)
 	sampled.kernel_stack = kept(context, 0, &is_lost);
 	if (sampled.group != GROUP_IDLE && sampled.group != GROUP_KERNEL)
 		sampled.user_stack = kept(context, BPF_F_USER_STACK, &is_lost);
-	if (sampled.group == GROUP_OTHER)
+	is_of_others = sampled.group == GROUP_OTHER || (sampled.group == GROUP_LOAD && asked.watches);
+	if (is_of_others)
 		sampled.process = bpf_get_current_pid_tgid() >> 32;
-	if (sampled.group == GROUP_OTHER || sampled.group == GROUP_KERNEL)
+	if (is_of_others || sampled.group == GROUP_KERNEL)
 		bpf_get_current_comm(sampled.name, sizeof(sampled.name));
 	if (!is_lost)
 		count(&sampled, &is_lost);

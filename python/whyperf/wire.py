@@ -499,6 +499,15 @@ class HostFacts(TypedDict):
     tsc_hz: Count | None
 
 
+class Instead(TypedDict):
+    """Sockets of processes that have no TCP connection, which are not watched."""
+
+    listening_sockets_count: U32
+    processes_count: U32
+    udp_sockets_count: U32
+    unix_sockets_count: U32
+
+
 class Loan(TypedDict):
     """How an end finds what the other has loaded into the kernel of the machine they share."""
 
@@ -1150,6 +1159,7 @@ class ReplyWatched(TypedDict):
 
     beyond_limit_count: Count
     connections: list[WatchedConnection]
+    instead: NotRequired[Instead | None]
     level: Evidence
     look_ns: Count
     mono_ns: Count

@@ -94,6 +94,24 @@ pub struct WatchProgress {
     pub look_ns: u64,
     /// Time between two samples now, in ns.
     pub sample_ns: u64,
+    /// What the selected processes have instead of TCP connections; absent where the selection names no process and no
+    /// program, and where connections are watched.
+    #[serde(default)]
+    pub instead: Option<Instead>,
+}
+
+/// Sockets of processes that have no TCP connection, which are not watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Instead {
+    /// Processes that the selection names and that run, with those that they have started.
+    pub processes_count: u32,
+    /// Their UDP sockets.
+    pub udp_sockets_count: u32,
+    /// Their Unix sockets.
+    pub unix_sockets_count: u32,
+    /// Their TCP sockets that listen.
+    pub listening_sockets_count: u32,
 }
 
 /// A watched connection at an instant: totals since it opened, and its present state.

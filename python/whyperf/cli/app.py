@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.completion import get_completion_inspect_parameters, install_callback, show_callback
 
-from whyperf.cli.command_classes import QuickCommand, QuickGroup
+from whyperf.cli.command_classes import QuickCommand, QuickGroup, WrappingCommand
 from whyperf.cli.commands import (
     calibrate,
     compare,
@@ -23,9 +23,21 @@ from whyperf.cli.commands import (
     simulate,
     transports,
     truth,
+    watch,
 )
 from whyperf.cli.commands import explain as explain_verb
-from whyperf.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, Stopped, explain, is_panic, say, wants_traceback
+from whyperf.cli.exits import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    USAGE,
+    CommandStatus,
+    Stopped,
+    explain,
+    is_panic,
+    say,
+    wants_traceback,
+)
 from whyperf.cli.streams import drop_output, prepare
 
 #: Typer carries its own copy of click; these are the public names' base classes.
@@ -48,12 +60,13 @@ MIN_LIKENESS = 0.7
 VERBS = {
     verb.NAME: verb
     for verb in (
-        *(run, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
+        *(run, watch, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
         *(calibrate, truth, doctor, transports),
     )
 }
 for name, verb in VERBS.items():
-    app.command(name=name, cls=QuickCommand, epilog=verb.EXAMPLE)(verb.command)
+    of_class = WrappingCommand if verb is watch else QuickCommand
+    app.command(name=name, cls=of_class, epilog=verb.EXAMPLE)(verb.command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -117,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             drop_output()
         return failed
     # What typer makes of a Ctrl-C that nobody handles.
-    if code == INTERRUPTED:
+    if code == INTERRUPTED and not isinstance(code, CommandStatus):
         say("whyperf: stopped")
     return code if isinstance(code, int) else DONE
 

@@ -4,6 +4,9 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+#: Where a command finds what is behind `--`.
+BEHIND = "whyperf.behind"
+
 
 class QuickCommand(TyperCommand):
     """A command that loads pydantic only for options that are not flags."""
@@ -11,6 +14,20 @@ class QuickCommand(TyperCommand):
     def get_help_option(self, ctx: Any) -> Any:
         """The option `--help`."""
         return _without_check(super().get_help_option(ctx))
+
+
+class WrappingCommand(QuickCommand):
+    """A command that takes another command behind `--`: `ctx.meta[BEHIND]` has its words, None without `--`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Takes what is behind the first `--` for itself."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[BEHIND] = tuple(args[at + 1 :]) if at < len(args) else None
+        return super().parse_args(ctx, args[:at])
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The usage line, with the command."""
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND ARGS…]"]
 
 
 class QuickGroup(TyperGroup):

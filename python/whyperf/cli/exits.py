@@ -21,6 +21,12 @@ SHOWN_CHARACTERS = 40
 SHOWN_REASON_CHARACTERS = 200
 
 
+class CommandStatus(int):
+    """The exit code of a command that whyperf has started, which is whyperf's own then."""
+
+    __slots__ = ()
+
+
 class UsageError(Exception):
     """An argument or an option that cannot be used; the text says what to do."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from whyperf.record.experiment import Experiment, Trials, kept_profile
     from whyperf.record.kinds import code_words, is_table, wrong_in_table
     from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
-    from whyperf.record.naming import planned_folder, quick_folder
+    from whyperf.record.naming import planned_folder, quick_folder, watch_folder
     from whyperf.record.tables import TableRead, read_table
     from whyperf.record.writer import TableFile, TrialWriter
 
@@ -37,6 +37,7 @@ __all__ = [
     "planned_folder",
     "quick_folder",
     "read_table",
+    "watch_folder",
     "wrong_in_table",
 ]
 
@@ -80,6 +81,7 @@ _MODULES = {
         (
             "planned_folder",
             "quick_folder",
+            "watch_folder",
         ),
         "naming",
     ),

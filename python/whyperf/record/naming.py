@@ -17,7 +17,16 @@ def planned_folder(plan: "Plan", results: Path = RESULTS) -> Path:
 
 def quick_folder(now: datetime, results: Path = RESULTS) -> Path:
     """`results/quick-YYYYmmdd-HHMMSS`, with a number after it when two start in the same second."""
-    first = results / now.strftime("quick-%Y%m%d-%H%M%S")
+    return _timed_folder("quick", now, results)
+
+
+def watch_folder(now: datetime, results: Path = RESULTS) -> Path:
+    """`results/watch-YYYYmmdd-HHMMSS`, as `quick_folder`."""
+    return _timed_folder("watch", now, results)
+
+
+def _timed_folder(name: str, now: datetime, results: Path) -> Path:
+    first = results / now.strftime(f"{name}-%Y%m%d-%H%M%S")
     folder, number = first, 2
     while folder.exists():
         folder = first.with_name(f"{first.name}-{number}")

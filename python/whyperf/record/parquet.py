@@ -26,6 +26,9 @@ MAX_RATIO = 100
 
 MAX_FOOTER_BYTES = 16 << 20
 
+_OWN_FILES = Path("/proc/self/fd")
+"""Files of this process that have no name: what stands for them there is a link."""
+
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 
@@ -52,7 +55,7 @@ def bytes_in_memory(path: Path) -> int:
         OSError: there is no such file, or it is a link, a FIFO or a device.
         ValueError: it is no Parquet file as agents write them, or takes more than a table of its size may.
     """
-    descriptor = open_file(path)
+    descriptor = open_file(path, is_users=path.parent == _OWN_FILES)
     try:
         found = os.fstat(descriptor)
         return _checked(_Key(descriptor, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)))

@@ -53,6 +53,11 @@ class TableFile:
             self._on_failure()
             raise failure("write", self._path, error) from error
 
+    def discard(self) -> None:
+        """Ends the table and removes it: what was received is not whole, or wrong."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
     def __enter__(self) -> Self:
         """The file itself."""
         return self

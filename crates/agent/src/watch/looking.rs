@@ -3,9 +3,9 @@
 use probe::clock::mono_ns;
 use probe::sockets::owners::obstacle;
 use probe::sockets::selection::Match;
-use probe::sockets::{ControlGroups, Detail, Diag, Owner, Owners, Selected, Socket};
+use probe::sockets::{others, ControlGroups, Detail, Diag, Owner, Owners, Selected, Socket};
 use schema::message::Fault;
-use schema::watch::WatchSpec;
+use schema::watch::{Instead, WatchSpec};
 use session::Refusal;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -61,8 +61,9 @@ pub struct Looker {
     followed_ns: u64,
     /// Inodes that were there when processes were last looked at.
     inodes: HashSet<u32>,
-    /// Ports on which somebody listens.
+    /// Ports on which somebody listens, and the inodes of these sockets.
     listening: HashSet<u16>,
+    listeners: HashSet<u32>,
     ephemeral: Option<RangeInclusive<u16>>,
     /// The user of this process, where it may not read the files of other users' processes.
     only_user: Option<u32>,
@@ -93,6 +94,7 @@ impl Looker {
             followed_ns: 0,
             inodes: HashSet::new(),
             listening: HashSet::new(),
+            listeners: HashSet::new(),
             ephemeral: port_range(&range),
             only_user: (!reads_all).then(|| nix::unistd::geteuid().as_raw()),
         })
@@ -122,14 +124,16 @@ impl Looker {
         let started_ns = mono_ns();
         self.selected.update(&self.groups);
         let detail = if has_counters { Detail::Counters } else { Detail::Names };
-        let Self { diag, selected, before, looked_ns, listening, .. } = self;
+        let Self { diag, selected, before, looked_ns, listening, listeners, .. } = self;
         let mut now = HashMap::with_capacity(before.len());
         let mut named = Vec::new();
         let wants_busiest = selected.is_any();
         listening.clear();
+        listeners.clear();
         let dumped = diag.dump(detail, |socket| {
             if socket.state.is_listening() {
                 listening.insert(socket.key.local.port());
+                listeners.insert(socket.inode);
                 return;
             }
             let earlier = before.get(&socket.key.cookie);
@@ -192,6 +196,21 @@ impl Looker {
             return Some(true);
         }
         self.ephemeral.as_ref().is_some_and(|range| range.contains(&port)).then_some(false)
+    }
+
+    /// What the processes that are asked for have instead of connections, if processes or programs are.
+    pub fn instead(&mut self) -> Option<Instead> {
+        if self.selected.wanted().is_any() {
+            return None;
+        }
+        let (processes_count, inodes) = self.owners.sockets_of_followed();
+        let listening = inodes.intersection(&self.listeners).count();
+        Some(Instead {
+            processes_count,
+            udp_sockets_count: others::count(others::UDP, &inodes),
+            unix_sockets_count: others::count(others::UNIX, &inodes),
+            listening_sockets_count: u32::try_from(listening).unwrap_or(u32::MAX),
+        })
     }
 
     /// Looks at the processes that are asked for, when a socket is new or the last time is long ago.

@@ -341,11 +341,13 @@ impl<'a> Watching<'a> {
         self.reports.on_turn(now_ns, 0);
         let open_count = self.connections.open_count();
         let unowned_count = self.connections.inodes(false).count() as u64;
+        let connections = self.connections.report();
         WatchProgress {
             mono_ns: now_ns,
             level: self.evidence.level(),
             reason: self.evidence.reason().map(str::to_owned),
-            connections: self.connections.report(),
+            instead: if connections.is_empty() { self.looker.instead() } else { None },
+            connections,
             others_count: self.last.connections_count.saturating_sub(open_count),
             beyond_limit_count: self.beyond_count,
             unknown_owner_count: self.last.unknown_owner_count + unowned_count,

@@ -16,6 +16,7 @@
 pub mod control_groups;
 pub mod diag;
 mod message;
+pub mod others;
 pub mod owners;
 pub mod selection;
 

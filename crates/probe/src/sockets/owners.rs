@@ -92,6 +92,17 @@ impl Owners {
         }
     }
 
+    /// How many processes that are asked for there are, and the inodes of all their sockets.
+    pub fn sockets_of_followed(&mut self) -> (u32, HashSet<u32>) {
+        self.find_followed();
+        let mut inodes = HashSet::new();
+        for process in self.followed.keys() {
+            let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+            inodes.extend(files.filter_map(|file| socket_inode(fs::read_link(file.path()).ok()?.to_str()?)));
+        }
+        (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), inodes)
+    }
+
     /// Looks for the holders of these sockets among all processes, until all are found.
     pub fn find(&mut self, inodes: &HashSet<u32>) {
         let mut missing: HashSet<u32> = inodes.iter().filter(|inode| !self.by_inode.contains_key(inode)).copied().collect();

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import signal
 import subprocess
 import tempfile
 import threading
@@ -68,9 +69,14 @@ def _started(argv: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
     """
 
     def start() -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-        )
+        # What this process handles itself is no business of the agent, which would inherit that it is blocked.
+        blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        try:
+            return subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     try:
         return start()

@@ -45,8 +45,10 @@ def local(netns: str | None = None) -> list[str]:
     return [*argv, "--netns", netns] if netns else argv
 
 
-def ssh(host: str) -> list[str]:
+def ssh(host: str, netns: str | None = None) -> list[str]:
     """Command of an agent on ``host``: the one on its PATH if it is of this version, otherwise ours, pushed.
+
+    It enters the network namespace ``netns`` there, if one is given.
 
     The user's own OpenSSH configuration decides how the host is reached; ``WHYPERF_SSH`` replaces the command, as
     ``GIT_SSH_COMMAND`` does.
@@ -56,8 +58,8 @@ def ssh(host: str) -> list[str]:
     """
     for line in _remote(host, "command -v whyperf-agent && whyperf-agent --version; uname -sm").splitlines():
         if line.strip() == f"whyperf-agent {__version__}":
-            return _ssh(host, "exec whyperf-agent serve")
-    return _ssh(host, _push(host))
+            return _ssh(host, f"exec whyperf-agent {_serve(netns)}")
+    return _ssh(host, _push(host, _serve(netns)))
 
 
 def is_usable_host(host: str) -> bool:
@@ -145,8 +147,12 @@ def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
     return f"killed by signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
 
 
-def _push(host: str) -> str:
-    """Copy our agent to the host unless it is there, and return the script that starts it there."""
+def _serve(netns: str | None) -> str:
+    return f"serve --netns {shlex.quote(netns)}" if netns else "serve"
+
+
+def _push(host: str, serve: str) -> str:
+    """Copy our agent to the host unless it is there, and return the script that starts it there, to `serve`."""
     binary = agent_binary()
     data = binary.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
@@ -165,7 +171,7 @@ def _push(host: str) -> str:
     opened = "/proc/$$/fd/3"
     checked = f'{_is_safe(opened)} && [ "$(sha256sum <&3)" = "{digest}  -" ]'
     changed = "{ echo the agent in $d has changed since it was copied there, run the same command again >&2; exit 1; }"
-    return f"exec {_in_sh(f'{_ENTER} && exec 3< {name} && {{ {checked} || {changed}; }} && exec {opened} serve')}"
+    return f"exec {_in_sh(f'{_ENTER} && exec 3< {name} && {{ {checked} || {changed}; }} && exec {opened} {serve}')}"
 
 
 def _store(host: str, name: str, digest: str, data: bytes) -> None:

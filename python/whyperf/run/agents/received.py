@@ -1,14 +1,21 @@
 """The tables of a trial as they come from an agent: each as long as announced, and of its kind."""
 
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from whyperf.record import TableFile, TrialWriter
+from whyperf.record import TableFile
 from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
 from whyperf.wire import ReplyTable
 
 _SAME_VERSION = "install the same whyperf on both hosts"
+
+
+class TableSink(Protocol):
+    """Where tables go."""
+
+    def open_table(self, name: str, host: str) -> TableFile:
+        """A new table of that host, to be written and closed."""
 
 
 class ReceivedTables:
@@ -17,7 +24,7 @@ class ReceivedTables:
     As a context manager it removes the table that is not whole.
     """
 
-    def __init__(self, writer: TrialWriter, label: str, host: str | None = None) -> None:
+    def __init__(self, writer: TableSink, label: str, host: str | None = None) -> None:
         """From the agent called ``label``; in the record they are ``host``'s, by default the agent's own."""
         self._writer = writer
         self._label = label
@@ -85,8 +92,7 @@ class ReceivedTables:
     ) -> None:
         """Close the table that is open; what was not received whole, or is wrong, is not kept."""
         if self._file is not None:
-            self._file.close()
-            self._file.path.unlink(missing_ok=True)
+            self._file.discard()
 
     def _error(self, text: str) -> RunError:
         return RunError(f"{self._label}: the agent {text}")

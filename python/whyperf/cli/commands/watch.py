@@ -1,0 +1,168 @@
+"""`whyperf watch`: explain the connections of programs that run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whyperf.cli.command_classes import BEHIND
+from whyperf.cli.commands import completion
+
+NAME = "watch"
+EXAMPLE = (
+    "Examples: whyperf watch · whyperf watch :5432 · whyperf watch --program nginx --time 30 · whyperf watch 10.0.0.7 "
+    "· whyperf watch host7 :443 · whyperf watch :5201 --far host7 · whyperf watch -- curl -O http://host7/file · "
+    "whyperf watch :80 --metrics 9100"
+)
+WHICH = "Which connections"
+SHOWN = "Output"
+
+
+def command(  # noqa: PLR0917 - typer fills them by name
+    context: typer.Context,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[HOST] [:PORT|PID|ADDRESS[:PORT]]",
+            help="Which connections, and before it the host on which to watch, as for ssh. A number is a process; a "
+            "port has a colon. Default: the busiest connections of this host.",
+        ),
+    ] = None,
+    programs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--program", metavar="NAME", help="Connections of this program, such as nginx.", rich_help_panel=WHICH
+        ),
+    ] = None,
+    cgroups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cgroup",
+            metavar="PATH",
+            help="Connections of this control group (version 2), such as /system.slice/nginx.service.",
+            rich_help_panel=WHICH,
+        ),
+    ] = None,
+    netns: Annotated[
+        int | None,
+        typer.Option(
+            "--netns",
+            metavar="PID",
+            min=1,
+            help="Watch in the network namespace of this process, such as one of a container. It needs privilege.",
+            rich_help_panel=WHICH,
+        ),
+    ] = None,
+    most: Annotated[
+        int,
+        typer.Option(
+            "--max-connections",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Connections that are watched one by one, the busiest first; others are counted.",
+            rich_help_panel=WHICH,
+        ),
+    ] = 16,
+    host: Annotated[
+        str | None,
+        typer.Option("-H", "--host", metavar="HOST", help="The host on which to watch: the same as the argument HOST."),
+    ] = None,
+    far: Annotated[
+        str | None,
+        typer.Option("--far", metavar="HOST", help="Watch the other side of the same connections, too, over ssh."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option("-t", "--time", metavar="S", help="Duration in seconds. Default: until Ctrl-C."),
+    ] = None,
+    evidence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL,…",
+            help="Evidence: user (sock_diag), counters (BPF), or segments (also logs every segment); and profile, also "
+            "with one of these. Default: counters where the host allows them, otherwise user.",
+            autocompletion=completion.evidence,
+        ),
+    ] = None,
+    profile_hz: Annotated[
+        int | None,
+        typer.Option(
+            "--profile-hz",
+            metavar="HZ",
+            help="Stack samples of each CPU in a second, for --evidence profile. Default: 997.",
+        ),
+    ] = None,
+    interval: Annotated[
+        str,
+        typer.Option(
+            "-i", "--interval", metavar="S", help="Seconds between lines of a connection.", rich_help_panel=SHOWN
+        ),
+    ] = "1",
+    json: Annotated[
+        bool,
+        typer.Option(
+            "-J", "--json", help="Print a JSON object for each connection and interval.", rich_help_panel=SHOWN
+        ),
+    ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Print lines in a terminal, too, instead of the live view.", rich_help_panel=SHOWN
+        ),
+    ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS:]PORT",
+            help="Serve OpenMetrics at http://ADDRESS:PORT/metrics; 127.0.0.1 without an address.",
+            rich_help_panel=SHOWN,
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result.", rich_help_panel=SHOWN)] = None,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report/--no-report",
+            help="Write the HTML report. `whyperf report` writes it later.",
+            rich_help_panel=SHOWN,
+        ),
+    ] = True,
+) -> int:
+    """Explains the connections of running programs, with no load of its own.
+
+    With -- COMMAND, it runs the command, explains its connections on standard error, and ends with its exit code.
+    Ctrl-C ends a watch and keeps what there is.
+    """
+    # Imported here, so that help and completion stay quick.
+    from whyperf.cli.exits import UsageError  # noqa: PLC0415
+    from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
+    from whyperf.cli.inputs.watched import metrics_address, seconds, watched  # noqa: PLC0415
+    from whyperf.cli.workflows.watch import WatchQuery, watch  # noqa: PLC0415
+
+    wrapped: tuple[str, ...] | None = context.meta[BEHIND]
+    if wrapped == ():
+        raise UsageError("there is no command behind --; `whyperf watch -- curl -O http://host7/file` is an example")
+    if wrapped is not None and json:
+        raise UsageError("--json prints on standard output, which is that of the command behind --; drop --json")
+    if wrapped is not None and netns is not None:
+        raise UsageError("a command behind -- starts in the network namespace of whyperf; drop --netns")
+    found = watched(arguments or (), host=host, programs=programs or (), cgroups=cgroups or (), command=wrapped or ())
+    asked = asked_evidence(evidence, profile_hz)
+    return watch(
+        WatchQuery(
+            watched=found,
+            namespace_of=netns,
+            far=far,
+            evidence=asked,
+            interval_s=seconds("--interval", interval, 0.1, 3600),
+            duration_s=None if time is None else seconds("--time", time, 0.1, 31_536_000),
+            connections_most=most,
+            command=wrapped or (),
+            as_json=json,
+            as_lines=plain,
+            metrics=None if metrics is None else metrics_address(metrics),
+            out=out,
+            report=report,
+        )
+    )

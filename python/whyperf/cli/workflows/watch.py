@@ -1,0 +1,287 @@
+"""A watch, step by step: start the agents, show what they report, keep the tables, explain them, print."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, CommandStatus, UsageError, say
+from whyperf.cli.exits import explain as explain_error
+from whyperf.cli.inputs.evidence import AskedEvidence
+from whyperf.cli.inputs.watched import BUSIEST, Watched
+from whyperf.cli.live import interrupts
+from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View, others_there
+from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
+from whyperf.plan import Level
+from whyperf.record import RecordError, watch_folder
+from whyperf.run import AgentError, RunError
+from whyperf.watch.model import WatchedSide, WatchQuestion
+from whyperf.watch.session import Place, WatchOrder, WatchSession, namespace_of
+from whyperf.watch.tracker import Side, Tracker
+from whyperf.wire import ReplyWatched
+
+if TYPE_CHECKING:
+    from whyperf.cli.live.watch_app import WatchApp
+    from whyperf.watch.metrics import WatchMetrics
+
+#: The level that is asked for where the user names none; the agent takes a lower one where the host refuses it.
+USUAL_LEVEL: Level = "counters"
+
+
+@dataclass(frozen=True)
+class WatchQuery:
+    """Everything the command line asked of `whyperf watch`."""
+
+    watched: Watched
+    namespace_of: int | None
+    far: str | None
+    evidence: AskedEvidence
+    interval_s: float
+    duration_s: float | None
+    connections_most: int
+    #: What is behind `--`; empty: nothing is started.
+    command: tuple[str, ...]
+    as_json: bool
+    #: Whether a terminal gets lines, too.
+    as_lines: bool
+    metrics: tuple[str, int] | None
+    out: Path | None
+    report: bool
+
+    @property
+    def name(self) -> str:
+        """What is watched, in a few words."""
+        return "this host" if self.watched.name == BUSIEST and self.watched.host is None else self.watched.name
+
+    def order(self, pid: int | None = None) -> WatchOrder:
+        """What the agents are asked for; `pid` is the process that becomes the command."""
+        selection = self.watched.selection
+        if pid is not None:
+            selection = {**selection, "processes": [pid]}
+        return WatchOrder(
+            selection=selection,
+            evidence=self.evidence.level or USUAL_LEVEL,
+            profile_hz=self.evidence.profile_hz or None,
+            interval_s=self.interval_s,
+            duration_s=self.duration_s,
+            connections_most=self.connections_most,
+            ends_with_process=pid,
+        )
+
+
+def watch(query: WatchQuery) -> int:
+    """Does what was asked; returns the exit code, which is the command's where one was started.
+
+    Raises:
+        UsageError: the folder cannot take a result.
+        RunError: an agent cannot watch, or is gone.
+        RecordError: nothing was watched, or the result cannot be kept.
+    """
+    folder = query.out or watch_folder(datetime.now())
+    _refuse_used(folder)
+    if query.command:
+        return _watch_command(query, folder)
+    with interrupts.handled(), _Watch(query, folder) as running:
+        running.until_over(query.order())
+        return running.finish()
+
+
+def _watch_command(query: WatchQuery, folder: Path) -> int:
+    """The watch of a command, which starts when the agents watch. What it ends with counts, whatever happens here."""
+    try:
+        refuse_missing(query.command)
+    except CommandError as error:
+        say(f"whyperf: {error}")
+        return CommandStatus(error.status)
+    with ExitStack() as closing:
+        command = closing.enter_context(WrappedCommand(query.command))
+        running = closing.enter_context(_Watch(query, folder))
+        status: int | None = None
+
+        def run(_over: Event) -> None:
+            nonlocal status
+            command.release()
+            status = command.wait()
+
+        try:
+            running.until_over(query.order(command.pid), run)
+            command.close()
+            running.finish()
+        except CommandError as error:
+            say(f"whyperf: {error}")
+            return CommandStatus(error.status)
+        except KeyboardInterrupt:
+            say("whyperf: stopped; the command has ended before")
+        except Exception as error:
+            if status is None:
+                raise
+            say(f"whyperf: {explain_error(error)[1]}")
+        if status is None:
+            say("whyperf: the watch ended before the command could start")
+            return FAILED
+        return CommandStatus(status)
+
+
+class _Watch:
+    """The agents of a watch, and who is shown what they report."""
+
+    def __init__(self, query: WatchQuery, folder: Path) -> None:
+        """Starts the agents."""
+        self._query, self._folder = query, folder
+        self._started = datetime.now(UTC)
+        self._tracker = Tracker()
+        self._announced: Announced | None = Announced(query.name)
+        self._metrics = _served(query)
+        self._app: WatchApp | None = None
+        self._view = self._chosen_view()
+        netns = None if query.namespace_of is None else namespace_of(query.namespace_of)
+        place = Place(query.watched.host, netns)
+        far = None if query.far is None else Place(query.far)
+        with _named_once(query):
+            self._session = WatchSession(place, far, folder)
+
+    def until_over(self, order: WatchOrder, while_watching: Callable[[Event], None] | None = None) -> None:
+        """Watches until the time is up, the user ends it or `while_watching` returns."""
+        if self._app is not None:
+            while_watching = self._app.show_until
+        try:
+            with _named_once(self._query):
+                self._session.watch(order, self._on_watched, while_watching)
+        except KeyboardInterrupt:
+            if self._query.command:
+                raise
+
+    def finish(self) -> int:
+        """Keeps what was watched, explains and prints it; returns the exit code.
+
+        Raises:
+            RecordError: there was no connection, or the result cannot be kept.
+        """
+        # Imported here: they load what judges a result, for a second.
+        from whyperf.cli.output.watched import print_watched  # noqa: PLC0415
+        from whyperf.watch.record import keep_watched  # noqa: PLC0415
+
+        sides = self._session.results()
+        self._session.hang_up()
+        if (lost := self._session.far_lost) is not None:
+            say(f"The far side is not in the result: {lost}")
+        if not _have_connections(sides):
+            raise RecordError(self._nothing_seen())
+        with keep_watched(self._folder, self._question(), sides) as experiment:
+            self._session.close()
+            code = print_watched(
+                experiment, as_json=self._query.as_json, report=self._query.report, on_error=bool(self._query.command)
+            )
+        return DOUBTFUL if code == DONE and (lost is not None or self._lacks_level()) else code
+
+    def _on_watched(self, side: Side, watched: ReplyWatched) -> None:
+        report = self._tracker.take(side, watched)
+        if self._announced is not None and self._app is None:
+            self._announced.on_report(report)
+        if self._metrics is not None:
+            self._metrics.take(report)
+        self._view.on_report(report)
+
+    def _chosen_view(self) -> View:
+        query = self._query
+        if query.command:
+            self._announced = None
+            return Silence()
+        if query.as_json:
+            return JsonLines()
+        is_terminal = sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
+        if query.as_lines or not is_terminal or os.environ.get("TERM", "dumb") == "dumb":
+            return PlainLines()
+        from whyperf.cli.live.watch_app import WatchApp  # noqa: PLC0415 - loads textual
+
+        self._app = WatchApp(query.name, query.watched.host)
+        return self._app
+
+    def _question(self) -> WatchQuestion:
+        query = self._query
+        return WatchQuestion(
+            command_line=shlex.join(["whyperf", *sys.argv[1:]]),
+            selection=dict(query.watched.selection),
+            evidence=query.evidence.level or USUAL_LEVEL,
+            started_realtime=self._started.isoformat(),
+            name=query.watched.name,
+            profile_hz=query.evidence.profile_hz or None,
+            host=query.watched.host,
+            far_host=query.far,
+        )
+
+    def _nothing_seen(self) -> str:
+        if self._query.command:
+            return "the command made no TCP connection that could be watched; nothing is kept"
+        last = self._tracker.last.get("near")
+        there = others_there(None if last is None else last.get("instead"))
+        return f"no TCP connection of {self._query.name} was seen, so nothing is kept{there}"
+
+    def _lacks_level(self) -> bool:
+        """Whether a side took less evidence than the user named."""
+        asked = self._query.evidence.level
+        return asked is not None and any(watched["level"] != asked for watched in self._tracker.last.values())
+
+    def __enter__(self) -> "_Watch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+
+def _have_connections(sides: Sequence[WatchedSide]) -> bool:
+    """Whether a side has watched any."""
+    import polars as pl  # noqa: PLC0415 - takes 0.2 s to load, which a watch that begins does not have
+
+    lists = [side.tables["watched"] for side in sides if "watched" in side.tables]
+    return any(pl.scan_parquet(path).select(pl.len()).collect().item() for path in lists)
+
+
+@contextmanager
+def _named_once(query: WatchQuery) -> Iterator[None]:
+    """Errors of an agent without the name of its side, where there is only one."""
+    try:
+        yield
+    except AgentError as error:
+        if query.far is not None:
+            raise
+        raise RunError(str(error).removeprefix("near: "), error.fault) from None
+
+
+def _served(query: WatchQuery) -> "WatchMetrics | None":
+    """The metrics, served, where they are asked for.
+
+    Raises:
+        UsageError: the address or the port cannot be used.
+    """
+    if query.metrics is None:
+        return None
+    from whyperf.watch.metrics import WatchMetrics  # noqa: PLC0415 - loads prometheus-client
+
+    address, port = query.metrics
+    metrics = WatchMetrics()
+    try:
+        port = metrics.serve(address, port)
+    except OSError as error:
+        raise UsageError(f"--metrics: {address} port {port} cannot be used: {error.strerror}") from error
+    shown = f"[{address}]" if ":" in address else address
+    say(f"Metrics: http://{shown}:{port}/metrics")
+    return metrics
+
+
+def _refuse_used(folder: Path) -> None:
+    """Refuses a folder that holds something, before anything is watched.
+
+    Raises:
+        UsageError: it does, or is none.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise UsageError(f"{folder} holds something already; name a new folder with --out")

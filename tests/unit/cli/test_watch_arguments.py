@@ -1,0 +1,114 @@
+"""What the arguments of `whyperf watch` mean."""
+
+from typing import Any
+
+import pytest
+
+from whyperf.cli.exits import UsageError
+from whyperf.cli.inputs.watched import Watched, metrics_address, seconds, watched
+
+
+@pytest.mark.parametrize(
+    ("arguments", "selection", "name", "host"),
+    [
+        ((), {}, "busiest", None),
+        ((":5201",), {"ports": [5201]}, ":5201", None),
+        ((":80,443",), {"ports": [80, 443]}, ":80,443", None),
+        (("4711",), {"processes": [4711]}, "4711", None),
+        (("10.0.0.7",), {"addresses": ["10.0.0.7"]}, "10.0.0.7", None),
+        (("10.0.0.7:443",), {"addresses": ["10.0.0.7"], "ports": [443]}, "10.0.0.7:443", None),
+        (("::1",), {"addresses": ["::1"]}, "::1", None),
+        (("[2001:db8::1]:443",), {"addresses": ["2001:db8::1"], "ports": [443]}, "[2001:db8::1]:443", None),
+        (("fe80::1%eth0",), {"addresses": ["fe80::1%eth0"]}, "fe80::1%eth0", None),
+        (("localhost",), {"addresses": ["127.0.0.1", "::1"]}, "localhost", None),
+        (("host7",), {}, "busiest", "host7"),
+        (("admin@10.0.0.7",), {}, "busiest", "admin@10.0.0.7"),
+        (("host7", ":443"), {"ports": [443]}, ":443", "host7"),
+        (("10.0.0.7", ":443"), {"ports": [443]}, ":443", "10.0.0.7"),
+        (("10.0.0.7", "10.0.0.8"), {"addresses": ["10.0.0.8"]}, "10.0.0.8", "10.0.0.7"),
+        (("host7", "4711"), {"processes": [4711]}, "4711", "host7"),
+    ],
+)
+def test_words(arguments: tuple[str, ...], selection: dict[str, Any], name: str, host: str | None) -> None:
+    assert watched(arguments) == Watched(selection, name, host)  # type: ignore[arg-type]
+
+
+def test_options_narrow_the_selection() -> None:
+    found = watched((":443",), programs=["nginx"], cgroups=["/sys/fs/cgroup/system.slice/nginx.service/"], host="host7")
+    assert found.selection == {
+        "ports": [443],
+        "programs": ["nginx"],
+        "control_groups": ["/system.slice/nginx.service"],
+    }
+    assert found.name == ":443 nginx nginx.service"
+    assert found.host == "host7"
+
+
+@pytest.mark.parametrize(
+    "path", ["a.slice/b", "/a.slice/b", "/sys/fs/cgroup/a.slice/b", "/sys/fs/cgroup/unified/a.slice/b/"]
+)
+def test_a_control_group_is_below_its_mount_point(path: str) -> None:
+    assert watched((), cgroups=[path]).selection == {"control_groups": ["/a.slice/b"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "problem"),
+    [
+        ((":0",), {}, ":0: a port is from 1 to 65535"),
+        ((":99999",), {}, ":99999: a port is from 1 to 65535"),
+        (("10.0.0.7:0",), {}, "a port is from 1"),
+        (("99999999",), {}, "99999999 is no process number; for a port write :99999999"),
+        ((":",), {}, '":" is none of: :PORT, a process number, an address, a host'),
+        (("a b",), {}, '"a b" is none of'),
+        (("-x",), {}, '"-x" is none of'),
+        (("host7", "host8"), {}, '"host8" behind the host host7 is none of'),
+        ((":80", ":81"), {}, "of two words the first is a host as for ssh; several ports are :80,443"),
+        (("80", ":81"), {}, "of two words the first is a host"),
+        (("host7", ":80", ":81"), {}, "give one selection"),
+        (("host7",), {"host": "host8"}, "host7 and --host host8 are two hosts"),
+        ((), {"host": "-oProxyCommand=x"}, "cannot be a host"),
+        ((), {"programs": ["/usr/bin/x"]}, "no name of a program; give the last part"),
+        (("host7",), {"command": ["true"]}, "a command after -- starts on this host; leave host7 out"),
+        (("4711",), {"command": ["true"]}, "leave the process number out"),
+    ],
+)
+def test_what_fits_nothing_is_refused_with_a_sentence(
+    arguments: tuple[str, ...], options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UsageError, match=r"(?s).*") as raised:
+        watched(arguments, **options)
+    assert problem in str(raised.value)
+
+
+def test_a_command_may_be_narrowed_to_a_port() -> None:
+    assert watched((":443",), command=["/usr/bin/curl", "-O"]) == Watched({"ports": [443]}, ":443 curl", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("9100", ("127.0.0.1", 9100)),
+        (":9100", ("127.0.0.1", 9100)),
+        ("0.0.0.0:9100", ("0.0.0.0", 9100)),
+        ("[::1]:0", ("::1", 0)),
+    ],
+)
+def test_metrics_are_served_on_the_loopback_unless_an_address_is_named(text: str, place: tuple[str, int]) -> None:
+    assert metrics_address(text) == place
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.2.3.4", "host:80", "127.0.0.1:70000", "127.0.0.1:-1"])
+def test_another_place_for_metrics_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="ADDRESS:PORT"):
+        metrics_address(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", 1.0), ("0.5", 0.5), ("500ms", 0.5), ("2min", 120.0), (" 3 s ", 3.0)])
+def test_times(text: str, value: float) -> None:
+    assert seconds("--time", text, 0.1, 3600) == value
+
+
+@pytest.mark.parametrize("text", ["x", "", "0", "nan", "1e9", "-1"])
+def test_other_times_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--time"):
+        seconds("--time", text, 0.1, 3600)

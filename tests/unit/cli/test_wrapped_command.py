@@ -1,0 +1,143 @@
+"""A command that starts when it may, and of which nothing is changed."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
+
+#: Starts the command of its arguments, and ends as `whyperf watch` does.
+RUNNER = textwrap.dedent(
+    """
+    import sys, time
+    from whyperf.cli.live.wrapped import CommandError, WrappedCommand
+
+    with WrappedCommand(sys.argv[2:]) as command:
+        if sys.argv[1] == "hold":
+            print("held", flush=True)
+            time.sleep(30)
+        try:
+            command.release()
+            code = command.wait()
+        except CommandError as error:
+            print(error, file=sys.stderr)
+            code = error.status
+    sys.exit(code)
+    """
+)
+
+
+def runner(how: str, *command: str) -> list[str]:
+    return [sys.executable, "-c", RUNNER, how, *command]
+
+
+def run(*command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(runner("go", *command), input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 77, 255])
+def test_its_exit_code_is_passed_on(code: int) -> None:
+    assert run("sh", "-c", f"exit {code}").returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
+def test_a_signal_that_ends_it_is_128_more(number: int) -> None:
+    assert run("sh", "-c", f"kill -{number} $$").returncode == 128 + number
+
+
+def test_its_streams_are_its_own() -> None:
+    done = run("sh", "-c", "cat; echo problem >&2", stdin="text\n")
+    assert (done.stdout, done.stderr) == ("text\n", "problem\n")
+
+
+def test_it_is_ended_by_a_pipe_that_nobody_reads() -> None:
+    """Python ignores SIGPIPE, which its children inherit otherwise."""
+    done = run("sh", "-c", "grep SigIgn /proc/self/status; grep SigBlk /proc/self/status")
+    ignored, blocked = (int(line.split()[1], 16) for line in done.stdout.splitlines())
+    assert ignored >> (signal.SIGPIPE - 1) & 1 == 0
+    assert ignored >> (signal.SIGINT - 1) & 1 == 0
+    assert blocked == 0
+
+
+@pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C"}, {"LC_CTYPE": "C.UTF-8"}, {"LANG": "C"}])
+def test_its_environment_and_descriptors_are_untouched(locale: dict[str, str]) -> None:
+    """Python adds to its own environment in a C locale."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG"))}
+    command = ["sh", "-c", "env | sort; ls /proc/self/fd | wc -l"]
+    outputs = [
+        subprocess.run(argv, env=kept | locale, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+        for argv in (command, runner("go", *command))
+    ]
+    assert outputs[0].stdout == outputs[1].stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "problem"),
+    [
+        ("no-such-command-anywhere", 127, "no-such-command-anywhere: there is no such command"),
+        ("/no/such/file", 127, "/no/such/file: there is no such command"),
+        ("/etc/passwd", 126, "/etc/passwd cannot be started: permission denied"),
+        ("/tmp", 126, "/tmp cannot be started: permission denied"),
+    ],
+)
+def test_what_cannot_be_started_is_refused_before(name: str, status: int, problem: str) -> None:
+    with pytest.raises(CommandError) as raised:
+        refuse_missing([name])
+    assert (str(raised.value), raised.value.status) == (problem, status)
+    refuse_missing(["sh"])
+
+
+def test_a_file_that_the_kernel_refuses_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x00nothing that can be executed")
+    broken.chmod(0o755)
+    done = run(str(broken))
+    assert done.returncode == 126
+    assert "cannot be started" in done.stderr
+
+
+def test_it_never_starts_when_whyperf_is_killed_before(tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    with subprocess.Popen(runner("hold", "touch", str(mark)), stdout=subprocess.PIPE) as held:
+        assert held.stdout is not None
+        held.stdout.readline()
+        held.kill()
+        # The process that waits holds the pipe open until it has ended, too.
+        held.stdout.read()
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
+def test_a_signal_from_another_process_is_sent_on(number: int) -> None:
+    script = f"trap 'echo got; exit 9' {number}; echo ready; while :; do sleep 0.05; done"
+    with subprocess.Popen(runner("go", "sh", "-c", script), stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        os.kill(running.pid, number)
+        assert running.stdout.readline() == "got\n"
+        assert running.wait(20) == 9
+
+
+def test_a_signal_before_the_start_stops_whyperf() -> None:
+    with subprocess.Popen(runner("hold", "true"), stdout=subprocess.PIPE) as held:
+        assert held.stdout is not None
+        held.stdout.readline()
+        os.kill(held.pid, signal.SIGTERM)
+        assert held.wait(20) == 128 + signal.SIGTERM
+
+
+def test_a_command_that_is_given_up_is_not_started(tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    start = time.monotonic()
+    with WrappedCommand(["touch", str(mark)]):
+        pass
+    assert not mark.exists()
+    assert time.monotonic() - start < 10
+    # Signals are taken as before.
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

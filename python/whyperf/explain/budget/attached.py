@@ -71,11 +71,13 @@ def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
     return {int(number): queue for (number,), queue in parts.items()}
 
 
-def sampled_spans(queue: pl.DataFrame, life: Life) -> pl.DataFrame:
+def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
     """Spans (begin_ns, end_ns, state) of a receiver by samples of its receive queue, through the whole life.
 
     Between two samples the state is that of both; where they differ, each has half of the time.
     """
+    if queue is None:
+        return _span(life[0], life[1], ReceiverState.UNKNOWN)
     times = queue["sample_ns"].to_numpy()
     unread = queue["receive_queue_bytes"].to_numpy() > 0
     inside = (times >= life[0]) & (times <= life[1])

@@ -102,9 +102,7 @@ def _own_turns(trial: FlowTrial, end: FlowEnd, active: Active) -> float | None:
     return first(apart, (pl.col("last_data_received_ns") < pl.col("last_data_sent_ns")).mean())
 
 
-def _numbers(
-    trial: FlowTrial, end: FlowEnd, table: str, columns: Sequence[str], active: Active
-) -> pl.DataFrame | None:
+def _numbers(trial: FlowTrial, end: FlowEnd, table: str, columns: Sequence[str], active: Active) -> pl.DataFrame | None:
     rows = read_columns(trial, table, end.host, columns)
     if rows is None or rows.is_empty():
         return None

@@ -25,7 +25,7 @@ def _waiting(facts: Facts) -> float:
     """Share of the time in which all that came was read."""
     states = facts.receiver.ratio(R.WAITING, R.SEQUENCE_HOLE, R.DELAYED_ACK, R.SOFTIRQ)
     unread = (facts.receiver.watched or WatchedSockets()).unread_ratio
-    return states if states or unread is None else 1 - unread
+    return states if facts.receiver.shares or unread is None else 1 - unread
 
 
 def idle_peer(facts: Facts) -> Finding | None:

@@ -54,7 +54,14 @@ def _of_change(change: Change) -> ChangeStep:
 _OF_HOST = frozenset(
     {
         *("offloads_off", "small_mtu", "small_mtu.clamped", "local_queue", "local_queue.shaper", "window_scaling"),
-        *("window_scaling.host", "cpu_quota", "cpu_quota.unseen", "memory_limit", "memory_limit.group", "receiver_loss"),
+        *(
+            "window_scaling.host",
+            "cpu_quota",
+            "cpu_quota.unseen",
+            "memory_limit",
+            "memory_limit.group",
+            "receiver_loss",
+        ),
         *("packet_filters", "other_bpf", "call_checks", "software_checksums", "memory_pressure", "costly_packets"),
         *("reordering", "ack_path", "ack_thinning", "policer", "shared_bottleneck", "burst_loss.outage", "mitigations"),
     }
@@ -96,7 +103,9 @@ def _buffer(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
         if is_fixed is not True:
             bound = raise_sysctls(settings, {f"net.ipv4.tcp_{letter}mem": (0, 0, 2 * wanted)})
             if bound:
-                yield _step("buffer.bound", "host", host, bound, setting=f"net.ipv4.tcp_{letter}mem", buffer_bytes=wanted)
+                yield _step(
+                    "buffer.bound", "host", host, bound, setting=f"net.ipv4.tcp_{letter}mem", buffer_bytes=wanted
+                )
         yield _step("buffer.socket", "socket", host, option=option, buffer_bytes=wanted)
         if is_fixed is not False:
             bound = raise_sysctls(settings, {f"net.core.{letter}mem_max": (wanted,)})
@@ -184,7 +193,9 @@ def _placement(finding: Finding, facts: Facts, setup: Setup) -> Steps:
         yield _step("steering", "host", host, _named(_RPS, host, setup))
 
 
-_RPS = f"grep . /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus; echo MASK | tee /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus"
+_RPS = (
+    f"grep . /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus; echo MASK | tee /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus"
+)
 
 
 def _computing(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:

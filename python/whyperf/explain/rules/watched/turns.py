@@ -54,7 +54,9 @@ def own_turns(facts: Facts) -> Finding | None:
         return left_open("own_turn", lost, (Cause.THINK_TIME, own, Cause.OTHER_LOAD), evidence, facts, **values)
     if thread >= BUSY_RATIO:
         cause = Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU
-        return Finding(cause, min(lost, thread), 0.8, evidence, gain.of_share(facts, lost), variant="turn", values=values)
+        return Finding(
+            cause, min(lost, thread), 0.8, evidence, gain.of_share(facts, lost), variant="turn", values=values
+        )
     return Finding(Cause.THINK_TIME, lost, 0.85, evidence, gain.of_share(facts, lost), variant="turn", values=values)
 
 

@@ -199,7 +199,11 @@ def own_buffer(facts: Facts) -> Finding | None:
     evidence = (
         figure("own_window_full", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, full_ratio=min(1.0, share)),
         figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio),
-        *((figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"),) if seen.receive_buffer_fixed else ()),
+        *(
+            (figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"),)
+            if seen.receive_buffer_fixed
+            else ()
+        ),
     )
     if seen.receive_buffer_fixed is not True:
         # The kernel would enlarge the buffer, up to its bound; a full path looks the same.

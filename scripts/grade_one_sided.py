@@ -22,12 +22,12 @@ import polars as pl
 from whyperf.analyze import summarize
 from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.explain.budget.arrivals import arrivals_of, read_by_calls
-from whyperf.explain.budget.calls import read_calls_of
+from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.gaps import last_at
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_trial
 from whyperf.explain.gather import by_payload
-from whyperf.explain.segment_log import SegmentLogs, read_logs
+from whyperf.explain.segment_log import Ints, LoggedConnection, SegmentLogs, read_logs
 from whyperf.plan import LOG_PREFIX
 from whyperf.record import LOST, Experiment
 from whyperf.truth import FILES, load_catalog, roles_of
@@ -159,19 +159,18 @@ def _write_sockets(trial: FlowTrial, logs: SegmentLogs, host: str) -> None:
         if segments is None or flow.is_empty():
             continue
         at = rows["sample_mono_ns"].cast(pl.Int64).to_numpy() - shift
-        arrivals = arrivals_of(segments)
-        row = last_at(segments.time_ns, at)
-        read = np.where(row >= 0, arrivals.read[np.maximum(row, 0)], 0)
-        if (made := calls.get(int(str(number)))) is not None and made.end.size:
-            counted = np.concatenate(([0], read_by_calls(made, segments, arrivals)))
-            read = np.maximum(read, counted[last_at(made.end, at) + 1])
-        readable = np.where(row >= 0, arrivals.readable[np.maximum(row, 0)], 0)
-        queue = np.maximum(readable - read, 0)
+        queue = _queue(segments, calls.get(int(str(number))), at) if end.role == "receiver" else np.zeros(at.size)
+        carries = segments.payload_bytes > 0
+        ago = {
+            name: _ago(segments.time_ns[carries & (segments.is_out == is_out)], at)
+            for name, is_out in (("last_data_sent_ns", True), ("last_data_received_ns", False))
+        }
         in_flight = rows["unacked_segments"].cast(pl.Int64) * rows["send_mss_bytes"].cast(pl.Int64)
         parts.append(
             rows.select("host", "connection", "sample_mono_ns").with_columns(
                 pl.Series("receive_queue_bytes", queue.astype(np.int64)),
                 (in_flight + rows["not_sent_bytes"].cast(pl.Int64)).alias("send_queue_bytes"),
+                *(pl.Series(name, values) for name, values in ago.items()),
                 pl.lit(int(flow["receive_buffer_granted_bytes"][0])).alias("receive_buffer_bytes"),
                 pl.lit(int(flow["send_buffer_granted_bytes"][0])).alias("send_buffer_bytes"),
             )
@@ -192,6 +191,28 @@ def _write_sockets(trial: FlowTrial, logs: SegmentLogs, host: str) -> None:
     if parts:
         pl.concat(parts).write_parquet(trial.folder / f"sockets.{host}.parquet")
         pl.DataFrame(own).write_parquet(trial.folder / f"watched.{host}.parquet")
+
+
+JIFFY_NS = 4_000_000
+
+
+def _ago(times: Ints, at: Ints) -> Ints:
+    """How long the last of some instants was ago, in whole jiffies."""
+    place = last_at(times, at)
+    last = times[np.maximum(place, 0)] if times.size else at
+    return np.where(place >= 0, (at // JIFFY_NS - last // JIFFY_NS) * JIFFY_NS, 10**12)
+
+
+def _queue(segments: LoggedConnection, calls: Calls | None, at: Ints) -> Ints:
+    """Payload that waited to be read at each instant."""
+    arrivals = arrivals_of(segments)
+    row = last_at(segments.time_ns, at)
+    has_row, place = row >= 0, np.maximum(row, 0)
+    read = np.where(has_row, arrivals.read[place], 0)
+    if calls is not None and calls.end.size:
+        counted = np.concatenate(([0], read_by_calls(calls, segments, arrivals)))
+        read = np.maximum(read, counted[last_at(calls.end, at) + 1])
+    return np.maximum(np.where(has_row, arrivals.readable[place], 0) - read, 0)
 
 
 def _say(line: str) -> None:

@@ -214,16 +214,21 @@ def test_two_streams_at_once_are_no_conversation(tmp_path: Path) -> None:
     assert conversation(found, end, read_logs(found).sender) is None
 
 
-def test_gaps_after_a_segment_that_is_not_full_are_the_senders_own(tmp_path: Path) -> None:
-    def arrivals(last_bytes: int) -> str:
-        lines, octet = [], 1
-        for burst in range(10):
-            for place, size in enumerate((1448, 1448, last_bytes)):
-                lines.append(f"{burst * 50 + place * 0.1:.1f} < . {octet}:{octet + size} ack 1")
-                octet += size
-        return "\n".join(lines)
-
-    for last_bytes, share in ((700, 0.99), (1448, 0.0)):
-        far = traces.trace(arrivals(last_bytes), "far", "receiver")
-        found = as_watched(traces.write(tmp_path / f"log0{last_bytes}-c0001", far=far), "receiver")
-        assert facts_of(found).segments.short_gap_ratio == pytest.approx(share, abs=0.02)
+@pytest.mark.parametrize(
+    ("last_bytes", "ack_ms", "window", "share"),
+    [(700, 0.1, 65_536, 0.99), (1448, 0.1, 65_536, 0.0), (700, 48.0, 65_536, 0.0), (700, 0.1, 1448, 0.0)],
+    ids=["all was sent", "a full segment", "an ACK that comes late", "a closed window"],
+)
+def test_gaps_after_a_segment_that_is_not_full_are_the_senders_own(
+    tmp_path: Path, last_bytes: int, ack_ms: float, window: int, share: float
+) -> None:
+    lines, octet = [], 1
+    for burst in range(10):
+        for place, size in enumerate((1448, 1448, last_bytes)):
+            lines.append(f"{burst * 50 + place * 0.1:.1f} < . {octet}:{octet + size} ack 1")
+            octet += size
+        at = burst * 50 + 0.2 + ack_ms
+        lines.append(f"{at:.1f} > . 1:1 ack {octet} win={window} why=second_segment")
+    far = traces.trace("\n".join(lines), "far", "receiver")
+    found = as_watched(traces.write(tmp_path / "log01-c0001", far=far), "receiver")
+    assert facts_of(found).segments.short_gap_ratio == pytest.approx(share, abs=0.02)

@@ -150,6 +150,12 @@ CASES = (
                              "processors.run_queue_ratio": 0.5})(BEHIND), at_receiver({"processors.withheld_ratio": 0.0})),
     WatchedCase("unread payload, and threads that nobody sees", "not_known.watched.own_reader",
                 at_receiver({"processors.thread_ratio": None})(BEHIND), at_receiver(ASLEEP)),
+    WatchedCase("unread payload in a small buffer", "not_known.watched.own_small",
+                seen_at_receiver(pressed_ratio=0.3, own_window=shape(0, 3_000, 4_000))(BEHIND),
+                seen_at_receiver(pressed_ratio=0.7)),
+    WatchedCase("the same in a large one", "slow_reader.behind",
+                seen_at_receiver(pressed_ratio=0.3, own_window=shape(0, 3_000, 4_000_000))(BEHIND),
+                seen_at_receiver(own_window=shape(0, 3_000, 4_000))),
     WatchedCase("a window that arrives in each round trip, of a buffer that the program set", "receive_buffer.own",
                 of_receiver(sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=True),
                             {"shares": {"waiting": 1.0}}, windows=TRIPS, rate_bps=20e6),
@@ -158,7 +164,7 @@ CASES = (
                 of_receiver(sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=False),
                             {"shares": {"waiting": 1.0}}, windows=TRIPS, rate_bps=20e6),
                 seen_at_receiver(own_window=shape(30_000, 60_000, 300_000))),
-    WatchedCase("gaps after all was sent", "slow_writer.peer",
+    WatchedCase("gaps after all was sent", "not_known.watched.idle_peer",
                 of_receiver(sockets(unread_ratio=0.0, late_ratio=0.0), {"shares": {"waiting": 1.0}}, level="segments",
                             segments={"short_gap_ratio": 0.8}),
                 of_whole(**{"segments.short_gap_ratio": 0.1})),
@@ -166,5 +172,10 @@ CASES = (
                 seen_at_receiver(late_ratio=0.0001)),
     WatchedCase("an even rate of arrivals", "not_known.watched.even", seen_at_receiver(rate_spread=0.03)(WAITING),
                 seen_at_receiver(rate_spread=0.5)),
+    WatchedCase("a receiver whose queue nobody sampled", "not_known.watched.waiting",
+                at_receiver({"shares": {"unknown": 1.0}})(
+                    seen_at_receiver(unread_ratio=None, own_window=shape(58_000, 60_000, 60_000))(WAITING)
+                ),
+                seen_at_receiver(own_window=shape(10_000, 60_000, 60_000))),
     WatchedCase("a receiver that waits", "not_known.watched.waiting", WAITING, at_receiver({"shares": {"unread": 0.9}})),
 )  # fmt: skip

@@ -126,6 +126,9 @@ def reader_behind(facts: Facts) -> Finding | None:
     if lost < MIN_LOST or is_on_cpu(facts):
         return None
     evidence = (*_unread(facts, seen), *_thread(facts.receiver))
+    if lost < MIN_PRESSED and (seen.own_window.high_bytes or 0) < LARGE_WINDOW_BYTES:
+        # What comes within a round trip fills a small buffer until it is read, however soon that is.
+        return left_open("own_small", lost, (Cause.RECEIVE_BUFFER, *AT_READER), evidence, facts, waiting_ratio=lost)
     cpu = facts.receiver.processors
     others, withheld = cpu.other_ratio or 0.0, cpu.withheld_ratio or 0.0
     if (cpu.own_user_ratio or 0.0) >= MIN_COMPUTING and (cpu.thread_ratio or 0.0) >= MIN_COMPUTING:
@@ -151,6 +154,9 @@ def reader_behind(facts: Facts) -> Finding | None:
     )
 
 
+MIN_PRESSED, LARGE_WINDOW_BYTES = 0.5, 131_072
+"""Part of the samples in which unread payload takes up a window, from which on it does so in one that is small, too. The
+kernel's own first size of a receive buffer (net.ipv4.tcp_rmem) is no small one."""
 MIN_COMPUTING = 0.35
 """As `cpu.MIN_OUTSIDE_KERNEL`: part of a CPU outside the kernel from which on a program computes."""
 MIN_WITHHELD = 0.2

@@ -2,9 +2,9 @@
 
     python -m scripts.grade_one_sided RECORD… [--only NAME …] [--json FILE] [--no-mid-life]
 
-Each trial with a segment log is copied as a watch would have recorded it: without what the own load counts, attached when
-the measured phase begins (the first packets are gone), and with the tables `watched` and `sockets`, whose queues are
-computed from the log. It is explained with each view: one side or both, and with less and less evidence.
+Each trial with a segment log is copied as a watch would have recorded it: without what the own load counts, attached
+when the measured phase begins (the first packets are gone), and with the tables `watched` and `sockets`, whose queues
+are computed from the log. It is explained with each view: one side or both, and with less and less evidence.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -39,6 +40,14 @@ from whyperf.truth.one_sided import OUTCOMES, Graded, WatchedView, counts_of, gr
 DROPPED = ("transactions", "latencies", "datagrams", "path", "path_lateness", "round_trips", "transport_info")
 #: Not causes that a watch of a connection can name: they are of the own load, or of another transport.
 LEFT_OUT = frozenset({Cause.ASKED_RATE, Cause.CONNECTION_SETUP})
+
+
+class Truth(NamedTuple):
+    """What was injected into a cell."""
+
+    sweep: str
+    accepted: tuple[str, ...]
+    is_undisturbed: bool
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -85,15 +94,12 @@ def _graded(experiment: Experiment, catalog: Catalog, only: set[str], *, is_mid_
                 watched = _watched(experiment, trial, Path(folder), is_mid_life=is_mid_life)
                 if watched is None:
                     continue
+                truth = Truth(role.sweep, accepted, role.kind is CellKind.UNDISTURBED)
                 for view in WatchedView:
-                    yield _explained(watched, cell, trial, view, role.sweep, accepted,
-                                     is_undisturbed=role.kind is CellKind.UNDISTURBED)  # fmt: skip
+                    yield _explained(watched, cell, trial, view, truth)
 
 
-def _explained(
-    experiment: Experiment, cell: str, trial: str, view: WatchedView, sweep: str, accepted: Sequence[str], *,
-    is_undisturbed: bool,
-) -> Graded:  # fmt: skip
+def _explained(experiment: Experiment, cell: str, trial: str, view: WatchedView, truth: Truth) -> Graded:
     hidden = [] if view.has_sockets else sorted((experiment.folder / "trials" / trial).glob("sockets.*"))
     for file in hidden:
         file.rename(file.with_name(f"hidden-{file.name}"))
@@ -103,7 +109,7 @@ def _explained(
     finally:
         for file in hidden:
             file.with_name(f"hidden-{file.name}").rename(file)
-    return graded(sweep, view, accepted, found, is_undisturbed=is_undisturbed)
+    return graded(truth.sweep, view, truth.accepted, found, is_undisturbed=truth.is_undisturbed)
 
 
 def _watched(experiment: Experiment, name: str, folder: Path, *, is_mid_life: bool) -> Experiment | None:
@@ -183,7 +189,8 @@ def _write_sockets(trial: FlowTrial, logs: SegmentLogs, host: str) -> None:
             for side in ("send", "receive")
         }
         own.append({
-            "host": host, "connection": number, "program": "load", "process": 1, "whole": False, "listens": host == "far",
+            "host": host, "connection": number, "program": "load", "process": 1, "whole": False,
+            "listens": host == "far",
             "send_buffer_fixed": requested["send"], "receive_buffer_fixed": requested["receive"],
             "first_mono_ns": int(trial.window_ns[0] if trial.window_ns else 0) + shift,
             "last_mono_ns": int(rows["sample_mono_ns"].cast(pl.Int64).max() or 0),  # type: ignore[arg-type]

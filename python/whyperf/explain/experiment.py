@@ -128,9 +128,9 @@ def explain_trial(
 
     `rate` is the cell's goodput, where it was measured, and `measured` the experiment's cells that may have been
     measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
-    bounds the evidence by role: what is above is treated as if it had not been recorded. `watched` has the trial explained
-    as a connection of another program, of which these sides were watched. `cost` is that of the cell, where its trials have
-    stack samples.
+    bounds the evidence by role: what is above is treated as if it had not been recorded. `watched` has the trial
+    explained as a connection of another program, of which these sides were watched. `cost` is that of the cell, where
+    its trials have stack samples.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))

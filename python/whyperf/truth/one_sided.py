@@ -67,8 +67,8 @@ def graded(
 ) -> Graded:
     """The grade of one explanation.
 
-    Right is a first verdict with an accepted cause, or one of losses that names an accepted kind of them. Not known counts
-    as a candidate if an accepted cause is among those that it leaves open. Undisturbed trials blame nothing.
+    Right is a first verdict with an accepted cause, or one of losses that names an accepted kind of them. Not known
+    counts as a candidate if an accepted cause is among those that it leaves open. Undisturbed trials blame nothing.
     """
     first = found.verdicts[0]
     left_open = _listed(first.values.get("causes"))

@@ -27,7 +27,9 @@ from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 
 HOST: dict[str, Any] = {
-    "sysctls": {"net.ipv4.tcp_wmem": "4096 16384 4194304", "net.core.wmem_max": "8192", "net.ipv4.tcp_rmem": "4096 87380 8192"},
+    "sysctls": {
+        "net.ipv4.tcp_wmem": "4096 16384 4194304", "net.core.wmem_max": "8192", "net.ipv4.tcp_rmem": "4096 87380 8192",
+    },
     "congestion_controls": ["cubic", "reno"],
 }  # fmt: skip
 SETUP = Setup(testbed="network", hosts={"near": HOST}, devices={"near": {"name": "eth7"}})

@@ -83,7 +83,7 @@ def _watched(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
         known = {budget.connection for budget in received.budgets}
         for connection in sorted(lives.keys() - known):
             spans = sampled_spans(queues.get(connection), lives[connection])
-            received.add(trial.trial, end.host, "receiver", connection, spans)
+            received.add(trial.trial, end.host, "receiver", connection=connection, spans=spans)
     if (end := ends.get("sender")) is not None:
         lives = attached(trial, end)
         if (evidence := logged["sender"]) is not None:

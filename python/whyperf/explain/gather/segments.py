@@ -122,8 +122,9 @@ acknowledged."""
 def _short_gaps(taken: pl.DataFrame, least_ns: int) -> float | None:
     """Part of the time in gaps between arrivals that follow a segment which is not full, with no octet missing.
 
-    A sender that has more to send fills its segments: before such a gap it had sent all that was written. Its window must
-    have room, and what it waits for our acknowledgment is none of its own: a gap counts from when the last was sent.
+    A sender that has more to send fills its segments: before such a gap it had sent all that was written. Its window
+    must have room, and what it waits for our acknowledgment is none of its own: a gap counts from when the last was
+    sent.
     """
     rows = taken.filter(pl.col("time_ns") >= 0).with_columns((_IN & _HAS_DATA).alias("comes"), _BYTES)
     full = int(rows.filter("comes").select((_BYTES / _WIRE.clip(1)).max()).item())
@@ -132,7 +133,7 @@ def _short_gaps(taken: pl.DataFrame, least_ns: int) -> float | None:
         pl.when("comes").then(end).cum_max().forward_fill().over("connection").alias("reach"),
         of_ack.cum_max().forward_fill().over("connection").alias("answered"),
         (of_ack + pl.col("window_bytes")).cum_max().forward_fill().over("connection").alias("edge"),
-        pl.when("comes").then(_BYTES < full * _WIRE).forward_fill().over("connection").alias("is_short"),
+        pl.when("comes").then(full * _WIRE > _BYTES).forward_fill().over("connection").alias("is_short"),
         pl.when("comes").then(pl.col("time_ns")).shift(-1).backward_fill().over("connection").alias("next_ns"),
         pl.when("comes").then(pl.col("sequence")).shift(-1).backward_fill().over("connection").alias("next_octet"),
     )

@@ -1,4 +1,5 @@
-"""What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`, `tcp_info`)."""
+"""What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`,
+`tcp_info`)."""
 
 from typing import Literal
 
@@ -19,7 +20,8 @@ _INFO = (
     *("bytes_received", "data_segments_in", "out_of_order_segments"),
 )
 FULL_MEMORY_RATIO = 0.75
-"""Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most buffers."""
+"""Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most
+buffers."""
 LOW_QUANTILE = 0.1
 MIN_WAITING = 5
 """Samples in which data waits to be sent from which on the peer's windows in them are those that may hold it."""

@@ -1,4 +1,5 @@
-"""What the evidence of one side leaves open: a finding that names the candidates, and what would decide between them."""
+"""What the evidence of one side leaves open: a finding that names the candidates, and what would decide between
+them."""
 
 from collections.abc import Sequence
 

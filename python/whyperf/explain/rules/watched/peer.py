@@ -13,7 +13,8 @@ from whyperf.explain.watched_facts import WatchedSockets
 MIN_WAITING = 0.5
 """Share of the time that a receiver waits for payload, having read all, from which on it is the others' turn."""
 MIN_SHORT_GAPS = 0.3
-"""Part of the time in gaps before which the sender had sent all that was written, from which on its program is the limit."""
+"""Part of the time in gaps before which the sender had sent all that was written, from which on its program is the
+limit."""
 MIN_LATE_RATIO = 0.002
 """Segments behind a gap, over all, from which on losses or reordering may be what keeps windows small."""
 CONSTANT_SPREAD = 0.1
@@ -31,8 +32,8 @@ def _waiting(facts: Facts) -> float:
 
 
 def idle_peer(facts: Facts) -> Finding | None:
-    """The log of arrivals has gaps before which the sender had sent all that was written: its program is the limit, or it
-    has no CPU.
+    """The log of arrivals has gaps before which the sender had sent all that was written: its program is the limit, or
+    it has no CPU.
     """
     gaps = facts.segments.short_gap_ratio or 0.0
     if facts.watched_sides != "receiver" or is_by_turns(facts) or gaps < MIN_SHORT_GAPS:

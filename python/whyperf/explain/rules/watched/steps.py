@@ -1,7 +1,7 @@
 """What to change for a program that is not ours: each step with its command and with what it affects.
 
-A socket's options can be set by its own program only. Settings of a program affect all its connections, settings of a host
-those of all programs.
+A socket's options can be set by its own program only. Settings of a program affect all its connections, settings of a
+host those of all programs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +70,8 @@ _OF_HOST = frozenset(
 
 
 def _side(facts: Facts, role: Role) -> tuple[HostFacts, WatchedSockets, str]:
-    """A side, what its sockets show, and the name of its host; of a side that was not watched the host alone is known."""
+    """A side, what its sockets show, and the name of its host; of a side that was not watched the host alone is
+    known."""
     end, other = (facts.sender, facts.receiver) if role == "sender" else (facts.receiver, facts.sender)
     host = end.host or {"near": "far", "far": "near"}.get(other.host, "")
     return end, end.watched or WatchedSockets(), host
@@ -136,9 +137,9 @@ def _role(finding: Finding, facts: Facts) -> Role:
     return "receiver" if named == "receiver" else "sender"
 
 
-def _congestion(finding: Finding, facts: Facts, setup: Setup) -> Steps:
+def _congestion(_: Finding, facts: Facts, setup: Setup) -> Steps:
     """Losses: where they are, and another congestion control, for this socket or for the route."""
-    _, seen, host = _side(facts, "sender")
+    _end, seen, host = _side(facts, "sender")
     yield _step("losses", "host", host, _named(f"ethtool -S {DEVICE}; nstat -az TcpRetransSegs", host, setup))
     if (seen.congestion_control or "").startswith(FASTER):
         return

@@ -73,7 +73,7 @@ def peer_turns(facts: Facts) -> Finding | None:
         return None
     evidence = tuple(_turns(facts, talk, end))
     values: dict[str, Value | None] = {"turn_ns": talk.peer_ns, "rtt_ns": trip}
-    if talk.peer_ns is not None and trip and NEIGHBOR_RTT_NS <= trip and talk.peer_ns <= MAX_TRIPS * trip:
+    if talk.peer_ns is not None and trip and trip >= NEIGHBOR_RTT_NS and talk.peer_ns <= MAX_TRIPS * trip:
         part = min(1.0, trip / talk.peer_ns) * lost
         predicted = gain.of_several(facts, part, OUTSTANDING)
         return Finding(Cause.ROUND_TRIP, part, 0.85, evidence, predicted, variant="turn", values=values)
@@ -95,7 +95,7 @@ def _of_counts(facts: Facts, talk: Conversation, end: HostFacts) -> Finding | No
     evidence = tuple(_turns(facts, talk, end))
     values: dict[str, Value | None] = {"turn_ns": each, "rtt_ns": trip}
     lost = 1.0 if facts.watched_sides == "receiver" else facts.sender.ratio(S.NOT_WRITING, S.IN_FLIGHT)
-    if trip and NEIGHBOR_RTT_NS <= trip and trip <= each <= MAX_TRIPS * trip:
+    if trip and trip >= NEIGHBOR_RTT_NS and trip <= each <= MAX_TRIPS * trip:
         part = min(1.0, trip / each)
         return Finding(Cause.ROUND_TRIP, part, 0.8, evidence, gain.of_several(facts, part, OUTSTANDING),
                        variant="turn.counted", values=values)  # fmt: skip

@@ -29,7 +29,8 @@ MIN_SEGMENTS = 2
 """Segments that a steady window holds at least: what is smaller may be closed all the time."""
 MIN_SAMPLES = 5
 READ_ALL, MIN_UNREAD = 0.1, 0.3
-"""Part of the samples with unread payload up to which a program reads all that comes, and from which on it is behind."""
+"""Part of the samples with unread payload up to which a program reads all that comes, and from which on it is
+behind."""
 
 
 def small_window(facts: Facts) -> Finding | None:
@@ -155,8 +156,8 @@ def reader_behind(facts: Facts) -> Finding | None:
 
 
 MIN_PRESSED, LARGE_WINDOW_BYTES = 0.5, 131_072
-"""Part of the samples in which unread payload takes up a window, from which on it does so in one that is small, too. The
-kernel's own first size of a receive buffer (net.ipv4.tcp_rmem) is no small one."""
+"""Part of the samples in which unread payload takes up a window, from which on it does so in one that is small, too.
+The kernel's own first size of a receive buffer (net.ipv4.tcp_rmem) is no small one."""
 MIN_COMPUTING = 0.35
 """As `cpu.MIN_OUTSIDE_KERNEL`: part of a CPU outside the kernel from which on a program computes."""
 MIN_WITHHELD = 0.2
@@ -232,7 +233,8 @@ MIN_FILLED, MIN_ROOM_TIMES = 0.5, 1.5
 
 
 def filled_buffer(facts: Facts) -> Finding | None:
-    """All that the send buffer holds is in flight, and the windows have room for more: by samples of the sender's socket.
+    """All that the send buffer holds is in flight, and the windows have room for more: by samples of the sender's
+    socket.
 
     The kernel's own count does not show it where a buffer holds no more than two packets of 64 KB.
     """

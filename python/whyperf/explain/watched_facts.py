@@ -12,12 +12,15 @@ class WindowShape:
     median_bytes: int | None = None
     high_bytes: int | None = None
 
-    @property
-    def steadiness(self) -> float | None:
-        """The low one over the largest: near 1 nothing changes it; None where none was announced."""
+    def is_steady(self, segment_bytes: int) -> bool:
+        """Whether it is always the same but for a segment, as it is where nothing but the buffer sets it.
+
+        Windows are rounded to segments (__tcp_select_window, net/ipv4/tcp_output.c). A reader that is late for ever
+        makes them vary by what it has just read and by what has just come.
+        """
         if self.low_bytes is None or not self.high_bytes:
-            return None
-        return self.low_bytes / self.high_bytes
+            return False
+        return self.low_bytes > 0 and self.high_bytes - self.low_bytes <= segment_bytes
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def of_turns(**changed: Any) -> Edit:
 
 
 FULL = {"shares": {"receive_window": 0.9, "not_writing": 0.1}}
-STEADY = of_sender(sockets(peer_window=shape(30_000, 30_000, 32_000), waiting_ratio=1.0), FULL, windows=TRIPS)
+STEADY = of_sender(sockets(peer_window=shape(30_000, 30_000, 31_000), waiting_ratio=1.0), FULL, windows=TRIPS)
 CLOSED = of_sender(sockets(peer_window=shape(0, 1_000, 500_000), waiting_ratio=1.0), FULL, windows=TRIPS)
 BEHIND = of_receiver(
     sockets(unread_ratio=0.95, unread_bytes=400_000, pressed_ratio=0.8), {"shares": {"unread": 0.95}, **ASLEEP}
@@ -217,6 +217,35 @@ CASES = (
         of_turns(exchanges_most=20),
     ),
     WatchedCase(
+        "answers behind a queue",
+        "not_known.watched.queued_turn",
+        of_whole(**{"windows.rtt_ns_median": 14 * MS})(ASKING),
+        of_whole(**{"windows.rtt_ns_median": 11 * MS}),
+    ),
+    WatchedCase(
+        "exchanges by counts behind a queue",
+        "not_known.watched.queued_turn",
+        of_whole(**{"windows.rtt_ns_median": 14 * MS})(replace(ASKING, conversation=Conversation(80))),
+        of_whole(**{"windows.rtt_ns_median": 11 * MS}),
+    ),
+    WatchedCase(
+        "the peer's payload came last, by samples",
+        "not_known.watched.sampled_turn",
+        of_turns(own_ratio=0.8, peer_ratio=0.15, is_logged=False)(ASKING),
+        of_turns(is_logged=True),
+    ),
+    WatchedCase(
+        "nothing to send, and payload that comes back",
+        "not_known.watched.both_ways",
+        of_sender(
+            sockets(waiting_ratio=0.0),
+            {"shares": {"not_writing": 0.8, "in_flight": 0.2}, **ASLEEP},
+            windows=TRIPS,
+            segments={"data_back_packets": 40},
+        ),
+        of_whole(**{"segments.data_back_packets": 0}),
+    ),
+    WatchedCase(
         "exchanges by counts that take long",
         "not_known.watched.turns",
         replace(ASKING, conversation=Conversation(20)),
@@ -256,10 +285,10 @@ CASES = (
         seen_at_receiver(own_window=shape(0, 3_000, 4_000)),
     ),
     WatchedCase(
-        "a window that arrives in each round trip, of a buffer that the program set",
+        "a window that arrives in each round trip",
         "receive_buffer.own",
         of_receiver(
-            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=True),
+            sockets(unread_ratio=0.2, pressed_ratio=0.02, own_window=shape(30_000, 30_000, 30_000)),
             {"shares": {"waiting": 1.0}},
             windows=TRIPS,
             rate_bps=20e6,
@@ -267,15 +296,26 @@ CASES = (
         of_whole(rate_bps=5e6),
     ),
     WatchedCase(
-        "the same of a buffer that the kernel sizes",
+        "the same while round trips have grown",
         "not_known.watched.own_window",
         of_receiver(
-            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=False),
+            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000)),
             {"shares": {"waiting": 1.0}},
+            windows={**TRIPS, "rtt_ns_median": 14 * MS},
+            rate_bps=16e6,
+        ),
+        seen_at_receiver(own_window=shape(30_000, 60_000, 300_000)),
+    ),
+    WatchedCase(
+        "a window of which unread payload takes a part",
+        "not_known.watched.own_small",
+        of_receiver(
+            sockets(unread_ratio=0.5, pressed_ratio=0.3, own_window=shape(30_000, 30_000, 30_000)),
+            {"shares": {"waiting": 0.5, "unread": 0.5}},
             windows=TRIPS,
             rate_bps=20e6,
         ),
-        seen_at_receiver(own_window=shape(30_000, 60_000, 300_000)),
+        seen_at_receiver(pressed_ratio=0.05),
     ),
     WatchedCase(
         "gaps after all was sent",
@@ -304,7 +344,7 @@ CASES = (
         "a receiver whose queue nobody sampled",
         "not_known.watched.waiting",
         at_receiver({"shares": {"unknown": 1.0}})(
-            seen_at_receiver(unread_ratio=None, own_window=shape(58_000, 60_000, 60_000))(WAITING)
+            seen_at_receiver(unread_ratio=None, own_window=shape(60_000, 60_000, 60_000))(WAITING)
         ),
         seen_at_receiver(own_window=shape(10_000, 60_000, 60_000)),
     ),

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
-from whyperf.analyze.flow.trial import WATCHED
 from whyperf.analyze.text import bit_rate, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
@@ -351,7 +350,7 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
 def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
     """The cheapest measurement that decides between what may be the limit, as a command."""
     manifest = experiment.trials().manifests.get(cell.trial or "")
-    if manifest is not None and manifest.origin == WATCHED:
+    if manifest is not None and str(manifest.origin) == "watched":
         # A plan runs the own load only. The verdict says what to watch in addition.
         return
     is_tcp = str(experiment.plan.cell(cell.cell).factors.get("transport", "tcp")) in {"tcp", "mptcp", "tls"}

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.rules import application, cpu, transfers
+from whyperf.explain.rules.application import MIN_ANSWERS
 from whyperf.explain.rules.buffers import send_buffer
 from whyperf.explain.rules.finding import Finding, is_perhaps_idle
-from whyperf.explain.rules.watched.open import left_open
+from whyperf.explain.rules.watched.open import AT_WRITER, left_open
 from whyperf.explain.rules.watched.turns import is_by_turns
 from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer
 from whyperf.explain.states import SenderState as S
@@ -25,11 +26,16 @@ def slow_writer(facts: Facts) -> Finding | None:
     if is_by_turns(facts) or (seen.filled_ratio or 0.0) >= MIN_FILLED:
         return None
     found = application.slow_writer(facts)
+    if found is not None and facts.level != "segments" and (facts.segments.data_back_packets or 0) >= MIN_ANSWERS:
+        # Payload comes back: the program may wait for its next request, or for the rest of an answer.
+        is_lossy = (facts.segments.retransmitted_ratio or 0.0) > 0
+        others = (Cause.RANDOM_LOSS,) if is_lossy else ()
+        causes = (Cause.SLOW_WRITER, Cause.THINK_TIME, Cause.ROUND_TRIP, *others)
+        return left_open("both_ways", found.lost, causes, found.evidence, facts)
     if found is None or found.open or facts.sender.processors.thread_ratio is not None or facts.level == "segments":
         return found
     # Of a program of another user nobody sees whether it computes, sleeps or lacks a CPU.
-    causes = (Cause.SLOW_WRITER, Cause.SENDER_CPU, Cause.OTHER_LOAD)
-    return left_open("own_writer", found.lost, causes, found.evidence, facts)
+    return left_open("own_writer", found.lost, AT_WRITER, found.evidence, facts)
 
 
 def full_send_buffer(facts: Facts) -> Finding | None:

@@ -125,7 +125,7 @@ def _program(code: str, role: Role | None, command: str = "") -> Callable[[Findi
     """A change of the program of one side; without a role of the side that the finding is about."""
 
     def steps(finding: Finding, facts: Facts, _: Setup) -> Steps:
-        _, seen, host = _side(facts, role or _role(finding, facts))
+        _end, seen, host = _side(facts, role or _role(finding, facts))
         yield _step(code, "program", host, command, process=seen.process, program=seen.program or None)
 
     return steps

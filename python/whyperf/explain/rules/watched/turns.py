@@ -50,6 +50,9 @@ def own_turns(facts: Facts) -> Finding | None:
     lost, thread = talk.own_ratio or 0.0, end.processors.thread_ratio
     evidence = tuple(_turns(facts, talk, end))
     values: dict[str, Value | None] = {"turn_ns": talk.own_ns, "role": role, "thread_ratio": thread}
+    if not talk.is_logged:
+        # Samples show that payload came last, and not whether the answer is complete.
+        return left_open("sampled_turn", lost, _of_peer(facts, role, None), evidence, facts, **values)
     if thread is None:
         own = Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU
         return left_open("own_turn", lost, (Cause.THINK_TIME, own, Cause.OTHER_LOAD), evidence, facts, **values)
@@ -73,11 +76,24 @@ def peer_turns(facts: Facts) -> Finding | None:
         return None
     evidence = tuple(_turns(facts, talk, end))
     values: dict[str, Value | None] = {"turn_ns": talk.peer_ns, "rtt_ns": trip}
-    if talk.peer_ns is not None and trip and trip >= NEIGHBOR_RTT_NS and talk.peer_ns <= MAX_TRIPS * trip:
+    is_of_path = talk.peer_ns is not None and talk.peer_ns <= MAX_TRIPS * (trip or 0)
+    if is_of_path and _is_queued(facts):
+        return left_open("queued_turn", lost, IN_QUEUE, evidence, facts, **values)
+    if talk.peer_ns is not None and trip and trip >= NEIGHBOR_RTT_NS and is_of_path:
         part = min(1.0, trip / talk.peer_ns) * lost
         predicted = gain.of_several(facts, part, OUTSTANDING)
         return Finding(Cause.ROUND_TRIP, part, 0.85, evidence, predicted, variant="turn", values=values)
     return left_open("peer_turn", lost, _of_peer(facts, role, talk.peer_ns), evidence, facts, **values)
+
+
+IN_QUEUE = (Cause.ROUND_TRIP, Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK)
+"""What an exchange may wait for whose round trip has grown."""
+MIN_QUEUE_GROWTH = 1.3
+
+
+def _is_queued(facts: Facts) -> bool:
+    """Whether round trips are longer than the smallest, as with a queue on the path."""
+    return (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH
 
 
 def _of_peer(facts: Facts, role: str, turn_ns: float | None) -> tuple[Cause, ...]:
@@ -86,7 +102,13 @@ def _of_peer(facts: Facts, role: str, turn_ns: float | None) -> tuple[Cause, ...
     is_timer = (
         abs((turn_ns or 0.0) - (facts.windows.rtt_ns_min or 0) - DELAYED_ACK_NS) <= TIMER_ERROR_RATIO * DELAYED_ACK_NS
     )
-    return (*((Cause.NAGLE_DELAYED_ACK,) if is_timer else ()), Cause.THINK_TIME, Cause.ROUND_TRIP, computing)
+    seen = facts.receiver.watched or WatchedSockets()
+    is_lossy = (facts.segments.retransmitted_ratio or 0.0) > 0 or (seen.late_ratio or 0.0) > 0
+    return (
+        *((Cause.NAGLE_DELAYED_ACK,) if is_timer else ()),
+        *(Cause.THINK_TIME, Cause.ROUND_TRIP, computing),
+        *((Cause.RANDOM_LOSS,) if is_lossy else ()),
+    )
 
 
 def _of_counts(facts: Facts, talk: Conversation, end: HostFacts) -> Finding | None:
@@ -97,6 +119,8 @@ def _of_counts(facts: Facts, talk: Conversation, end: HostFacts) -> Finding | No
     lost = 1.0 if facts.watched_sides == "receiver" else facts.sender.ratio(S.NOT_WRITING, S.IN_FLIGHT)
     if trip and trip >= NEIGHBOR_RTT_NS and trip <= each <= MAX_TRIPS * trip:
         part = min(1.0, trip / each)
+        if _is_queued(facts):
+            return left_open("queued_turn", part, IN_QUEUE, evidence, facts, **values)
         return Finding(Cause.ROUND_TRIP, part, 0.8, evidence, gain.of_several(facts, part, OUTSTANDING),
                        variant="turn.counted", values=values)  # fmt: skip
     if lost < MIN_TURNS:

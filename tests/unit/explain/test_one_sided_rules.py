@@ -44,7 +44,7 @@ def test_a_verdict_is_none_where_something_speaks_against_it(case: WatchedCase) 
 
 
 def test_what_one_side_leaves_open_names_the_candidates() -> None:
-    assert first(CLOSED).values["causes"] == ["slow_reader", "receiver_cpu", "other_load"]
+    assert first(CLOSED).values["causes"] == ["slow_reader", "receiver_cpu", "other_load", "cpu_quota", "pause"]
     assert "--far HOST" in first(CLOSED).claim
     assert set(first(LOSSY).values["causes"]) >= {"random_loss", "small_queue", "receiver_loss"}  # type: ignore[arg-type]
 

@@ -147,6 +147,20 @@ CASES = (
         of_whole(**{"windows.cwnd_segments_median": 22}),
     ),
     WatchedCase(
+        "a large send buffer between neighbors",
+        "not_known.watched.full_buffer",
+        seen_at_sender(send_buffer_bytes=4 << 20)(of_whole(**{"windows.rtt_ns_min": 30_000})(FILLED)),
+        of_whole(**{"windows.rtt_ns_min": 10 * MS}),
+    ),
+    WatchedCase(
+        "a large window between neighbors",
+        "not_known.watched.window",
+        seen_at_sender(peer_window=shape(3 << 20, 3 << 20, 3 << 20))(
+            of_whole(**{"windows.rtt_ns_min": 30_000})(STEADY)
+        ),
+        of_whole(**{"windows.rtt_ns_min": 10 * MS}),
+    ),
+    WatchedCase(
         "losses on the path or behind it", "path_loss.far", LOSSY, of_whole(**{"segments.retransmitted_ratio": 0.0})
     ),
     WatchedCase(

@@ -7,9 +7,9 @@ from whyperf.explain.rules import application, cpu, transfers
 from whyperf.explain.rules.application import MIN_ANSWERS
 from whyperf.explain.rules.buffers import send_buffer
 from whyperf.explain.rules.finding import Finding, is_perhaps_idle
-from whyperf.explain.rules.watched.open import AT_WRITER, left_open
+from whyperf.explain.rules.watched.open import AT_READER, AT_WRITER, left_open
 from whyperf.explain.rules.watched.turns import is_by_turns
-from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer
+from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, may_be_other_cpu
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -40,8 +40,11 @@ def slow_writer(facts: Facts) -> Finding | None:
 
 def full_send_buffer(facts: Facts) -> Finding | None:
     """The send buffer is full: by samples of the socket, or by the kernel's clock."""
-    filled = filled_buffer(facts)
-    return send_buffer(facts) if filled is None else filled
+    found = filled_buffer(facts) or send_buffer(facts)
+    size = (facts.sender.watched or WatchedSockets()).send_buffer_bytes or facts.sender.sockets.buffer_bytes
+    if found is None or not may_be_other_cpu(facts, size):
+        return found
+    return left_open("full_buffer", found.lost, (Cause.SEND_BUFFER, *AT_READER), found.evidence, facts)
 
 
 def computing_sender(facts: Facts) -> Finding | None:

@@ -11,6 +11,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.host_limits import is_unscaled
@@ -37,6 +38,8 @@ def small_window(facts: Facts) -> Finding | None:
     shape = seen.peer_window
     if lost < MIN_LOST or is_unscaled(facts) or not _is_steady(facts, shape, seen) or _is_reader_behind(facts):
         return None
+    if may_be_other_cpu(facts, shape.high_bytes):
+        return None
     evidence = [
         state_evidence(facts.sender, "sender", *_full_states(facts)),
         _peer_window(facts, shape),
@@ -61,13 +64,21 @@ def unread_window(facts: Facts) -> Finding | None:
     shape = seen.peer_window
     if lost < MIN_LOST or is_unscaled(facts) or reader_behind(facts) is not None:
         return None
-    if _is_steady(facts, shape, seen) and not _is_reader_behind(facts):
+    is_small = _is_steady(facts, shape, seen) and not may_be_other_cpu(facts, shape.high_bytes)
+    if is_small and not _is_reader_behind(facts):
         return None
     evidence = (state_evidence(facts.sender, "sender", *_full_states(facts)), _peer_window(facts, shape))
     values = {"waiting_ratio": lost, "window_bytes": shape.median_bytes, "largest_bytes": shape.high_bytes}
     if _is_closed(facts, shape) or _is_reader_behind(facts):
         return left_open("reader", lost, AT_READER, evidence, facts, **values)
     return left_open("window", lost, (Cause.RECEIVE_BUFFER, *AT_READER), evidence, facts, **values)
+
+
+def may_be_other_cpu(facts: Facts, held_bytes: int | None) -> bool:
+    """Whether so much is held between neighbors that it may be the other host's CPU which is late, and nobody saw
+    that."""
+    is_near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
+    return facts.watched_sides == "sender" and is_near and (held_bytes or 0) >= LARGE_BUFFER_BYTES
 
 
 def _sockets(end: HostFacts) -> WatchedSockets:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.rules import application, cpu, transfers
+from whyperf.explain.rules.application import MIN_ANSWERS
 from whyperf.explain.rules.buffers import send_buffer
 from whyperf.explain.rules.finding import Finding, is_perhaps_idle
-from whyperf.explain.rules.watched.open import left_open
+from whyperf.explain.rules.watched.open import AT_READER, AT_WRITER, left_open
 from whyperf.explain.rules.watched.turns import is_by_turns
-from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer
+from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, may_be_other_cpu
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -25,21 +26,30 @@ def slow_writer(facts: Facts) -> Finding | None:
     if is_by_turns(facts) or (seen.filled_ratio or 0.0) >= MIN_FILLED:
         return None
     found = application.slow_writer(facts)
+    if found is not None and facts.level != "segments" and (facts.segments.data_back_packets or 0) >= MIN_ANSWERS:
+        # Payload comes back: the program may wait for its next request, or for the rest of an answer.
+        is_lossy = (facts.segments.retransmitted_ratio or 0.0) > 0
+        others = (Cause.RANDOM_LOSS,) if is_lossy else ()
+        causes = (Cause.SLOW_WRITER, Cause.THINK_TIME, Cause.ROUND_TRIP, *others)
+        return left_open("both_ways", found.lost, causes, found.evidence, facts)
     if found is None or found.open or facts.sender.processors.thread_ratio is not None or facts.level == "segments":
         return found
     # Of a program of another user nobody sees whether it computes, sleeps or lacks a CPU.
-    causes = (Cause.SLOW_WRITER, Cause.SENDER_CPU, Cause.OTHER_LOAD)
-    return left_open("own_writer", found.lost, causes, found.evidence, facts)
+    return left_open("own_writer", found.lost, AT_WRITER, found.evidence, facts)
 
 
 def full_send_buffer(facts: Facts) -> Finding | None:
     """The send buffer is full: by samples of the socket, or by the kernel's clock."""
-    filled = filled_buffer(facts)
-    return send_buffer(facts) if filled is None else filled
+    found = filled_buffer(facts) or send_buffer(facts)
+    size = (facts.sender.watched or WatchedSockets()).send_buffer_bytes or facts.sender.sockets.buffer_bytes
+    if found is None or not may_be_other_cpu(facts, size):
+        return found
+    return left_open("full_buffer", found.lost, (Cause.SEND_BUFFER, *AT_READER), found.evidence, facts)
 
 
 def computing_sender(facts: Facts) -> Finding | None:
-    """The program computes, and its kernel has too little to send meanwhile: one of its threads may compute for others."""
+    """The program computes, and its kernel has too little to send meanwhile: one of its threads may compute for
+    others."""
     idle = max(facts.sender.ratio(S.NOT_WRITING), facts.windows.application_limited_ratio or 0.0)
     if is_by_turns(facts) or (idle < MIN_IDLE and not is_perhaps_idle(facts)):
         return None

@@ -105,6 +105,15 @@ pub enum LoadThreads {
 }
 
 impl LoadThreads {
+    /// Adds these to what an end has, of programs of this process.
+    ///
+    /// # Errors
+    /// The kernel has no room for them.
+    pub fn add(&self, end: u32, threads: &[u32]) -> Result<(), Refused> {
+        let Self::Own(map) = self else { return Ok(()) };
+        Ok(threads.iter().try_for_each(|thread| map.update(&key(end, *thread), &[1], MapFlags::ANY))?)
+    }
+
     /// Makes these the threads of an end, in the place of others.
     ///
     /// # Errors

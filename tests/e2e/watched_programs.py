@@ -171,4 +171,6 @@ def agent(*prefix: str) -> Iterator[Agent]:
 
 def as_nobody() -> list[str]:
     """The start of a command that is run without any privilege."""
-    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"] if os.geteuid() == 0 else []
+    return (
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"] if os.geteuid() == 0 else []
+    )

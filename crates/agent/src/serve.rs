@@ -206,7 +206,7 @@ impl Server {
             Action::Connect { trial, address, port, echo_port } => self.connect(trial, address, port, echo_port),
             Action::Load { trial, id, at_mono_ns } => self.load(trial, id, at_mono_ns),
             Action::Watch { watch, id, spec } => self.watch(watch, id, spec),
-            Action::EndWatch => self.end_watch(Ended::Asked),
+            Action::EndWatch => self.end_watch(Ended::Requested),
             Action::Abort => {
                 if let Some(trial) = self.trial.take() {
                     trial.abort.abort();
@@ -324,9 +324,9 @@ impl Server {
         self.watch = Some(ender.clone());
         let (replies, events) = (ReplySink::new(&self.replies, id), self.events.clone());
         thread::spawn(move || {
-            let ended = watch::run(&spec, &ender, &replies);
+            let watched = watch::run(&spec, &ender, &replies);
             // As below.
-            let _ = events.send(Event::WatchEnded(number, ended));
+            let _ = events.send(Event::WatchEnded(number, watched));
         });
     }
 

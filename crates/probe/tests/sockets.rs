@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A connection over the loopback, both ends here; the connecting one first.
+/// A connection over the loopback, both sockets here; the connecting one first.
 fn pair(listen: &str) -> [TcpStream; 2] {
     let listener = TcpListener::bind(listen).expect("loopback");
     let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
@@ -130,14 +130,14 @@ fn a_short_connection_leaves_its_last_counters() {
     let [mut near, mut far] = pair("127.0.0.1:0");
     near.write_all(&[7; 1_234]).expect("room");
     far.read_exact(&mut [0; 1_234]).expect("it comes");
-    let receiver = ends(&far);
+    let there = ends(&far);
     // The receiver closes first, so that its socket waits for nothing but the time.
     drop(far);
     drop(near);
     let (mut received, end) = (None, Instant::now() + Duration::from_secs(10));
     while received.is_none() && Instant::now() < end {
         closings.take(|socket| {
-            if socket.key.ends() == receiver {
+            if socket.key.ends() == there {
                 received = socket.info.map(|info| info.raw.bytes_received);
             }
         });

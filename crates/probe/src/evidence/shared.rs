@@ -59,7 +59,14 @@ impl Shared {
         };
         let (logs, log_slots) = log(loan.logs_map, bytes_of::<Record>())?;
         let (calls, call_slots) = log(loan.calls_map, bytes_of::<Call>())?;
-        let extent = Extent { connections: connections.max_entries() / ENDS, cpus: cpus.max_entries(), log_slots, call_slots, ends: ENDS, chosen: 0 };
+        let extent = Extent {
+            connections: connections.max_entries() / ENDS,
+            cpus: cpus.max_entries(),
+            log_slots,
+            call_slots,
+            ends: ENDS,
+            chosen: 0,
+        };
         if MapHandle::from_map_id(loan.load_threads_map)?.key_size() != bytes_of::<LoadThread>() {
             return Err(strange(loan.load_threads_map));
         }

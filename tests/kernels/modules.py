@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 #: The testbed's devices, the guest's own way to us, congestion controls to compare ours with, queueing disciplines,
-#: SCTP, TLS and its ciphers.
+#: SCTP, TLS and its ciphers, the list of TCP sockets.
 WANTED = (
     *("veth", "virtio_pci", "virtio_net"),
     *("tcp_scalable", "tcp_highspeed", "tcp_bic", "tcp_htcp"),
     *("sch_netem", "sch_tbf", "sch_codel", "sch_red"),
     *("sctp", "tls", "ctr", "ghash_generic", "gcm", "chacha_generic", "poly1305_generic", "chacha20poly1305"),
+    "tcp_diag",
 )
 
 

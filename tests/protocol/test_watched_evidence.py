@@ -1,6 +1,5 @@
 """What an agent sees of another program's sockets from inside the kernel, and that nothing of it stays."""
 
-import io
 import signal
 import subprocess
 import time
@@ -13,7 +12,8 @@ import polars as pl
 import pytest
 
 from tests.e2e.bpf_objects import held_by, still_there
-from tests.protocol.pipe_talk import PATIENCE_S, SECOND_NS, Talk
+from tests.protocol.pipe_talk import SECOND_NS, Talk
+from tests.protocol.watch_talk import await_connections, finished
 
 pytestmark = [pytest.mark.root, pytest.mark.alone]
 
@@ -70,39 +70,6 @@ def watch_spec(foreign: Foreign, **changes: Any) -> dict[str, Any]:
         "connections_most": 8,
     }
     return spec | changes
-
-
-def await_connections(agent: Talk, count: int) -> dict[str, Any]:
-    """Reads reports until so many connections are watched."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        _, body = agent.read()
-        if body.get("reply") == "watched" and len(body["connections"]) == count:
-            return body
-    raise AssertionError(body)
-
-
-def finished(agent: Talk) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
-    """Ends the watch: its result and its tables."""
-    ended = agent.send("end_watch")
-    result: dict[str, Any] = {}
-    tables: dict[str, bytes] = {}
-    name, done = "", 0
-    while done < 2:
-        identifier, body = agent.read()
-        match body.get("reply"):
-            case None:
-                tables[name] += body["piece"]
-            case "table":
-                name = body["name"]
-                tables[name] = b""
-            case "finished":
-                result = body
-            case "done":
-                done += 1
-            case "error":
-                raise AssertionError((identifier, ended, body))
-    return result, {name: pl.read_parquet(io.BytesIO(table)) for name, table in tables.items() if table}
 
 
 def test_counts_log_and_samples_of_another_program(talk: StartTalk) -> None:

@@ -365,9 +365,7 @@ fn the_log_is_what_tcpdump_sees_while_a_socket_is_chosen() {
             records.sort_by_key(|record| record.mono_ns);
             let of = |number: u16, direction: u8| -> Vec<Row> {
                 let chosen = records.iter().filter(|record| (record.port, record.direction) == (number, direction));
-                chosen
-                    .map(|found| (found.sequence, found.acknowledgment, found.payload_bytes, found.flags, found.window_field))
-                    .collect()
+                chosen.map(|found| (found.sequence, found.acknowledgment, found.payload_bytes, found.flags, found.window_field)).collect()
             };
             let ports = [foreign.client.local.port(), foreign.client.remote.port()];
             let seen = |from: u16| captured.iter().filter(|(source, _)| *source == from).map(|(_, row)| *row).collect::<Vec<Row>>();

@@ -13,8 +13,8 @@ use schema::trial::Role;
 use schema::watch::WatchSpec;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::mem;
 use std::sync::Arc;
+use std::{io, mem};
 
 use super::known_numbers::KnownNumbers;
 use crate::evidence;
@@ -52,6 +52,8 @@ pub struct SocketEvidence {
     counters: Log<CounterRow<'static>>,
     sizes: Log<SizeRow<'static>>,
     softirqs: Rows<SoftirqRow<'static>>,
+    /// Whether programs of processes are watched: what they open is seen from its SYN on.
+    follows_processes: bool,
     /// Connections that the programs do not see, and why.
     refused: (u64, Option<String>),
     /// Why there are no more rows.
@@ -92,8 +94,13 @@ impl SocketEvidence {
             let source = OfWatch { watch: Arc::clone(&watch), known: Arc::clone(&known) };
             SegmentLog::start(source, LogRequest { host: spec.host.clone(), role: Role::Sender, bytes_most: LOG_BYTES_MOST })
         });
+        // What opens from now on is seen from its SYN on, as far as it can be told by then; a look will find the others.
+        let selection = &spec.selection;
+        let namespace = network_namespace().map_err(|error| no_namespace(&error))?;
+        watch.arm(namespace, &selection.processes, &selection.ports)?;
         Ok(Self {
             cpus_before: watch.watch().cpus(),
+            follows_processes: !(selection.processes.is_empty() && selection.programs.is_empty()),
             watch,
             host: spec.host.clone(),
             known,
@@ -122,7 +129,7 @@ impl SocketEvidence {
 
     /// Sees a socket from now on, which has this connection.
     pub fn choose(&mut self, connection: u32, socket: &Socket) {
-        let chosen = network_namespace().map_err(|error| Refused { reason: format!("reading the network namespace: {error}") });
+        let chosen = network_namespace().map_err(|error| no_namespace(&error));
         let chosen = chosen.map(|namespace| ChosenSocket {
             namespace,
             local: socket.key.local,
@@ -162,7 +169,12 @@ impl SocketEvidence {
 
     /// Has the time of softirqs on top of these processes counted apart, and calls of all their threads timed.
     pub fn set_processes(&mut self, processes: &[u32]) {
-        if let Err(refused) = self.watch.set_processes(processes) {
+        let named = self.watch.set_processes(processes);
+        let armed = match network_namespace() {
+            Ok(namespace) if self.follows_processes => self.watch.arm(namespace, processes, &[]),
+            _ => Ok(()),
+        };
+        if let Err(refused) = named.and(armed) {
             self.refused.1.get_or_insert(refused.reason);
         }
     }
@@ -170,6 +182,7 @@ impl SocketEvidence {
     /// Rows of what was counted of each connection in an interval.
     pub fn sample_connections(&mut self, interval: Interval) {
         let now_ns = mono_ns();
+        self.watch.take_picked();
         self.forget(|closing| now_ns.saturating_sub(closing.closed_ns) >= LINGER_NS);
         for (connection, after) in self.now() {
             let before = self.counted.get(&connection);
@@ -243,6 +256,10 @@ impl SocketEvidence {
             }
         }
     }
+}
+
+fn no_namespace(error: &io::Error) -> Refused {
+    Refused { reason: format!("reading the network namespace: {error}") }
 }
 
 /// What is left when everything is detached.

@@ -10,16 +10,16 @@
 //! that it opened itself).
 
 use schema::evidence::Evidence;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 
-use super::layout::{CONNECTING, Connection, Control, ENDS, LISTENING, PICKS, PORTS, PROCESS_WORDS, SEVERAL_NAMESPACES, Tuple};
+use super::layout::{CONNECTING, Connection, Control, ENDS, LISTENING, PORTS, PROCESS_WORDS, SEVERAL_NAMESPACES, Tuple};
 use super::object::Refused;
-use super::picks::{Picks, Taken};
+use super::picks::{PICKS, Picks, Taken};
 use super::shared::ChosenSockets;
 use super::watch::Watch;
 use crate::clock::mono_ns;
@@ -103,8 +103,10 @@ struct Chosen {
     unclaimed: BTreeMap<u16, u64>,
     /// Sockets by their bit among `chosen_bits`.
     bits: BTreeMap<u16, u32>,
-    /// Sockets by network namespace.
+    /// Sockets by network namespace, and one more where programs choose.
     namespaces: BTreeMap<u32, u32>,
+    /// Network namespaces in which programs choose.
+    armed: BTreeSet<u32>,
 }
 
 impl ChosenWatch {
@@ -124,6 +126,7 @@ impl ChosenWatch {
             unclaimed: BTreeMap::new(),
             bits: BTreeMap::new(),
             namespaces: BTreeMap::new(),
+            armed: BTreeSet::new(),
         };
         Ok(Self { watch, chosen: Mutex::new(chosen) })
     }
@@ -134,24 +137,26 @@ impl ChosenWatch {
     }
 
     /// Has programs choose themselves, at their SYN, the sockets of a network namespace that these processes and what they
-    /// start open, and those that connect to these ports or are connected to at them. Processes are known by their numbers in
-    /// the initial PID namespace only. Before Linux 5.12 programs cannot.
+    /// start open, and those that connect to these ports or are connected to at them; in addition to those that it was asked
+    /// for before. Processes are known by their numbers in the initial PID namespace only. Before Linux 5.12 programs cannot.
     ///
     /// # Errors
     /// The kernel has no room for them.
     pub fn arm(&self, namespace: u32, processes: &[u32], ports: &[u16]) -> Result<(), Refused> {
         let mut chosen = self.chosen();
-        *chosen.namespaces.entry(namespace).or_default() += 1;
-        chosen.show_namespace(self.control());
+        if chosen.armed.insert(namespace) {
+            *chosen.namespaces.entry(namespace).or_default() += 1;
+            chosen.show_namespace(self.control());
+        }
         self.offer(&mut chosen);
         let is_known = is_in_initial_namespace();
         let processes: Vec<_> = processes.iter().copied().filter(|_| is_known).collect();
-        self.watch.shared.load_threads.replace(CONNECTING, &processes)?;
+        self.watch.shared.load_threads.add(CONNECTING, &processes)?;
         for port in ports.iter().map(|port| usize::from(*port)) {
             self.armed_word(port / 64).fetch_or(1 << (port % 64), Ordering::SeqCst);
         }
         for process in processes {
-            self.opener_word((process / 64 % PROCESS_WORDS) as usize).fetch_or(1 << (process % 64), Ordering::SeqCst);
+            self.opener_word((process / 64) as usize % usize::from(PROCESS_WORDS)).fetch_or(1 << (process % 64), Ordering::SeqCst);
         }
         Ok(())
     }

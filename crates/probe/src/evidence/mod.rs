@@ -20,8 +20,8 @@
 //! from tracing, as some sandboxes do with their own: programs do not run there, and only TCP's own
 //! counts of segments show it. A comparison with a capture would show it, too.
 
-pub mod hooks;
 mod chosen;
+pub mod hooks;
 #[rustfmt::skip]
 #[allow(missing_docs, dead_code, clippy::doc_markdown, clippy::unreadable_literal, reason = "it is generated")]
 mod layout;

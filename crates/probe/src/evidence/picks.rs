@@ -3,7 +3,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::layout::{CONNECTING, Control, LISTENING, PICKS, Pick, Tuple};
+use super::layout::{self, CONNECTING, Control, LISTENING, Pick, Tuple};
+
+/// Places that are offered at a time.
+pub const PICKS: u32 = layout::PICKS as u32;
 
 /// What has become of a place that was offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

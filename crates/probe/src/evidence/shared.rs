@@ -59,7 +59,14 @@ impl Shared {
         };
         let (logs, log_slots) = log(loan.logs_map, bytes_of::<Record>())?;
         let (calls, call_slots) = log(loan.calls_map, bytes_of::<Call>())?;
-        let extent = Extent { connections: connections.max_entries() / ENDS, cpus: cpus.max_entries(), log_slots, call_slots, ends: ENDS, chosen: 0 };
+        let extent = Extent {
+            connections: connections.max_entries() / ENDS,
+            cpus: cpus.max_entries(),
+            log_slots,
+            call_slots,
+            ends: ENDS,
+            chosen: 0,
+        };
         if MapHandle::from_map_id(loan.load_threads_map)?.key_size() != bytes_of::<LoadThread>() {
             return Err(strange(loan.load_threads_map));
         }
@@ -105,6 +112,15 @@ pub enum LoadThreads {
 }
 
 impl LoadThreads {
+    /// Adds these to what an end has, of programs of this process.
+    ///
+    /// # Errors
+    /// The kernel has no room for them.
+    pub fn add(&self, end: u32, threads: &[u32]) -> Result<(), Refused> {
+        let Self::Own(map) = self else { return Ok(()) };
+        Ok(threads.iter().try_for_each(|thread| map.update(&key(end, *thread), &[1], MapFlags::ANY))?)
+    }
+
     /// Makes these the threads of an end, in the place of others.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::{HOST, Text, Vector};
 word_enum! {
     /// Whose thread a sample interrupted.
     ThreadGroup {
-        /// A thread of the load.
+        /// A thread of the load, or of a watched program.
         Load = "load",
         /// Another thread of the agent that measures: its sampling and its log.
         Agent = "agent",
@@ -51,10 +51,10 @@ table! {
     host: Text = HOST;
     group: ThreadGroup = (
         "",
-        "Whose thread was interrupted: load, agent (other threads of whyperf's agent), kernel, idle (none) or other.",
+        "Whose thread was interrupted: load (or a watched program), agent (other threads of whyperf's agent), kernel, idle (none) or other.",
         "task",
     );
-    program: Text = ("", "Name of a thread of the kernel or of another program; empty of others.", "task");
+    program: Text = ("", "Name of a thread of the kernel or of a program that is not whyperf; empty of others.", "task");
     context: StackContext = ("", "process (system calls included), softirq, interrupt or idle.", "functions of the stack");
     vector: Option<Vector> = ("", "Of a softirq, its vector, where the sample was taken in the vector's function.", "functions of the stack");
     functions: Text = (

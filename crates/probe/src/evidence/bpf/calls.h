@@ -75,8 +75,11 @@ static __always_inline __u64 take_stock(struct thread *thread, struct spent *spe
 static __always_inline void on_system_call(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = thread_of(task, is_watched_process(task->tgid) ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	struct thread *thread = thread_of(task, !CHOOSES && is_watched_process(task->tgid) ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 
+	/* Where sockets are chosen, that takes longer to find out than whether the thread is known. */
+	if (CHOOSES && !thread && is_watched_process(task->tgid))
+		thread = thread_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (thread)
 		thread->entered_ns = take_stock(thread, &thread->at_entry);
 }

@@ -167,7 +167,7 @@ def _status(sides: Sequence[WatchedSide]) -> tuple[str, str | None]:
 def _end(
     side: WatchedSide, host: Host, ends: WatchedEnds, counts: Mapping[str, int], sockets: Sequence[Socket]
 ) -> dict[str, object]:
-    """One end's part of the manifest."""
+    """One side's part of the manifest."""
     socket, role = ends.sockets[host], ends.roles[host]
     own = socket.sent_bytes if role == "sender" else socket.received_bytes
     of_program = sum(other.moved_bytes for other in sockets if other.process == socket.process)

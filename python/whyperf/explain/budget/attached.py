@@ -14,10 +14,10 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.states import ReceiverState
 
-Life = tuple[int, int]
+Lifespan = tuple[int, int]
 
 
-def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Life]:
+def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Lifespan]:
     """From when to when each connection was watched at `end` (ns after the start): as the table `watched` has it, else
     from its first sample of TCP_INFO to the last.
 
@@ -29,7 +29,7 @@ def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Life]:
     return found | _bounds(trial.file("watched", end.host), ("first_mono_ns", "last_mono_ns"), shift)
 
 
-def _bounds(path: Path | None, columns: tuple[str, str], shift: int) -> dict[int, Life]:
+def _bounds(path: Path | None, columns: tuple[str, str], shift: int) -> dict[int, Lifespan]:
     """The least of the first column and the most of the second, by connection."""
     if path is None:
         return {}
@@ -75,7 +75,7 @@ def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
     return {int(number): queue for (number,), queue in parts.items()}
 
 
-def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
+def sampled_spans(queue: pl.DataFrame | None, life: Lifespan) -> pl.DataFrame:
     """Spans (begin_ns, end_ns, state) of a receiver by samples of its receive queue, through the whole life.
 
     Between two samples the state is that of both; where they differ, each has half of the time.
@@ -89,12 +89,12 @@ def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
     if times.size == 0:
         return _span(life[0], life[1], ReceiverState.UNKNOWN)
     middles = (times[1:] + times[:-1]) // 2
-    begins, ends = np.concatenate(([life[0]], middles)), np.concatenate((middles, [life[1]]))
+    starts, ends = np.concatenate(([life[0]], middles)), np.concatenate((middles, [life[1]]))
     change = np.flatnonzero(np.concatenate(([True], unread[1:] != unread[:-1])))
     states = [ReceiverState.UNREAD if unread[place] else ReceiverState.WAITING for place in change]
     return pl.DataFrame(
         {
-            "begin_ns": begins[change],
+            "begin_ns": starts[change],
             "end_ns": ends[np.concatenate((change[1:] - 1, [unread.size - 1]))],
             "state": [str(state) for state in states],
         },

@@ -11,7 +11,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.log import SYN
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget import receiver, sender
-from whyperf.explain.budget.attached import Life, is_empty_at_first, was_idle
+from whyperf.explain.budget.attached import Lifespan, is_empty_at_first, was_idle
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
 from whyperf.explain.budget.lifetime import receiver_lifetime, sender_lifetime
@@ -131,13 +131,13 @@ def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
     return {int(number): Options(bool(no_delay), int(mss)) for number, no_delay, mss in rows.iter_rows()}
 
 
-NOT_ATTACHED: Mapping[int, Life] = {}
+NOT_ATTACHED: Mapping[int, Lifespan] = {}
 
 
 def explain_receiver(
     evidence: HostEvidence,
     starts: dict[int, int],
-    attached: Mapping[int, Life] = NOT_ATTACHED,
+    attached: Mapping[int, Lifespan] = NOT_ATTACHED,
     queues: Mapping[int, pl.DataFrame] | None = None,
 ) -> HostBudgets:
     """The receiver's budgets; each life begins with its sender's, as far as that is known.
@@ -175,7 +175,7 @@ def _arrived(segments: LoggedConnection) -> Arrived | None:
 
 
 def explain_sender(
-    evidence: HostEvidence, peers: dict[int, Peer], attached: Mapping[int, Life] = NOT_ATTACHED
+    evidence: HostEvidence, peers: dict[int, Peer], attached: Mapping[int, Lifespan] = NOT_ATTACHED
 ) -> HostBudgets:
     """The sender's budgets; `peers` is of the receiver, `HostBudgets.peers`.
 

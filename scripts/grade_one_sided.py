@@ -209,8 +209,6 @@ def _write_sockets(trial: FlowTrial, logs: SegmentLogs, host: str) -> None:
             "host": host, "connection": number, "program": "load", "process": 1, "whole": False,
             "listens": host == "far",
             "send_buffer_fixed": requested["send"], "receive_buffer_fixed": requested["receive"],
-            "first_mono_ns": int(trial.window_ns[0] if trial.window_ns else 0) + shift,
-            "last_mono_ns": int(rows["sample_mono_ns"].cast(pl.Int64).max() or 0),  # type: ignore[arg-type]
         })  # fmt: skip
     if parts:
         pl.concat(parts).write_parquet(trial.folder / f"sockets.{host}.parquet")

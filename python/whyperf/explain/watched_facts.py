@@ -77,16 +77,16 @@ class WatchedSockets:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Payload that goes in both directions by turns: requests and answers.
+    """Payload that goes in both directions alternately: requests and answers.
 
-    A turn is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way
-    round: the path's round trip is part of the peer's turns.
+    A delay is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way
+    round: the path's round trip is part of the peer's delays.
 
     Attributes:
         exchanges_most: how many there were at most.
-        own_ratio: part of the time that was this host's turn, and `peer_ratio` the peer's; None where not known.
-        own_ns: the median length of a turn of this host, and `peer_ns` of the peer.
-        is_logged: turns are those of the segment log; else of samples.
+        own_ratio: part of the time that this host's delays have, and `peer_ratio` the peer's; None where not known.
+        own_ns: the median delay of this host, and `peer_ns` of the peer.
+        is_logged: the delays are those of the segment log; else of samples.
     """
 
     exchanges_most: int

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.unit.explain.test_rules import MS, Edit, at_receiver, at_sender, facts, with_values
+from tests.unit.explain.test_rules import (
+    MS,
+    QUEUED,
+    SHARED_COUNTED,
+    Edit,
+    at_receiver,
+    at_sender,
+    facts,
+    with_values,
+)
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import Conversation, WatchedSockets, WindowShape
 
@@ -64,7 +73,7 @@ def of_whole(**changed: Any) -> Edit:
     return lambda found: with_values(found, changed)
 
 
-def of_turns(**changed: Any) -> Edit:
+def of_exchanges(**changed: Any) -> Edit:
     """Another conversation."""
     return lambda found: replace(found, conversation=replace(found.conversation or Conversation(0), **changed))
 
@@ -99,6 +108,18 @@ FILLED = of_sender(
         "application_limited_ratio": 0.95,
     },
 )
+IDLE = of_sender(
+    sockets(waiting_ratio=0.0), {"shares": {"not_writing": 0.8, "in_flight": 0.2}, **ASLEEP}, windows=TRIPS
+)
+
+
+def in_flight(found: Facts) -> Facts:
+    """The same of a sender of another program alone."""
+    known = {"shares": {"in_flight": 0.95}, "watched": sockets(waiting_ratio=0.95)}
+    return at_sender(known)(replace(found, watched_sides="sender", level="user"))
+
+
+ON_PATH = in_flight(QUEUED)
 LOSSY = of_sender(
     sockets(waiting_ratio=0.95),
     {"shares": {"in_flight": 1.0}},
@@ -161,6 +182,43 @@ CASES = (
         of_whole(**{"windows.rtt_ns_min": 10 * MS}),
     ),
     WatchedCase(
+        "a steady window before a queue",
+        "not_known.watched.window_in_queue",
+        of_whole(**{"windows.rtt_ns_median": 14 * MS})(STEADY),
+        of_whole(**{"windows.rtt_ns_median": 11 * MS}),
+    ),
+    WatchedCase(
+        "a full send buffer, and payload that comes back",
+        "not_known.watched.full_or_reply",
+        of_whole(**{"segments.data_back_packets": 40})(FILLED),
+        of_whole(**{"segments.data_back_packets": 0}),
+    ),
+    WatchedCase(
+        "an idle writer whose buffer nobody sampled, with losses",
+        "not_known.watched.idle_or_full",
+        of_whole(**{"segments.retransmitted_ratio": 0.01})(IDLE),
+        seen_at_sender(filled_ratio=0.0),
+    ),
+    WatchedCase(
+        "an idle writer within a few round trips",
+        "not_known.watched.short",
+        of_whole(life_ns=200 * MS)(IDLE),
+        of_whole(life_ns=900 * MS),
+    ),
+    WatchedCase("a full path", "bottleneck", ON_PATH, at_sender({"shares": {"not_writing": 1.0}})),
+    WatchedCase(
+        "a full path with segments that overtake each other",
+        "not_known.watched.overtaken",
+        of_whole(**{"segments.reordering_events": 9})(ON_PATH),
+        of_whole(watched_sides="both"),
+    ),
+    WatchedCase(
+        "a queue that others fill, or a late host",
+        "not_known.watched.queue_or_host",
+        in_flight(SHARED_COUNTED),
+        of_whole(watched_sides="both"),
+    ),
+    WatchedCase(
         "losses on the path or behind it", "path_loss.far", LOSSY, of_whole(**{"segments.retransmitted_ratio": 0.0})
     ),
     WatchedCase(
@@ -199,54 +257,54 @@ CASES = (
         ),
         seen_at_sender(waiting_ratio=0.1),
     ),
-    WatchedCase("answers that take a round trip", "round_trip.turn", ASKING, of_turns(peer_ns=40 * MS)),
+    WatchedCase("answers that take a round trip", "round_trip.exchange", ASKING, of_exchanges(peer_ns=40 * MS)),
     WatchedCase(
         "answers that take long",
-        "not_known.watched.peer_turn",
-        of_turns(peer_ns=60 * MS)(ASKING),
-        of_turns(peer_ratio=0.1, own_ratio=0.1),
+        "not_known.watched.peer_delay",
+        of_exchanges(peer_ns=60 * MS)(ASKING),
+        of_exchanges(peer_ratio=0.1, own_ratio=0.1),
     ),
     WatchedCase(
         "a program that pauses before it asks again",
-        "think_time.turn",
-        of_turns(own_ratio=0.8, peer_ratio=0.15)(ASKING),
+        "think_time.exchange",
+        of_exchanges(own_ratio=0.8, peer_ratio=0.15)(ASKING),
         at_sender({"processors.thread_ratio": 0.6}),
     ),
     WatchedCase(
         "a program that works before it asks again",
-        "sender_cpu.turn",
-        at_sender({"processors.thread_ratio": 0.6})(of_turns(own_ratio=0.7, peer_ratio=0.2)(ASKING)),
+        "sender_cpu.exchange",
+        at_sender({"processors.thread_ratio": 0.6})(of_exchanges(own_ratio=0.7, peer_ratio=0.2)(ASKING)),
         at_sender(ASLEEP),
     ),
     WatchedCase(
         "a program that asks, whose threads nobody sees",
-        "not_known.watched.own_turn",
-        at_sender({"processors.thread_ratio": None})(of_turns(own_ratio=0.8, peer_ratio=0.15)(ASKING)),
+        "not_known.watched.own_delay",
+        at_sender({"processors.thread_ratio": None})(of_exchanges(own_ratio=0.8, peer_ratio=0.15)(ASKING)),
         at_sender(ASLEEP),
     ),
     WatchedCase(
         "exchanges by counts that take a round trip",
-        "round_trip.turn.counted",
+        "round_trip.exchange.counted",
         replace(ASKING, conversation=Conversation(80)),
-        of_turns(exchanges_most=20),
+        of_exchanges(exchanges_most=20),
     ),
     WatchedCase(
         "answers behind a queue",
-        "not_known.watched.queued_turn",
+        "not_known.watched.queued_delay",
         of_whole(**{"windows.rtt_ns_median": 14 * MS})(ASKING),
         of_whole(**{"windows.rtt_ns_median": 11 * MS}),
     ),
     WatchedCase(
         "exchanges by counts behind a queue",
-        "not_known.watched.queued_turn",
+        "not_known.watched.queued_delay",
         of_whole(**{"windows.rtt_ns_median": 14 * MS})(replace(ASKING, conversation=Conversation(80))),
         of_whole(**{"windows.rtt_ns_median": 11 * MS}),
     ),
     WatchedCase(
         "the peer's payload came last, by samples",
-        "not_known.watched.sampled_turn",
-        of_turns(own_ratio=0.8, peer_ratio=0.15, is_logged=False)(ASKING),
-        of_turns(is_logged=True),
+        "not_known.watched.sampled_delay",
+        of_exchanges(own_ratio=0.8, peer_ratio=0.15, is_logged=False)(ASKING),
+        of_exchanges(is_logged=True),
     ),
     WatchedCase(
         "nothing to send, and payload that comes back",
@@ -261,7 +319,7 @@ CASES = (
     ),
     WatchedCase(
         "exchanges by counts that take long",
-        "not_known.watched.turns",
+        "not_known.watched.exchanges",
         replace(ASKING, conversation=Conversation(20)),
         seen_at_sender(waiting_ratio=0.9),
     ),

@@ -3,15 +3,15 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_PEER, AT_WRITER, LATE, left_open
-from whyperf.explain.rules.watched.turns import is_by_turns
 from whyperf.explain.rules.watched.windows import READ_ALL, own_buffer, reader_behind
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 
 MIN_WAITING = 0.5
-"""Share of the time that a receiver waits for payload, having read all, from which on it is the others' turn."""
+"""Share of the time that a receiver waits for payload, having read all, from which on it waits for others."""
 MIN_SHORT_GAPS = 0.3
 """Part of the time in gaps before which the sender had sent all that was written, from which on its program is the
 limit."""
@@ -36,7 +36,7 @@ def idle_peer(facts: Facts) -> Finding | None:
     it has no CPU.
     """
     gaps = facts.segments.short_gap_ratio or 0.0
-    if facts.watched_sides != "receiver" or is_by_turns(facts) or gaps < MIN_SHORT_GAPS:
+    if facts.watched_sides != "receiver" or is_alternating(facts) or gaps < MIN_SHORT_GAPS:
         return None
     evidence = (figure("short_gaps", SEGMENTS, facts.receiver, gap_ratio=gaps),)
     return left_open("idle_peer", clipped(gaps), AT_WRITER, evidence, facts, gap_ratio=gaps)
@@ -45,7 +45,7 @@ def idle_peer(facts: Facts) -> Finding | None:
 def waiting(facts: Facts) -> Finding | None:
     """The receiver has read all, and waits: for a program that is idle, or for a path that is slow."""
     seen, lost = facts.receiver.watched or WatchedSockets(), _waiting(facts)
-    if facts.watched_sides != "receiver" or is_by_turns(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
+    if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
         return None
     others = (reader_behind, own_buffer, idle_peer)
     if any(rule(facts) is not None for rule in others):

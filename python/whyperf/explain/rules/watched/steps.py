@@ -215,7 +215,7 @@ _STEPS: Mapping[Cause, Callable[[Finding, Facts, Setup], Steps]] = {
     Cause.SEND_BUFFER: _buffer("sender"),
     Cause.SLOW_READER: _program("faster_reader", "receiver", _STRACE),
     Cause.SLOW_WRITER: _program("earlier_writes", "sender", _STRACE),
-    Cause.THINK_TIME: _program("earlier_turns", None, _STRACE),
+    Cause.THINK_TIME: _program("earlier_messages", None, _STRACE),
     Cause.ROUND_TRIP: _program("several_requests", None),
     Cause.SENDER_CPU: _computing("sender"),
     Cause.RECEIVER_CPU: _computing("receiver"),

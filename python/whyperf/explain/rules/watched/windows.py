@@ -2,7 +2,7 @@
 
 Linux never takes back what it has announced. A receiver whose program reads all that arrives announces the same window
 again and again; unread payload makes it smaller. So the shape of the peer's window over time shows the sender whether a
-buffer is small or a reader is late, as long as there are samples of both ends of it.
+buffer is small or a reader is late, as long as there are samples of large and of small ones.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.host_limits import is_unscaled
+from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_READER, left_open
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -44,6 +45,11 @@ def small_window(facts: Facts) -> Finding | None:
         state_evidence(facts.sender, "sender", *_full_states(facts)),
         _peer_window(facts, shape),
     ]
+    if facts.watched_sides == "sender" and (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH:
+        # A window that is full before a queue: without it the path may carry no more.
+        causes = (Cause.RECEIVE_BUFFER, Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK)
+        values = {"window_bytes": shape.median_bytes, "rtt_ns_min": facts.windows.rtt_ns_min}
+        return left_open("window_in_queue", lost, causes, evidence, facts, **values)
     if facts.windows.rtt_ns_median is not None:
         evidence.append(figure("rtt", WINDOWS, facts.sender, rtt_ns=facts.windows.rtt_ns_median))
     return Finding(
@@ -254,6 +260,8 @@ def filled_buffer(facts: Facts) -> Finding | None:
     The kernel's own count does not show it where a buffer holds no more than two packets of 64 KB.
     """
     seen, windows = _sockets(facts.sender), facts.windows
+    if is_alternating(facts):
+        return None
     flight, mss = windows.flight_bytes_median or 0, facts.sender.sockets.mss_bytes or 0
     lost = seen.filled_ratio or 0.0
     if lost < MIN_FILLED or not flight or (seen.waiting_ratio or 0.0) > 1 - MIN_FILLED or is_on_cpu(facts):

@@ -1163,7 +1163,7 @@ class ReplyWatched(TypedDict):
 
     beyond_limit_count: Count
     connections: list[WatchedConnection]
-    instead: NotRequired[Instead | None]
+    instead: Instead | None
     level: Evidence
     look_ns: Count
     mono_ns: Count

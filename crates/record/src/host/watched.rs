@@ -273,6 +273,8 @@ impl AllRows {
 const PEER_HAS_ENDED: [u8; 4] = [8, 9, 11, 7];
 /// Whoever sees both directions says later which is which.
 const ROLE: Role = Role::Sender;
+/// Times of TCP_INFO without a unit in their name are in ms.
+const NS_PER_MS: u64 = 1_000_000;
 /// A watch has one phase.
 const PHASE: Phase = Phase::Measure;
 
@@ -291,5 +293,7 @@ fn socket_row<'a>(host: &'a str, connection: u32, sample: &Sample) -> SocketRow<
         send_buffer_bytes: memory.map(|memory| memory.send_buffer_bytes),
         backlog_bytes: memory.and_then(|memory| memory.backlog_bytes),
         dropped_packets: memory.and_then(|memory| memory.dropped_packets),
+        last_data_sent_ns: Some(u64::from(sample.info.raw.last_data_sent) * NS_PER_MS),
+        last_data_received_ns: Some(u64::from(sample.info.raw.last_data_recv) * NS_PER_MS),
     }
 }

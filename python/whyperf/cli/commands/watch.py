@@ -115,7 +115,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             metavar="[ADDRESS:]PORT",
-            help="Serve OpenMetrics at http://ADDRESS:PORT/metrics; 127.0.0.1 without an address.",
+            help="Serve OpenMetrics on ADDRESS:PORT, at the path /metrics; on 127.0.0.1 without an address.",
             rich_help_panel=SHOWN,
         ),
     ] = None,

@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
+from typing import Literal
 
 from whyperf.analyze import Summary
 from whyperf.analyze.cost.result import CellCost
-from whyperf.analyze.flow import FlowTrial, at_levels, open_trial
+from whyperf.analyze.flow import FlowTrial, as_watched, at_levels, open_trial
 from whyperf.analyze.flow.view import Level
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
@@ -134,14 +135,16 @@ def explain_trial(
     measured: MeasuredCells | None = None,
     by_plan: bool = True,
     levels: Mapping[str, Level] | None = None,
+    watched: Literal["", "sender", "receiver", "both"] = "",
     cost: CellCost | None = None,
 ) -> CellExplanation:
     """Why one trial is as fast as it is; a cell's explanation.
 
     `rate` is the cell's goodput, where it was measured, and `measured` the experiment's cells that may have been
     measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
-    bounds the evidence by role: what is above is treated as if it had not been recorded. `cost` is that of the cell,
-    where its trials have stack samples.
+    bounds the evidence by role: what is above is treated as if it had not been recorded. `watched` has the trial
+    explained as a connection of another program, of which these sides were watched. `cost` is that of the cell, where
+    its trials have stack samples.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
@@ -150,6 +153,8 @@ def explain_trial(
         return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
     try:
         read = at_levels(by_payload(open_trial(folder)), levels or {})
+        if watched:
+            read = as_watched(read, None if watched == "both" else watched)
         return _explained(
             experiment, cell, read, rate, one_machine=one_machine, measured=measured, by_plan=by_plan, cost=cost
         )

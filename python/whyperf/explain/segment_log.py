@@ -161,7 +161,9 @@ def _aligned(trial: FlowTrial, logs: SegmentLogs) -> SegmentLogs:
     rows = (
         logs.receiver.rows.with_columns(pl.col("direction").cast(pl.String).alias("stream"))
         .join(by_stream, left_on=("connection", "stream"), right_on=("connection", "direction"), how="left")
-        .join(turned, left_on=("connection", "stream"), right_on=("connection", "direction"), how="left", suffix="_back")
+        .join(
+            turned, left_on=("connection", "stream"), right_on=("connection", "direction"), how="left", suffix="_back"
+        )
         .with_columns(
             pl.col("sequence") + pl.col("shift").fill_null(0),
             pl.col("acknowledgment") + pl.col("shift_back").fill_null(0),

@@ -229,8 +229,8 @@ class Facts:
         patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
         gaps: what logs lack that are nearly complete, in sentences.
-        watched_sides: whose host was watched, of the connections of another program: sender, receiver or both; "" of the
-            own load.
+        watched_sides: whose host was watched, of the connections of another program: sender, receiver or both; "" of
+            the own load.
         conversation: requests and answers of another program, if its payload goes by turns.
     """
 

@@ -1,4 +1,5 @@
-"""What the sockets of other programs show by samples, one side at a time. None is not known; ratios are of the samples."""
+"""What the sockets of other programs show by samples, one side at a time. None is not known; ratios are of the
+samples."""
 
 from dataclasses import dataclass, field
 
@@ -34,12 +35,13 @@ class WatchedSockets:
         send_buffer_bytes: the median limit of the send buffer, and `receive_buffer_bytes` that of the receive buffer.
         unread_ratio: part of the samples in which payload waits to be read.
         unread_bytes: the median of what waits, where something does.
-        pressed_ratio: part of the samples in which what waits is as much as the window that is left, or fills the buffer.
+        pressed_ratio: part of the samples in which what waits is as much as the window that is left, or fills the
+            buffer.
         own_window: what this side announced.
         peer_window: what the peer announced while data waited to be sent, or all the time if that was rare.
         waiting_ratio: part of the samples in which written data waited to be sent.
-        filled_ratio: part of the samples in which what is written and not acknowledged fills two thirds of the send buffer:
-            a program that has more to write is not woken then (sk_stream_is_writeable, include/net/sock.h).
+        filled_ratio: part of the samples in which what is written and not acknowledged fills two thirds of the send
+            buffer: a program that has more to write is not woken then (sk_stream_is_writeable, include/net/sock.h).
         receive_rtt_ns: the median round trip as receive autotuning sees it; None where it sees none.
         late_ratio: segments that came behind a gap, over those with payload.
         silent_ratio: part of the time between samples in which nothing came.
@@ -74,8 +76,8 @@ class WatchedSockets:
 class Conversation:
     """Payload that goes in both directions by turns: requests and answers.
 
-    A turn is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way round:
-    the path's round trip is part of the peer's turns.
+    A turn is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way
+    round: the path's round trip is part of the peer's turns.
 
     Attributes:
         exchanges_most: how many there were at most.

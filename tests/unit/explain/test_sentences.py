@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.unit.explain.test_rules import CASES
+from tests.unit.explain.watched_cases import CASES as WATCHED_CASES
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Value
 from whyperf.explain.rules import judge
@@ -48,6 +49,10 @@ def lines() -> Iterator[str]:
     for number, case in enumerate(CASES):
         verdict = judge(case.speaks)[0]
         yield f"case {number} {verdict.code}: {verdict.claim}"
+        yield from (f"    {row.code}: {row.words}" for row in verdict.evidence)
+    for watched in WATCHED_CASES:
+        verdict = judge(watched.speaks)[0]
+        yield f"watched: {watched.name}, {verdict.code}: {verdict.claim}"
         yield from (f"    {row.code}: {row.words}" for row in verdict.evidence)
     for kind, own in templates().items():
         for code, template in own.items():

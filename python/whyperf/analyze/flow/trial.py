@@ -65,7 +65,8 @@ class FlowTrial:
     measured phase as (start, end) in ns after it, from the first end's start to the last one's end; None without
     intervals. `is_turned`: the roles are not those that the trial gave its ends, but the payload's. `hidden` are
     tables by name and host that are treated as if they had not been written (`view`). `origin` is where the payload
-    came from: the own load (host), the model (sim), or another program (watched), of which `ends` may have one side only.
+    came from: the own load (host), the model (sim), or another program (watched), of which `ends` may have one side
+    only.
     """
 
     folder: Path

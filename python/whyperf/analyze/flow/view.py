@@ -34,7 +34,8 @@ OWN_LOAD_TABLES = ("transactions", "latencies", "datagrams")
 
 
 def as_watched(trial: FlowTrial, role: str | None = None) -> FlowTrial:
-    """The trial as if its payload were another program's and only one role's host had been watched; both without a role."""
+    """The trial as if its payload were another program's and only one role's host had been watched; both without a
+    role."""
     ends = {host: end for host, end in trial.ends.items() if role in {None, end.role}}
     hidden = trial.hidden | {(table, host) for host in trial.ends for table in OWN_LOAD_TABLES}
     return replace(trial, ends=ends, hidden=frozenset(hidden), origin=WATCHED)

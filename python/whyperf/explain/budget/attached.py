@@ -1,9 +1,11 @@
 """Connections of other programs: from when to when they were watched, and the budget of a receiver by samples.
 
-A sample of a socket shows how much payload waits to be read (sock_diag, idiag_rqueue). Samples are taken by the watcher's
-clock, which is none of the connection's. So the part of the samples that find payload is the part of the time in which
-some waited, as far as nothing repeats in the time between two samples.
+A sample of a socket shows how much payload waits to be read (sock_diag, idiag_rqueue). Samples are taken by the
+watcher's clock, which is none of the connection's. So the part of the samples that find payload is the part of the time
+in which some waited, as far as nothing repeats in the time between two samples.
 """
+
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,21 +18,22 @@ Life = tuple[int, int]
 
 
 def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Life]:
-    """From when to when each connection was watched at `end` (ns after the start): as the table `watched` has it, else from
-    its first sample of TCP_INFO to the last.
+    """From when to when each connection was watched at `end` (ns after the start): as the table `watched` has it, else
+    from its first sample of TCP_INFO to the last.
 
     Raises:
         RecordError: a table cannot be read.
     """
     shift = trial.zero_mono_ns + end.offset_ns
-    found = _bounds(trial, "tcp_info", end.host, "sample_mono_ns", "sample_mono_ns", shift)
-    return found | _bounds(trial, "watched", end.host, "first_mono_ns", "last_mono_ns", shift)
+    found = _bounds(trial.file("tcp_info", end.host), ("sample_mono_ns", "sample_mono_ns"), shift)
+    return found | _bounds(trial.file("watched", end.host), ("first_mono_ns", "last_mono_ns"), shift)
 
 
-def _bounds(trial: FlowTrial, table: str, host: str, first: str, last: str, shift: int) -> dict[int, Life]:
-    path = trial.file(table, host)
+def _bounds(path: Path | None, columns: tuple[str, str], shift: int) -> dict[int, Life]:
+    """The least of the first column and the most of the second, by connection."""
     if path is None:
         return {}
+    first, last = columns
     with reported_unreadable(path):
         rows = (
             pl.scan_parquet(path)
@@ -46,7 +49,8 @@ def _bounds(trial: FlowTrial, table: str, host: str, first: str, last: str, shif
 
 
 def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
-    """The receive queue of each connection, by time: sample_ns, receive_queue_bytes. Nothing without the table `sockets`.
+    """The receive queue of each connection, by time: sample_ns, receive_queue_bytes. Nothing without the table
+    `sockets`.
 
     Raises:
         RecordError: the table cannot be read.
@@ -71,11 +75,13 @@ def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
     return {int(number): queue for (number,), queue in parts.items()}
 
 
-def sampled_spans(queue: pl.DataFrame, life: Life) -> pl.DataFrame:
+def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
     """Spans (begin_ns, end_ns, state) of a receiver by samples of its receive queue, through the whole life.
 
     Between two samples the state is that of both; where they differ, each has half of the time.
     """
+    if queue is None:
+        return _span(life[0], life[1], ReceiverState.UNKNOWN)
     times = queue["sample_ns"].to_numpy()
     unread = queue["receive_queue_bytes"].to_numpy() > 0
     inside = (times >= life[0]) & (times <= life[1])
@@ -106,7 +112,8 @@ def is_empty_at_first(queue: pl.DataFrame | None) -> bool | None:
 
 
 def was_idle(samples: pl.DataFrame | None, until_ns: int) -> bool:
-    """Whether the kernel's clocks (`chronographs.read_samples`) show that nothing was sent or waited until an instant."""
+    """Whether the kernel's clocks (`chronographs.read_samples`) show that nothing was sent or waited until an
+    instant."""
     if samples is None:
         return False
     counted = samples.filter(pl.col("sample_ns") <= until_ns)["busy_ns"]

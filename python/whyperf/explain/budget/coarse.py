@@ -23,8 +23,8 @@ def coarse_budgets(
     The rest of the busy time is UNKNOWN: congestion window, pacing, device and CPU look alike. A full receive window
     is taken for a small buffer, since the reader was not watched.
 
-    `attached` says from when to when connections of other programs were watched. Nobody set their buffers, so theirs have
-    states that leave open what is not known: RECEIVE_WINDOW and IN_FLIGHT.
+    `attached` says from when to when connections of other programs were watched. Nobody set their buffers, so theirs
+    have states that leave open what is not known: RECEIVE_WINDOW and IN_FLIGHT.
     """
     if attached is None:
         found = [_coarse(trial, host, connection, rows) for connection, rows in samples.items()]

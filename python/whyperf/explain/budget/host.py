@@ -67,13 +67,16 @@ class HostBudgets:
         self, evidence: HostEvidence, connection: int, spans: pl.DataFrame, chronographs: list[Chronograph]
     ) -> None:
         """Adds the spans of one connection and their budget."""
-        self.add(evidence.trial, evidence.host, evidence.role, connection, spans, chronographs)
+        self.add(
+            evidence.trial, evidence.host, evidence.role, connection=connection, spans=spans, chronographs=chronographs
+        )
 
     def add(
         self,
         trial: str,
         host: str,
         role: Literal["sender", "receiver"],
+        *,
         connection: int,
         spans: pl.DataFrame,
         chronographs: Sequence[Chronograph] = (),

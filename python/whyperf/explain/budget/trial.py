@@ -81,10 +81,9 @@ def _watched(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
         if (evidence := logged["receiver"]) is not None:
             received = explain_receiver(evidence, {}, lives, queues)
         known = {budget.connection for budget in received.budgets}
-        for connection in sorted(lives.keys() & queues.keys() - known):
-            received.add(
-                trial.trial, end.host, "receiver", connection, sampled_spans(queues[connection], lives[connection])
-            )
+        for connection in sorted(lives.keys() - known):
+            spans = sampled_spans(queues.get(connection), lives[connection])
+            received.add(trial.trial, end.host, "receiver", connection=connection, spans=spans)
     if (end := ends.get("sender")) is not None:
         lives = attached(trial, end)
         if (evidence := logged["sender"]) is not None:
@@ -92,10 +91,10 @@ def _watched(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
         known = {budget.connection for budget in sent.budgets}
         samples = {number: rows for number, rows in read_samples(trial, end.host).items() if number not in known}
         sent.budgets += coarse_budgets(trial.trial, end.host, samples, lives)
-    spans = [*sent.spans, *received.spans]
+    all_spans = [*sent.spans, *received.spans]
     return TrialBudgets(
         budgets=[*sent.budgets, *received.budgets],
-        spans=pl.concat(spans) if spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
+        spans=pl.concat(all_spans) if all_spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
         missing=_missing_of_watched(ends, logged),
         longest={
             ends[role].host: found.longest for role, found in (("sender", sent), ("receiver", received)) if role in ends

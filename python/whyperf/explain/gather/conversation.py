@@ -1,4 +1,5 @@
-"""Requests and answers in the traffic of another program, by directions and pauses: from the log of one side, or samples.
+"""Requests and answers in the traffic of another program, by directions and pauses: from the log of one side, or
+samples.
 
 Nobody says what a foreign program does. That its payload goes by turns shows in this: what one side sends is all
 acknowledged when the other side's payload comes. Two streams that go both ways at once never wait for each other so.
@@ -19,8 +20,8 @@ MIN_EXCHANGES = 5
 MIN_TURNS_RATIO = 0.8
 """Part of the changes of direction, or of the samples, that must be those of turns."""
 MAX_EXCHANGE_BYTES = 65_536
-"""Payload for each segment that comes back, up to which samples show turns: a stream whose receiver reports now and then
-(SSH does so for each 96 KB and more) has more."""
+"""Payload for each segment that comes back, up to which samples show turns: a stream whose receiver reports now and
+then (SSH does so for each 96 KB and more) has more."""
 _INFO = (
     *("connection", "sample_mono_ns", "bytes_acked", "bytes_received", "data_segments_out", "data_segments_in"),
     "not_sent_bytes",

@@ -90,7 +90,7 @@ def arrived_facts(receiver: SegmentLog, trip_ns: int | None) -> SegmentFacts:
 
     `trip_ns` is the smallest round trip, if it is known.
     """
-    taken = receiver.rows.select(_TAKEN)
+    taken = receiver.rows.select(*_TAKEN, "window_bytes")
     arrived = taken.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0))
     if arrived.is_empty():
         return SegmentFacts()
@@ -110,7 +110,7 @@ def arrived_facts(receiver: SegmentLog, trip_ns: int | None) -> SegmentFacts:
         held_ratio=held,
         released_bytes=released,
         bottleneck=bottleneck_rate(arrived),
-        short_gap_ratio=_short_gaps(arrived, max(MIN_GAP_NS, MIN_GAP_TRIPS * (trip_ns or 0))),
+        short_gap_ratio=_short_gaps(taken, max(MIN_GAP_NS, MIN_GAP_TRIPS * (trip_ns or 0))),
     )
 
 
@@ -119,23 +119,42 @@ MIN_GAP_NS, MIN_GAP_TRIPS = 5_000_000, 3
 acknowledged."""
 
 
-def _short_gaps(arrived: pl.DataFrame, least_ns: int) -> float | None:
+def _short_gaps(taken: pl.DataFrame, least_ns: int) -> float | None:
     """Part of the time in gaps between arrivals that follow a segment which is not full, with no octet missing.
 
-    A sender that has more to send fills its segments: before such a gap it had sent all that was written.
+    A sender that has more to send fills its segments: before such a gap it had sent all that was written. Its window
+    must have room, and what it waits for our acknowledgment is none of its own: a gap counts from when the last was
+    sent.
     """
-    full = int(arrived.select((_BYTES / _WIRE.clip(1)).max()).item())
-    end = pl.col("sequence") + _BYTES
-    rows = arrived.with_columns(
-        (pl.col("time_ns").shift(-1).over("connection") - pl.col("time_ns")).alias("gap_ns"),
-        (_BYTES < full * _WIRE).alias("is_short"),
-        (pl.col("sequence").shift(-1).over("connection") == end.cum_max().over("connection")).alias("is_whole"),
+    rows = taken.filter(pl.col("time_ns") >= 0).with_columns((_IN & _HAS_DATA).alias("comes"), _BYTES)
+    full = int(rows.filter("comes").select((_BYTES / _WIRE.clip(1)).max()).item())
+    end, of_ack = pl.col("sequence") + _BYTES, pl.when(_OUT).then(pl.col("acknowledgment"))
+    known = rows.with_columns(
+        pl.when("comes").then(end).cum_max().forward_fill().over("connection").alias("reach"),
+        of_ack.cum_max().forward_fill().over("connection").alias("answered"),
+        (of_ack + pl.col("window_bytes")).cum_max().forward_fill().over("connection").alias("edge"),
+        pl.when("comes").then(full * _WIRE > _BYTES).forward_fill().over("connection").alias("is_short"),
+        pl.when("comes").then(pl.col("time_ns")).shift(-1).backward_fill().over("connection").alias("next_ns"),
+        pl.when("comes").then(pl.col("sequence")).shift(-1).backward_fill().over("connection").alias("next_octet"),
     )
+    is_idle = (
+        pl.col("is_short")
+        & (pl.col("answered") >= pl.col("reach"))
+        & (pl.col("edge") >= pl.col("reach") + MIN_ROOM_SEGMENTS * full)
+        & (pl.col("next_octet") == pl.col("reach"))
+    )
+    # The first row after which all is acknowledged begins the gap.
+    gaps = known.filter(is_idle.fill_null(value=False)).group_by("connection", "next_ns").agg(pl.col("time_ns").min())
+    gaps = gaps.with_columns((pl.col("next_ns") - pl.col("time_ns")).alias("gap_ns"))
+    arrived = known.filter("comes")
     life = first(
-        rows.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min()), pl.col("time_ns").sum()
+        arrived.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min()), pl.col("time_ns").sum()
     )
-    gaps = rows.filter((pl.col("gap_ns") >= least_ns) & pl.col("is_short") & pl.col("is_whole"))
-    return float(gaps["gap_ns"].sum()) / life if life else None
+    return float(gaps.filter(pl.col("gap_ns") >= least_ns)["gap_ns"].sum()) / life if life else None
+
+
+MIN_ROOM_SEGMENTS = 2
+"""Segments for which the announced window must have room, or the sender may wait for that."""
 
 
 def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken: pl.DataFrame) -> SegmentFacts:

@@ -1,4 +1,5 @@
-"""What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`, `tcp_info`)."""
+"""What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`,
+`tcp_info`)."""
 
 from typing import Literal
 
@@ -19,7 +20,8 @@ _INFO = (
     *("bytes_received", "data_segments_in", "out_of_order_segments"),
 )
 FULL_MEMORY_RATIO = 0.75
-"""Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most buffers."""
+"""Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most
+buffers."""
 LOW_QUANTILE = 0.1
 MIN_WAITING = 5
 """Samples in which data waits to be sent from which on the peer's windows in them are those that may hold it."""
@@ -45,7 +47,9 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         is_whole=_all(own, "whole"),
         program=_common(own, "program"),
         process=_whole(first(own, pl.when(pl.col("process").n_unique() == 1).then(pl.col("process").first()))),
-        congestion_control=_common(read_columns(trial, "flows", end.host, ("congestion_control",)), "congestion_control"),
+        congestion_control=_common(
+            read_columns(trial, "flows", end.host, ("congestion_control",)), "congestion_control"
+        ),
         listens=_all(own, "listens"),
         send_buffer_fixed=_all(own, "send_buffer_fixed"),
         receive_buffer_fixed=_all(own, "receive_buffer_fixed"),
@@ -77,9 +81,7 @@ def moved_bytes(trial: FlowTrial, end: FlowEnd, count: Literal["bytes_acked", "b
     return round(first(grown, pl.col(count).sum()) or 0)
 
 
-def _whole_numbers(
-    frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active
-) -> pl.DataFrame | None:
+def _whole_numbers(frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active) -> pl.DataFrame | None:
     """Rows of the connections at work, their numbers as Int64; None without any."""
     if frame is None or frame.is_empty():
         return None

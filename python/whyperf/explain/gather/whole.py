@@ -116,7 +116,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
 
 
 def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets: TrialBudgets) -> Facts:
-    """What the receiver of another program's connections shows alone. Its windows are those that it announced itself."""
+    """What the receiver of another program's connections shows alone. Its windows are those that it announced
+    itself."""
     taken, log = sockets(trial, receiver), logs.receiver
     has_log = log is not None and not log.rows.is_empty()
     end = _end(trial, receiver, taken, budgets, ALWAYS)

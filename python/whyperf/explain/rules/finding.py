@@ -161,8 +161,8 @@ MIN_WAITING, MAX_UNREAD = 0.8, 0.1
 def _that_hold(facts: Facts) -> Iterator[HostFacts]:
     """The ends of another program's connection whose CPU may be its limit: a busy thread may work for something else.
 
-    It does where data always waits in the sender's kernel, which needs no thread to send it, or where the receiver reads
-    all that comes.
+    It does where data always waits in the sender's kernel, which needs no thread to send it, or where the receiver
+    reads all that comes.
     """
     sent, taken = facts.sender.watched or WatchedSockets(), facts.receiver.watched or WatchedSockets()
     softirqs = [end.processors.softirq_ratio or 0.0 for end in (facts.sender, facts.receiver)]

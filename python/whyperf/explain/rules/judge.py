@@ -1,6 +1,7 @@
 """Asks every rule, ranks what they found, and says what is not known."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from whyperf.analyze.text import percent
@@ -165,6 +166,9 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     elif confidence_in(found[0], facts.level, facts.watched_sides).word == "low":
         found.insert(0, _ranked(found, facts))
     found = [costs.refined(finding, facts) for finding in found]
+    if facts.watched_sides in {"sender", "receiver"}:
+        # The limit that comes next may be the other side's, which nobody saw.
+        found = [replace(finding, gain=None) for finding in found]
     predicting = _Predicting(found, facts, setup or Setup())
     verdicts = [_verdict(finding, facts, predicting) for finding in found]
     return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled))

@@ -176,9 +176,7 @@ def outage(facts: Facts) -> Finding | None:
         0.9 if facts.level == "segments" or facts.segments.acks_arrived_ratio is not None else 0.7,
         (
             figure("outage", WINDOWS, facts.sender, **values),
-            state_evidence(
-                facts.sender, "sender", S.RTO_WAIT, S.LOSS_RECOVERY, S.SLOW_START, *unseen(facts.sender)
-            ),
+            state_evidence(facts.sender, "sender", S.RTO_WAIT, S.LOSS_RECOVERY, S.SLOW_START, *unseen(facts.sender)),
         ),
         gain.of_interruption(facts, min(0.98, found.span_ratio)),
         is_counted=True,

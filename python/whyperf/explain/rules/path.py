@@ -81,7 +81,7 @@ MIN_ACKS_ARRIVED = 0.8
 """With fewer ACKs that arrive, the round trip shows the reverse direction."""
 
 
-def waits(facts: Facts) -> tuple[S, ...]:
+def waiting_states(facts: Facts) -> tuple[S, ...]:
     """The states of a sender that the path holds, as far as evidence shows them."""
     return (*WAITS, S.IN_FLIGHT) if facts.sender.ratio(S.IN_FLIGHT) else WAITS
 
@@ -222,7 +222,7 @@ def _is_always_full(facts: Facts) -> bool:
 
 def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
     """What shows a full line: who waits, its rate, its queue, and what the queue does when it is full."""
-    yield state_evidence(facts.sender, "sender", *waits(facts))
+    yield state_evidence(facts.sender, "sender", *waiting_states(facts))
     if facts.segments.bottleneck.bps is not None:
         yield _link_rate(facts)
     if (growth := facts.windows.rtt_growth) is not None:
@@ -306,7 +306,7 @@ def policer(facts: Facts) -> Finding | None:
                 lossy_ratio=found.lossy_ratio,
                 faster_times=found.faster_times,
             ),
-            state_evidence(facts.sender, "sender", *waits(facts)),
+            state_evidence(facts.sender, "sender", *waiting_states(facts)),
         ),
         targets={"policed_bps": found.bps},
         values={"policed_bps": found.bps, "lossy_ratio": found.lossy_ratio},
@@ -417,7 +417,7 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
                 own_ratio=queue.own_ratio,
             ),
             _link_rate(facts),
-            state_evidence(facts.sender, "sender", *waits(facts)),
+            state_evidence(facts.sender, "sender", *waiting_states(facts)),
         ),
         gain.of_share(facts, lost, by_line=True),
         values={"link_bps": segments.bottleneck.bps, "use_ratio": use, "standing_ratio": queue.standing_ratio},
@@ -458,7 +458,7 @@ def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
         UNDECIDED if is_open or is_unsure or is_unsteady else 0.9,
         (
             figure("varying_rate", WINDOWS, facts.sender, **values),
-            state_evidence(facts.sender, "sender", *waits(facts)),
+            state_evidence(facts.sender, "sender", *waiting_states(facts)),
         ),
         variant="counted",
         values=values,

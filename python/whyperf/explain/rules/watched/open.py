@@ -1,4 +1,5 @@
-"""What the evidence of one side leaves open: a finding that names the candidates, and what would decide between them."""
+"""What the evidence of one side leaves open: a finding that names the candidates, and what would decide between
+them."""
 
 from collections.abc import Sequence
 
@@ -9,7 +10,9 @@ from whyperf.explain.trial_facts import Facts
 
 AT_READER = (Cause.SLOW_READER, Cause.RECEIVER_CPU, Cause.OTHER_LOAD)
 """Why a receiving program does not keep up, as far as the other side can see: it pauses, computes, or lacks a CPU."""
-AT_PEER = (Cause.SLOW_WRITER, Cause.SENDER_CPU, Cause.SEND_BUFFER, Cause.BOTTLENECK, Cause.PATH_LOSS)
+AT_WRITER = (Cause.SLOW_WRITER, Cause.SENDER_CPU, Cause.OTHER_LOAD)
+"""Why a sending program does not write faster, as far as the other side can see."""
+AT_PEER = (*AT_WRITER, Cause.SEND_BUFFER, Cause.PACING_RATE, Cause.BOTTLENECK, Cause.PATH_LOSS)
 """Why payload does not come faster, as far as the receiver can see that has read all."""
 LATE = (Cause.RANDOM_LOSS, Cause.SMALL_QUEUE, Cause.BURST_LOSS, Cause.POLICER, Cause.BOTTLENECK, Cause.REORDERING)
 """Why segments come behind a gap, as far as the receiver can see."""

@@ -2,11 +2,10 @@
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
-from whyperf.explain.rules import gain
-from whyperf.explain.rules.finding import SEGMENTS, Finding, clipped, figure, is_on_cpu, state_evidence
-from whyperf.explain.rules.watched.open import AT_PEER, LATE, left_open
+from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.watched.open import AT_PEER, AT_WRITER, LATE, left_open
 from whyperf.explain.rules.watched.turns import is_by_turns
-from whyperf.explain.rules.watched.windows import READ_ALL, own_buffer, reader_behind
+from whyperf.explain.rules.watched.windows import MIN_STEADINESS, READ_ALL, own_buffer, reader_behind
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -14,7 +13,8 @@ from whyperf.explain.watched_facts import WatchedSockets
 MIN_WAITING = 0.5
 """Share of the time that a receiver waits for payload, having read all, from which on it is the others' turn."""
 MIN_SHORT_GAPS = 0.3
-"""Part of the time in gaps before which the sender had sent all that was written, from which on its program is the limit."""
+"""Part of the time in gaps before which the sender had sent all that was written, from which on its program is the
+limit."""
 MIN_LATE_RATIO = 0.002
 """Segments behind a gap, over all, from which on losses or reordering may be what keeps windows small."""
 CONSTANT_SPREAD = 0.1
@@ -23,25 +23,23 @@ CONSTANT_SPREAD = 0.1
 
 def _waiting(facts: Facts) -> float:
     """Share of the time in which all that came was read."""
+    seen = facts.receiver.watched or WatchedSockets()
+    if seen.unread_ratio is None and (seen.own_window.steadiness or 0.0) >= MIN_STEADINESS:
+        # Nobody sampled the queue. Unread payload would make the announced window smaller.
+        return 1.0
     states = facts.receiver.ratio(R.WAITING, R.SEQUENCE_HOLE, R.DELAYED_ACK, R.SOFTIRQ)
-    unread = (facts.receiver.watched or WatchedSockets()).unread_ratio
-    return states if states or unread is None else 1 - unread
+    return states if facts.receiver.shares or seen.unread_ratio is None else 1 - seen.unread_ratio
 
 
 def idle_peer(facts: Facts) -> Finding | None:
-    """The log of arrivals has gaps before which the sender had sent all that was written: its program is the limit."""
+    """The log of arrivals has gaps before which the sender had sent all that was written: its program is the limit, or
+    it has no CPU.
+    """
     gaps = facts.segments.short_gap_ratio or 0.0
     if facts.watched_sides != "receiver" or is_by_turns(facts) or gaps < MIN_SHORT_GAPS:
         return None
-    return Finding(
-        Cause.SLOW_WRITER,
-        clipped(gaps),
-        0.8,
-        (figure("short_gaps", SEGMENTS, facts.receiver, gap_ratio=gaps),),
-        gain.of_share(facts, gaps),
-        variant="peer",
-        values={"gap_ratio": gaps},
-    )
+    evidence = (figure("short_gaps", SEGMENTS, facts.receiver, gap_ratio=gaps),)
+    return left_open("idle_peer", clipped(gaps), AT_WRITER, evidence, facts, gap_ratio=gaps)
 
 
 def waiting(facts: Facts) -> Finding | None:
@@ -53,10 +51,13 @@ def waiting(facts: Facts) -> Finding | None:
     if any(rule(facts) is not None for rule in others):
         return None
     late = seen.late_ratio if seen.late_ratio is not None else facts.segments.out_of_order_ratio
-    evidence: list[Evidence] = [
-        figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio or 0.0),
-        state_evidence(facts.receiver, "receiver", R.WAITING, R.SEQUENCE_HOLE),
-    ]
+    evidence: list[Evidence] = [state_evidence(facts.receiver, "receiver", R.WAITING, R.SEQUENCE_HOLE)]
+    if seen.unread_ratio is not None:
+        evidence.insert(0, figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio))
+    else:
+        shape = seen.own_window
+        evidence.insert(0, figure("own_window_steady", WINDOWS, facts.receiver, window_bytes=shape.median_bytes or 0,
+                                  low_bytes=shape.low_bytes))  # fmt: skip
     values: dict[str, Value | None] = {"waiting_ratio": lost, "late_ratio": late}
     if (late or 0.0) >= MIN_LATE_RATIO:
         evidence.insert(0, figure("late", "tcp_info", facts.receiver, late_ratio=late))

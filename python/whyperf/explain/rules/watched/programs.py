@@ -39,7 +39,8 @@ def full_send_buffer(facts: Facts) -> Finding | None:
 
 
 def computing_sender(facts: Facts) -> Finding | None:
-    """The program computes, and its kernel has too little to send meanwhile: one of its threads may compute for others."""
+    """The program computes, and its kernel has too little to send meanwhile: one of its threads may compute for
+    others."""
     idle = max(facts.sender.ratio(S.NOT_WRITING), facts.windows.application_limited_ratio or 0.0)
     if is_by_turns(facts) or (idle < MIN_IDLE and not is_perhaps_idle(facts)):
         return None

@@ -1,7 +1,7 @@
 """What to change for a program that is not ours: each step with its command and with what it affects.
 
-A socket's options can be set by its own program only. Settings of a program affect all its connections, settings of a host
-those of all programs.
+A socket's options can be set by its own program only. Settings of a program affect all its connections, settings of a
+host those of all programs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,14 @@ def _of_change(change: Change) -> ChangeStep:
 _OF_HOST = frozenset(
     {
         *("offloads_off", "small_mtu", "small_mtu.clamped", "local_queue", "local_queue.shaper", "window_scaling"),
-        *("window_scaling.host", "cpu_quota", "cpu_quota.unseen", "memory_limit", "memory_limit.group", "receiver_loss"),
+        *(
+            "window_scaling.host",
+            "cpu_quota",
+            "cpu_quota.unseen",
+            "memory_limit",
+            "memory_limit.group",
+            "receiver_loss",
+        ),
         *("packet_filters", "other_bpf", "call_checks", "software_checksums", "memory_pressure", "costly_packets"),
         *("reordering", "ack_path", "ack_thinning", "policer", "shared_bottleneck", "burst_loss.outage", "mitigations"),
     }
@@ -63,7 +70,8 @@ _OF_HOST = frozenset(
 
 
 def _side(facts: Facts, role: Role) -> tuple[HostFacts, WatchedSockets, str]:
-    """A side, what its sockets show, and the name of its host; of a side that was not watched the host alone is known."""
+    """A side, what its sockets show, and the name of its host; of a side that was not watched the host alone is
+    known."""
     end, other = (facts.sender, facts.receiver) if role == "sender" else (facts.receiver, facts.sender)
     host = end.host or {"near": "far", "far": "near"}.get(other.host, "")
     return end, end.watched or WatchedSockets(), host
@@ -96,7 +104,9 @@ def _buffer(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
         if is_fixed is not True:
             bound = raise_sysctls(settings, {f"net.ipv4.tcp_{letter}mem": (0, 0, 2 * wanted)})
             if bound:
-                yield _step("buffer.bound", "host", host, bound, setting=f"net.ipv4.tcp_{letter}mem", buffer_bytes=wanted)
+                yield _step(
+                    "buffer.bound", "host", host, bound, setting=f"net.ipv4.tcp_{letter}mem", buffer_bytes=wanted
+                )
         yield _step("buffer.socket", "socket", host, option=option, buffer_bytes=wanted)
         if is_fixed is not False:
             bound = raise_sysctls(settings, {f"net.core.{letter}mem_max": (wanted,)})
@@ -127,9 +137,9 @@ def _role(finding: Finding, facts: Facts) -> Role:
     return "receiver" if named == "receiver" else "sender"
 
 
-def _congestion(finding: Finding, facts: Facts, setup: Setup) -> Steps:
+def _congestion(_: Finding, facts: Facts, setup: Setup) -> Steps:
     """Losses: where they are, and another congestion control, for this socket or for the route."""
-    _, seen, host = _side(facts, "sender")
+    _end, seen, host = _side(facts, "sender")
     yield _step("losses", "host", host, _named(f"ethtool -S {DEVICE}; nstat -az TcpRetransSegs", host, setup))
     if (seen.congestion_control or "").startswith(FASTER):
         return
@@ -184,7 +194,9 @@ def _placement(finding: Finding, facts: Facts, setup: Setup) -> Steps:
         yield _step("steering", "host", host, _named(_RPS, host, setup))
 
 
-_RPS = f"grep . /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus; echo MASK | tee /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus"
+_RPS = (
+    f"grep . /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus; echo MASK | tee /sys/class/net/{DEVICE}/queues/rx-*/rps_cpus"
+)
 
 
 def _computing(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:

@@ -6,6 +6,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.buffers import DELAYED_ACK_NS, TIMER_ERROR_RATIO
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.watched.open import left_open
@@ -54,7 +55,9 @@ def own_turns(facts: Facts) -> Finding | None:
         return left_open("own_turn", lost, (Cause.THINK_TIME, own, Cause.OTHER_LOAD), evidence, facts, **values)
     if thread >= BUSY_RATIO:
         cause = Cause.SENDER_CPU if role == "sender" else Cause.RECEIVER_CPU
-        return Finding(cause, min(lost, thread), 0.8, evidence, gain.of_share(facts, lost), variant="turn", values=values)
+        return Finding(
+            cause, min(lost, thread), 0.8, evidence, gain.of_share(facts, lost), variant="turn", values=values
+        )
     return Finding(Cause.THINK_TIME, lost, 0.85, evidence, gain.of_share(facts, lost), variant="turn", values=values)
 
 
@@ -70,17 +73,20 @@ def peer_turns(facts: Facts) -> Finding | None:
         return None
     evidence = tuple(_turns(facts, talk, end))
     values: dict[str, Value | None] = {"turn_ns": talk.peer_ns, "rtt_ns": trip}
-    if talk.peer_ns is not None and trip and NEIGHBOR_RTT_NS <= trip and talk.peer_ns <= MAX_TRIPS * trip:
+    if talk.peer_ns is not None and trip and trip >= NEIGHBOR_RTT_NS and talk.peer_ns <= MAX_TRIPS * trip:
         part = min(1.0, trip / talk.peer_ns) * lost
         predicted = gain.of_several(facts, part, OUTSTANDING)
         return Finding(Cause.ROUND_TRIP, part, 0.85, evidence, predicted, variant="turn", values=values)
-    return left_open("peer_turn", lost, _of_peer(role), evidence, facts, **values)
+    return left_open("peer_turn", lost, _of_peer(facts, role, talk.peer_ns), evidence, facts, **values)
 
 
-def _of_peer(role: str) -> tuple[Cause, ...]:
-    """What the peer may do with its turn."""
+def _of_peer(facts: Facts, role: str, turn_ns: float | None) -> tuple[Cause, ...]:
+    """What the peer may do with its turn; one of about the time of a delayed ACK may wait for that (RFC 896)."""
     computing = Cause.RECEIVER_CPU if role == "sender" else Cause.SENDER_CPU
-    return (Cause.THINK_TIME, Cause.ROUND_TRIP, computing)
+    is_timer = (
+        abs((turn_ns or 0.0) - (facts.windows.rtt_ns_min or 0) - DELAYED_ACK_NS) <= TIMER_ERROR_RATIO * DELAYED_ACK_NS
+    )
+    return (*((Cause.NAGLE_DELAYED_ACK,) if is_timer else ()), Cause.THINK_TIME, Cause.ROUND_TRIP, computing)
 
 
 def _of_counts(facts: Facts, talk: Conversation, end: HostFacts) -> Finding | None:
@@ -89,13 +95,13 @@ def _of_counts(facts: Facts, talk: Conversation, end: HostFacts) -> Finding | No
     evidence = tuple(_turns(facts, talk, end))
     values: dict[str, Value | None] = {"turn_ns": each, "rtt_ns": trip}
     lost = 1.0 if facts.watched_sides == "receiver" else facts.sender.ratio(S.NOT_WRITING, S.IN_FLIGHT)
-    if trip and NEIGHBOR_RTT_NS <= trip and trip <= each <= MAX_TRIPS * trip:
+    if trip and trip >= NEIGHBOR_RTT_NS and trip <= each <= MAX_TRIPS * trip:
         part = min(1.0, trip / each)
         return Finding(Cause.ROUND_TRIP, part, 0.8, evidence, gain.of_several(facts, part, OUTSTANDING),
                        variant="turn.counted", values=values)  # fmt: skip
     if lost < MIN_TURNS:
         return None
-    return left_open("turns", lost, _of_peer(_own(facts)[0]), evidence, facts, **values)
+    return left_open("turns", lost, _of_peer(facts, _own(facts)[0], each), evidence, facts, **values)
 
 
 def _turns(facts: Facts, talk: Conversation, end: HostFacts) -> list[Evidence]:

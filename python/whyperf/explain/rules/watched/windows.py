@@ -29,7 +29,8 @@ MIN_SEGMENTS = 2
 """Segments that a steady window holds at least: what is smaller may be closed all the time."""
 MIN_SAMPLES = 5
 READ_ALL, MIN_UNREAD = 0.1, 0.3
-"""Part of the samples with unread payload up to which a program reads all that comes, and from which on it is behind."""
+"""Part of the samples with unread payload up to which a program reads all that comes, and from which on it is
+behind."""
 
 
 def small_window(facts: Facts) -> Finding | None:
@@ -126,6 +127,9 @@ def reader_behind(facts: Facts) -> Finding | None:
     if lost < MIN_LOST or is_on_cpu(facts):
         return None
     evidence = (*_unread(facts, seen), *_thread(facts.receiver))
+    if lost < MIN_PRESSED and (seen.own_window.high_bytes or 0) < LARGE_WINDOW_BYTES:
+        # What comes within a round trip fills a small buffer until it is read, however soon that is.
+        return left_open("own_small", lost, (Cause.RECEIVE_BUFFER, *AT_READER), evidence, facts, waiting_ratio=lost)
     cpu = facts.receiver.processors
     others, withheld = cpu.other_ratio or 0.0, cpu.withheld_ratio or 0.0
     if (cpu.own_user_ratio or 0.0) >= MIN_COMPUTING and (cpu.thread_ratio or 0.0) >= MIN_COMPUTING:
@@ -151,6 +155,9 @@ def reader_behind(facts: Facts) -> Finding | None:
     )
 
 
+MIN_PRESSED, LARGE_WINDOW_BYTES = 0.5, 131_072
+"""Part of the samples in which unread payload takes up a window, from which on it does so in one that is small, too.
+The kernel's own first size of a receive buffer (net.ipv4.tcp_rmem) is no small one."""
 MIN_COMPUTING = 0.35
 """As `cpu.MIN_OUTSIDE_KERNEL`: part of a CPU outside the kernel from which on a program computes."""
 MIN_WITHHELD = 0.2
@@ -199,7 +206,11 @@ def own_buffer(facts: Facts) -> Finding | None:
     evidence = (
         figure("own_window_full", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, full_ratio=min(1.0, share)),
         figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio),
-        *((figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"),) if seen.receive_buffer_fixed else ()),
+        *(
+            (figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"),)
+            if seen.receive_buffer_fixed
+            else ()
+        ),
     )
     if seen.receive_buffer_fixed is not True:
         # The kernel would enlarge the buffer, up to its bound; a full path looks the same.
@@ -222,7 +233,8 @@ MIN_FILLED, MIN_ROOM_TIMES = 0.5, 1.5
 
 
 def filled_buffer(facts: Facts) -> Finding | None:
-    """All that the send buffer holds is in flight, and the windows have room for more: by samples of the sender's socket.
+    """All that the send buffer holds is in flight, and the windows have room for more: by samples of the sender's
+    socket.
 
     The kernel's own count does not show it where a buffer holds no more than two packets of 64 KB.
     """

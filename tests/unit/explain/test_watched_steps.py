@@ -1,0 +1,128 @@
+"""What to change for a program that is not ours: commands, and what each of them affects."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.explain.test_rules import CASES as OWN_CASES
+from tests.unit.explain.test_rules import Case, at_sender, facts
+from tests.unit.explain.watched_cases import (
+    BEHIND,
+    CASES,
+    FILLED,
+    LOSSY,
+    STEADY,
+    WatchedCase,
+    of_whole,
+    seen_at_receiver,
+    seen_at_sender,
+    sockets,
+)
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import ChangeStep
+from whyperf.explain.predicted import step_label
+from whyperf.explain.rules import judge
+from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
+
+HOST: dict[str, Any] = {
+    "sysctls": {
+        "net.ipv4.tcp_wmem": "4096 16384 4194304", "net.core.wmem_max": "8192", "net.ipv4.tcp_rmem": "4096 87380 8192",
+    },
+    "congestion_controls": ["cubic", "reno"],
+}  # fmt: skip
+SETUP = Setup(testbed="network", hosts={"near": HOST}, devices={"near": {"name": "eth7"}})
+
+
+def steps(found: Facts) -> list[ChangeStep]:
+    change = judge(found, SETUP)[0].change
+    assert change is not None
+    assert change.factors == {}
+    return change.steps or []
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_each_cause_has_steps_and_no_factor(case: WatchedCase) -> None:
+    for verdict in judge(case.speaks, SETUP):
+        if verdict.cause not in {Cause.NOT_KNOWN, Cause.CAPACITY}:
+            assert verdict.change is not None
+            assert verdict.change.steps
+            assert not verdict.change.factors
+
+
+@pytest.mark.parametrize("case", OWN_CASES, ids=[case.cause.value for case in OWN_CASES])
+def test_the_own_load_has_factors_and_no_steps(case: Case) -> None:
+    assert all(verdict.change is None or verdict.change.steps is None for verdict in judge(case.speaks))
+
+
+def test_a_buffer_that_the_program_set_is_for_the_program_to_leave_alone() -> None:
+    found = steps(FILLED)
+    assert [(step.code, step.scope) for step in found] == [
+        ("buffer.fixed", "program"), ("buffer.socket", "socket"), ("buffer.allowed", "host")
+    ]  # fmt: skip
+    assert "SO_SNDBUF" in found[0].words
+    assert found[-1].command == "sysctl -w net.core.wmem_max=524288"
+
+
+def test_a_buffer_that_the_kernel_sizes_is_bounded_by_the_host() -> None:
+    large = at_sender({"watched": replace(FILLED.sender.watched, send_buffer_fixed=False, send_buffer_bytes=4 << 20)})(
+        FILLED
+    )  # type: ignore[type-var]
+    found = steps(large)
+    assert [(step.code, step.scope) for step in found] == [("buffer.bound", "host"), ("buffer.socket", "socket")]
+    assert found[0].command.startswith("sysctl -w net.ipv4.tcp_wmem=")
+    # Nobody knows the far host's settings: the command shows them.
+    codes = [step.code for step in steps(STEADY)]
+    assert codes == ["buffer.perhaps_fixed", "buffer.bound", "buffer.socket", "buffer.allowed"]
+    assert {step.host for step in steps(STEADY)} == {"far"}
+    assert steps(STEADY)[1].command == "sysctl net.ipv4.tcp_rmem"
+
+
+def test_commands_name_the_watched_process_and_the_device() -> None:
+    reader = steps(seen_at_receiver(process=4711, program="slurp")(BEHIND))
+    assert [(step.scope, step.command) for step in reader] == [
+        ("program", "strace -f -T -e trace=network,desc,read,write -p 4711")
+    ]
+    assert "ethtool -S eth7" in steps(LOSSY)[0].command
+
+
+@pytest.mark.parametrize(
+    ("control", "codes"),
+    [("cubic", ["losses", "congestion.socket", "congestion.route"]), ("bbr", ["losses"]),
+     ("", ["losses", "congestion.socket", "congestion.route"])],
+)  # fmt: skip
+def test_another_congestion_control_is_proposed_for_the_socket_and_for_the_route(
+    control: str, codes: list[str]
+) -> None:
+    found = steps(seen_at_sender(congestion_control=control)(LOSSY))
+    assert [step.code for step in found] == codes
+    if len(found) > 1:
+        # The host lacks it: its module comes first.
+        assert found[2].command == "modprobe tcp_bbr; ip route change ROUTE congctl bbr"
+        assert (found[1].scope, found[2].scope) == ("socket", "host")
+
+
+def test_cpu_placement_is_of_the_program_and_steering_of_the_host() -> None:
+    waits = {"processors.withheld_ratio": 0.5, "processors.other_ratio": 0.5, "processors.thread_ratio": 0.05}
+    busy = replace(BEHIND, receiver=replace(BEHIND.receiver, processors=replace(
+        BEHIND.receiver.processors, **{name.split(".")[1]: value for name, value in waits.items()})))  # fmt: skip
+    found = steps(busy)
+    assert [(step.code, step.scope) for step in found] == [
+        ("placement", "program"), ("others", "host"), ("steering", "host")
+    ]  # fmt: skip
+    assert "rps_cpus" in found[2].command
+
+
+def test_advice_for_the_own_load_is_a_step_where_it_fits() -> None:
+    unscaled = of_whole(**{"windows.window_scaling": False, "windows.announced_bytes_max": 65_535,
+                           "windows.announced_bytes_median": 65_535})(STEADY)  # fmt: skip
+    (step,) = steps(unscaled)
+    assert (step.scope, step.command) == ("host", "sysctl net.ipv4.tcp_window_scaling")
+    assert step_label(step) == "All programs of the host"
+
+
+def test_nagle_and_small_writes_are_options_of_the_socket_and_of_the_program() -> None:
+    held = facts({"shares": {"nagle": 0.9}, "watched": sockets(process=5)}, watched_sides="sender")
+    assert [step.scope for step in steps(held)] == ["program", "socket"]
+    assert step_label(steps(held)[1]) == "This socket, on the near host"

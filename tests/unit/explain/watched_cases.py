@@ -1,0 +1,314 @@
+"""Facts of other programs' connections: what speaks for a verdict, and the one thing that speaks against it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.unit.explain.test_rules import MS, Edit, at_receiver, at_sender, facts, with_values
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import Conversation, WatchedSockets, WindowShape
+
+ASLEEP = {"processors.thread_ratio": 0.05}
+"""Threads of the watched program are seen, and do next to nothing."""
+TRIPS = {"rtt_ns_min": 10 * MS, "rtt_ns_median": 11 * MS}
+
+
+@dataclass(frozen=True)
+class WatchedCase:
+    """`code` is the first verdict's of what speaks for it, and none of what speaks `against` it."""
+
+    name: str
+    code: str
+    speaks: Facts
+    against: Edit
+
+
+def sockets(**seen: Any) -> WatchedSockets:
+    """Twenty samples of a socket."""
+    return WatchedSockets(samples=20, **seen)
+
+
+def shape(low: int, median: int, high: int) -> WindowShape:
+    """A window over time, in bytes."""
+    return WindowShape(low, median, high)
+
+
+def of_sender(seen: WatchedSockets, sender: Mapping[str, Any], **whole: Any) -> Facts:
+    """A sender alone, by samples."""
+    own = {"watched": seen, "sockets.mss_bytes": 1448, **sender}
+    return facts(own, watched_sides="sender", level="user", **whole)
+
+
+def of_receiver(seen: WatchedSockets, receiver: Mapping[str, Any], **whole: Any) -> Facts:
+    """A receiver alone, by samples."""
+    known = {"watched_sides": "receiver", "level": "user", **whole}
+    return facts(receiver={"watched": seen, **receiver}, **known)
+
+
+def seen_at_sender(**changed: Any) -> Edit:
+    """Other samples of the sender's sockets."""
+    return lambda found: replace(
+        found, sender=replace(found.sender, watched=replace(found.sender.watched or WatchedSockets(), **changed))
+    )
+
+
+def seen_at_receiver(**changed: Any) -> Edit:
+    """Other samples of the receiver's sockets."""
+    return lambda found: replace(
+        found, receiver=replace(found.receiver, watched=replace(found.receiver.watched or WatchedSockets(), **changed))
+    )
+
+
+def of_whole(**changed: Any) -> Edit:
+    """Other facts of the trial."""
+    return lambda found: with_values(found, changed)
+
+
+def of_turns(**changed: Any) -> Edit:
+    """Another conversation."""
+    return lambda found: replace(found, conversation=replace(found.conversation or Conversation(0), **changed))
+
+
+FULL = {"shares": {"receive_window": 0.9, "not_writing": 0.1}}
+STEADY = of_sender(sockets(peer_window=shape(30_000, 30_000, 32_000), waiting_ratio=1.0), FULL, windows=TRIPS)
+CLOSED = of_sender(sockets(peer_window=shape(0, 1_000, 500_000), waiting_ratio=1.0), FULL, windows=TRIPS)
+BEHIND = of_receiver(
+    sockets(unread_ratio=0.95, unread_bytes=400_000, pressed_ratio=0.8), {"shares": {"unread": 0.95}, **ASLEEP}
+)
+ASKS = Conversation(exchanges_most=200, own_ratio=0.1, peer_ratio=0.85, own_ns=1 * MS, peer_ns=12 * MS, is_logged=True)
+ASKING = of_sender(
+    sockets(waiting_ratio=0.0),
+    {"shares": {"in_flight": 0.9, "not_writing": 0.1}, **ASLEEP},
+    windows=TRIPS,
+    conversation=ASKS,
+)
+FILLED = of_sender(
+    sockets(
+        filled_ratio=0.9,
+        waiting_ratio=0.05,
+        send_buffer_bytes=32_768,
+        send_buffer_fixed=True,
+        peer_window=shape(400_000, 400_000, 400_000),
+    ),
+    {"shares": {"in_flight": 0.9, "not_writing": 0.1}},
+    windows={
+        **TRIPS,
+        "flight_bytes_median": 30_000,
+        "flight_bytes_max": 31_000,
+        "cwnd_segments_median": 200,
+        "application_limited_ratio": 0.95,
+    },
+)
+LOSSY = of_sender(
+    sockets(waiting_ratio=0.95),
+    {"shares": {"in_flight": 1.0}},
+    windows={**TRIPS, "cwnd_segments_median": 20},
+    segments={
+        "retransmitted_ratio": 0.02,
+        "data_segments": 5_000,
+        "queue.losses_full_ratio": 0.1,
+        "queue.lossy_count": 9,
+    },
+)
+WAITING = of_receiver(
+    sockets(unread_ratio=0.0, late_ratio=0.0, rate_spread=0.8), {"shares": {"waiting": 1.0}, **ASLEEP}
+)
+
+CASES = (
+    WatchedCase(
+        "a window that never changes",
+        "receive_buffer.steady",
+        STEADY,
+        seen_at_sender(peer_window=shape(9_000, 20_000, 32_000)),
+    ),
+    WatchedCase(
+        "a steady window of one segment",
+        "not_known.watched.window",
+        seen_at_sender(peer_window=shape(2_000, 2_000, 2_100))(STEADY),
+        seen_at_sender(peer_window=shape(2_900, 2_900, 3_000)),
+    ),
+    WatchedCase(
+        "a window that varies",
+        "not_known.watched.window",
+        seen_at_sender(peer_window=shape(9_000, 20_000, 32_000))(STEADY),
+        at_sender({"shares": {"in_flight": 1.0}}),
+    ),
+    WatchedCase(
+        "a window that unread payload has closed",
+        "not_known.watched.reader",
+        CLOSED,
+        seen_at_sender(peer_window=shape(400_000, 450_000, 500_000)),
+    ),
+    WatchedCase("a full send buffer", "send_buffer", FILLED, seen_at_sender(filled_ratio=0.2)),
+    WatchedCase(
+        "a full send buffer as large as the windows",
+        "send_buffer",
+        FILLED,
+        of_whole(**{"windows.cwnd_segments_median": 22}),
+    ),
+    WatchedCase(
+        "losses on the path or behind it", "path_loss.far", LOSSY, of_whole(**{"segments.retransmitted_ratio": 0.0})
+    ),
+    WatchedCase(
+        "a program that writes nothing",
+        "slow_writer",
+        of_sender(
+            sockets(waiting_ratio=0.0), {"shares": {"not_writing": 0.8, "in_flight": 0.2}, **ASLEEP}, windows=TRIPS
+        ),
+        seen_at_sender(filled_ratio=0.9),
+    ),
+    WatchedCase(
+        "a writer whose threads nobody sees",
+        "not_known.watched.own_writer",
+        of_sender(sockets(waiting_ratio=0.0), {"shares": {"not_writing": 0.8, "in_flight": 0.2}}, windows=TRIPS),
+        at_sender(ASLEEP),
+    ),
+    WatchedCase(
+        "a sender that computes",
+        "sender_cpu",
+        of_sender(
+            sockets(waiting_ratio=0.0),
+            {
+                "shares": {"not_writing": 0.7, "in_flight": 0.3},
+                "processors.thread_ratio": 0.9,
+                "processors.own_user_ratio": 0.85,
+            },
+            windows=TRIPS,
+        ),
+        at_sender({"shares": {"in_flight": 1.0}}),
+    ),
+    WatchedCase(
+        "a thread that computes while data always waits in the kernel",
+        "not_known",
+        of_sender(
+            sockets(waiting_ratio=0.95), {"shares": {"in_flight": 1.0}, "processors.thread_ratio": 0.95}, windows=TRIPS
+        ),
+        seen_at_sender(waiting_ratio=0.1),
+    ),
+    WatchedCase("answers that take a round trip", "round_trip.turn", ASKING, of_turns(peer_ns=40 * MS)),
+    WatchedCase(
+        "answers that take long",
+        "not_known.watched.peer_turn",
+        of_turns(peer_ns=60 * MS)(ASKING),
+        of_turns(peer_ratio=0.1, own_ratio=0.1),
+    ),
+    WatchedCase(
+        "a program that pauses before it asks again",
+        "think_time.turn",
+        of_turns(own_ratio=0.8, peer_ratio=0.15)(ASKING),
+        at_sender({"processors.thread_ratio": 0.6}),
+    ),
+    WatchedCase(
+        "a program that works before it asks again",
+        "sender_cpu.turn",
+        at_sender({"processors.thread_ratio": 0.6})(of_turns(own_ratio=0.7, peer_ratio=0.2)(ASKING)),
+        at_sender(ASLEEP),
+    ),
+    WatchedCase(
+        "a program that asks, whose threads nobody sees",
+        "not_known.watched.own_turn",
+        at_sender({"processors.thread_ratio": None})(of_turns(own_ratio=0.8, peer_ratio=0.15)(ASKING)),
+        at_sender(ASLEEP),
+    ),
+    WatchedCase(
+        "exchanges by counts that take a round trip",
+        "round_trip.turn.counted",
+        replace(ASKING, conversation=Conversation(80)),
+        of_turns(exchanges_most=20),
+    ),
+    WatchedCase(
+        "exchanges by counts that take long",
+        "not_known.watched.turns",
+        replace(ASKING, conversation=Conversation(20)),
+        seen_at_sender(waiting_ratio=0.9),
+    ),
+    WatchedCase("unread payload fills the window", "slow_reader.behind", BEHIND, seen_at_receiver(pressed_ratio=0.05)),
+    WatchedCase(
+        "unread payload, and threads that compute",
+        "receiver_cpu",
+        at_receiver({"processors.thread_ratio": 0.7, "processors.own_user_ratio": 0.6})(BEHIND),
+        at_receiver(ASLEEP),
+    ),
+    WatchedCase(
+        "unread payload, and threads that wait for a CPU",
+        "other_load.withheld.programs",
+        at_receiver(
+            {"processors.withheld_ratio": 0.5, "processors.other_ratio": 0.5, "processors.run_queue_ratio": 0.5}
+        )(BEHIND),
+        at_receiver({"processors.withheld_ratio": 0.0}),
+    ),
+    WatchedCase(
+        "unread payload, and threads that nobody sees",
+        "not_known.watched.own_reader",
+        at_receiver({"processors.thread_ratio": None})(BEHIND),
+        at_receiver(ASLEEP),
+    ),
+    WatchedCase(
+        "unread payload in a small buffer",
+        "not_known.watched.own_small",
+        seen_at_receiver(pressed_ratio=0.3, own_window=shape(0, 3_000, 4_000))(BEHIND),
+        seen_at_receiver(pressed_ratio=0.7),
+    ),
+    WatchedCase(
+        "the same in a large one",
+        "slow_reader.behind",
+        seen_at_receiver(pressed_ratio=0.3, own_window=shape(0, 3_000, 4_000_000))(BEHIND),
+        seen_at_receiver(own_window=shape(0, 3_000, 4_000)),
+    ),
+    WatchedCase(
+        "a window that arrives in each round trip, of a buffer that the program set",
+        "receive_buffer.own",
+        of_receiver(
+            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=True),
+            {"shares": {"waiting": 1.0}},
+            windows=TRIPS,
+            rate_bps=20e6,
+        ),
+        of_whole(rate_bps=5e6),
+    ),
+    WatchedCase(
+        "the same of a buffer that the kernel sizes",
+        "not_known.watched.own_window",
+        of_receiver(
+            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=False),
+            {"shares": {"waiting": 1.0}},
+            windows=TRIPS,
+            rate_bps=20e6,
+        ),
+        seen_at_receiver(own_window=shape(30_000, 60_000, 300_000)),
+    ),
+    WatchedCase(
+        "gaps after all was sent",
+        "not_known.watched.idle_peer",
+        of_receiver(
+            sockets(unread_ratio=0.0, late_ratio=0.0),
+            {"shares": {"waiting": 1.0}},
+            level="segments",
+            segments={"short_gap_ratio": 0.8},
+        ),
+        of_whole(**{"segments.short_gap_ratio": 0.1}),
+    ),
+    WatchedCase(
+        "segments behind gaps",
+        "not_known.watched.late",
+        seen_at_receiver(late_ratio=0.02)(WAITING),
+        seen_at_receiver(late_ratio=0.0001),
+    ),
+    WatchedCase(
+        "an even rate of arrivals",
+        "not_known.watched.even",
+        seen_at_receiver(rate_spread=0.03)(WAITING),
+        seen_at_receiver(rate_spread=0.5),
+    ),
+    WatchedCase(
+        "a receiver whose queue nobody sampled",
+        "not_known.watched.waiting",
+        at_receiver({"shares": {"unknown": 1.0}})(
+            seen_at_receiver(unread_ratio=None, own_window=shape(58_000, 60_000, 60_000))(WAITING)
+        ),
+        seen_at_receiver(own_window=shape(10_000, 60_000, 60_000)),
+    ),
+    WatchedCase(
+        "a receiver that waits", "not_known.watched.waiting", WAITING, at_receiver({"shares": {"unread": 0.9}})
+    ),
+)

@@ -20,7 +20,7 @@ LOOPBACK: Final = "loopback"
 #: Pairs of a program and a group of peers; each has about 40 series.
 MAX_GROUPS: Final = 100
 MAX_LABEL_CHARACTERS: Final = 64
-#: From a host next door to a satellite, in s.
+#: From a host in the same rack to a satellite, in s.
 RTT_BUCKETS_S: Final = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1.0, 2.5)
 LABELS: Final = ("side", "program", "peer_group")
 

@@ -29,11 +29,11 @@ _REPLY_GRACE_S: Final = 30.0
 """How much longer than an interval the next report may take, and how long the tables of a large log may be silent."""
 _SETTLE_S: Final = 2.0
 """How long an agent may take to notice that the process is gone with which its watch ends."""
-_MORE_ON_FAR: Final = 4
+_FAR_FACTOR: Final = 4
 """So many times the connections of the near side are watched on the far one: some of them are others."""
-_LEAST_ON_FAR: Final = 64
-_MOST: Final = 1000
-"""CONNECTIONS_MOST of crates/schema/src/watch.rs."""
+_MIN_ON_FAR: Final = 64
+_MAX_CONNECTIONS: Final = 1000
+"""CONNECTIONS_MAX_CONNECTIONS of crates/schema/src/watch.rs."""
 
 OnWatched = Callable[[Side, ReplyWatched], None]
 
@@ -82,7 +82,7 @@ class WatchOrder:
             "evidence": self.evidence,
             "sample_ns": SAMPLE_NS,
             "report_ns": round(self.interval_s * NS_PER_S),
-            "connections_most": most if side == NEAR else min(_MOST, max(_LEAST_ON_FAR, _MORE_ON_FAR * most)),
+            "connections_most": most if side == NEAR else min(_MAX_CONNECTIONS, max(_MIN_ON_FAR, _FAR_FACTOR * most)),
         }
         if self.profile_hz is not None:
             asked["profile_hz"] = self.profile_hz
@@ -299,7 +299,7 @@ class WatchSession:
 def seen_from_far(selection: Selection, connections: Sequence[WatchedConnection]) -> Selection:
     """What the far side is asked for: the connections of the near side's addresses, of its ports where it names some.
 
-    Which of them are the same is found by both ends' addresses and ports, when the record is made.
+    Which of them are the same is found by the addresses and ports of both, when the record is made.
     """
     addresses = sorted({address_of(connection["endpoints"]["local"]) for connection in connections})
     found: Selection = {"addresses": addresses}

@@ -9,7 +9,7 @@ from whyperf.cli.inputs.watched import Watched, metrics_address, seconds, watche
 
 
 @pytest.mark.parametrize(
-    ("words", "selection", "name", "host"),
+    ("arguments", "selection", "name", "host"),
     [
         ((), {}, "busiest", None),
         ((":5201",), {"ports": [5201]}, ":5201", None),
@@ -29,8 +29,8 @@ from whyperf.cli.inputs.watched import Watched, metrics_address, seconds, watche
         (("host7", "4711"), {"processes": [4711]}, "4711", "host7"),
     ],
 )
-def test_words(words: tuple[str, ...], selection: dict[str, Any], name: str, host: str | None) -> None:
-    assert watched(words) == Watched(selection, name, host)  # type: ignore[arg-type]
+def test_words(arguments: tuple[str, ...], selection: dict[str, Any], name: str, host: str | None) -> None:
+    assert watched(arguments) == Watched(selection, name, host)  # type: ignore[arg-type]
 
 
 def test_options_narrow_the_selection() -> None:
@@ -52,7 +52,7 @@ def test_a_control_group_is_below_its_mount_point(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "problem"),
+    ("arguments", "options", "problem"),
     [
         ((":0",), {}, ":0: a port is from 1 to 65535"),
         ((":99999",), {}, ":99999: a port is from 1 to 65535"),
@@ -73,10 +73,10 @@ def test_a_control_group_is_below_its_mount_point(path: str) -> None:
     ],
 )
 def test_what_fits_nothing_is_refused_with_a_sentence(
-    words: tuple[str, ...], options: dict[str, Any], problem: str
+    arguments: tuple[str, ...], options: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(UsageError, match=r"(?s).*") as raised:
-        watched(words, **options)
+        watched(arguments, **options)
     assert problem in str(raised.value)
 
 

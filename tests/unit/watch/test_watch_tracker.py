@@ -20,7 +20,7 @@ def test_a_connection_that_opened_since_the_last_report_has_all_that_it_moved() 
     (found,) = tracker.take("near", report(2, connection(acked_bytes=700, state=7))).ended
     assert found.sent.payload_bytes == 700
     assert found.is_closed
-    # One that the watch found in the middle of its life has not.
+    # One that the watch found in mid-life has not.
     assert tracker.take("near", report(3, connection(1, acked_bytes=700, is_whole=False))).ended == ()
 
 

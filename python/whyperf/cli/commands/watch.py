@@ -20,7 +20,7 @@ SHOWN = "Output"
 
 def command(  # noqa: PLR0917 - typer fills them by name
     context: typer.Context,
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[HOST] [:PORT|PID|ADDRESS[:PORT]]",
@@ -147,7 +147,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         raise UsageError("--json prints on standard output, which is that of the command behind --; drop --json")
     if wrapped is not None and netns is not None:
         raise UsageError("a command behind -- starts in the network namespace of whyperf; drop --netns")
-    found = watched(words or (), host=host, programs=programs or (), cgroups=cgroups or (), command=wrapped or ())
+    found = watched(arguments or (), host=host, programs=programs or (), cgroups=cgroups or (), command=wrapped or ())
     asked = asked_evidence(evidence, profile_hz)
     return watch(
         WatchQuery(

@@ -33,7 +33,7 @@ class Watched:
 
 
 def watched(
-    words: Sequence[str],
+    arguments: Sequence[str],
     *,
     host: str | None = None,
     programs: Sequence[str] = (),
@@ -48,7 +48,7 @@ def watched(
     Raises:
         UsageError: a word fits nothing, or the words contradict each other.
     """
-    named, what = _host_and_selection(words)
+    named, what = _host_and_selection(arguments)
     if named is not None and host is not None:
         raise UsageError(f"{named} and --host {host} are two hosts; leave one out")
     host = named if host is None else host
@@ -105,18 +105,18 @@ def seconds(option: str, text: str, least: float, most: float) -> float:
     return value
 
 
-def _host_and_selection(words: Sequence[str]) -> tuple[str | None, str | None]:
+def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     """The word that is a host, and the one that selects connections."""
-    if len(words) > 2:
-        raise UsageError(f"{' '.join(words)}: give one selection, and before it the host on which to watch, if any")
-    if len(words) == 2:
-        host, what = words
+    if len(arguments) > 2:
+        raise UsageError(f"{' '.join(arguments)}: give one selection, and before it the host on which to watch, if any")
+    if len(arguments) == 2:
+        host, what = arguments
         if _PORTS.fullmatch(host) or host.isdecimal() or not is_usable_host(host):
             raise UsageError(f"{host} {what}: of two words the first is a host as for ssh; several ports are :80,443")
         if _selected(what) is None:
             raise UsageError(f'"{what}" behind the host {host} is none of: {_FORMS}')
         return host, what
-    word = next(iter(words), None)
+    word = next(iter(arguments), None)
     if word is None or _selected(word) is not None:
         return None, word
     if not is_usable_host(word) or word.startswith((":", "-")):

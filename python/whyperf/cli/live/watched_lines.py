@@ -145,7 +145,7 @@ def program(each: ConnectionInterval) -> str:
 
 
 def ends(each: ConnectionInterval) -> str:
-    """Both ends, this side's first."""
+    """The two addresses, this side's first."""
     return f"{visible(each.endpoints['local'])} - {visible(each.endpoints['remote'])}"
 
 

@@ -57,8 +57,8 @@ def _lines(experiment: Experiment, cells: Sequence[CellExplanation], page: str |
     for warning in experiment.plan.warnings:
         yield f"Warning: {warning}"
     yield ""
-    one = f" --cell {cells[0].cell}" if len(cells) > 1 else ""
-    yield f"In full: whyperf explain {experiment.folder}{one}"
+    of_cell = f" --cell {cells[0].cell}" if len(cells) > 1 else ""
+    yield f"In full: whyperf explain {experiment.folder}{of_cell}"
     if page is not None:
         yield f"Report: {page}"
 

@@ -1,0 +1,140 @@
+"""The process that runs other programs on one side of the testbed, and ends with all of them.
+
+`whyperf.run.launching` starts it in the side's network namespace, as the first process of a process namespace of its
+own: when it ends, the kernel kills everything that it started. It ends with its standard input, so also when the
+controller is killed. Each line of its input is an order as JSON, and it answers each with a line.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+RUN_WAIT_S = 60.0
+"""How long a program may take that prepares something."""
+LISTEN_WAIT_S = 20.0
+"""How long a server may take to listen."""
+_LOOK_S = 0.02
+_SHOWN_CHARACTERS = 300
+_LISTENS = "0A"
+"""TCP_LISTEN in /proc/net/tcp (proc(5))."""
+
+
+class LaunchError(Exception):
+    """An order that failed, in a sentence."""
+
+
+class Launcher:
+    """The programs of one side. They run in a folder, and all that they print is in a file there."""
+
+    def __init__(self, folder: Path) -> None:
+        """None yet."""
+        self._folder = folder
+        self._started: dict[int, str] = {}
+        self._log = folder / f"output-{os.getpid()}-{time.monotonic_ns()}"
+
+    def obey(self, order: dict[str, Any]) -> None:
+        """Do what an order says.
+
+        Raises:
+            LaunchError: it cannot be done.
+        """
+        match order["do"]:
+            case "run":
+                self._run(order["argv"])
+            case "start":
+                self._start(order["argv"])
+            case "listen":
+                self._wait_for_port(order["port"])
+            case "look":
+                self._look()
+
+    def _run(self, argv: list[str]) -> None:
+        try:
+            with self._log.open("ab") as log:
+                done = subprocess.run(
+                    argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=RUN_WAIT_S,
+                    check=False,
+                )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LaunchError(f"{argv[0]}: {error}") from None
+        if done.returncode:
+            raise LaunchError(f"{argv[0]} ended with {done.returncode}: {self._said()}")
+
+    def _start(self, argv: list[str]) -> None:
+        try:
+            with self._log.open("ab") as log:
+                # The kernel shares a CPU between sessions first (sched(7), autogroup), as between programs of users.
+                started = subprocess.Popen(
+                    argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+        except OSError as error:
+            raise LaunchError(f"{argv[0]}: {error.strerror}") from None
+        self._started[started.pid] = argv[0]
+
+    def _wait_for_port(self, port: int) -> None:
+        deadline_s = time.monotonic() + LISTEN_WAIT_S
+        while not is_listening(port):
+            self._look()
+            if time.monotonic() > deadline_s:
+                raise LaunchError(f"nothing listens on port {port} after {LISTEN_WAIT_S:g} s: {self._said()}")
+            time.sleep(_LOOK_S)
+
+    def _look(self) -> None:
+        """Refuses to go on without a program that has ended; collects also those whose parent has ended."""
+        while True:
+            try:
+                ended, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not ended:
+                return
+            if (name := self._started.pop(ended, None)) is not None:
+                raise LaunchError(f"{name} ended with {os.waitstatus_to_exitcode(status)}: {self._said()}")
+
+    def _said(self) -> str:
+        """What the programs printed last."""
+        text = self._log.read_bytes()[-_SHOWN_CHARACTERS:].decode(errors="replace") if self._log.exists() else ""
+        return " ".join(text.split()) or "it printed nothing"
+
+
+def is_listening(port: int) -> bool:
+    """Whether a socket of this network namespace listens on a port."""
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                    return True
+    return False
+
+
+def main() -> int:
+    """Serve orders until standard input ends: the folder and the CPUs are the arguments."""
+    folder, cpus = Path(sys.argv[1]), {int(cpu) for cpu in sys.argv[2:]}
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    # In /proc, mounted by the host, a process has its number there, which the controller can use.
+    _answer({"process": int(os.readlink("/proc/self"))})
+    launcher = Launcher(folder)
+    for line in sys.stdin:
+        try:
+            launcher.obey(json.loads(line))
+            _answer({})
+        except LaunchError as error:
+            _answer({"error": str(error)})
+    return 0
+
+
+def _answer(document: dict[str, object]) -> None:
+    # A controller that was killed hears none; the end of standard input ends this process then.
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), json.dumps(document).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -36,9 +36,9 @@ class Program(CatalogTable):
     """
 
     about: str
-    needs: dict[str, str] = {}
+    needs: dict[str, str] = Field(default_factory=dict)
     sender: Host = "near"
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     far_setup: tuple[tuple[str, ...], ...] = ()
     near_setup: tuple[tuple[str, ...], ...] = ()
     server: tuple[str, ...] = Field(min_length=1)
@@ -49,7 +49,7 @@ class Base(CatalogTable):
     """The path and the testbed of a run without the cause."""
 
     about: str
-    factors: dict[str, Level] = {}
+    factors: dict[str, Level] = Field(default_factory=dict)
 
 
 class Change(CatalogTable):
@@ -58,8 +58,8 @@ class Change(CatalogTable):
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     #: By the placeholder `@NAME@` in files and commands of the program.
-    words: dict[str, str] = {}
-    factors: dict[str, Level] = {}
+    words: dict[str, str] = Field(default_factory=dict)
+    factors: dict[str, Level] = Field(default_factory=dict)
     disturb: tuple[Disturbance, ...] = ()
 
     @field_validator("factors")
@@ -78,12 +78,12 @@ class Case(CatalogTable):
 
     name: str
     causes: tuple[Cause, ...] = Field(min_length=1)
-    also: dict[Cause, str] = {}
+    also: dict[Cause, str] = Field(default_factory=dict)
     program: str
     baseline: str
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
-    words: dict[str, str] = {}
+    words: dict[str, str] = Field(default_factory=dict)
     #: What of the baseline is other than in the doses: arguments, words.
     without: Change = Change()
     doses: tuple[Change, ...] = Field(min_length=1)
@@ -139,7 +139,9 @@ class WatchedCatalog(CatalogTable):
         for name in wanted:
             if name not in known:
                 hint = suggestion(name, known, listed_by="whyperf truth --watch --dry-run")
-                raise ProfileError("--only", name, f"there is no watched truth experiment with this cause or name{hint}")
+                raise ProfileError(
+                    "--only", name, f"there is no watched truth experiment with this cause or name{hint}"
+                )
         return self.model_copy(update={"case": tuple(case for case in self.case if _words_of(case) & set(wanted))})
 
     def without(self, names: set[str]) -> "WatchedCatalog":

@@ -65,7 +65,7 @@ def _connected(options: argparse.Namespace) -> socket.socket:
 def _serve(options: argparse.Namespace) -> None:
     listener = _socket(options)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("0.0.0.0", options.listen))  # noqa: S104 - of a namespace
+    listener.bind(("0.0.0.0", options.listen))
     listener.listen(1024)
     if options.connections >= MANY:
         _work_on([listener.accept()[0] for _ in range(options.connections)], options)

@@ -29,9 +29,6 @@ class ArrivalsClosed(TypedDict):
     by: Literal["closed"]
 
 
-U8: TypeAlias = Annotated[int, Interval(ge=0, lt=256)]
-
-
 Buffer: TypeAlias = Literal["send", "receive"]
 
 
@@ -45,6 +42,13 @@ class DisciplineDropTail(TypedDict):
     """None: what arrives at a full queue is dropped."""
 
     name: Literal["drop_tail"]
+
+
+class Endpoints(TypedDict):
+    """The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the side that watches sees it."""
+
+    local: str
+    remote: str
 
 
 Evidence: TypeAlias = Literal["user", "counters", "segments"]
@@ -77,6 +81,21 @@ class LossSpecNone(TypedDict):
     by: Literal["none"]
 
 
+class NoteBriefConnections(TypedDict):
+    """Connections that opened and closed between two looks; which program had them is not known."""
+
+    count: Count
+    note: Literal["brief_connections"]
+    payload_bytes: Count
+
+
+class NoteConnectionsBeyondLimit(TypedDict):
+    """Connections that satisfied the selection and were not watched one by one, because there were too many."""
+
+    count: Count
+    note: Literal["connections_beyond_limit"]
+
+
 class NoteNoKernelStamps(TypedDict):
     """
     Datagrams arrived without the time stamp that was asked of the kernel; for their jitter counts when
@@ -99,6 +118,13 @@ class NoteSamplerLate(TypedDict):
 
     note: Literal["sampler_late"]
     worst_ns: Count
+
+
+class NoteSamplesThinned(TypedDict):
+    """Of a long watch, samples were left out evenly, so that it has room in memory."""
+
+    note: Literal["samples_thinned"]
+    sample_ns: Count
 
 
 class NoteStrangersDropped(TypedDict):
@@ -313,6 +339,12 @@ class RequestEndPath(TypedDict):
     request: Literal["end_path"]
 
 
+class RequestEndWatch(TypedDict):
+    """End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up."""
+
+    request: Literal["end_watch"]
+
+
 class RequestHello(TypedDict):
     """First message on a pipe. Answer: [`Reply::Hello`]."""
 
@@ -467,6 +499,15 @@ class HostFacts(TypedDict):
     tsc_hz: Count | None
 
 
+class Instead(TypedDict):
+    """Sockets of processes that have no TCP connection, which are not watched."""
+
+    listening_sockets_count: U32
+    processes_count: U32
+    udp_sockets_count: U32
+    unix_sockets_count: U32
+
+
 class Loan(TypedDict):
     """How an end finds what the other has loaded into the kernel of the machine they share."""
 
@@ -528,6 +569,9 @@ Note: TypeAlias = Annotated[
     | NoteZeroCopyCopied
     | NoteNoKernelStamps
     | NoteBusyProcess
+    | NoteSamplesThinned
+    | NoteConnectionsBeyondLimit
+    | NoteBriefConnections
     | NoteNoPmu,
     Discriminator("note"),
 ]
@@ -571,15 +615,6 @@ class ProfileReport(TypedDict):
     samples_count: Count
     start_mono_ns: Count
     unnamed: str | None
-
-
-class Endpoints(TypedDict):
-    """
-    The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the side that watches sees it.
-    """
-
-    local: str
-    remote: str
 
 
 class EvidenceReport(TypedDict):
@@ -674,6 +709,20 @@ class ReplyProgress(TypedDict):
     start_mono_ns: Count
 
 
+class Selection(TypedDict):
+    """
+    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists empty:
+    the busiest connections of the host.
+    """
+
+    addresses: NotRequired[list[str]]
+    connections: NotRequired[list[Endpoints]]
+    control_groups: NotRequired[list[str]]
+    ports: NotRequired[list[U16]]
+    processes: NotRequired[list[U32]]
+    programs: NotRequired[list[str]]
+
+
 class SimulatedHost(TypedDict):
     """A host of the model."""
 
@@ -721,112 +770,6 @@ class ReplyTestbed(Testbed):
     """To [`Request::BuildTestbed`]."""
 
     reply: Literal["testbed"]
-
-
-class RequestEndWatch(TypedDict):
-    """
-    End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up.
-    """
-
-    request: Literal["end_watch"]
-
-
-class Selection(TypedDict):
-    """
-    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists
-    empty: the busiest connections of the host.
-    """
-
-    addresses: NotRequired[list[str]]
-    connections: NotRequired[list[Endpoints]]
-    control_groups: NotRequired[list[str]]
-    ports: NotRequired[list[U16]]
-    processes: NotRequired[list[U32]]
-    programs: NotRequired[list[str]]
-
-
-class Instead(TypedDict):
-    """Sockets of processes that have no TCP connection, which are not watched."""
-
-    listening_sockets_count: U32
-    processes_count: U32
-    udp_sockets_count: U32
-    unix_sockets_count: U32
-
-
-class WatchedConnection(TypedDict):
-    """A watched connection at an instant: totals since it opened, and its present state."""
-
-    acked_bytes: Count
-    busy_ns: Count
-    connection: U32
-    cwnd_segments: U32
-    data_segments_out: U32
-    endpoints: Endpoints
-    is_whole: bool
-    mss_bytes: U32
-    own_window_bytes: U32 | None
-    peer_window_bytes: U32 | None
-    process: U32 | None
-    program: str
-    receive_queue_bytes: U32
-    received_bytes: Count
-    retransmitted_segments: U32
-    rtt_ns: Count
-    rwnd_limited_ns: Count
-    send_buffer_limited_ns: Count
-    send_queue_bytes: U32
-    state: U8
-    unsent_bytes: U32
-
-
-class WatchProgress(TypedDict):
-    """What is seen at an instant. For display only: the record's tables are the result."""
-
-    beyond_limit_count: Count
-    connections: list[WatchedConnection]
-    instead: Instead | None
-    level: Evidence
-    look_ns: Count
-    mono_ns: Count
-    others_count: Count
-    reason: str | None
-    sample_ns: Count
-    unknown_owner_count: Count
-
-
-class ReplyWatched(WatchProgress):
-    """While connections are watched."""
-
-    reply: Literal["watched"]
-
-
-Reply: TypeAlias = Annotated[
-    ReplyHello
-    | ReplyClock
-    | ReplyHost
-    | ReplyTransports
-    | ReplyTestbed
-    | ReplyPathCarried
-    | ReplyPrepared
-    | ReplyConnected
-    | ReplyOpening
-    | ReplyProgress
-    | ReplyWatched
-    | ReplyFinished
-    | ReplyTable
-    | ReplyAlive
-    | ReplyDone
-    | ReplyError,
-    Discriminator("reply"),
-]
-
-
-class ReplyEnvelope(TypedDict):
-    """From controller to agent."""
-
-    body: Reply
-    id: Count
 
 
 U64: TypeAlias = Annotated[int, Interval(ge=0, lt=18446744073709551616)]
@@ -977,6 +920,24 @@ class RequestStart(TypedDict):
     request: Literal["start"]
 
 
+class RequestWatch(TypedDict):
+    """
+    Watch connections of other programs. Answers: [`Reply::Watched`] at once and after every interval,
+    [`Reply::Finished`], a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
+    """
+
+    connections_most: U32
+    duration_ns: NotRequired[U64 | None]
+    ends_with_process: NotRequired[U32 | None]
+    evidence: Evidence
+    host: str
+    profile_hz: NotRequired[U32 | None]
+    report_ns: U64
+    request: Literal["watch"]
+    sample_ns: U64
+    selection: Selection
+
+
 class SimulatedEndSystem(TypedDict):
     """What an end system counted."""
 
@@ -1047,6 +1008,9 @@ class StopDuration(TypedDict):
 
 
 Stop: TypeAlias = Annotated[StopBytes | StopDuration | StopWorkload, Discriminator("by")]
+
+
+U8: TypeAlias = Annotated[int, Interval(ge=0, lt=256)]
 
 
 class DisciplineRed(TypedDict):
@@ -1123,24 +1087,6 @@ class RequestCarryPath(TypedDict):
     request: Literal["carry_path"]
 
 
-class RequestWatch(TypedDict):
-    """
-    Watch connections of other programs. Answers: [`Reply::Watched`] at once and after every interval,
-    [`Reply::Finished`], a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
-    """
-
-    connections_most: U32
-    duration_ns: NotRequired[U64 | None]
-    ends_with_process: NotRequired[U32 | None]
-    evidence: Evidence
-    host: str
-    profile_hz: NotRequired[U32 | None]
-    report_ns: U64
-    request: Literal["watch"]
-    sample_ns: U64
-    selection: Selection
-
-
 class ScheduledFlow(TypedDict):
     """
     Connections that begin to carry payload together and end together. All of them are open before the trial's start, so
@@ -1180,6 +1126,76 @@ class SocketSpec(TypedDict):
     truncate: NotRequired[bool]
     window_bytes: NotRequired[U32 | None]
     zero_copy: NotRequired[bool]
+
+
+class WatchedConnection(TypedDict):
+    """A watched connection at an instant: totals since it opened, and its present state."""
+
+    acked_bytes: Count
+    busy_ns: Count
+    connection: U32
+    cwnd_segments: U32
+    data_segments_out: U32
+    endpoints: Endpoints
+    is_whole: bool
+    mss_bytes: U32
+    own_window_bytes: U32 | None
+    peer_window_bytes: U32 | None
+    process: U32 | None
+    program: str
+    receive_queue_bytes: U32
+    received_bytes: Count
+    retransmitted_segments: U32
+    rtt_ns: Count
+    rwnd_limited_ns: Count
+    send_buffer_limited_ns: Count
+    send_queue_bytes: U32
+    state: U8
+    unsent_bytes: U32
+
+
+class ReplyWatched(TypedDict):
+    """While connections are watched."""
+
+    beyond_limit_count: Count
+    connections: list[WatchedConnection]
+    instead: NotRequired[Instead | None]
+    level: Evidence
+    look_ns: Count
+    mono_ns: Count
+    others_count: Count
+    reason: str | None
+    reply: Literal["watched"]
+    sample_ns: Count
+    unknown_owner_count: Count
+
+
+Reply: TypeAlias = Annotated[
+    ReplyHello
+    | ReplyClock
+    | ReplyHost
+    | ReplyTransports
+    | ReplyTestbed
+    | ReplyPathCarried
+    | ReplyPrepared
+    | ReplyConnected
+    | ReplyOpening
+    | ReplyProgress
+    | ReplyWatched
+    | ReplyFinished
+    | ReplyTable
+    | ReplyAlive
+    | ReplyDone
+    | ReplyError,
+    Discriminator("reply"),
+]
+
+
+class ReplyEnvelope(TypedDict):
+    """From controller to agent."""
+
+    body: Reply
+    id: Count
 
 
 class WeightedSize(TypedDict):

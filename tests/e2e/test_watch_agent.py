@@ -7,7 +7,7 @@ import time
 import polars as pl
 import pytest
 
-from tests.e2e.watched_programs import CLIENT, MS, Watch, agent, as_nobody, program, request, transfer
+from tests.e2e.watched_programs import CLIENT, MS, Watch, agent, as_nobody, end, program, request, transfer
 from whyperf.run.errors import AgentError, Fault
 
 pytestmark = [pytest.mark.paced, pytest.mark.timeout(300)]
@@ -86,8 +86,7 @@ def test_a_connection_that_opens_while_it_is_watched_is_whole_and_its_end_is_in_
             watch.until_seen(2)
             again = program(CLIENT, "127.0.0.1", str(running.port))
             running.stop()
-            again.kill()
-            again.communicate()
+            end(again)
             for _ in range(100):
                 if all(connection["state"] == 7 for connection in watch.report()["connections"]):
                     break
@@ -128,7 +127,8 @@ for _ in range(20):
         command.stdin.flush()
         watched = watch.result()
         assert command.poll() is not None or command.wait(5) == 0
-    server.communicate()
+    end(server)
+    end(command)
     (row,) = watched.tables["watched"].to_dicts()
     assert row["whole"]
     assert row["process"] != command.pid, "its child has the connection"
@@ -187,8 +187,7 @@ input()
         assert opener.stdout.readline() == "done\n"
         watch.report()
         watched = watch.end()
-    opener.kill()
-    opener.communicate()
+    end(opener)
     brief = sum(note["count"] for note in watched.finished["notes"] if note["note"] == "brief_connections")
     beyond = sum(note["count"] for note in watched.finished["notes"] if note["note"] == "connections_beyond_limit")
     assert 300 <= brief + beyond + watched.tables["watched"].height <= 402, watched.finished["notes"]

@@ -60,6 +60,15 @@ def program(script: str, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def end(process: "subprocess.Popen[str]") -> None:
+    """End a program and let go of its pipes."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
 @contextlib.contextmanager
 def transfer(listen: str = "127.0.0.1", connect: str = "127.0.0.1") -> Iterator[Transfer]:
     """A transfer under way."""
@@ -75,8 +84,7 @@ def transfer(listen: str = "127.0.0.1", connect: str = "127.0.0.1") -> Iterator[
         yield Transfer(server, client, port)
     finally:
         for process in started:
-            process.kill()
-            process.communicate()
+            end(process)
 
 
 def request(selection: wire.Selection | None = None, **changes: Any) -> wire.RequestWatch:

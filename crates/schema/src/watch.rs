@@ -96,6 +96,7 @@ pub struct WatchProgress {
     pub sample_ns: u64,
     /// What the selected processes have instead of TCP connections; absent where the selection names no process and no
     /// program, and where connections are watched.
+    #[serde(default)]
     pub instead: Option<Instead>,
 }
 

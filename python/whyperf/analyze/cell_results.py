@@ -364,6 +364,7 @@ def _advice(
 ) -> list[Advice]:
     """The warnings of the experiment: its own, then those of its cells, each code once."""
     own = []
+    noun = "connection" if inputs.testbed == WATCHED else "cell"
     if inputs.testbed == "loopback":
         own.append(RaisedWarning("loopback_testbed"))
     if inputs.damaged:
@@ -375,13 +376,12 @@ def _advice(
         )
     missing = sum(number == 0 for number in trials)
     if missing:
-        own.append(RaisedWarning("unfinished", {"count": count(missing, "connection" if inputs.testbed == WATCHED else "cell")}))
+        own.append(RaisedWarning("unfinished", {"count": count(missing, noun)}))
     fewest = min((number for number in trials if number), default=0)
     if 3 <= fewest < ENOUGH_TRIALS:
         values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
         own.append(RaisedWarning("wide_intervals", values))
     own += evidence_rules.of_experiment(evidence, inputs.evidence)
-    noun = "connection" if inputs.testbed == WATCHED else "cell"
     merged = [(warning, warning.text) for warning in own] + merge_warnings(found, noun)
     return [Advice(code=warning.code, text=text, advice=warning.advice(inputs.testbed)) for warning, text in merged]
 

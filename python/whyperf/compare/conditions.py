@@ -36,8 +36,8 @@ def _hosts(sources: Sequence[Source]) -> Iterator[Condition]:
 
 
 def _facts(hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Facts of the hosts by name, once where both hosts are the same machine."""
-    are_one = len({str(host.get("boot_id") or name) for name, host in hosts.items()}) == 1
+    """Facts of the hosts by name, once where both hosts are the same machine; a watch may have one host alone."""
+    are_one = len(hosts) > 1 and len({str(host.get("boot_id") or name) for name, host in hosts.items()}) == 1
     for host, found in hosts.items():
         if are_one and host != next(iter(hosts)):
             # Its devices are its own.

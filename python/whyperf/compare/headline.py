@@ -66,7 +66,8 @@ def _of_pairs(label: str, pairs: Sequence[CellPair]) -> str:
     rest = len(rates) - faster - slower
     pairs_text = count(len(rates), "pair of cells", "pairs of cells")
     if all(rate.test.p_value is None for rate in rates):
-        more, less = (sum(is_so(rate.ratio or 0) for rate in rates) for is_so in (lambda by: by > 1, lambda by: by < 1))
+        ratios = [rate.ratio or 0.0 for rate in rates]
+        more, less = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)
         return f"Of {pairs_text}, {label} was faster in {more} and slower in {less}; none could be tested."
     return (
         f"Of {pairs_text}, {label} is significantly faster in {faster} and slower in {slower}; no significant "

@@ -128,10 +128,12 @@ def _write_trial(
         except OSError as error:
             raise failure("write", writer.folder, error) from error
         except UNREADABLE as error:
-            reason = str(error).partition("\n")[0]
-            raise RecordError(f"the tables of connection {cell.id} cannot be split: {reason}") from None
+            why = str(error).partition("\n")[0]
+            raise RecordError(f"the tables of connection {cell.id} cannot be split: {why}") from None
         status, reason = _status([tables[socket.side].side for socket in ends.sockets.values()])
-        versions = {host: tables[socket.side].side.facts["agent_version"] for host, socket in ends.sockets.items()}
+        versions: dict[str, str] = {
+            host: tables[socket.side].side.facts["agent_version"] for host, socket in ends.sockets.items()
+        }
         writer.commit({
             "record_version": RECORD_VERSION,
             "trial": trial.id,

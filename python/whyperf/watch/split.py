@@ -101,12 +101,12 @@ class SideTables:
         if samples.height < MIN_SAMPLES:
             return rows
         at, counted = (samples[name].to_numpy().astype(np.float64) for name in ("sample_mono_ns", "count"))
-        if rows.is_empty():
-            rows = _spans(at, rows.schema, place)
-        first = float(rows["start_mono_ns"].cast(pl.Float64).min() or 0.0)  # type: ignore[arg-type]
+        first = at[0] if rows.is_empty() else float(rows["start_mono_ns"].to_numpy().min())
         if socket.whole and first < at[0]:
             # It opened during the watch: until its first sample, it moved what that counts.
             at, counted = np.concatenate([[first], at]), np.concatenate([[0.0], counted])
+        if rows.is_empty() or float(rows["end_mono_ns"].to_numpy().max()) < at[-1]:
+            rows = _spans(at, rows.schema, place)
         start, end = (
             np.rint(np.interp(rows[name].to_numpy().astype(np.float64), at, counted))
             for name in ("start_mono_ns", "end_mono_ns")

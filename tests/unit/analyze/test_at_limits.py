@@ -121,6 +121,7 @@ def test_a_host_of_which_a_manifest_says_nothing() -> None:
         "compared_mono_ns": 0,
         "cpus_of": "near",
         "first_connection": 0,
+        "payload_ratio": 1.0,
     }
 
 
@@ -181,6 +182,7 @@ def test_of_rows_that_lie_half_within_the_window_half_counts() -> None:
         "exclusive": True,
         "tsc_hz": None,
         "cpus_of": None,
+        "payload_ratio": 1.0,
     }
     found = trial_cpu(
         pl.DataFrame(cpu),

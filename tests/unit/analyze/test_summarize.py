@@ -272,7 +272,7 @@ def test_every_kind_has_advice_for_every_testbed() -> None:
     for kind in WARNING_TEXTS.values():
         assert kind.text.endswith((".", "}"))
         assert kind.advice
-        assert set(kind.advice_on) <= {"veth", "loopback", "network", "model"}
+        assert set(kind.advice_on) <= {"veth", "loopback", "network", "model", "watched"}
 
 
 def test_connections_are_summarized() -> None:

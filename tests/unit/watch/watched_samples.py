@@ -21,6 +21,8 @@ UNKNOWN = ("opening_mono_ns", "opened_mono_ns", "window_requested_bytes", "first
 """Columns of `flows` that nobody knows of another program's socket."""
 OWN = ("transactions", "latencies", "datagrams", "round_trips", "path", "path_lateness")
 """Tables in which whyperf's own load counts itself."""
+BEFORE_NS = 1_000_000
+"""So long before its first sample a connection opened that was watched from its first segment on."""
 FINISHED: Mapping[str, Any] = {
     "reply": "finished",
     "outcome": {"ended": "complete"},
@@ -85,17 +87,18 @@ def tables_of(parts: Sequence[Part], side: str = "near") -> dict[str, pl.DataFra
                 frames.setdefault(name, []).append(_foreign(own, part))
             elif number == 0:
                 frames.setdefault(name, []).append(frame)
+        frames["intervals"] = [*frames.get("intervals", []), *_intervals(part, number)]
         watched, sockets = _watched(part, number), _sockets(part, number)
         frames.setdefault("watched", []).append(watched)
         frames.setdefault("sockets", []).append(sockets)
-    together = {name: pl.concat([shaped(frame, name) for frame in found]) for name, found in frames.items()}
+    together = {name: pl.concat([shaped(frame, name) for frame in found]) for name, found in frames.items() if found}
     return {name: _named(frame, side, parts[0]) for name, frame in together.items()}
 
 
 def _tables(part: Part) -> Iterator[tuple[str, pl.DataFrame]]:
     for path in sorted(part.trial.glob(f"*.{part.host}.parquet")):
         name = path.name.partition(".")[0]
-        if name not in {*OWN, *part.without}:
+        if name not in {*OWN, *part.without, "intervals"}:
             yield name, pl.read_parquet(path)
 
 
@@ -153,6 +156,26 @@ def _watched(part: Part, number: int) -> pl.DataFrame:
         **part.watched,
     }
     return pl.DataFrame([row])
+
+
+def _intervals(part: Part, number: int) -> list[pl.DataFrame]:
+    """From sample to sample, as agents have it; the payload is that of the direction of most."""
+    if "intervals" in part.without:
+        return []
+    samples = pl.read_parquet(part.trial / f"tcp_info.{part.host}.parquet")
+    own = samples.filter(pl.col("connection") == part.connection).sort("sample_mono_ns")
+    times = own["sample_mono_ns"].to_list()
+    name = "bytes_acked" if own["bytes_acked"][-1] >= own["bytes_received"][-1] else "bytes_received"
+    counts = own[name].to_list()
+    if part.watched.get("whole", True):
+        times, counts = [times[0] - BEFORE_NS, *times], [0, *counts]
+    spans = list(zip(times, times[1:], counts, counts[1:], strict=False))
+    rows = [
+        {"connection": number, "interval": place, "start_mono_ns": a, "end_mono_ns": b, "payload_bytes": y - x}
+        for place, (a, b, x, y) in enumerate(spans)
+        if b > a
+    ]
+    return [pl.DataFrame(rows, schema_overrides=schema("intervals")).with_columns(calls_count=pl.lit(0, pl.UInt64))]
 
 
 def _sockets(part: Part, number: int) -> pl.DataFrame:

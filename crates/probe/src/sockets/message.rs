@@ -10,6 +10,8 @@ use crate::tcp_info::TcpInfo;
 
 /// The number of the socket's control group, from Linux 5.8 on.
 const INET_DIAG_CGROUP_ID: u16 = 21;
+/// Length of `struct nlmsghdr`.
+const MESSAGE_HEADER_BYTES: usize = 16;
 /// Length of `struct inet_diag_msg`.
 const HEADER_BYTES: usize = 72;
 /// Words of `SK_MEMINFO_…` (`linux/sock_diag.h`), in their order.
@@ -194,7 +196,7 @@ impl<'a> Iterator for Messages<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let buffer = NetlinkBuffer::new_checked(self.0).ok()?;
         let length = usize::try_from(buffer.length()).ok()?;
-        let content = self.0.get(netlink_packet_core::NETLINK_HEADER_LEN..length)?;
+        let content = self.0.get(MESSAGE_HEADER_BYTES..length)?;
         let message = Message { kind: buffer.message_type(), sequence: buffer.sequence_number(), content };
         self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(message)

@@ -259,9 +259,7 @@ class RaisedWarning:
         return kind.advice_on.get(testbed, kind.advice).format(**self.values)
 
 
-def merge_warnings(
-    cells: Iterable[Iterable[RaisedWarning]], noun: str = "cell"
-) -> list[tuple[RaisedWarning, str]]:
+def merge_warnings(cells: Iterable[Iterable[RaisedWarning]], noun: str = "cell") -> list[tuple[RaisedWarning, str]]:
     """The warnings of all `cells`, one for each code and side in the order of the table, each with its sentence.
 
     With several cells the sentence says how many are concerned, by their `noun`, and gives the first as an example.

@@ -126,7 +126,7 @@ class WatchApp(App[None]):
             level=near["level"],
             reason=near["reason"],
             others_count=near["others_count"],
-            instead=near["instead"],
+            instead=near.get("instead"),
             beyond_count=near["beyond_limit_count"],
             sample_ns=near["sample_ns"],
         )

@@ -93,7 +93,7 @@ class Announced:
                 self._write(f"{where}Evidence level {watched['level']}: {visible(watched['reason'])}")
             if side == "near" and not watched["connections"]:
                 self._is_waiting = True
-                self._write(f"{nothing_yet(self._name, watched['instead'])}; waiting for one (Ctrl-C ends)")
+                self._write(f"{nothing_yet(self._name, watched.get('instead'))}; waiting for one (Ctrl-C ends)")
         elif side == "near" and self._is_waiting and watched["connections"]:
             self._is_waiting = False
             self._write(f"Watching {count(len(watched['connections']), 'connection')}")

@@ -220,7 +220,7 @@ class _Watch:
         if self._query.command:
             return "the command made no TCP connection that could be watched; nothing is kept"
         last = self._tracker.last.get("near")
-        there = others_there(None if last is None else last["instead"])
+        there = others_there(None if last is None else last.get("instead"))
         return f"no TCP connection of {self._query.name} was seen, so nothing is kept{there}"
 
     def _lacks_level(self) -> bool:

@@ -125,7 +125,11 @@ def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
     }
     if plan.watched is not None:
         far = plan.watched.far_host
-        update = {"command": WATCH_COMMAND, "selection": {}, "far_host": None if far is None else names.host(far)}
+        update: dict[str, Any] = {
+            "command": WATCH_COMMAND,
+            "selection": {},
+            "far_host": None if far is None else names.host(far),
+        }
         document["watched"] = plan.watched.model_copy(update=update).model_dump(mode="json")
     made = Plan.model_validate(document, strict=False)
     return made.model_copy(update={"id": identify(made)})

@@ -73,8 +73,8 @@ def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None
     }
     for column in numbers:
         values = frame[column].unique().sort().drop_nulls().to_list()
-        given = {value: names.number(_NUMBERS[column], value) for value in values}
-        columns[column] = pl.col(column).replace(given)
+        pseudonyms = {value: names.number(_NUMBERS[column], value) for value in values}
+        columns[column] = pl.col(column).replace(pseudonyms)
     if table in _OF_PROGRAMS:
         column, where, kind = _OF_PROGRAMS[table]
         programs = frame.filter(where)[column].unique().sort().to_list()

@@ -8,6 +8,7 @@ import polars as pl
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.time_series import Course
 from whyperf.report.charts.blocks import Section
+from whyperf.report.charts.figures import TIME_WATCHED, rename_time
 from whyperf.report.charts.layout import MAX_LINES, choose
 from whyperf.report.charts.levels_over_time import levels_over_time
 from whyperf.report.charts.switchboard import Switchboard
@@ -33,6 +34,8 @@ def connections_section(cells: Sequence[CellResult], courses: Mapping[str, Cours
     note = "Times are from the start of the first of them." + (
         f" The {len(own)} connections that moved most; the table has {left:,} more." if left else ""
     )
+    for chart in group.charts:
+        rename_time(chart.figure, TIME_WATCHED)
     section.groups.append(replace(group, heading="The busiest connections", note=note))
     return section
 

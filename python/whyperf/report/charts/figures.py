@@ -39,6 +39,8 @@ from whyperf.report.charts.ticks import axis_ticks
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 340
 TIME = "Time since the start of the load (s)"
+TIME_WATCHED = "Time (s)"
+"""There is no start of a load where another program's connection is watched."""
 #: Room above the highest point for its label, as a ratio of the y axis.
 LABELED = 0.14
 #: A linear x axis of a factor starts at 0 if its smallest level is at most this part of its largest.
@@ -118,6 +120,11 @@ def time_chart(y_title: str, *, height: int = HEIGHT) -> Plot:
     made = chart(TIME, y_title, height=height)
     made.x_range = DataRange1d(start=0, range_padding=0.02)
     return made
+
+
+def rename_time(made: Plot, title: str) -> None:
+    """Another name for the time on the x axis."""
+    made.xaxis.axis_label = title
 
 
 def named_chart(names: Sequence[str], y_title: str, *, log_y: bool = False) -> Plot:

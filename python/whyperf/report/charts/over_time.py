@@ -46,7 +46,11 @@ def add_time_charts(
     choices = (Choice("course-trial", "Trial", trials, trials[0]),) if len(trials) > 1 else ()
     by_key: dict[tuple[str, ...], Course] = {(series.trial,) if choices else (): series for series in drawable}
     drawer = _Drawer(board, choices, by_key, counted_as)
-    section.groups.append(Group("Over time", drawer.charts(), drawer.note(), _legend("course", ENDS), choices=choices))
+    charts = drawer.charts()
+    if not is_own:
+        for chart in charts:
+            figures.rename_time(chart.figure, figures.TIME_WATCHED)
+    section.groups.append(Group("Over time", charts, drawer.note(), _legend("course", ENDS), choices=choices))
 
 
 class _Drawer:

@@ -7,7 +7,7 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
-from whyperf.plan import Plan
+from whyperf.plan import CONNECTION, Plan
 from whyperf.profile import Level
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import metric_of
@@ -68,6 +68,7 @@ class ExplanationSection:
     cells: tuple[CellView, ...]
     drawn: frozenset[str]
     note: str
+    noun: str
     table: Table | None
     marks: Mapping[str, tuple[str, str]]
     """The marks of the charts of sweeps: a marker and a text by cell."""
@@ -80,6 +81,7 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
     drawn = chosen(explanation)
     place_of = places(summary.cells)
     only = len(explanation.cells) == 1
+    noun = "connection" if any(cell.watched is not None for cell in summary.cells) else "cell"
     cells = tuple(_view(cell, place_of.get(cell.cell, ""), explained, only=only) for cell in drawn)
     by_cell = {cell.cell: cell for cell in explanation.cells}
     shown = frozenset(cell.cell for cell in drawn)
@@ -94,7 +96,8 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
         left_anomalies=len(explanation.anomalies) - len(listed),
         cells=cells,
         drawn=shown,
-        note=_note(explanation.cells, drawn),
+        note=_note(explanation.cells, drawn, noun),
+        noun=noun,
         marks=marks_of(explanation.anomalies),
         table=None if only else _table(explanation, results, shown),
     )
@@ -136,26 +139,31 @@ def _is_known(cell: CellExplanation) -> bool:
     return bool(cell.budgets) or any(verdict.cause is not Cause.NOT_KNOWN for verdict in cell.verdicts)
 
 
-def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation]) -> str:
+def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation], noun: str) -> str:
     left = len(cells) - len(drawn)
     if not left:
         return ""
     unknown = sum(not _is_known(cell) for cell in cells)
     of_those = f" ({unknown:,} of them without a diagnosis)" if unknown > 1 else ""
+    # Nothing stands out among connections of other programs, and nothing of them is verified.
+    special = "anomalies, verified cells, " if noun == "cell" else ""
     return (
-        f"Details of {count(len(drawn), 'cell')}: the costliest of each cause, anomalies, verified cells, the fastest "
+        f"Details of {count(len(drawn), noun)}: the costliest of each cause, {special}the fastest "
         f"and the slowest. The other {left:,} are in the table{of_those}; `whyperf explain` prints each."
     )
 
 
 def places(cells: Sequence[CellResult]) -> dict[str, str]:
-    """The place of each cell, by its name: its sweep if there are several, and its varied levels."""
+    """The place of each cell, by its name: its sweep if there are several, and its varied levels, or its connection."""
     sweeps = dict.fromkeys(cell.sweep for cell in cells)
     found = {}
     for sweep in sweeps:
         own = [cell for cell in cells if cell.sweep == sweep]
         names = [axis.factor for axis in varied_axes(own)]
         for cell in own:
+            if cell.watched is not None:
+                found[cell.id] = str(cell.factors.get(CONNECTION, ""))
+                continue
             parts = [sweep_title(sweep)] if len(sweeps) > 1 else []
             parts += [setting(dict(cell.factors), names)] if names else []
             found[cell.id] = ": ".join(parts)

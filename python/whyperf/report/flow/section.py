@@ -8,6 +8,7 @@ from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.log_trials import long_logs
+from whyperf.plan import CONNECTION
 from whyperf.record import Experiment, Manifest, RecordError, Trials
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.flow.about import step_text
@@ -26,6 +27,8 @@ MAX_FIGURE_BYTES = 2_000_000
 """Bytes of blocks in the report; its charts take as much."""
 
 MAX_PAYLOADS = 3
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,9 @@ def _link(trial: str, pages: set[str]) -> str:
 def _factor(factor: str, cells: Mapping[str, CellResult]) -> Callable[[TrialRow], Entry]:
     def entry(row: TrialRow) -> Entry:
         level = cells[row.cell].factors.get(factor) if row.cell in cells else None
-        return Entry("" if level is None else level_text(level), "" if level is None else str(level))
+        text = "" if level is None else level_text(level)
+        # A connection is read on one line; the table scrolls.
+        return Entry(text.replace(" ", NO_BREAK) if factor == CONNECTION else text, "" if level is None else str(level))
 
     return entry
 

@@ -16,7 +16,7 @@ OCTETS = {"001-c0001": 4096, "002-c0001": 12288}
 
 def end(trial: str, role: str, **given: Any) -> dict[str, Any]:
     """What one side counted in a trial."""
-    counted = {"exclusive": True, "scheduled_count": 8.0, "softirqs_count": 32.0}
+    counted = {"exclusive": True, "scheduled_count": 8.0, "softirqs_count": 32.0, "payload_ratio": 1.0}
     return {"trial": trial, "role": role, **counted, **given}
 
 
@@ -48,6 +48,13 @@ def test_they_are_sums_over_the_trials_by_the_payload_of_these() -> None:
 def test_hosts_of_a_side_add_up_and_the_payload_counts_once() -> None:
     found = events([end(trial, "sender") for trial in OCTETS for _ in range(2)])
     assert found["c0001", "sender"]["context_switches"] == pytest.approx(2)
+
+
+def test_a_program_with_several_connections_has_its_events_divided_by_payload() -> None:
+    whole = events([end(trial, "sender") for trial in OCTETS])["c0001", "sender"]
+    part = events([end(trial, "sender", payload_ratio=0.25) for trial in OCTETS])["c0001", "sender"]
+    for name in ("context_switches", "softirqs"):
+        assert part[name] == pytest.approx(whole[name] / 4)
 
 
 def test_softirqs_of_shared_cpus_are_nobodys_and_what_one_trial_lacks_is_not_counted() -> None:

@@ -34,7 +34,8 @@ class Launcher:
     def __init__(self, folder: Path) -> None:
         """None yet."""
         self._folder = folder
-        self._started: dict[int, str] = {}
+        # Their objects are kept: one that goes collects its process, so that nobody learns how that ended.
+        self._started: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
         self._log = folder / f"output-{os.getpid()}-{time.monotonic_ns()}"
 
     def obey(self, order: dict[str, Any]) -> None:
@@ -74,7 +75,7 @@ class Launcher:
                 )
         except OSError as error:
             raise LaunchError(f"{argv[0]}: {error.strerror}") from None
-        self._started[started.pid] = argv[0]
+        self._started[started.pid] = argv[0], started
 
     def _wait_for_port(self, port: int) -> None:
         deadline_s = time.monotonic() + LISTEN_WAIT_S
@@ -93,8 +94,10 @@ class Launcher:
                 return
             if not ended:
                 return
-            if (name := self._started.pop(ended, None)) is not None:
-                raise LaunchError(f"{name} ended with {os.waitstatus_to_exitcode(status)}: {self._said()}")
+            if ended in self._started:
+                name, program = self._started.pop(ended)
+                program.returncode = os.waitstatus_to_exitcode(status)
+                raise LaunchError(f"{name} ended with {program.returncode}: {self._said()}")
 
     def _said(self) -> str:
         """What the programs printed last."""
@@ -119,7 +122,7 @@ def main() -> int:
     if cpus:
         os.sched_setaffinity(0, cpus)
     # In /proc, mounted by the host, a process has its number there, which the controller can use.
-    _answer({"process": int(os.readlink("/proc/self"))})
+    _answer({"process": int(str(Path("/proc/self").readlink()))})
     launcher = Launcher(folder)
     for line in sys.stdin:
         try:

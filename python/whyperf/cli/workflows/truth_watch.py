@@ -21,7 +21,7 @@ from whyperf.disturb.tools import lacks
 from whyperf.plan.blocks import permutation
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host
 from whyperf.truth.page import with_figures
-from whyperf.truth.watched.catalog import WatchedCatalog, load_watched, plan_watched, sweep_of
+from whyperf.truth.watched.catalog import Case, WatchedCatalog, load_watched, plan_watched, sweep_of
 
 if TYPE_CHECKING:
     from whyperf.truth.watched.grade import Sight, WatchedRun
@@ -79,7 +79,7 @@ def find_watched_truth(wanted: WantedWatch) -> int:
 
 def _possible(catalog: WatchedCatalog) -> WatchedCatalog:
     """The catalog without the cases that this host cannot make; a message names each with the reason."""
-    impossible = {case.name: reason for case in catalog.case if (reason := _lacking(catalog, case.name))}
+    impossible = {case.name: reason for case in catalog.case if (reason := lacking(catalog, case))}
     for reason in dict.fromkeys(impossible.values()):
         names = [name for name, other in impossible.items() if other == reason]
         say(f"Not measured: {', '.join(names)}: {reason}")
@@ -88,8 +88,8 @@ def _possible(catalog: WatchedCatalog) -> WatchedCatalog:
     return catalog.without(set(impossible))
 
 
-def _lacking(catalog: WatchedCatalog, name: str) -> str:
-    case = next(case for case in catalog.case if case.name == name)
+def lacking(catalog: WatchedCatalog, case: Case) -> str:
+    """Why this host cannot make the runs of a case, with what to install; "" if it can."""
     paths = f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"
     for program, package in (catalog.program[case.program].needs | {"unshare": "util-linux"}).items():
         if shutil.which(program, path=paths) is None:

@@ -50,11 +50,11 @@ def running_in(folder: Path) -> list[str]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes().decode(errors="replace")
+            line = (process / "cmdline").read_bytes().decode(errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if str(folder) in words and process.name != str(os.getpid()):
-            found.append(words.replace("\0", " "))
+        if str(folder) in line and process.name != str(os.getpid()):
+            found.append(line.replace("\0", " "))
     return found
 
 
@@ -63,8 +63,8 @@ def test_each_program_moves_bytes_and_ends_with_its_side(name: str, sides: Sides
     case = next(case for case in CATALOG.case if case.program == name)
     if reason := lacking(CATALOG, case):
         pytest.skip(reason)
-    words = {"address": ADDRESSES["far"], "port": str(PORT), "folder": str(tmp_path), "python": sys.executable}
-    commands = commands_of(CATALOG, case, 0, {**words, "peer": str(PEER)})
+    fill = {"address": ADDRESSES["far"], "port": str(PORT), "folder": str(tmp_path), "python": sys.executable}
+    commands = commands_of(CATALOG, case, 0, {**fill, "peer": str(PEER)})
     taker = sides["far" if CATALOG.program[name].sender == "near" else "near"].pid
     with ExitStack() as closing:
         near, far = (closing.enter_context(LaunchedSide(side, sides[side].pid, tmp_path, ())) for side in sides)
@@ -80,7 +80,7 @@ def test_a_program_that_ends_or_is_not_there_is_named_with_what_it_printed(sides
     with LaunchedSide("near", sides["near"].pid, tmp_path, ()) as near:
         near.start(["sh", "-c", "echo out of luck; exit 3"])
         with pytest.raises(RunError, match="near: sh ended with 3: out of luck"):
-            until(lambda: near.check() is not None)
+            until(lambda: bool(near.check()))
         with pytest.raises(RunError, match="near: no-such-program: No such file"):
             near.start(["no-such-program"])
         with pytest.raises(RunError, match="near: false ended with 1"):

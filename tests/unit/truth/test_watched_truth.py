@@ -12,7 +12,7 @@ from whyperf.profile import ProfileError
 from whyperf.truth.one_sided import OUTCOMES, Outcome, WatchedView
 from whyperf.truth.page import with_figures
 from whyperf.truth.watched.catalog import (
-    WORDS,
+    PLACEHOLDERS,
     WatchedCatalog,
     commands_of,
     load_watched,
@@ -51,14 +51,14 @@ causes = ["receive_buffer", "send_buffer"]
 also = { send_buffer = "It sets both." }
 program = "pump"
 baseline = "metro"
-words = { more = "-m" }
-doses = [{ client = ["-w", "8K"] }, { factors = { path_rtt_ms = 20 }, words = { more = "-n" } }]
+fill = { more = "-m" }
+doses = [{ client = ["-w", "8K"] }, { factors = { path_rtt_ms = 20 }, fill = { more = "-n" } }]
 [[case]]
 name = "pump-far"
 causes = ["round_trip"]
 program = "pump"
 baseline = "near"
-words = { more = "" }
+fill = { more = "" }
 doses = [{ factors = { path_rtt_ms = 5 } }]
 """
 VALUES = {"address": "192.0.2.2", "port": "20001", "folder": "/tmp/x", "python": "python3", "peer": "peer.py"}
@@ -113,7 +113,7 @@ def test_the_shipped_catalog_has_more_than_twenty_causes_in_two_doses_with_progr
             commands = commands_of(shipped, case, dose, VALUES)
             texts = [*commands.files, *commands.files.values(), *commands.server, *commands.client]
             texts += [part for command in (*commands.far_setup, *commands.near_setup) for part in command]
-            assert not [word for word in (*WORDS, *case.words) if f"@{word}@" in " ".join(texts)]
+            assert not [word for word in (*PLACEHOLDERS, *case.fill) if f"@{word}@" in " ".join(texts)]
             assert "@listen@" not in " ".join(texts)
             assert "@cipher@" not in " ".join(texts)
     assert len(plan_watched(shipped).cells) == sum(len(case.doses) + 1 for case in shipped.case)

@@ -138,14 +138,14 @@ class WatchedRunner:
             disturbances = order.case.change(order.dose).disturb
             keeper = Keeper(Orders(disturbances=disturbances, places=places), "the run cannot be disturbed")
             closing.callback(keeper.end)
-            words = {
+            fill = {
                 "address": addresses[FAR],
                 "port": str(order.port),
                 "folder": str(folder),
                 "python": sys.executable,
                 "peer": str(PEER),
             }
-            start_programs(near, far, folder, commands_of(self._catalog, order.case, order.dose, words), order.port)
+            start_programs(near, far, folder, commands_of(self._catalog, order.case, order.dose, fill), order.port)
             keeper.start_times()
             time.sleep(OPEN_S)
             if path is not None:

@@ -24,7 +24,7 @@ Host = Literal["near", "far"]
 TESTBED_FACTORS = ("mtu_bytes", "tso", "gso", "gro")
 """Factors in addition to those of the path (`path_…`) that mean something without a load of our own."""
 
-WORDS = ("address", "port", "folder", "python", "peer")
+PLACEHOLDERS = ("address", "port", "folder", "python", "peer")
 """What stands for something in `@…@` in a command or a file of a program."""
 
 
@@ -58,7 +58,7 @@ class Change(CatalogTable):
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     #: By the placeholder `@NAME@` in files and commands of the program.
-    words: dict[str, str] = Field(default_factory=dict)
+    fill: dict[str, str] = Field(default_factory=dict)
     factors: dict[str, Level] = Field(default_factory=dict)
     disturb: tuple[Disturbance, ...] = ()
 
@@ -73,7 +73,7 @@ class Change(CatalogTable):
 
 class Case(CatalogTable):
     """One cause around one program, in doses. The first of the `causes` is injected; `also` has the reasons why each
-    further one is right, too. `client`, `server` and `words` are those of all its runs, also of the baseline.
+    further one is right, too. `client`, `server` and `fill` are those of all its runs, also of the baseline.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Case(CatalogTable):
     baseline: str
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
-    words: dict[str, str] = Field(default_factory=dict)
+    fill: dict[str, str] = Field(default_factory=dict)
     #: What of the baseline is other than in the doses: arguments, words.
     without: Change = Change()
     doses: tuple[Change, ...] = Field(min_length=1)
@@ -172,10 +172,10 @@ class Commands:
     client: tuple[str, ...]
 
 
-def commands_of(catalog: WatchedCatalog, case: Case, dose: int, words: Mapping[str, str]) -> Commands:
-    """The commands of a run; `words` has a value for each of `WORDS`."""
+def commands_of(catalog: WatchedCatalog, case: Case, dose: int, fill: Mapping[str, str]) -> Commands:
+    """The commands of a run; `fill` has a value for each of `PLACEHOLDERS`."""
     program, change = catalog.program[case.program], case.change(dose)
-    known = {**case.words, **change.words, **words}
+    known = {**case.fill, **change.fill, **fill}
 
     def filled(text: str) -> str:
         for name, value in known.items():

@@ -141,7 +141,7 @@ class JudgedRun:
 
 
 @dataclass(frozen=True)
-class Figure:
+class OutcomeShares:
     """The outcomes of a bar's views, or of one view where `bar` has none to reach."""
 
     name: str
@@ -199,10 +199,10 @@ def judged(catalog: WatchedCatalog, runs: Iterable[WatchedRun]) -> list[JudgedRu
     return found
 
 
-def figures(found: Sequence[JudgedRun]) -> list[Figure]:
+def figures(found: Sequence[JudgedRun]) -> list[OutcomeShares]:
     """The outcomes of each bar, then of each view; those that nothing was graded of are left out."""
-    by_bar = [Figure(bar.name, _counts(found, bar.views), bar) for bar in BARS]
-    by_view = [Figure(title, _counts(found, (view,))) for view, title in TITLES.items()]
+    by_bar = [OutcomeShares(bar.name, _counts(found, bar.views), bar) for bar in BARS]
+    by_view = [OutcomeShares(title, _counts(found, (view,))) for view, title in TITLES.items()]
     return [figure for figure in (*by_bar, *by_view) if figure.of]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from whyperf.truth.one_sided import OUTCOMES, WatchedView
 from whyperf.truth.tables import table
-from whyperf.truth.watched.grade import TITLES, Figure, JudgedRun, ViewGrade, confusions, figures
+from whyperf.truth.watched.grade import TITLES, OutcomeShares, JudgedRun, ViewGrade, confusions, figures
 
 FIGURE_HEADINGS = (
     "Evidence",
@@ -24,14 +24,14 @@ def figure_rows(found: Sequence[JudgedRun]) -> list[tuple[str, ...]]:
     return [_figure_row(figure) for figure in figures(found)]
 
 
-def _figure_row(figure: Figure) -> tuple[str, ...]:
+def _figure_row(figure: OutcomeShares) -> tuple[str, ...]:
     shares = tuple(_share(figure, outcome) for outcome in OUTCOMES)
     bar = figure.bar
     required = "" if bar is None else f"{' or '.join(bar.good)} ≥ {bar.min_good:.0%}, wrong ≤ {bar.max_wrong:.0%}"
     return figure.name, str(figure.of), *shares, required, {True: "yes", False: "no", None: ""}[figure.holds]
 
 
-def _share(figure: Figure, outcome: str) -> str:
+def _share(figure: OutcomeShares, outcome: str) -> str:
     ratio = figure.ratio(outcome)  # type: ignore[arg-type]
     interval = figure.interval(outcome)  # type: ignore[arg-type]
     if ratio is None or interval is None:

@@ -77,7 +77,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 def _work_on(connections: Sequence[socket.socket], options: argparse.Namespace) -> None:
     if len(connections) >= MANY:
-        _work_in_turn(connections, options)
+        _work_on_many(connections, options)
         return
     (connection,) = connections
     room, piece = bytearray(options.piece), bytes(options.piece)
@@ -120,7 +120,7 @@ def _read(connection: socket.socket, count: int) -> bool:
     return True
 
 
-def _work_in_turn(connections: Sequence[socket.socket], options: argparse.Namespace) -> None:
+def _work_on_many(connections: Sequence[socket.socket], options: argparse.Namespace) -> None:
     """Reads or writes on all connections that are ready."""
     chosen = selectors.DefaultSelector()
     reads = options.role == "read"

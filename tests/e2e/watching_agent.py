@@ -80,7 +80,7 @@ class Watch:
     def run(self) -> None:
         scenario, asked = self._scenario, self._asked
         if scenario.mark is not None:
-            Path(scenario.mark).write_text(json.dumps(asked))
+            Path(scenario.mark).write_text(json.dumps(asked) + "\n")
         if scenario.refuse is not None:
             self._talk.say(self._identifier, reply="error", **scenario.refuse)
             return

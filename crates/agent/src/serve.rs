@@ -324,9 +324,9 @@ impl Server {
         self.watch = Some(ender.clone());
         let (replies, events) = (ReplySink::new(&self.replies, id), self.events.clone());
         thread::spawn(move || {
-            let ended = watch::run(&spec, &ender, &replies);
+            let watched = watch::run(&spec, &ender, &replies);
             // As below.
-            let _ = events.send(Event::WatchEnded(number, ended));
+            let _ = events.send(Event::WatchEnded(number, watched));
         });
     }
 

@@ -65,12 +65,7 @@ impl ThreadProbe {
 
     fn open_in(process: &str, thread: u32, clock: Option<ClockId>) -> io::Result<Self> {
         let folder = format!("/proc/{process}/task/{thread}");
-        Ok(Self {
-            thread,
-            clock,
-            schedstat: File::open(format!("{folder}/schedstat"))?,
-            stat: File::open(format!("{folder}/stat"))?,
-        })
+        Ok(Self { thread, clock, schedstat: File::open(format!("{folder}/schedstat"))?, stat: File::open(format!("{folder}/stat"))? })
     }
 
     /// Reads the thread's times; `None` when it has ended.

@@ -126,7 +126,7 @@ pub struct WatchedConnection {
     pub program: String,
     /// Its process; absent where it is not known.
     pub process: Option<u32>,
-    /// State (include/net/tcp_states.h); 7, closed, once it is gone.
+    /// State (`include/net/tcp_states.h`); 7, closed, once it is gone.
     pub state: u8,
     /// Whether it opened after the watch began, or had moved nothing before.
     pub is_whole: bool,

@@ -44,9 +44,9 @@ impl Entry {
         moved.acked_bytes.saturating_add(moved.received_bytes)
     }
 
-    fn push(&mut self, sample: Sample) {
+    fn push(&mut self, sample: &Sample) {
         self.state = sample.info.raw.state;
-        self.row.samples.push(sample);
+        self.row.samples.push(*sample);
     }
 
     fn close(&mut self) {
@@ -216,7 +216,7 @@ impl Connections {
             return true;
         };
         if let Some(sample) = Sample::of(&socket, self.turn, mono_ns) {
-            entry.push(sample);
+            entry.push(&sample);
             self.samples_count += 1;
         }
         entry.row.last_mono_ns = mono_ns;
@@ -237,7 +237,7 @@ impl Connections {
             && sample.info.raw.bytes_received >= last.info.raw.bytes_received
         {
             // A closed socket has no queues any more, and no memory.
-            entry.push(Sample { memory: None, ..sample });
+            entry.push(&Sample { memory: None, ..sample });
             self.samples_count += 1;
         }
         entry.close();
@@ -330,7 +330,7 @@ mod tests {
 
     fn info(acked_bytes: u64) -> TcpInfo {
         let mut info = TcpInfo::from_bytes(&[0; size_of::<RawTcpInfo>()]);
-        (info.raw.state, info.raw.bytes_acked) = (1, acked_bytes);
+        (info.raw.state, info.raw.bytes_acked, info.raw.bytes_sent) = (1, acked_bytes, acked_bytes);
         info.raw.data_segs_out = u32::from(acked_bytes > 0);
         info
     }

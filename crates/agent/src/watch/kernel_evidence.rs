@@ -39,6 +39,7 @@ pub struct KernelEvidence {
     reason: Option<String>,
 }
 
+#[allow(clippy::unused_self, reason = "at level user nothing is kept of sockets")]
 impl KernelEvidence {
     /// Loads and attaches what the level asks for, as far as this host allows. No socket is chosen yet.
     pub fn start(spec: &WatchSpec) -> Self {

@@ -8,7 +8,7 @@ mod looking;
 mod pace;
 
 use probe::clock::{mono_ns, thread_cpu_ns};
-use probe::sockets::Closings;
+use probe::sockets::{Closings, Socket};
 use record::host::intervals::Interval;
 use record::host::watched;
 use schema::message::{Fault, Finished, Note, Outcome, Reply};
@@ -95,15 +95,15 @@ pub fn run(spec: &WatchSpec, ender: &Ender, replies: &ReplySink) -> Result<(), R
     let mut watch = Watching::open(spec)?;
     watch.look()?;
     replies.send_if_idle(Reply::Watched(watch.report()));
-    let mut ended = None;
-    while ended.is_none() && !watch.is_over() {
-        ended = ender.wait_until(watch.due_ns());
+    let mut reason = None;
+    while reason.is_none() && !watch.is_over() {
+        reason = ender.wait_until(watch.due_ns());
         watch.do_what_is_due()?;
         if watch.reports.is_due(mono_ns()) {
             replies.send_if_idle(Reply::Watched(watch.report()));
         }
     }
-    let outcome = if ended == Some(Ended::Aborted) { Outcome::Aborted } else { Outcome::Complete };
+    let outcome = if reason == Some(Ended::Aborted) { Outcome::Aborted } else { Outcome::Complete };
     watch.send(outcome, replies)
 }
 
@@ -248,25 +248,25 @@ impl<'a> Watching<'a> {
         for (candidate, socket) in chosen.into_iter().zip(answers) {
             // One that has closed meanwhile is among the brief ones, if the kernel says so.
             let Some(socket) = socket else { continue };
-            self.add(candidate, socket);
+            self.add(&candidate, &socket);
         }
         Ok(())
     }
 
-    fn add(&mut self, candidate: Candidate, socket: probe::sockets::Socket) {
+    fn add(&mut self, candidate: &Candidate, socket: &Socket) {
         let owner = self.looker.owner(socket.inode);
-        let control_group = self.looker.control_group(&socket, owner.as_ref());
+        let control_group = self.looker.control_group(socket, owner.as_ref());
         let process = owner.as_ref().map(|owner| owner.process);
         let new = New {
             mono_ns: mono_ns(),
             opened_after_ns: candidate.opened_after_ns,
-            listens: self.looker.listens(&socket),
+            listens: self.looker.listens(socket),
             socket: socket.clone(),
             owner,
             control_group,
         };
         if let Some(connection) = self.connections.add(new) {
-            let fixed = self.evidence.choose(Chosen { connection, socket: &socket, process });
+            let fixed = self.evidence.choose(Chosen { connection, socket, process });
             self.connections.set_fixed(connection, fixed);
         }
     }

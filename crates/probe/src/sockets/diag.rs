@@ -1,7 +1,7 @@
 //! Conversations with the kernel's `sock_diag` (`linux/sock_diag.h`, `net/ipv4/inet_diag.c`).
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_TIME_WAIT};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_packet_sock_diag::{SOCK_DIAG_BY_FAMILY, SockDiagMessage};
 use nix::errno::Errno;
@@ -160,7 +160,9 @@ impl Diag {
                 let Some(is_awaited) = awaited.get_mut(position) else { continue };
                 *is_awaited = false;
                 let socket = (message.kind == SOCK_DIAG_BY_FAMILY).then(|| Socket::parse(message.content)).flatten();
-                answers[start + position] = socket.filter(|socket| socket.key.cookie == keys[position].cookie);
+                // What waits for the time to pass only has the number of the socket that is gone.
+                let is_it = |socket: &Socket| socket.key.cookie == keys[position].cookie && socket.state.0 != TCP_TIME_WAIT;
+                answers[start + position] = socket.filter(is_it);
             }
         }
         Ok(())

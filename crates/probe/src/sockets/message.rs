@@ -291,7 +291,8 @@ mod tests {
             bytes.extend(content);
             bytes
         };
-        let found = |bytes: &[u8]| Messages(bytes).map(|message| (message.kind, message.sequence, message.content.len())).collect::<Vec<_>>();
+        let found =
+            |bytes: &[u8]| Messages(bytes).map(|message| (message.kind, message.sequence, message.content.len())).collect::<Vec<_>>();
         let two = [message(18, 20, 1, &[1, 2, 0, 0]), message(16, 3, 2, &[])].concat();
         assert_eq!(found(&two), [(20, 1, 2), (3, 2, 0)]);
         assert_eq!(found(&two[..two.len() - 1]), [(20, 1, 2)]);

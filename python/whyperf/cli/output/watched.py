@@ -8,10 +8,9 @@ from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.text import bit_rate, count
-from whyperf.cli.exits import say
+from whyperf.cli.exits import DONE, DOUBTFUL, say
 from whyperf.cli.live.watched_lines import json_line
 from whyperf.cli.output.explanation import CommandLine, explained
-from whyperf.cli.output.verdict import verdict
 from whyperf.explain.model import CellExplanation
 from whyperf.explain.predicted import command_label, gain_line, step_label
 from whyperf.record import Experiment
@@ -35,10 +34,16 @@ def print_watched(experiment: Experiment, *, as_json: bool, report: bool, on_err
     page = _written(experiment, summary, fingerprint) if report else None
     if as_json:
         print(json_line(_document(experiment, cells, page)), flush=True)  # noqa: T201
-        return verdict(summary)
+        return _exit_code(summary)
     stream = sys.stderr if on_error else sys.stdout
     _print(stream, _lines(experiment, cells, page))
-    return verdict(summary)
+    return _exit_code(summary)
+
+
+def _exit_code(summary: Summary) -> int:
+    """3 where the watch failed. A connection that moved nothing, or was seen too briefly for a rate, is no failure."""
+    lost = any(cell.failed_trials for cell in summary.cells)
+    return DOUBTFUL if lost or any(advice.code == "damaged_trials" for advice in summary.warnings) else DONE
 
 
 def _written(experiment: Experiment, summary: Summary, fingerprint: str) -> str:

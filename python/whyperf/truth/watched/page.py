@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from whyperf.truth.one_sided import OUTCOMES, WatchedView
 from whyperf.truth.tables import table
-from whyperf.truth.watched.grade import TITLES, OutcomeShares, JudgedRun, ViewGrade, confusions, figures
+from whyperf.truth.watched.grade import TITLES, JudgedRun, OutcomeShares, ViewGrade, confusions, figures
 
 FIGURE_HEADINGS = (
     "Evidence",

@@ -14,6 +14,7 @@ import pytest
 from tests.truth.two_sides import ADDRESSES, two_sides
 from whyperf.cli.workflows.truth_watch import lacking
 from whyperf.cli.workflows.truth_watch_run import start_programs
+from whyperf.disturb.launcher import cpu_ticks_outside
 from whyperf.run import RunError
 from whyperf.run.launching import LaunchedSide
 from whyperf.truth.watched.catalog import PEER, commands_of, load_watched
@@ -87,6 +88,30 @@ def test_a_program_that_ends_or_is_not_there_is_named_with_what_it_printed(sides
             near.run(["false"])
         # It goes on.
         near.run(["true"])
+
+
+def test_the_cpu_time_of_others_is_measured_without_that_of_its_own(sides: Sides, tmp_path: Path) -> None:
+    """A process that computes is another one if it is no descendant of this one."""
+    compute = f"{sys.executable} -S -c 'while True: pass'"
+    with LaunchedSide("near", sides["near"].pid, tmp_path, ()) as near:
+        near.start(["sh", "-c", f"{compute}; true"])
+        with subprocess.Popen(["sh", "-c", f"{compute} & echo $!"], stdout=subprocess.PIPE) as shell:
+            assert shell.stdout is not None
+            orphan = int(shell.stdout.readline())
+        try:
+            near.others()
+            before = cpu_ticks_outside(os.getpid())
+            time.sleep(1)
+            after = cpu_ticks_outside(os.getpid())
+            cpus, busiest = near.others()
+        finally:
+            os.kill(orphan, signal.SIGKILL)
+    used = after[orphan][1] - before[orphan][1]
+    assert used > 0
+    # What the processes of two looks used, between two others.
+    assert cpus * os.sysconf("SC_CLK_TCK") * 1.5 >= used
+    assert busiest
+    assert not {near.process, os.getpid(), 2} & set(after)
 
 
 _CONTROLLER = """

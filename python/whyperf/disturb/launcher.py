@@ -20,6 +20,8 @@ LISTEN_WAIT_S = 20.0
 """How long a server may take to listen."""
 _LOOK_S = 0.02
 _SHOWN_CHARACTERS = 300
+_KERNEL_THREADS = 2
+"""The process of which all threads of the kernel are children."""
 _LISTENS = "0A"
 """TCP_LISTEN in /proc/net/tcp (proc(5))."""
 
@@ -37,9 +39,11 @@ class Launcher:
         # Their objects are kept: one that goes collects its process, so that nobody learns how that ended.
         self._started: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
         self._log = folder / f"output-{os.getpid()}-{time.monotonic_ns()}"
+        self._others_before: dict[int, tuple[str, int]] = {}
+        self._looked_s = 0.0
 
-    def obey(self, order: dict[str, Any]) -> None:
-        """Do what an order says.
+    def obey(self, order: dict[str, Any]) -> dict[str, object]:
+        """Do what an order says, and return the answer.
 
         Raises:
             LaunchError: it cannot be done.
@@ -53,6 +57,9 @@ class Launcher:
                 self._wait_for_port(order["port"])
             case "look":
                 self._look()
+            case "others":
+                return self._others(order["of"])
+        return {}
 
     def _run(self, argv: list[str]) -> None:
         try:
@@ -99,6 +106,18 @@ class Launcher:
                 program.returncode = os.waitstatus_to_exitcode(status)
                 raise LaunchError(f"{name} ended with {program.returncode}: {self._said()}")
 
+    def _others(self, own: int) -> dict[str, object]:
+        """How many CPUs the processes that are not of `own` used since the last order like this, and the busiest."""
+        before, before_s = self._others_before, self._looked_s
+        now, now_s = cpu_ticks_outside(own), time.monotonic()
+        self._others_before, self._looked_s = now, now_s
+        used = {pid: ticks - before.get(pid, (name, 0))[1] for pid, (name, ticks) in now.items()} if before else {}
+        if not used:
+            return {"cpus": 0.0, "busiest": ""}
+        scale = os.sysconf("SC_CLK_TCK") * (now_s - before_s)
+        busiest = max(used, key=lambda pid: used[pid])
+        return {"cpus": sum(used.values()) / scale, "busiest": f"{now[busiest][0]} (process {busiest})"}
+
     def _said(self) -> str:
         """What the programs printed last."""
         text = self._log.read_bytes()[-_SHOWN_CHARACTERS:].decode(errors="replace") if self._log.exists() else ""
@@ -116,6 +135,27 @@ def is_listening(port: int) -> bool:
     return False
 
 
+def cpu_ticks_outside(own: int) -> dict[int, tuple[str, int]]:
+    """The name and the CPU time in ticks of each process but `own`, its descendants, and the kernel's threads."""
+    parents: dict[int, int] = {}
+    found: dict[int, tuple[str, int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        # It may have ended since.
+        with suppress(OSError):
+            name, _, rest = (folder / "stat").read_text().partition(" (")[2].rpartition(") ")
+            fields = rest.split()
+            parents[int(folder.name)] = int(fields[1])
+            # utime and stime of proc(5).
+            found[int(folder.name)] = name, int(fields[11]) + int(fields[12])
+
+    def is_inside(process: int) -> bool:
+        while process not in {own, _KERNEL_THREADS, 0}:
+            process = parents.get(process, 0)
+        return bool(process)
+
+    return {process: cpu for process, cpu in found.items() if not is_inside(process)}
+
+
 def main() -> int:
     """Serve orders until standard input ends: the folder and the CPUs are the arguments."""
     folder, cpus = Path(sys.argv[1]), {int(cpu) for cpu in sys.argv[2:]}
@@ -126,8 +166,7 @@ def main() -> int:
     launcher = Launcher(folder)
     for line in sys.stdin:
         try:
-            launcher.obey(json.loads(line))
-            _answer({})
+            _answer(launcher.obey(json.loads(line)))
         except LaunchError as error:
             _answer({"error": str(error)})
     return 0

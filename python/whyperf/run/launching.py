@@ -77,6 +77,13 @@ class LaunchedSide:
         """
         self._order(do="look")
 
+    def others(self) -> tuple[float, str]:
+        """How many CPUs were used since the last call by processes that this one and its children have not started; and
+        the busiest of them.
+        """
+        answer = self._order(do="others", of=os.getpid())
+        return float(answer["cpus"]), str(answer["busiest"])
+
     def close(self) -> None:
         """End all programs, and wait for it."""
         assert self._process.stdin is not None
@@ -100,12 +107,12 @@ class LaunchedSide:
         """Close it."""
         self.close()
 
-    def _order(self, **order: object) -> None:
+    def _order(self, **order: object) -> dict[str, Any]:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
-        self._heard()
+        return self._heard()
 
     def _heard(self) -> dict[str, Any]:
         assert self._process.stdout is not None

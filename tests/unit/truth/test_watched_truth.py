@@ -217,6 +217,12 @@ def test_a_run_counts_next_to_the_baseline_of_its_block(catalog: WatchedCatalog)
         ("pump-far", 1, 1, False, "the run without the cause is void"),
     ]
     assert {each.run.dose: each.lowered_ratio for each in found if each.counts} == {1: pytest.approx(0.15), 2: 0.5}
+    busy = run("pump-window", 2, 20.0, block=3).model_copy(update={"other_cpus": 0.21, "busiest": "rustc (process 7)"})
+    (last,) = [each for each in judged(catalog, [runs[5], busy]) if each.run.block == 3]
+    assert (last.counts, last.why_not) == (False, "rustc (process 7) and others used 21% of a CPU meanwhile")
+    base = runs[5].model_copy(update={"other_cpus": 0.21})
+    assert judged(catalog, [base, runs[7]])[0].why_not == "the run without the cause is void"
+    assert judged(catalog, [base.model_copy(update={"other_cpus": 0.2}), runs[7]])[0].counts
     # What does not count is in no figure.
     assert figures(found)[0].of == 2
     assert "does not count: too weak" in " ".join(run_rows(found)[3])

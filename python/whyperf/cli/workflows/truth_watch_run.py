@@ -92,20 +92,29 @@ class WatchedRunner:
         with ExitStack() as closing:
             spool = closing.enter_context(TableSpool(self._folder))
             watching = closing.enter_context(self._watch_session(cell))
-            path = closing.enter_context(self._load(order, cell))
+            load = closing.enter_context(self._load(order, cell))
             watch_s = WATCH_S if order.dose else BASELINE_WATCH_S
             watching.watch(
                 WatchOrder({"ports": [order.port]}, EVIDENCE, duration_s=watch_s, connections_most=MAX_CONNECTIONS),
                 lambda *_: None,
             )
-            void = None if path is None else why_void(path.end_into(spool), path.path.spec)
+            others, busiest = load.near.others()
+            path = load.path
+            void = None if path is None else why_void(path.end_into(spool), path.path.spec, busiest)
             if void is None:
                 void = watching.far_lost
             sides = watching.results()
             if void is not None or len(sides) < 2:
                 raise RunError(void or "a side was not watched to its end")
             rate = rate_bps(sides)
-            run = WatchedRun(case=order.case.name, dose=order.dose, block=order.block, rate_bps=rate)
+            run = WatchedRun(
+                case=order.case.name,
+                dose=order.dose,
+                block=order.block,
+                rate_bps=rate,
+                other_cpus=others,
+                busiest=busiest,
+            )
             return run if not order.dose else self._graded(run, order, sides, started)
 
     def _watch_session(self, cell: Cell) -> WatchSession:
@@ -115,7 +124,7 @@ class WatchedRunner:
         return WatchSession(Place(netns=testbed["near"]["netns"]), Place(netns=testbed["far"]["netns"]), self._folder)
 
     @contextmanager
-    def _load(self, order: RunOrder, cell: Cell) -> "Iterator[_CarriedPath | None]":
+    def _load(self, order: RunOrder, cell: Cell) -> "Iterator[_Load]":
         """The programs at work, with the path and what disturbs them, until the end of the block."""
         session = self._session
         ends, cpus = session.ends_for(cell), session.cpus_for(cell.factors)
@@ -153,7 +162,8 @@ class WatchedRunner:
             time.sleep(SETTLE_S)
             for side in (near, far):
                 side.check()
-            yield carried
+            near.others()
+            yield _Load(near, carried)
             for side in (near, far):
                 side.check()
 
@@ -228,6 +238,14 @@ class _CarriedPath:
         """End it; what it sends goes into the spool."""
         self.is_ended = True
         return self.path.end(spool)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Programs at work, and their path."""
+
+    near: LaunchedSide
+    path: _CarriedPath | None
 
 
 @contextmanager

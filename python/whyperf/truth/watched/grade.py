@@ -13,6 +13,9 @@ from whyperf.truth.grade import COUNTS_FROM, lowered_by
 from whyperf.truth.one_sided import OUTCOMES, Outcome, WatchedView, graded
 from whyperf.truth.watched.catalog import Case, WatchedCatalog
 
+MAX_OTHER_CPUS = 0.2
+"""CPUs that processes may use which are of no run. With more, a verdict that names other programs may be right."""
+
 
 class Sight(StrEnum):
     """What was watched: the two sides, one of them, or one without privilege. Options have these words."""
@@ -103,6 +106,9 @@ class WatchedRun(BaseModel):
     block: int
     rate_bps: float | None = None
     void: str | None = None
+    #: CPUs that processes used which are of no run, and the busiest of them.
+    other_cpus: float = 0.0
+    busiest: str = ""
     grades: tuple[ViewGrade, ...] = ()
     #: Where its result is, below the folder of the experiment, if it was kept.
     kept: str | None = None
@@ -124,16 +130,18 @@ class JudgedRun:
     @property
     def counts(self) -> bool:
         """Whether it is graded: it is valid, and the cause lowers the rate enough."""
-        return self.run.void is None and self.lowered_ratio is not None and self.lowered_ratio >= COUNTS_FROM
+        return not self.why_not
 
     @property
     def why_not(self) -> str:
         """Why it does not count; "" where it does."""
         if self.run.void is not None:
             return self.run.void
+        if self.run.other_cpus > MAX_OTHER_CPUS:
+            return f"{self.run.busiest} and others used {self.run.other_cpus:.0%} of a CPU meanwhile"
         if self.lowered_ratio is None:
             return "the run without the cause is void"
-        return "" if self.counts else "too weak"
+        return "" if self.lowered_ratio >= COUNTS_FROM else "too weak"
 
     def grade(self, view: WatchedView) -> ViewGrade | None:
         """What a view says."""
@@ -194,7 +202,8 @@ def judged(catalog: WatchedCatalog, runs: Iterable[WatchedRun]) -> list[JudgedRu
             if key[0] != case.name or not run.dose:
                 continue
             base = by_key.get((case.name, 0, run.block))
-            without = None if base is None or base.void is not None else base.rate_bps
+            is_known = base is not None and base.void is None and base.other_cpus <= MAX_OTHER_CPUS
+            without = base.rate_bps if base is not None and is_known else None
             found.append(JudgedRun(case, run, lowered_by(run.rate_bps, without)))
     return found
 

@@ -264,10 +264,14 @@ def test_a_namespace_that_cannot_be_entered(tmp_path: Path) -> None:
 
 
 def test_a_process_without_tcp_is_named(tmp_path: Path, started: Start) -> None:
-    script = "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); print(1, flush=True); time.sleep(60)"
-    holder = started(
-        [sys.executable, "-c", script.replace("print", "s.bind(('127.0.0.1', 0)); print")], stdout=subprocess.PIPE
-    )
+    script = """
+import socket, time
+holder = socket.socket(type=socket.SOCK_DGRAM)
+holder.bind(("127.0.0.1", 0))
+print("ready", flush=True)
+time.sleep(60)
+"""
+    holder = started([sys.executable, "-c", script], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     holder.stdout.readline()
     done = watch(tmp_path, holder.pid, "-t", "0.5")

@@ -76,6 +76,9 @@ def _named(experiment: Experiment, cell: CellExplanation) -> str:
 
 
 def _of_cell(cell: CellExplanation) -> Iterator[str]:
+    if not cell.rate_bps:
+        yield "It moved no payload while it was watched."
+        return
     yield cell.headline
     first = next(iter(cell.verdicts), None)
     change = None if first is None else first.change

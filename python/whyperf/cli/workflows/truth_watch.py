@@ -69,12 +69,14 @@ def find_watched_truth(wanted: WantedWatch) -> int:
         raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
     folder = wanted.out or Path("results") / f"truth-watch-{datetime.now():%Y%m%d-%H%M%S}"
     with interrupts.handled(), _kept_runs(folder) as (made, file):
+        runs = {run.key: run for run in made}
         try:
-            runs = _measure(catalog, wanted, folder, made, file)
+            _measure(catalog, wanted, folder, runs, file)
         except KeyboardInterrupt:
+            _print(catalog, list(runs.values()), wanted, None, folder)
             say(f"whyperf: stopped; the same command with --out {folder} resumes")
             raise Stopped from None
-        return _print(catalog, runs, wanted, page, folder)
+        return _print(catalog, list(runs.values()), wanted, page, folder)
 
 
 def _possible(catalog: WatchedCatalog) -> WatchedCatalog:
@@ -114,15 +116,18 @@ def _kept_runs(folder: Path) -> "Iterator[tuple[list[WatchedRun], IO[str]]]":
 
 
 def _measure(
-    catalog: WatchedCatalog, wanted: WantedWatch, folder: Path, made: "list[WatchedRun]", file: IO[str]
-) -> "list[WatchedRun]":
-    """Makes the runs that are missing; returns all."""
+    catalog: WatchedCatalog,
+    wanted: WantedWatch,
+    folder: Path,
+    runs: "dict[tuple[str, int, int], WatchedRun]",
+    file: IO[str],
+) -> None:
+    """Makes the runs that are missing."""
     from whyperf.cli.workflows.truth_watch_run import FIRST_PORT, RunOrder, WatchedRunner  # noqa: PLC0415
 
-    runs = {run.key: run for run in made}
     order = [key for key in ordered(catalog, wanted.blocks, wanted.seed) if key not in runs]
     if not order:
-        return list(runs.values())
+        return
     say(f"{count(len(order), 'run')} to make, about {duration(len(order) * RUN_S)}; results: {folder}")
     cases = {case.name: case for case in catalog.case}
     with Session(plan_watched(catalog, seed=wanted.seed), Target(Kind.VETH)) as session:
@@ -138,7 +143,6 @@ def _measure(
             file.write(run.model_dump_json() + "\n")
             file.flush()
             say(f"{number + 1} of {len(order)}: {sweep_of(cases[name], dose)}: {_outcome(run)}")
-    return list(runs.values())
 
 
 def _outcome(run: "WatchedRun") -> str:

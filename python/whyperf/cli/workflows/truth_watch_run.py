@@ -22,7 +22,7 @@ from whyperf.run.keeping import Keeper
 from whyperf.run.launching import LaunchedSide
 from whyperf.truth.one_sided import WatchedView
 from whyperf.truth.watched.catalog import PEER, Case, Commands, WatchedCatalog, commands_of, sweep_of
-from whyperf.truth.watched.grade import Sight, ViewGrade, WatchedRun, view_grade
+from whyperf.truth.watched.grade import MAX_OTHER_CPUS, Sight, ViewGrade, WatchedRun, view_grade
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched
 from whyperf.watch.session import Place, WatchOrder, WatchSession
@@ -99,23 +99,22 @@ class WatchedRunner:
                 lambda *_: None,
             )
             others, busiest = load.near.others()
+            taken = f"{busiest} and others used {others:.0%} of a CPU" if others > MAX_OTHER_CPUS else ""
             path = load.path
-            void = None if path is None else why_void(path.end_into(spool), path.path.spec, busiest)
-            if void is None:
-                void = watching.far_lost
+            void = None if path is None else why_void(path.end_into(spool), path.path.spec, taken)
             sides = watching.results()
-            if void is not None or len(sides) < 2:
-                raise RunError(void or "a side was not watched to its end")
-            rate = rate_bps(sides)
+            if void is None and len(sides) < 2:
+                void = watching.far_lost or "a side was not watched to its end"
             run = WatchedRun(
                 case=order.case.name,
                 dose=order.dose,
                 block=order.block,
-                rate_bps=rate,
+                rate_bps=None if void else rate_bps(sides),
+                void=void,
                 other_cpus=others,
                 busiest=busiest,
             )
-            return run if not order.dose else self._graded(run, order, sides, started)
+            return self._graded(run, order, sides, started) if order.dose and void is None else run
 
     def _watch_session(self, cell: Cell) -> WatchSession:
         self._session.ends_for(cell)

@@ -46,6 +46,12 @@ def until(holds: Callable[[], bool], wait_s: float = 20.0) -> bool:
     return holds()
 
 
+def has_ended(side: LaunchedSide) -> bool:
+    """False as long as all programs run; then the error that is expected."""
+    side.check()
+    return False
+
+
 def running_in(folder: Path) -> list[str]:
     """The command lines of running processes that name a folder."""
     found = []
@@ -81,7 +87,7 @@ def test_a_program_that_ends_or_is_not_there_is_named_with_what_it_printed(sides
     with LaunchedSide("near", sides["near"].pid, tmp_path, ()) as near:
         near.start(["sh", "-c", "echo out of luck; exit 3"])
         with pytest.raises(RunError, match="near: sh ended with 3: out of luck"):
-            until(lambda: bool(near.check()))
+            until(lambda: has_ended(near))
         with pytest.raises(RunError, match="near: no-such-program: No such file"):
             near.start(["no-such-program"])
         with pytest.raises(RunError, match="near: false ended with 1"):

@@ -81,6 +81,7 @@ def test_each_program_moves_bytes_and_ends_with_its_side(name: str, sides: Sides
         near.check()
         far.check()
     assert until(lambda: not running_in(tmp_path))
+    assert not tmp_path.exists()
 
 
 def test_a_program_that_ends_or_is_not_there_is_named_with_what_it_printed(sides: Sides, tmp_path: Path) -> None:
@@ -139,3 +140,4 @@ def test_programs_and_their_children_end_with_a_killed_controller(sides: Sides, 
         assert until(lambda: len(running_in(tmp_path)) >= 3)
         os.kill(controller.pid, signal.SIGKILL)
     assert until(lambda: not running_in(tmp_path))
+    assert until(lambda: not tmp_path.exists())

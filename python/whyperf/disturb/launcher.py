@@ -2,11 +2,13 @@
 
 `whyperf.run.launching` starts it in the side's network namespace, as the first process of a process namespace of its
 own: when it ends, the kernel kills everything that it started. It ends with its standard input, so also when the
-controller is killed. Each line of its input is an order as JSON, and it answers each with a line.
+controller is killed, and removes their folder then. Each line of its input is an order as JSON, and it answers each
+with a line.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -60,6 +62,14 @@ class Launcher:
             case "others":
                 return self._others(order["of"])
         return {}
+
+    def end(self) -> None:
+        """End the programs and remove their folder, which the other side may be doing, too."""
+        for _, program in self._started.values():
+            program.kill()
+        for _, program in self._started.values():
+            program.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _run(self, argv: list[str]) -> None:
         try:
@@ -169,6 +179,7 @@ def main() -> int:
             _answer(launcher.obey(json.loads(line)))
         except LaunchError as error:
             _answer({"error": str(error)})
+    launcher.end()
     return 0
 
 

@@ -130,7 +130,8 @@ class WatchedRunner:
         assert session.testbed is not None
         addresses = {NEAR: session.testbed["near"]["ipv4"], FAR: session.testbed["far"]["ipv4"]}
         with ExitStack() as closing:
-            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="whyperf-truth-")))
+            folder = Path(tempfile.mkdtemp(prefix="whyperf-truth-"))
+            closing.callback(shutil.rmtree, folder, ignore_errors=True)
             path = session.path_for(cell, order.folder)
             carried = None if path is None else closing.enter_context(_carried(path, self._folder))
             near, far = (

@@ -45,7 +45,10 @@ class DisciplineDropTail(TypedDict):
 
 
 class Endpoints(TypedDict):
-    """The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the side that watches sees it."""
+    """
+    The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the watching host has
+    them.
+    """
 
     local: str
     remote: str
@@ -711,8 +714,8 @@ class ReplyProgress(TypedDict):
 
 class Selection(TypedDict):
     """
-    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists empty:
-    the busiest connections of the host.
+    Which connections are watched: those that satisfy every list that is not empty, by any of its entries. Where all
+    lists are empty, the busiest connections of the host.
     """
 
     addresses: NotRequired[list[str]]
@@ -1159,7 +1162,7 @@ class ReplyWatched(TypedDict):
 
     beyond_limit_count: Count
     connections: list[WatchedConnection]
-    instead: NotRequired[Instead | None]
+    instead: Instead | None
     level: Evidence
     look_ns: Count
     mono_ns: Count

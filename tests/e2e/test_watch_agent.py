@@ -1,4 +1,4 @@
-"""The agent watches connections of programs that it did not start, in the middle of their lives."""
+"""The agent watches connections of programs that it did not start, long after they have opened."""
 
 import subprocess
 import sys

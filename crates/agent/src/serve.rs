@@ -206,7 +206,7 @@ impl Server {
             Action::Connect { trial, address, port, echo_port } => self.connect(trial, address, port, echo_port),
             Action::Load { trial, id, at_mono_ns } => self.load(trial, id, at_mono_ns),
             Action::Watch { watch, id, spec } => self.watch(watch, id, spec),
-            Action::EndWatch => self.end_watch(Ended::Asked),
+            Action::EndWatch => self.end_watch(Ended::Requested),
             Action::Abort => {
                 if let Some(trial) = self.trial.take() {
                     trial.abort.abort();

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A connection over the loopback, both ends here; the connecting one first.
+/// A connection over the loopback, both sockets here; the connecting one first.
 fn pair(listen: &str) -> [TcpStream; 2] {
     let listener = TcpListener::bind(listen).expect("loopback");
     let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");

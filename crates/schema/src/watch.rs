@@ -36,12 +36,12 @@ pub struct WatchSpec {
     pub ends_with_process: Option<u32>,
 }
 
-/// Which connections are watched: those that satisfy every list that is not empty, by any of its entries. All lists empty:
-/// the busiest connections of the host.
+/// Which connections are watched: those that satisfy every list that is not empty, by any of its entries. Where all
+/// lists are empty, the busiest connections of the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
-    /// Ports, of either end.
+    /// Ports, local or remote.
     #[serde(default)]
     pub ports: Vec<u16>,
     /// Processes, by their numbers in the agent's PID namespace, with the processes that they start.
@@ -50,7 +50,7 @@ pub struct Selection {
     /// Names of programs, as in `/proc/<pid>/comm` or the last part of the executable's path.
     #[serde(default)]
     pub programs: Vec<String>,
-    /// Numeric addresses of either end, without a port; one of IPv4 also stands for the same address mapped to IPv6.
+    /// Numeric addresses, local or remote, without a port; one of IPv4 also stands for the same address mapped to IPv6.
     #[serde(default)]
     pub addresses: Vec<String>,
     /// Control groups (version 2), by their paths below the mount point, with those inside them.
@@ -61,13 +61,14 @@ pub struct Selection {
     pub connections: Vec<Endpoints>,
 }
 
-/// The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the side that watches sees it.
+/// The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the watching host has
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoints {
     /// The end on the host that watches.
     pub local: String,
-    /// The other end.
+    /// The end on the other host.
     pub remote: String,
 }
 

@@ -348,7 +348,7 @@ class WatchedConnection(FrozenModel):
     `local` is that host's end, and `direction` that of most payload there: "send" or "receive". `accepted` says that
     the local end accepted the connection. `is_whole` is false where it was there before it was watched: what it did
     then is not known. Bytes and rates are of the `watched_s` seconds from the first to the last sample; sent ones are
-    those that the other end acknowledged. `program` is empty, and `process` null, where it is not known whose it is.
+    those that the peer acknowledged. `program` is empty, and `process` null, where it is not known whose it is.
     """
 
     program: str

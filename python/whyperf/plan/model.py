@@ -66,7 +66,7 @@ class PlannedConnection(PlanModel):
     #: Whether `local` accepted the connection; None where that is not known.
     listens: bool | None
     hosts: tuple[str, ...]
-    #: Whether both ends are on one host.
+    #: Whether both sockets are on one host.
     on_one_host: bool
     #: 2 is the second connection with these ends, which was opened when the first had closed.
     nth: int = 1
@@ -113,7 +113,7 @@ class Cell(PlanModel):
 
     @property
     def setting(self) -> Factors:
-        """What tells it from other cells: its factors, or the name of its connection."""
+        """What distinguishes it from other cells: its factors, or the name of its connection."""
         return self.factors if self.watched is None else {CONNECTION: self.watched.label}
 
 

@@ -112,7 +112,7 @@ class Manifest(FrozenModel):
     @model_validator(mode="after")
     def _complete_trials_have_both_sides(self) -> Self:
         if self.status == "complete":
-            # Of a watched connection usually one end is visible.
+            # Of a watched connection usually one side is visible.
             for host in ("near", "far") if not self.is_watched else tuple(self.hosts) or ("near",):
                 end = self.hosts.get(host)
                 if end is None or end.outcome is None or end.clock is None:

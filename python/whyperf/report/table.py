@@ -72,7 +72,8 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
     ]
     if any(cell.watched is not None for cell in cells):
         goodput = [
-            (Column(f"Goodput ({unit.name})", "In the direction of most payload"), _median(GOODPUT, unit)),
+            # One may move a million times as much as another, so each has its own unit.
+            (Column("Goodput", "In the direction of most payload"), _own_unit),
             (Column("Other direction", "Payload the other way"), _other_direction),
             (Column("Watched", "Time from the first to the last sample"), _watched),
             (Column("Sides", "Sides of the connection that were watched", number=False), _sides),
@@ -302,6 +303,11 @@ def _cpu(end: str, *, counts_ticks: bool) -> Callable[[CellResult], Entry]:
         return Entry(f"{percent(ratio)}*", f"{ratio:.4g}", f"{whose} threads only; both hosts share their CPUs")
 
     return make
+
+
+def _own_unit(cell: CellResult) -> Entry:
+    median = GOODPUT.median(cell)
+    return Entry("none") if median is None else Entry(GOODPUT.text(median), f"{median:.6g}")
 
 
 def _other_direction(cell: CellResult) -> Entry:

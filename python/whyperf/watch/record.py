@@ -13,7 +13,7 @@ from whyperf.record.kinds import UNREADABLE
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.plan import watched_plan
 from whyperf.watch.sockets import Host, Socket, WatchedEnds, paired, read_sockets
-from whyperf.watch.split import Place, SideTables
+from whyperf.watch.split import SideTables, TrialEnd
 
 
 def keep_watched(folder: Path, question: WatchQuestion, sides: Sequence[WatchedSide]) -> Experiment:
@@ -120,7 +120,7 @@ def _write_trial(
         try:
             for host, socket in ends.sockets.items():
                 side = tables[socket.side]
-                counts = side.write(socket, Place(writer.folder, host, ends.roles[host]))
+                counts = side.write(socket, TrialEnd(writer.folder, host, ends.roles[host]))
                 hosts[host] = _end(side.side, host, ends, counts, sockets[socket.side])
             if _are_one_host([tables[socket.side].side for socket in ends.sockets.values()]):
                 for end in hosts.values():
@@ -167,7 +167,7 @@ def _status(sides: Sequence[WatchedSide]) -> tuple[str, str | None]:
 def _end(
     side: WatchedSide, host: Host, ends: WatchedEnds, counts: Mapping[str, int], sockets: Sequence[Socket]
 ) -> dict[str, object]:
-    """One end's part of the manifest."""
+    """One side's part of the manifest."""
     socket, role = ends.sockets[host], ends.roles[host]
     own = socket.sent_bytes if role == "sender" else socket.received_bytes
     of_program = sum(other.moved_bytes for other in sockets if other.process == socket.process)

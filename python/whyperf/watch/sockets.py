@@ -62,7 +62,7 @@ class WatchedEnds:
 
     @property
     def on_one_host(self) -> bool:
-        """Whether one agent watched both ends."""
+        """Whether one agent watched both sockets."""
         return len(self.sockets) == 2 and len({socket.side for socket in self.sockets.values()}) == 1
 
     @property
@@ -191,14 +191,14 @@ def _within(near: Sequence[Socket]) -> Iterator[WatchedEnds]:
             continue
         partners.remove(partner)
         del alone[partner.connection]
-        # The near end is the one that opened the connection, as in a trial of our own.
+        # The near socket is the one that opened the connection, as in a trial of our own.
         yield _ends(partner, socket) if socket.listens or partner.listens is False else _ends(socket, partner)
     for socket in alone.values():
         yield _ends(socket, None)
 
 
-def _overlap(one: Socket, other: Socket) -> bool:
-    return one.first_ns <= other.last_ns and other.first_ns <= one.last_ns
+def _overlap(first: Socket, second: Socket) -> bool:
+    return first.first_ns <= second.last_ns and second.first_ns <= first.last_ns
 
 
 def _ends(near: Socket, far: Socket | None) -> WatchedEnds:

@@ -33,7 +33,7 @@ MIN_SAMPLES: Final = 2
 
 
 @dataclass(frozen=True)
-class Place:
+class TrialEnd:
     """Where the rows of a socket go: its trial's folder, the host that it is there, and its role."""
 
     folder: Path
@@ -65,7 +65,7 @@ class SideTables:
         """The files of the tables that can be read."""
         return {name: table.path for name, table in self._parts.items()}
 
-    def write(self, socket: Socket, place: Place) -> dict[str, int]:
+    def write(self, socket: Socket, place: TrialEnd) -> dict[str, int]:
         """Writes the tables of one socket, and those of its host; returns the number of rows of each of the former.
 
         Raises:
@@ -86,7 +86,7 @@ class SideTables:
                 self._share(name, table, place.host, path)
         return counts
 
-    def _of_socket(self, name: str, table: "_Table", socket: Socket, place: Place) -> pl.DataFrame | pl.LazyFrame:
+    def _of_socket(self, name: str, table: "_Table", socket: Socket, place: TrialEnd) -> pl.DataFrame | pl.LazyFrame:
         rows = _renamed(table.of(socket.connection), table.schema, place)
         if name == "intervals":
             return self._intervals(rows.lazy().collect(), socket, place)
@@ -95,7 +95,7 @@ class SideTables:
             return rows.with_columns(pl.lit(payload, table.schema["payload_bytes"]).alias("payload_bytes"))
         return rows
 
-    def _intervals(self, rows: pl.DataFrame, socket: Socket, place: Place) -> pl.DataFrame:
+    def _intervals(self, rows: pl.DataFrame, socket: Socket, place: TrialEnd) -> pl.DataFrame:
         """The intervals with the payload of the direction that counts. The agent did not know which it would be."""
         samples = self._samples(socket, place.role)
         if samples.height < MIN_SAMPLES:
@@ -208,7 +208,7 @@ def _wrong(path: Path, name: str) -> str | None:
 
 
 def _renamed(
-    rows: pl.DataFrame | pl.LazyFrame, schema: Mapping[str, pl.DataType], place: Place
+    rows: pl.DataFrame | pl.LazyFrame, schema: Mapping[str, pl.DataType], place: TrialEnd
 ) -> pl.DataFrame | pl.LazyFrame:
     """The rows as those of the only connection of their trial."""
     values: dict[str, str | int] = {"host": place.host, "connection": 0, "role": place.role}
@@ -217,7 +217,7 @@ def _renamed(
     )
 
 
-def _spans(at: "NDArray[np.float64]", schema: Mapping[str, pl.DataType], place: Place) -> pl.DataFrame:
+def _spans(at: "NDArray[np.float64]", schema: Mapping[str, pl.DataType], place: TrialEnd) -> pl.DataFrame:
     """The intervals between samples, without their payload."""
     edges = at.astype(np.uint64)
     return pl.DataFrame({

@@ -7,7 +7,10 @@ import sys
 import pytest
 
 #: Libraries of measurements, statistics and reports.
-HEAVY = {"bokeh", "jinja2", "numpy", "polars", "pydantic", "scipy", "whyperf.profile", "whyperf.wire"}
+HEAVY = {
+    *("bokeh", "jinja2", "numpy", "polars", "prometheus_client", "pydantic", "scipy", "textual"),
+    *("whyperf.profile", "whyperf.wire"),
+}
 LOADED = """
 import json, sys
 from whyperf.cli import main
@@ -30,7 +33,7 @@ def test_help_loads_no_library_of_a_measurement(arguments: list[str]) -> None:
     assert loaded_by(*arguments) & HEAVY == set()
 
 
-@pytest.mark.parametrize("verb", ["run", "simulate", "overhead", "doctor", "show"])
+@pytest.mark.parametrize("verb", ["run", "watch", "simulate", "overhead", "doctor", "show"])
 def test_the_help_of_a_verb_loads_no_library_of_a_measurement(verb: str) -> None:
     assert loaded_by(verb, "--help") & HEAVY == set()
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.records.golden import unpack
-from tests.unit.watch.watched_samples import Part, question, schema, sent
+from tests.unit.watch.watched_samples import SeenConnection, question, schema, sent
 from whyperf.analyze import summarize
 from whyperf.record import Experiment, RecordError, TrialWriter, read_table
 from whyperf.record.kinds import wrong_in_table
@@ -44,8 +44,8 @@ def keep(tmp_path: Path) -> Iterator[Callable[..., Experiment]]:
         experiment.close()
 
 
-def parts(trial: Path, host: Any = "near") -> list[Part]:
-    return [Part(trial, host, 0), Part(trial, host, 1)]
+def parts(trial: Path, host: Any = "near") -> list[SeenConnection]:
+    return [SeenConnection(trial, host, 0), SeenConnection(trial, host, 1)]
 
 
 def rows(folder: Path, name: str) -> pl.DataFrame:
@@ -116,7 +116,7 @@ def test_the_payload_of_the_intervals_is_what_tcp_counted_while_it_was_watched(
 def test_a_receiver_alone_has_the_payload_that_arrived(
     trial: Path, tmp_path: Path, keep: Callable[..., Experiment]
 ) -> None:
-    experiment = keep(sent(tmp_path / "far", [Part(trial, "far", 0)]))
+    experiment = keep(sent(tmp_path / "far", [SeenConnection(trial, "far", 0)]))
     (cell,) = experiment.plan.cells
     assert cell.watched is not None
     assert (cell.watched.direction, cell.watched.listens) == ("receive", True)
@@ -163,7 +163,7 @@ def test_two_sides_are_the_two_hosts_of_one_trial(trial: Path, tmp_path: Path, k
 
 def test_two_sides_that_do_not_match_are_said(trial: Path, tmp_path: Path, keep: Callable[..., Experiment]) -> None:
     near = sent(tmp_path / "near", parts(trial))
-    far = sent(tmp_path / "far", [replace(Part(trial, "far", 0), remote="203.0.113.7:1024")], "far")
+    far = sent(tmp_path / "far", [replace(SeenConnection(trial, "far", 0), remote="203.0.113.7:1024")], "far")
     experiment = keep(near, far, far_host="server")
     (warning,) = experiment.plan.warnings
     assert warning.startswith("3 of 3 connections were seen on one side only")
@@ -175,8 +175,8 @@ def test_two_sides_that_do_not_match_are_said(trial: Path, tmp_path: Path, keep:
     ]
 
 
-def test_both_ends_on_this_host_share_its_cpus(trial: Path, tmp_path: Path, keep: Callable[..., Experiment]) -> None:
-    side = sent(tmp_path / "near", [Part(trial, "near", 0), Part(trial, "far", 0)])
+def test_two_sockets_on_this_host_share_its_cpus(trial: Path, tmp_path: Path, keep: Callable[..., Experiment]) -> None:
+    side = sent(tmp_path / "near", [SeenConnection(trial, "near", 0), SeenConnection(trial, "far", 0)])
     experiment = keep(side)
     (manifest,) = experiment.trials().manifests.values()
     assert {host: end.role for host, end in manifest.hosts.items()} == {"near": "sender", "far": "receiver"}
@@ -202,7 +202,7 @@ def test_the_clock_of_another_host_is_kept(trial: Path, tmp_path: Path, keep: Ca
 def test_cpu_time_is_that_of_the_connections_own_program(
     trial: Path, tmp_path: Path, keep: Callable[..., Experiment]
 ) -> None:
-    watched = [Part(trial, "near", 0, {"process": 4000}), Part(trial, "near", 1, {"process": 5000})]
+    watched = [SeenConnection(trial, "near", 0, {"process": 4000}), SeenConnection(trial, "near", 1, {"process": 5000})]
     experiment = keep(sent(tmp_path / "near", watched))
     by_process = {cell.watched.process: f"001-{cell.id}" for cell in experiment.plan.cells if cell.watched}
     # All threads of the measured trial stand for those of process 4000 here.

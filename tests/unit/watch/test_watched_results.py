@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.unit.records.golden import output, unpack
-from tests.unit.watch.watched_samples import Part, question, sent
+from tests.unit.watch.watched_samples import SeenConnection, question, sent
 from whyperf.analyze import Summary, summarize
 from whyperf.cli import main
 from whyperf.record import Experiment
@@ -35,23 +35,29 @@ OF_OWN_LOAD = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Watched results, by name: `one` side of two connections at counters, `both` sides of them, `logged` with the
-    segment log of a sender, `reader` with that of a receiver, `local` with both ends on one host.
+    segment log of a sender, `reader` with that of a receiver, `local` with both sockets on one host.
     """
     made = tmp_path_factory.mktemp("watched")
     unpack("stream-counters", made)
     with tarfile.open(TRIALS) as archive:
         archive.extractall(made / "logs", filter="data")
     counted, logs = made / "results/stream-counters/trials/001-c0001", made / "logs"
-    near = [Part(counted, "near", 0, {"whole": False}), Part(counted, "near", 1)]
+    near = [SeenConnection(counted, "near", 0, {"whole": False}), SeenConnection(counted, "near", 1)]
     results = {
         "one": ([sent(made / "a", near)], {"evidence": "counters"}),
         "both": (
-            [sent(made / "b", near), sent(made / "c", [Part(counted, "far", 0), Part(counted, "far", 1)], "far")],
+            [
+                sent(made / "b", near),
+                sent(made / "c", [SeenConnection(counted, "far", 0), SeenConnection(counted, "far", 1)], "far"),
+            ],
             {"evidence": "counters", "far_host": "server"},
         ),
-        "logged": ([sent(made / "d", [Part(logs / "random-loss", "near")])], {"evidence": "segments"}),
-        "reader": ([sent(made / "e", [Part(logs / "slow-reader", "near")])], {"evidence": "segments"}),
-        "local": ([sent(made / "f", [Part(counted, "near", 0), Part(counted, "far", 0)])], {"evidence": "counters"}),
+        "logged": ([sent(made / "d", [SeenConnection(logs / "random-loss", "near")])], {"evidence": "segments"}),
+        "reader": ([sent(made / "e", [SeenConnection(logs / "slow-reader", "near")])], {"evidence": "segments"}),
+        "local": (
+            [sent(made / "f", [SeenConnection(counted, "near", 0), SeenConnection(counted, "far", 0)])],
+            {"evidence": "counters"},
+        ),
     }
     for name, (sides, asked) in results.items():
         keep_watched(made / name, question(**asked), sides).close()
@@ -105,7 +111,7 @@ def test_both_directions_are_there_with_what_was_seen(folder: Path) -> None:
 def test_retransmissions_from_before_the_watch_do_not_count(folder: Path, tmp_path: Path) -> None:
     trial = folder / "logs" / "random-loss"
     for whole in (True, False):
-        side = sent(tmp_path / f"side-{whole}", [Part(trial, "near", 0, {"whole": whole})])
+        side = sent(tmp_path / f"side-{whole}", [SeenConnection(trial, "near", 0, {"whole": whole})])
         info = pl.read_parquet(side.tables["tcp_info"])
         # As if 1,000 more had been sent again before.
         info = info.with_columns(pl.col("retransmitted_segments") + (0 if whole else 1000))
@@ -197,11 +203,11 @@ def test_what_changes_or_repeats_a_measurement_is_refused(capsys: pytest.Capture
         ("show", "one", "--format", "uperf"): "needs transactions",
         ("cost", "one"): "watch with --evidence profile",
     }
-    for command, words in refusals.items():
+    for command, reason in refusals.items():
         capsys.readouterr()
         assert main(command) in {1, 2}
         said = capsys.readouterr().err
-        assert words in said
+        assert reason in said
         assert "resumes" not in said
 
 
@@ -274,7 +280,7 @@ def test_an_anonymized_copy_names_nobody_and_shows_the_same(
         "user": 4711,
         "control_group": "/customer.slice/secret.service",
     }
-    part = Part(trial, "near", 0, watched, local="10.77.0.1:4000", remote="[2001:db8:77::9]:443")
+    part = SeenConnection(trial, "near", 0, watched, local="10.77.0.1:4000", remote="[2001:db8:77::9]:443")
     side = sent(tmp_path / "side", [part])
     asked = question(command_line="whyperf watch --program secretd db.example", selection={"programs": ["secretd"]})
     keep_watched(tmp_path / "kept", asked, [side]).close()

@@ -75,7 +75,7 @@ def test_what_has_no_partner_stays_alone_on_its_side() -> None:
     assert shape(paired(near, far)) == [{"near": ("near", 0, "sender")}, {"far": ("far", 0, "receiver")}]
 
 
-def test_a_far_side_keeps_both_ends_of_a_local_connection_apart() -> None:
+def test_a_far_side_keeps_both_sockets_of_a_local_connection_apart() -> None:
     # What the far host is must not be said of this one.
     near = [socket(A, B, sent=9), socket(B, A, received=9, number=1)]
     far = [socket(B, C, received=1, far=True)]
@@ -91,7 +91,7 @@ def test_the_same_ends_again_pair_in_their_order() -> None:
     assert [(entry["near"][1], entry["far"][1]) for entry in shape(paired(near, far))] == [(0, 0), (1, 1)]
 
 
-def test_both_ends_on_one_host_are_one_connection_with_the_opener_near() -> None:
+def test_two_sockets_on_one_host_are_one_connection_with_the_opener_near() -> None:
     accepted = socket(B, A, received=100, listens=True)
     opened = socket(A, B, sent=100, number=1, listens=False)
     for order in ([accepted, opened], [opened, accepted]):

@@ -46,7 +46,7 @@ FINISHED: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class SeenConnection:
     """A connection of a measured trial, as `host` there saw it, which becomes a watched one."""
 
     trial: Path
@@ -75,7 +75,7 @@ def shaped(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     )
 
 
-def tables_of(parts: Sequence[Part], side: str = "near") -> dict[str, pl.DataFrame]:
+def tables_of(parts: Sequence[SeenConnection], side: str = "near") -> dict[str, pl.DataFrame]:
     """The tables of one agent that watched these connections."""
     frames: dict[str, list[pl.DataFrame]] = {}
     for number, part in enumerate(parts):
@@ -95,14 +95,14 @@ def tables_of(parts: Sequence[Part], side: str = "near") -> dict[str, pl.DataFra
     return {name: _named(frame, side, parts[0]) for name, frame in together.items()}
 
 
-def _tables(part: Part) -> Iterator[tuple[str, pl.DataFrame]]:
+def _tables(part: SeenConnection) -> Iterator[tuple[str, pl.DataFrame]]:
     for path in sorted(part.trial.glob(f"*.{part.host}.parquet")):
         name = path.name.partition(".")[0]
         if name not in {*OWN, *part.without, "intervals"}:
             yield name, pl.read_parquet(path)
 
 
-def _foreign(frame: pl.DataFrame, part: Part) -> pl.DataFrame:
+def _foreign(frame: pl.DataFrame, part: SeenConnection) -> pl.DataFrame:
     changes: dict[str, pl.Expr] = {}
     if "opening_mono_ns" in frame.columns or "window_requested_bytes" in frame.columns:
         changes |= {name: pl.lit(None).cast(frame.schema[name]) for name in UNKNOWN if name in frame.columns}
@@ -113,7 +113,7 @@ def _foreign(frame: pl.DataFrame, part: Part) -> pl.DataFrame:
     return frame.with_columns(**changes)
 
 
-def _named(frame: pl.DataFrame, side: str, first: Part) -> pl.DataFrame:
+def _named(frame: pl.DataFrame, side: str, first: SeenConnection) -> pl.DataFrame:
     """Rows of one side, all of them as if they were a sender's and measured."""
     changes = {"host": pl.lit(side)}
     if "role" in frame.columns:
@@ -125,17 +125,17 @@ def _named(frame: pl.DataFrame, side: str, first: Part) -> pl.DataFrame:
     return frame.with_columns(**changes)
 
 
-def _flow(part: Part) -> dict[str, Any]:
+def _flow(part: SeenConnection) -> dict[str, Any]:
     flows = pl.read_parquet(part.trial / f"flows.{part.host}.parquet")
     return flows.filter(pl.col("connection") == part.connection).row(0, named=True)
 
 
-def _times(part: Part) -> pl.Series:
+def _times(part: SeenConnection) -> pl.Series:
     samples = pl.read_parquet(part.trial / f"tcp_info.{part.host}.parquet")
     return samples.filter(pl.col("connection") == part.connection)["sample_mono_ns"].sort()
 
 
-def _watched(part: Part, number: int) -> pl.DataFrame:
+def _watched(part: SeenConnection, number: int) -> pl.DataFrame:
     flow, times = _flow(part), _times(part)
     row = {
         "host": part.host,
@@ -158,7 +158,7 @@ def _watched(part: Part, number: int) -> pl.DataFrame:
     return pl.DataFrame([row])
 
 
-def _intervals(part: Part, number: int) -> list[pl.DataFrame]:
+def _intervals(part: SeenConnection, number: int) -> list[pl.DataFrame]:
     """From sample to sample, as agents have it; the payload is that of the direction of most."""
     if "intervals" in part.without:
         return []
@@ -178,7 +178,7 @@ def _intervals(part: Part, number: int) -> list[pl.DataFrame]:
     return [pl.DataFrame(rows, schema_overrides=schema("intervals")).with_columns(calls_count=pl.lit(0, pl.UInt64))]
 
 
-def _sockets(part: Part, number: int) -> pl.DataFrame:
+def _sockets(part: SeenConnection, number: int) -> pl.DataFrame:
     return pl.DataFrame({
         "host": part.host,
         "connection": number,
@@ -188,7 +188,9 @@ def _sockets(part: Part, number: int) -> pl.DataFrame:
     })  # fmt: skip
 
 
-def sent(folder: Path, parts: Sequence[Part], host: Literal["near", "far"] = "near", **changes: Any) -> WatchedSide:
+def sent(
+    folder: Path, parts: Sequence[SeenConnection], host: Literal["near", "far"] = "near", **changes: Any
+) -> WatchedSide:
     """What an agent sent, its tables in `folder`; `changes` are fields of the side."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}

@@ -1,7 +1,7 @@
 //! The connections that are watched one by one, and their samples.
 
 use probe::sockets::{Owner, Socket, SocketKey};
-use record::host::watched::{FixedOptions, Moved, Sample, WatchedConnection};
+use record::host::watched::{FixedOptions, MovedPayload, Sample, WatchedConnection};
 use schema::watch::{Endpoints, WatchedConnection as Reported};
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +29,7 @@ pub struct New {
     pub listens: Option<bool>,
 }
 
-struct Entry {
+struct WatchedEntry {
     key: SocketKey,
     inode: u32,
     row: WatchedConnection,
@@ -38,7 +38,7 @@ struct Entry {
     is_reported: bool,
 }
 
-impl Entry {
+impl WatchedEntry {
     fn moved_bytes(&self) -> u64 {
         let moved = self.row.moved();
         moved.acked_bytes.saturating_add(moved.received_bytes)
@@ -68,14 +68,14 @@ pub enum Room {
 
 /// All that are watched, or were until they closed.
 pub struct Connections {
-    entries: BTreeMap<u32, Entry>,
+    entries: BTreeMap<u32, WatchedEntry>,
     numbers: HashMap<u64, u32>,
     next_number: u32,
     most: usize,
     max_samples: usize,
     samples_count: usize,
-    turn: u32,
-    /// Of how many turns one is kept.
+    round: u32,
+    /// Of how many rounds one is kept.
     stride: u32,
 }
 
@@ -89,7 +89,7 @@ impl Connections {
             most: most as usize,
             max_samples: MAX_SAMPLES,
             samples_count: 0,
-            turn: 0,
+            round: 0,
             stride: 1,
         }
     }
@@ -124,10 +124,10 @@ impl Connections {
     /// Watches a connection from now on; its number. Without counters it is none of TCP, and not watched.
     pub fn add(&mut self, new: New) -> Option<u32> {
         let New { socket, mono_ns, opened_after_ns, owner, control_group, listens } = new;
-        let sample = Sample::of(&socket, self.turn, mono_ns)?;
+        let sample = Sample::of(&socket, self.round, mono_ns)?;
         let (zero_mono_ns, zero) = match opened_after_ns {
-            Some(opened_after_ns) => (opened_after_ns, Moved::default()),
-            None => (mono_ns, Moved::of(&sample.info)),
+            Some(opened_after_ns) => (opened_after_ns, MovedPayload::default()),
+            None => (mono_ns, MovedPayload::of(&sample.info)),
         };
         let number = self.next_number;
         let row = WatchedConnection {
@@ -147,7 +147,7 @@ impl Connections {
             fixed: FixedOptions::default(),
             samples: vec![sample],
         };
-        let entry = Entry { key: socket.key, inode: socket.inode, row, state: sample.info.raw.state, is_reported: false };
+        let entry = WatchedEntry { key: socket.key, inode: socket.inode, row, state: sample.info.raw.state, is_reported: false };
         self.next_number += 1;
         self.numbers.insert(socket.key.cookie, number);
         self.entries.insert(number, entry);
@@ -177,7 +177,7 @@ impl Connections {
 
     /// Inodes of the sockets that are open; `is_owned` says whether the holder is known.
     pub fn inodes(&self, is_owned: bool) -> impl Iterator<Item = (u32, u32)> {
-        let has = move |entry: &&Entry| entry.inode != 0 && !entry.row.has_closed && entry.row.owner.is_some() == is_owned;
+        let has = move |entry: &&WatchedEntry| entry.inode != 0 && !entry.row.has_closed && entry.row.owner.is_some() == is_owned;
         self.entries.values().filter(has).map(|entry| (entry.row.number, entry.inode))
     }
 
@@ -197,13 +197,13 @@ impl Connections {
         open.filter_map(|entry| entry.row.owner.as_ref().map(|owner| owner.process))
     }
 
-    /// A new turn of samples begins; its number among those that are kept.
-    pub fn begin_turn(&mut self) -> u32 {
-        self.turn += self.stride;
-        self.turn / self.stride
+    /// A new round of samples begins; its number among those that are kept.
+    pub fn begin_round(&mut self) -> u32 {
+        self.round += self.stride;
+        self.round / self.stride
     }
 
-    /// How many turns apart samples are that are kept, as a factor of the time between the first ones.
+    /// How many rounds apart samples are that are kept, as a factor of the time between the first ones.
     pub fn stride(&self) -> u32 {
         self.stride
     }
@@ -215,7 +215,7 @@ impl Connections {
             entry.close();
             return true;
         };
-        if let Some(sample) = Sample::of(&socket, self.turn, mono_ns) {
+        if let Some(sample) = Sample::of(&socket, self.round, mono_ns) {
             entry.push(&sample);
             self.samples_count += 1;
         }
@@ -232,7 +232,7 @@ impl Connections {
     pub fn on_closing(&mut self, socket: &Socket, mono_ns: u64) -> Option<u32> {
         let number = *self.numbers.get(&socket.key.cookie)?;
         let entry = self.entries.get_mut(&number)?;
-        if let (Some(sample), Some(last)) = (Sample::of(socket, self.turn, mono_ns), entry.row.samples.last())
+        if let (Some(sample), Some(last)) = (Sample::of(socket, self.round, mono_ns), entry.row.samples.last())
             && sample.info.raw.bytes_acked >= last.info.raw.bytes_acked
             && sample.info.raw.bytes_received >= last.info.raw.bytes_received
         {
@@ -244,7 +244,7 @@ impl Connections {
         Some(number)
     }
 
-    /// Makes room for more samples by leaving out every second turn; whether it did.
+    /// Makes room for more samples by leaving out every second round; whether it did.
     pub fn thin(&mut self) -> bool {
         if self.samples_count <= self.max_samples {
             return false;
@@ -253,7 +253,7 @@ impl Connections {
         for entry in self.entries.values_mut() {
             thin(&mut entry.row.samples, self.stride);
         }
-        self.turn = self.turn.next_multiple_of(self.stride);
+        self.round = self.round.next_multiple_of(self.stride);
         self.samples_count = self.entries.values().map(|entry| entry.row.samples.len()).sum();
         true
     }
@@ -269,24 +269,24 @@ impl Connections {
             .collect()
     }
 
-    /// Their rows, in the order of their numbers, and of how many turns one is left.
+    /// Their rows, in the order of their numbers, and of how many rounds one is left.
     pub fn into_rows(self) -> (Vec<WatchedConnection>, u32) {
         (self.entries.into_values().map(|entry| entry.row).collect(), self.stride)
     }
 }
 
-/// Leaves out samples of turns that are no multiple of `stride`, but the first and the last. No two are left for one
+/// Leaves out samples of rounds that are no multiple of `stride`, but the first and the last. No two are left for one
 /// interval.
 fn thin(samples: &mut Vec<Sample>, stride: u32) {
     let (count, mut position) = (samples.len(), 0);
     samples.retain(|sample| {
         position += 1;
-        position == 1 || position == count || sample.turn.is_multiple_of(stride)
+        position == 1 || position == count || sample.round.is_multiple_of(stride)
     });
     // Of two with one number the later one counts.
     let mut kept: Vec<Sample> = Vec::with_capacity(samples.len());
     for sample in samples.drain(..) {
-        if kept.last().is_some_and(|last| last.turn / stride == sample.turn / stride) {
+        if kept.last().is_some_and(|last| last.round / stride == sample.round / stride) {
             kept.pop();
         }
         kept.push(sample);
@@ -325,7 +325,7 @@ fn reported(row: &WatchedConnection, last: &Sample, state: u8) -> Reported {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use probe::sockets::State;
+    use probe::sockets::SocketState;
     use probe::tcp_info::{RawTcpInfo, TcpInfo};
 
     fn info(acked_bytes: u64) -> TcpInfo {
@@ -339,7 +339,7 @@ mod tests {
         let end = |port: u16| ([127, 0, 0, 1], port).into();
         Socket {
             key: SocketKey { local: end(1), remote: end(2), interface: 0, cookie },
-            state: State(1),
+            state: SocketState(1),
             receive_queue_bytes: 0,
             send_queue_bytes: 0,
             user: 0,
@@ -361,7 +361,7 @@ mod tests {
         let mut connections = Connections::new(2);
         assert_eq!(connections.add(new(7, 1_000, None)), Some(0));
         assert_eq!(connections.add(new(8, 1_000, Some(50))), Some(1));
-        connections.begin_turn();
+        connections.begin_round();
         for number in [0, 1] {
             let cookie = u64::from(number) + 7;
             assert!(!connections.on_answer(number, Some(socket(cookie, 1_500)), 200));
@@ -382,10 +382,10 @@ mod tests {
     fn one_that_is_gone_is_reported_once_and_its_last_counters_may_come_later() {
         let mut connections = Connections::new(1);
         connections.add(new(7, 1_000, None));
-        connections.begin_turn();
+        connections.begin_round();
         assert!(connections.on_answer(0, None, 200));
         assert!(!connections.on_answer(0, Some(socket(7, 1_200)), 300), "it is closed already");
-        connections.begin_turn();
+        connections.begin_round();
         assert_eq!(connections.on_closing(&socket(7, 1_300), 400), Some(0));
         assert_eq!(connections.on_closing(&socket(8, 1_300), 400), None);
         let shown = connections.report();
@@ -401,7 +401,7 @@ mod tests {
         for cookie in [7, 8] {
             connections.add(new(cookie, 0, None));
         }
-        connections.begin_turn();
+        connections.begin_round();
         connections.on_answer(0, Some(socket(7, 500)), 200);
         connections.on_answer(1, Some(socket(8, 100)), 200);
         assert_eq!(connections.room_for(200), Room::None);
@@ -412,21 +412,21 @@ mod tests {
     }
 
     #[test]
-    fn a_long_watch_leaves_out_turns_evenly_and_keeps_first_and_last() {
+    fn a_long_watch_leaves_out_rounds_evenly_and_keeps_first_and_last() {
         let mut connections = Connections::new(1);
         connections.max_samples = 16;
         connections.add(new(7, 0, None));
         let mut thinned = 0;
-        for turn in 1..=100_u64 {
-            connections.begin_turn();
-            connections.on_answer(0, Some(socket(7, turn * 10)), 100 + turn);
+        for round in 1..=100_u64 {
+            connections.begin_round();
+            connections.on_answer(0, Some(socket(7, round * 10)), 100 + round);
             thinned += u32::from(connections.thin());
         }
         assert!(connections.samples_count <= 16);
         let (rows, stride) = connections.into_rows();
         assert_eq!(stride, 1 << thinned);
-        let turns: Vec<u32> = rows[0].samples.iter().map(|sample| sample.turn / stride).collect();
-        assert!(turns.windows(2).all(|pair| pair[0] < pair[1]), "{turns:?}");
+        let rounds: Vec<u32> = rows[0].samples.iter().map(|sample| sample.round / stride).collect();
+        assert!(rounds.windows(2).all(|pair| pair[0] < pair[1]), "{rounds:?}");
         assert_eq!((rows[0].moved().acked_bytes, rows[0].samples[0].mono_ns), (1_000, 100));
     }
 }

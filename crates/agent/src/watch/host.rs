@@ -13,15 +13,15 @@ use std::collections::BTreeSet;
 
 use super::pace::Pace;
 
-/// Least time between samples of CPUs and threads, whose ticks are no finer than a tenth of it.
-const LEAST_NS: u64 = 100_000_000;
+/// Least time between samples of CPUs and threads, whose ticks take up to 10 ms.
+const MIN_NS: u64 = 100_000_000;
 /// 0.5 % of a CPU.
 const FACTOR: u64 = 200;
 /// After so many rounds the time between them doubles, so that a watch of days has room in memory.
 const ROUNDS: u32 = 10_000;
 
 /// Samples the host.
-pub struct Host {
+pub struct HostSampler {
     name: String,
     cpus: Cpus,
     programs: Programs,
@@ -33,14 +33,14 @@ pub struct Host {
     rounds_count: u32,
 }
 
-impl Host {
+impl HostSampler {
     /// Counts from now.
     ///
     /// # Errors
     /// `/proc` cannot be read.
     pub fn open(name: &str) -> anyhow::Result<Self> {
-        let mut pace = Pace::new(LEAST_NS, FACTOR);
-        pace.on_turn(mono_ns(), 0);
+        let mut pace = Pace::new(MIN_NS, FACTOR);
+        pace.on_round(mono_ns(), 0);
         Ok(Self {
             name: name.to_owned(),
             cpus: Cpus::open()?,
@@ -82,7 +82,7 @@ impl Host {
         if self.rounds_count.is_multiple_of(ROUNDS) {
             self.pace.least_ns *= 2;
         }
-        self.pace.on_turn(started_ns, thread_cpu_ns() - cpu_ns);
+        self.pace.on_round(started_ns, thread_cpu_ns() - cpu_ns);
         Ok(Some(interval))
     }
 

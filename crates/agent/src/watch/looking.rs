@@ -3,7 +3,7 @@
 use probe::clock::mono_ns;
 use probe::sockets::owners::obstacle;
 use probe::sockets::selection::Match;
-use probe::sockets::{others, ControlGroups, Detail, Diag, Owner, Owners, Selected, Socket};
+use probe::sockets::{ControlGroups, Detail, Diag, Owner, Owners, Selected, Socket, others};
 use schema::message::Fault;
 use schema::watch::{Instead, WatchSpec};
 use session::Refusal;

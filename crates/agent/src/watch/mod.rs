@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::pipe::ReplySink;
 use connections::{Connections, New, Room};
-use host::Host;
+use host::HostSampler;
 use kernel_evidence::{Chosen, KernelEvidence, Left};
 use looking::{Candidate, Found, Looker};
 use pace::Pace;
@@ -40,8 +40,8 @@ const OWNERS_FACTOR: u64 = 100;
 /// The same socket is not looked for more often.
 const OWNERS_NS: u64 = 50_000_000;
 /// Shortest times that make sense between samples and between reports.
-const LEAST_SAMPLE_NS: u64 = 1_000_000;
-const LEAST_REPORT_NS: u64 = 10_000_000;
+const MIN_SAMPLE_NS: u64 = 1_000_000;
+const MIN_REPORT_NS: u64 = 10_000_000;
 /// So often in a row the kernel may leave a question without an answer.
 const MAX_UNANSWERED: u32 = 10;
 /// How often it is looked whether a process has ended.
@@ -52,8 +52,8 @@ const NEWS_GRACE: Duration = Duration::from_millis(20);
 /// Why a watch ends before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The controller has what it wants.
-    Asked,
+    /// The controller has asked for the result.
+    Requested,
     /// The controller is gone, or wants nothing more.
     Aborted,
 }
@@ -116,7 +116,7 @@ struct Watching<'a> {
     closings: Option<Closings>,
     connections: Connections,
     evidence: KernelEvidence,
-    host: Host,
+    host: HostSampler,
     looks: Pace,
     samples: Pace,
     owners: Pace,
@@ -132,7 +132,7 @@ struct Watching<'a> {
     displaced_count: u64,
     /// Connections that closed before a look found them, and what they moved.
     brief: (u64, u64),
-    /// The end of the last turn of samples.
+    /// The end of the last round of samples.
     sampled_ns: u64,
     /// How often in a row the kernel did not answer.
     unanswered_count: u32,
@@ -143,10 +143,10 @@ impl<'a> Watching<'a> {
     fn open(spec: &'a WatchSpec) -> Result<Self, Refusal> {
         check(spec)?;
         let looker = Looker::open(spec)?;
-        let host = Host::open(&spec.host).map_err(|error| internal(&error))?;
+        let host = HostSampler::open(&spec.host).map_err(|error| internal(&error))?;
         let now_ns = mono_ns();
         let mut reports = Pace::new(spec.report_ns, 0);
-        reports.on_turn(now_ns, 0);
+        reports.on_round(now_ns, 0);
         Ok(Self {
             end_ns: spec.duration_ns.map_or(u64::MAX, |duration_ns| now_ns.saturating_add(duration_ns)),
             eager_until_ns: now_ns + EAGER_NS,
@@ -197,8 +197,8 @@ impl<'a> Watching<'a> {
                 tracing::warn!("{}", refusal.text);
                 self.unanswered_count += 1;
                 // Not again at once.
-                self.looks.on_turn(now_ns, 0);
-                self.samples.on_turn(now_ns, 0);
+                self.looks.on_round(now_ns, 0);
+                self.samples.on_round(now_ns, 0);
             }
         }
         self.sample_host(false)
@@ -223,7 +223,7 @@ impl<'a> Watching<'a> {
         if let Some(threads) = self.host.follow(&processes) {
             self.evidence.on_threads(&threads);
         }
-        self.looks.on_turn(started_ns, thread_cpu_ns() - cpu_ns);
+        self.looks.on_round(started_ns, thread_cpu_ns() - cpu_ns);
         Ok(())
     }
 
@@ -285,13 +285,13 @@ impl<'a> Watching<'a> {
                 self.connections.set_owner(number, owner);
             }
         }
-        self.owners.on_turn(now_ns, thread_cpu_ns() - cpu_ns);
+        self.owners.on_round(now_ns, thread_cpu_ns() - cpu_ns);
     }
 
-    /// A turn of samples of all watched connections.
+    /// A round of samples of all watched connections.
     fn sample(&mut self) -> Result<(), Refusal> {
         let (started_ns, cpu_ns) = (mono_ns(), thread_cpu_ns());
-        let index = self.connections.begin_turn();
+        let index = self.connections.begin_round();
         self.take_closings();
         let open = self.connections.open();
         let keys: Vec<_> = open.iter().map(|(_, key)| *key).collect();
@@ -309,7 +309,7 @@ impl<'a> Watching<'a> {
         if self.connections.thin() {
             self.samples.least_ns = self.spec.sample_ns.saturating_mul(u64::from(self.connections.stride()));
         }
-        self.samples.on_turn(started_ns, thread_cpu_ns() - cpu_ns);
+        self.samples.on_round(started_ns, thread_cpu_ns() - cpu_ns);
         Ok(())
     }
 
@@ -338,7 +338,7 @@ impl<'a> Watching<'a> {
 
     fn report(&mut self) -> WatchProgress {
         let now_ns = mono_ns();
-        self.reports.on_turn(now_ns, 0);
+        self.reports.on_round(now_ns, 0);
         let open_count = self.connections.open_count();
         let unowned_count = self.connections.inodes(false).count() as u64;
         let connections = self.connections.report();
@@ -364,7 +364,7 @@ impl<'a> Watching<'a> {
         self.sample()?;
         self.sample_host(true)?;
         // What closed while it was asked.
-        self.connections.begin_turn();
+        self.connections.begin_round();
         self.take_closings();
         let notes = self.notes();
         let Left { report: evidence, tables: seen, files } = self.evidence.finish();
@@ -403,7 +403,7 @@ fn check(spec: &WatchSpec) -> Result<(), Refusal> {
     if !(1..=CONNECTIONS_MOST).contains(&spec.connections_most) {
         return Err(Refusal::usage(format!("a watch takes 1 to {CONNECTIONS_MOST} connections, not {}", spec.connections_most)));
     }
-    if spec.sample_ns < LEAST_SAMPLE_NS || spec.report_ns < LEAST_REPORT_NS {
+    if spec.sample_ns < MIN_SAMPLE_NS || spec.report_ns < MIN_REPORT_NS {
         return Err(Refusal::usage("samples are at least 1 ms apart, reports at least 10 ms"));
     }
     Ok(())
@@ -428,8 +428,8 @@ mod tests {
         assert_eq!(ender.wait_until(mono_ns() + 1_000_000), None);
         let other = ender.clone();
         let waiting = thread::spawn(move || other.wait_until(u64::MAX / 2));
-        ender.end(Ended::Asked);
+        ender.end(Ended::Requested);
         ender.end(Ended::Aborted);
-        assert_eq!(waiting.join().expect("it ends"), Some(Ended::Asked));
+        assert_eq!(waiting.join().expect("it ends"), Some(Ended::Requested));
     }
 }

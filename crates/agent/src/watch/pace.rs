@@ -3,20 +3,20 @@
 /// When something is done next.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Time between two turns at least, in ns.
+    /// Time between two rounds at least, in ns.
     pub least_ns: u64,
-    /// How many times as long as the CPU time of a turn the next one is away: 100 is 1 % of a CPU.
+    /// How many times as long as the CPU time of a round the next one is away: 100 is 1 % of a CPU.
     pub factor: u64,
     due_ns: u64,
 }
 
 impl Pace {
-    /// The first turn is due at once.
+    /// The first round is due at once.
     pub fn new(least_ns: u64, factor: u64) -> Self {
         Self { least_ns, factor, due_ns: 0 }
     }
 
-    /// When the next turn is due.
+    /// When the next round is due.
     pub fn due_ns(&self) -> u64 {
         self.due_ns
     }
@@ -26,8 +26,8 @@ impl Pace {
         now_ns >= self.due_ns
     }
 
-    /// A turn that began then took so much CPU time. Turns that were missed are not made up for.
-    pub fn on_turn(&mut self, started_ns: u64, cpu_ns: u64) {
+    /// A round that began then took so much CPU time. Rounds that were missed are not made up for.
+    pub fn on_round(&mut self, started_ns: u64, cpu_ns: u64) {
         let in_step_ns = self.due_ns.saturating_add(self.least_ns);
         let regular_ns = if in_step_ns > started_ns { in_step_ns } else { started_ns.saturating_add(self.least_ns) };
         self.due_ns = regular_ns.max(started_ns.saturating_add(cpu_ns.saturating_mul(self.factor)));
@@ -41,29 +41,29 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn turns_keep_in_step_although_each_begins_a_little_late() {
+    fn rounds_keep_in_step_although_each_begins_a_little_late() {
         let mut pace = Pace::new(100 * MS, 100);
-        pace.on_turn(1_000 * MS, 0);
+        pace.on_round(1_000 * MS, 0);
         assert_eq!(pace.due_ns(), 1_100 * MS);
-        pace.on_turn(1_103 * MS, MS / 10);
+        pace.on_round(1_103 * MS, MS / 10);
         assert_eq!(pace.due_ns(), 1_200 * MS);
         assert!(!pace.is_due(1_199 * MS) && pace.is_due(1_200 * MS));
     }
 
     #[test]
-    fn a_turn_that_costs_much_puts_the_next_one_off() {
+    fn a_round_that_costs_much_puts_the_next_one_off() {
         let mut pace = Pace::new(100 * MS, 100);
-        pace.on_turn(1_000 * MS, 20 * MS);
+        pace.on_round(1_000 * MS, 20 * MS);
         assert_eq!(pace.due_ns(), 3_000 * MS);
-        pace.on_turn(3_000 * MS, MS);
+        pace.on_round(3_000 * MS, MS);
         assert_eq!(pace.due_ns(), 3_100 * MS);
     }
 
     #[test]
-    fn turns_that_were_missed_are_not_made_up_for() {
+    fn rounds_that_were_missed_are_not_made_up_for() {
         let mut pace = Pace::new(100 * MS, 100);
-        pace.on_turn(1_000 * MS, 0);
-        pace.on_turn(1_950 * MS, 0);
+        pace.on_round(1_000 * MS, 0);
+        pace.on_round(1_950 * MS, 0);
         assert_eq!(pace.due_ns(), 2_050 * MS);
     }
 }

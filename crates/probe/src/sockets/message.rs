@@ -31,7 +31,7 @@ pub struct SocketKey {
 }
 
 impl SocketKey {
-    /// Both ends, an address of IPv4 that is mapped into IPv6 as one of IPv4.
+    /// Both addresses, this side's first; one of IPv4 that is mapped into IPv6 as one of IPv4.
     pub fn ends(&self) -> [SocketAddr; 2] {
         [self.local, self.remote].map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()))
     }
@@ -45,7 +45,7 @@ impl SocketKey {
         }
     }
 
-    /// As the kernel wants it in a question about this socket.
+    /// As it stands in a question about this socket.
     pub(super) fn id(&self) -> SocketId {
         SocketId {
             source_port: self.local.port(),
@@ -58,11 +58,11 @@ impl SocketKey {
     }
 }
 
-/// State of a connection (`include/net/tcp_states.h`).
+/// SocketState of a connection (`include/net/tcp_states.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct State(pub u8);
+pub struct SocketState(pub u8);
 
-impl State {
+impl SocketState {
     /// Whether it awaits connections.
     pub fn is_listening(self) -> bool {
         self.0 == TCP_LISTEN
@@ -87,11 +87,11 @@ pub struct Memory {
 impl Memory {
     /// Of the words that the kernel has, in the order of `SK_MEMINFO_…`; `None` where the first are missing.
     fn parse(value: &[u8]) -> Option<Self> {
-        let mut words = [None; MEMORY_WORDS];
-        for (word, bytes) in words.iter_mut().zip(value.chunks_exact(4)) {
-            *word = bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        let mut numbers = [None; MEMORY_WORDS];
+        for (number, bytes) in numbers.iter_mut().zip(value.chunks_exact(4)) {
+            *number = bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         }
-        let [receive, receive_buffer, send, send_buffer, _forward, queued, _options, backlog, drops] = words;
+        let [receive, receive_buffer, send, send_buffer, _forward, queued, _options, backlog, drops] = numbers;
         Some(Self {
             receive_bytes: receive?,
             receive_buffer_bytes: receive_buffer?,
@@ -110,7 +110,7 @@ pub struct Socket {
     /// Which it is.
     pub key: SocketKey,
     /// Its state.
-    pub state: State,
+    pub state: SocketState,
     /// Received in sequence and not read, in bytes. Of a listening one: connections that wait.
     pub receive_queue_bytes: u32,
     /// Written and not acknowledged, in bytes. Of a listening one: how many connections may wait.
@@ -136,7 +136,7 @@ impl Socket {
         let header = InetResponseHeader::parse(header).ok()?;
         let mut socket = Self {
             key: SocketKey::of(&header.socket_id),
-            state: State(header.state),
+            state: SocketState(header.state),
             receive_queue_bytes: header.recv_queue,
             send_queue_bytes: header.send_queue,
             user: header.uid,
@@ -234,12 +234,12 @@ mod tests {
 
     #[test]
     fn addresses_queues_and_attributes_stand_in_their_fields() {
-        let words: Vec<u8> = (1_u32..=9).flat_map(u32::to_ne_bytes).collect();
+        let numbers: Vec<u8> = (1_u32..=9).flat_map(u32::to_ne_bytes).collect();
         let mut info = vec![0; 8];
         info[0] = 8;
         let content = [
             mapped(),
-            attribute(INET_DIAG_SKMEMINFO, &words),
+            attribute(INET_DIAG_SKMEMINFO, &numbers),
             attribute(INET_DIAG_INFO, &info),
             attribute(INET_DIAG_CONG, b"cubic\0"),
             attribute(INET_DIAG_CGROUP_ID, &42_u64.to_ne_bytes()),
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(socket.key.ends().map(|end| end.to_string()), ["10.0.0.1:443", "10.0.0.2:50000"]);
         assert_eq!(socket.key.local.to_string(), "[::ffff:10.0.0.1]:443");
         assert_eq!((socket.key.interface, socket.key.cookie), (3, 0x0102_0304_0506_0708));
-        assert_eq!((socket.state, socket.receive_queue_bytes, socket.send_queue_bytes), (State(1), 5, 6));
+        assert_eq!((socket.state, socket.receive_queue_bytes, socket.send_queue_bytes), (SocketState(1), 5, 6));
         assert_eq!((socket.user, socket.inode), (1_000, 77));
         let memory = Memory {
             receive_bytes: 1,

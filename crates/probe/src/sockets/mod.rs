@@ -22,6 +22,6 @@ pub mod selection;
 
 pub use control_groups::ControlGroups;
 pub use diag::{Closings, Detail, Diag};
-pub use message::{Memory, Socket, SocketKey, State};
+pub use message::{Memory, Socket, SocketKey, SocketState};
 pub use owners::{Owner, Owners};
 pub use selection::Selected;

@@ -99,14 +99,14 @@ impl Selected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sockets::{SocketKey, State};
+    use crate::sockets::{SocketKey, SocketState};
     use schema::watch::Endpoints;
 
     fn socket(local: &str, remote: &str) -> Socket {
         let end = |text: &str| text.parse().expect("an address");
         Socket {
             key: SocketKey { local: end(local), remote: end(remote), interface: 0, cookie: 1 },
-            state: State(1),
+            state: SocketState(1),
             receive_queue_bytes: 0,
             send_queue_bytes: 0,
             user: 0,

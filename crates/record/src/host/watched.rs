@@ -29,8 +29,8 @@ pub struct FixedOptions {
 /// What a connection looked like at an instant.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// Number of the sampler's turn, the same for all connections that were looked at then.
-    pub turn: u32,
+    /// Number of the sampler's round, the same for all connections that were looked at then.
+    pub round: u32,
     /// When, on `CLOCK_MONOTONIC` in ns.
     pub mono_ns: u64,
     /// Received in sequence and not read.
@@ -45,9 +45,9 @@ pub struct Sample {
 
 impl Sample {
     /// Of what the kernel has answered; `None` where its counters are missing.
-    pub fn of(socket: &Socket, turn: u32, mono_ns: u64) -> Option<Self> {
+    pub fn of(socket: &Socket, round: u32, mono_ns: u64) -> Option<Self> {
         Some(Self {
-            turn,
+            round,
             mono_ns,
             receive_queue_bytes: socket.receive_queue_bytes,
             send_queue_bytes: socket.send_queue_bytes,
@@ -59,14 +59,14 @@ impl Sample {
 
 /// Payload of both directions since the connection opened, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedPayload {
     /// Acknowledged by the peer.
     pub acked_bytes: u64,
     /// Received in sequence.
     pub received_bytes: u64,
 }
 
-impl Moved {
+impl MovedPayload {
     /// By the kernel's counters, without what they count for a SYN or a FIN: each has a sequence number (RFC 9293
     /// section 3.4).
     pub fn of(info: &TcpInfo) -> Self {
@@ -119,7 +119,7 @@ pub struct WatchedConnection {
     /// begun, at the last look that did not find it.
     pub zero_mono_ns: u64,
     /// What it had moved then.
-    pub zero: Moved,
+    pub zero: MovedPayload,
     /// When it was last seen open.
     pub last_mono_ns: u64,
     /// Whether it has closed.
@@ -136,12 +136,12 @@ pub struct WatchedConnection {
 
 impl WatchedConnection {
     /// What it has moved while it was watched.
-    pub fn moved(&self) -> Moved {
-        self.samples.last().map_or_else(Moved::default, |last| Moved::of(&last.info).since(self.zero))
+    pub fn moved(&self) -> MovedPayload {
+        self.samples.last().map_or_else(MovedPayload::default, |last| MovedPayload::of(&last.info).since(self.zero))
     }
 }
 
-/// The tables of all connections. `stride` says of how many of the sampler's turns one is left.
+/// The tables of all connections. `stride` says of how many of the sampler's rounds one is left.
 pub fn tables(host: &str, connections: &[WatchedConnection], stride: u32) -> Vec<Columns> {
     let mut rows = AllRows::default();
     for connection in connections {
@@ -237,14 +237,14 @@ impl AllRows {
         let whole = connection.moved();
         let mut before = (connection.zero_mono_ns, connection.zero);
         for sample in &connection.samples {
-            let now = (sample.mono_ns, Moved::of(&sample.info));
+            let now = (sample.mono_ns, MovedPayload::of(&sample.info));
             // The first sample is where most begin.
             if now.0 > before.0 {
                 self.intervals.push(IntervalRow {
                     host,
                     connection: connection.number,
                     role: ROLE,
-                    interval: sample.turn / stride,
+                    interval: sample.round / stride,
                     phase: PHASE,
                     start_mono_ns: before.0,
                     end_mono_ns: now.0,
@@ -273,6 +273,8 @@ impl AllRows {
 const PEER_HAS_ENDED: [u8; 4] = [8, 9, 11, 7];
 /// Whoever sees both directions says later which is which.
 const ROLE: Role = Role::Sender;
+/// Times of TCP_INFO without a unit in their name are in ms.
+const NS_PER_MS: u64 = 1_000_000;
 /// A watch has one phase.
 const PHASE: Phase = Phase::Measure;
 
@@ -291,5 +293,7 @@ fn socket_row<'a>(host: &'a str, connection: u32, sample: &Sample) -> SocketRow<
         send_buffer_bytes: memory.map(|memory| memory.send_buffer_bytes),
         backlog_bytes: memory.and_then(|memory| memory.backlog_bytes),
         dropped_packets: memory.and_then(|memory| memory.dropped_packets),
+        last_data_sent_ns: Some(u64::from(sample.info.raw.last_data_sent) * NS_PER_MS),
+        last_data_received_ns: Some(u64::from(sample.info.raw.last_data_recv) * NS_PER_MS),
     }
 }

@@ -105,7 +105,7 @@ class Cell:
 
     @property
     def setting(self) -> dict[str, object]:
-        """What tells it from the other cells: its factors, or the name of its connection."""
+        """What distinguishes it from other cells: its factors, or the name of its connection."""
         return dict(self.factors) if self.watched is None else {CONNECTION: self.watched.label}
 
     @property

@@ -72,7 +72,7 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
 
 
 def threads_of(cell: CellResult) -> str:
-    """Whose CPU time is told from the host's."""
+    """Whose CPU time is known apart from the host's."""
     return "whyperf's own threads" if cell.watched is None else "the program's threads"
 
 

@@ -227,3 +227,10 @@ def test_the_time_of_softirqs_is_not_split_by_samples_outside_of_the_vectors_fun
     # Time of ksoftirqd is that of its thread, whatever that did.
     bare = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=100.0)
     assert bare[("softirqs", "interrupts")] == pytest.approx(150)
+
+
+def test_a_watched_program_with_several_connections_has_its_cost_divided_by_payload() -> None:
+    whole = classes(ON_TOP, softirq_on_load_ns=250.0)
+    part = classes(ON_TOP, softirq_on_load_ns=250.0, payload_ratio=0.25)
+    assert part == {name: cycles / 4 for name, cycles in whole.items()}
+    assert sum(classes(ON_TOP, pmu_cycles=8000.0, payload_ratio=0.25).values()) == pytest.approx(2000)

@@ -5,6 +5,8 @@
 Each trial with a segment log is copied as a watch would have recorded it: without what the own load counts, attached
 when the measured phase begins (the first packets are gone), and with the tables `watched` and `sockets`, whose queues
 are computed from the log. It is explained with each view: one side or both, and with less and less evidence.
+
+Trials in which other programs than the injected ones took the CPUs are left out: a verdict that names them is right.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import polars as pl
 
 from whyperf.analyze import summarize
 from whyperf.analyze.flow import FlowTrial, open_trial
+from whyperf.analyze.flow.view import Level
 from whyperf.explain.budget.arrivals import arrivals_of, read_by_calls
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.gaps import last_at
@@ -90,6 +93,9 @@ def _graded(experiment: Experiment, catalog: Catalog, only: set[str], *, is_mid_
             continue
         logged = [trial.id for trial in plan.trials() if trial.cell == cell and trial.id.startswith(LOG_PREFIX)]
         for trial in [name for name in logged if name in complete][:1]:
+            if _is_disturbed(experiment, cell, trial, accepted):
+                _say(f"left out {role.sweep}: other programs took the CPUs meanwhile")
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 watched = _watched(experiment, trial, Path(folder), is_mid_life=is_mid_life)
                 if watched is None:
@@ -97,6 +103,14 @@ def _graded(experiment: Experiment, catalog: Catalog, only: set[str], *, is_mid_
                 truth = Truth(role.sweep, accepted, role.kind is CellKind.UNDISTURBED)
                 for view in WatchedView:
                     yield _explained(watched, cell, trial, view, truth)
+
+
+def _is_disturbed(experiment: Experiment, cell: str, trial: str, accepted: Sequence[str]) -> bool:
+    """Whether the evidence of both hosts shows that programs which nobody injected took the CPUs of the trial."""
+    views: tuple[dict[str, Level], ...] = ({}, {"sender": "user", "receiver": "user"})
+    found = [explain_trial(experiment, cell, trial, by_plan=False, levels=levels).verdicts[:2] for levels in views]
+    named = {verdict.cause for verdicts in found for verdict in verdicts}
+    return str(Cause.OTHER_LOAD) not in accepted and Cause.OTHER_LOAD in named
 
 
 def _explained(experiment: Experiment, cell: str, trial: str, view: WatchedView, truth: Truth) -> Graded:
@@ -126,7 +140,10 @@ def _watched(experiment: Experiment, name: str, folder: Path, *, is_mid_life: bo
     if logs.sender is None or logs.receiver is None or trial.window_ns is None:
         return None
     for end in trial.ends.values():
-        if trial.file("tcp_info", end.host) is None:
+        flows = trial.file("flows", end.host)
+        if trial.file("tcp_info", end.host) is None or flows is None:
+            return None
+        if not set(pl.read_parquet(flows, columns=["transport"])["transport"].cast(pl.String)) <= {"tcp", "tls"}:
             return None
         _write_sockets(trial, logs, end.host)
     for file in copy.glob("*.parquet"):
@@ -192,8 +209,6 @@ def _write_sockets(trial: FlowTrial, logs: SegmentLogs, host: str) -> None:
             "host": host, "connection": number, "program": "load", "process": 1, "whole": False,
             "listens": host == "far",
             "send_buffer_fixed": requested["send"], "receive_buffer_fixed": requested["receive"],
-            "first_mono_ns": int(trial.window_ns[0] if trial.window_ns else 0) + shift,
-            "last_mono_ns": int(rows["sample_mono_ns"].cast(pl.Int64).max() or 0),  # type: ignore[arg-type]
         })  # fmt: skip
     if parts:
         pl.concat(parts).write_parquet(trial.folder / f"sockets.{host}.parquet")
@@ -207,7 +222,8 @@ def _ago(times: Ints, at: Ints) -> Ints:
     """How long the last of some instants was ago, in whole jiffies."""
     place = last_at(times, at)
     last = times[np.maximum(place, 0)] if times.size else at
-    return np.where(place >= 0, (at // JIFFY_NS - last // JIFFY_NS) * JIFFY_NS, 10**12)
+    ago: Ints = np.where(place >= 0, (at // JIFFY_NS - last // JIFFY_NS) * JIFFY_NS, 10**12)
+    return ago
 
 
 def _queue(segments: LoggedConnection, calls: Calls | None, at: Ints) -> Ints:
@@ -219,7 +235,8 @@ def _queue(segments: LoggedConnection, calls: Calls | None, at: Ints) -> Ints:
     if calls is not None and calls.end.size:
         counted = np.concatenate(([0], read_by_calls(calls, segments, arrivals)))
         read = np.maximum(read, counted[last_at(calls.end, at) + 1])
-    return np.maximum(np.where(has_row, arrivals.readable[place], 0) - read, 0)
+    queue: Ints = np.maximum(np.where(has_row, arrivals.readable[place], 0) - read, 0)
+    return queue
 
 
 def _say(line: str) -> None:

@@ -12,12 +12,15 @@ class WindowShape:
     median_bytes: int | None = None
     high_bytes: int | None = None
 
-    @property
-    def steadiness(self) -> float | None:
-        """The low one over the largest: near 1 nothing changes it; None where none was announced."""
+    def is_steady(self, segment_bytes: int) -> bool:
+        """Whether it is always the same but for a segment, as it is where nothing but the buffer sets it.
+
+        Windows are rounded to segments (__tcp_select_window, net/ipv4/tcp_output.c). A reader that is late for ever
+        makes them vary by what it has just read and by what has just come.
+        """
         if self.low_bytes is None or not self.high_bytes:
-            return None
-        return self.low_bytes / self.high_bytes
+            return False
+        return self.low_bytes > 0 and self.high_bytes - self.low_bytes <= segment_bytes
 
 
 @dataclass(frozen=True)
@@ -74,16 +77,16 @@ class WatchedSockets:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Payload that goes in both directions by turns: requests and answers.
+    """Payload that goes in both directions alternately: requests and answers.
 
-    A turn is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way
-    round: the path's round trip is part of the peer's turns.
+    A delay is this host's from the arrival of the peer's payload until its own leaves, and the peer's the other way
+    round: the path's round trip is part of the peer's delays.
 
     Attributes:
         exchanges_most: how many there were at most.
-        own_ratio: part of the time that was this host's turn, and `peer_ratio` the peer's; None where not known.
-        own_ns: the median length of a turn of this host, and `peer_ns` of the peer.
-        is_logged: turns are those of the segment log; else of samples.
+        own_ratio: part of the time that this host's delays have, and `peer_ratio` the peer's; None where not known.
+        own_ns: the median delay of this host, and `peer_ns` of the peer.
+        is_logged: the delays are those of the segment log; else of samples.
     """
 
     exchanges_most: int

@@ -44,7 +44,7 @@ def test_a_verdict_is_none_where_something_speaks_against_it(case: WatchedCase) 
 
 
 def test_what_one_side_leaves_open_names_the_candidates() -> None:
-    assert first(CLOSED).values["causes"] == ["slow_reader", "receiver_cpu", "other_load"]
+    assert first(CLOSED).values["causes"] == ["slow_reader", "receiver_cpu", "other_load", "cpu_quota", "pause"]
     assert "--far HOST" in first(CLOSED).claim
     assert set(first(LOSSY).values["causes"]) >= {"random_loss", "small_queue", "receiver_loss"}  # type: ignore[arg-type]
 
@@ -88,7 +88,10 @@ def test_slow_start_is_that_of_a_connection_seen_from_its_first_segment() -> Non
 def test_a_stream_is_no_conversation_while_data_waits() -> None:
     streaming = at_sender({"watched": sockets(waiting_ratio=0.9)})(ASKING)
     asked = replace(streaming, conversation=replace(ASKING.conversation, own_ratio=None, peer_ratio=None))  # type: ignore[type-var]
-    assert not {verdict.code for verdict in judge(asked)} & {"not_known.watched.turns", "round_trip.turn.counted"}
+    assert not {verdict.code for verdict in judge(asked)} & {
+        "not_known.watched.exchanges",
+        "round_trip.exchange.counted",
+    }
 
 
 def test_the_own_load_is_asked_all_rules_and_a_receiver_alone_those_of_its_side() -> None:

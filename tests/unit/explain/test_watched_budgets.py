@@ -95,15 +95,21 @@ def test_the_log_of_a_sender_is_explained_from_attaching_to_detaching(tmp_path: 
     assert shares(found, "sender")["unknown"] == 300
 
 
-@pytest.mark.parametrize(("busy_ms", "state"), [(0, "not_writing"), (80, "unknown")])
-def test_before_the_first_segment_a_sender_is_idle_if_the_kernel_says_so(
-    tmp_path: Path, busy_ms: int, state: str
+@pytest.mark.parametrize(
+    ("counted", "state"),
+    [({}, "not_writing"), ({"busy_ns": 90}, "in_flight"), ({"busy_ns": 90, "rwnd_limited_ns": 80}, "receive_window")],
+    ids=["idle", "busy", "a full window"],
+)
+def test_before_the_first_segment_the_kernels_clocks_show_what_there_was(
+    tmp_path: Path, counted: dict[str, int], state: str
 ) -> None:
     info = samples().with_columns(pl.col("sample_mono_ns") + pl.Series([0, -900 * MS]))
-    info = info.with_columns(pl.Series("busy_ns", [7 * MS, (7 + busy_ms) * MS]))
+    info = info.with_columns(pl.Series(name, [7 * MS, (7 + ms) * MS]) for name, ms in counted.items())
     tables = {"watched.near": watched(0, 1000), "tcp_info.near": info}
     trial = as_watched(traces.write(tmp_path / "log01-c0001", near=traces.trace(LOG), tables=tables), "sender")
-    assert shares(budgets_of(trial), "sender")[state] >= 300
+    found = budgets_of(trial)
+    assert shares(found, "sender")[state] >= 300
+    assert found.spans.row(0, named=True)["end_ns"] == 300 * MS
 
 
 def test_a_full_window_is_a_small_buffer_only_where_the_receiver_was_logged(tmp_path: Path) -> None:

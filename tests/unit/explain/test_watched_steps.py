@@ -1,12 +1,11 @@
 """What to change for a program that is not ours: commands, and what each of them affects."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.explain.test_rules import CASES as OWN_CASES
-from tests.unit.explain.test_rules import Case, at_sender, facts
+from tests.unit.explain.test_rules import Case, at_receiver, facts
 from tests.unit.explain.watched_cases import (
     BEHIND,
     CASES,
@@ -66,9 +65,7 @@ def test_a_buffer_that_the_program_set_is_for_the_program_to_leave_alone() -> No
 
 
 def test_a_buffer_that_the_kernel_sizes_is_bounded_by_the_host() -> None:
-    large = at_sender({"watched": replace(FILLED.sender.watched, send_buffer_fixed=False, send_buffer_bytes=4 << 20)})(
-        FILLED
-    )  # type: ignore[type-var]
+    large = seen_at_sender(send_buffer_fixed=False, send_buffer_bytes=4 << 20)(FILLED)
     found = steps(large)
     assert [(step.code, step.scope) for step in found] == [("buffer.bound", "host"), ("buffer.socket", "socket")]
     assert found[0].command.startswith("sysctl -w net.ipv4.tcp_wmem=")
@@ -104,9 +101,7 @@ def test_another_congestion_control_is_proposed_for_the_socket_and_for_the_route
 
 
 def test_cpu_placement_is_of_the_program_and_steering_of_the_host() -> None:
-    waits = {"processors.withheld_ratio": 0.5, "processors.other_ratio": 0.5, "processors.thread_ratio": 0.05}
-    busy = replace(BEHIND, receiver=replace(BEHIND.receiver, processors=replace(
-        BEHIND.receiver.processors, **{name.split(".")[1]: value for name, value in waits.items()})))  # fmt: skip
+    busy = at_receiver({"processors.withheld_ratio": 0.5, "processors.other_ratio": 0.5})(BEHIND)
     found = steps(busy)
     assert [(step.code, step.scope) for step in found] == [
         ("placement", "program"), ("others", "host"), ("steering", "host")

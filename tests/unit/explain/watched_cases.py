@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.unit.explain.test_rules import MS, Edit, at_receiver, at_sender, facts, with_values
+from tests.unit.explain.test_rules import (
+    MS,
+    QUEUED,
+    SHARED_COUNTED,
+    Edit,
+    at_receiver,
+    at_sender,
+    facts,
+    with_values,
+)
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import Conversation, WatchedSockets, WindowShape
 
@@ -64,13 +73,13 @@ def of_whole(**changed: Any) -> Edit:
     return lambda found: with_values(found, changed)
 
 
-def of_turns(**changed: Any) -> Edit:
+def of_exchanges(**changed: Any) -> Edit:
     """Another conversation."""
     return lambda found: replace(found, conversation=replace(found.conversation or Conversation(0), **changed))
 
 
 FULL = {"shares": {"receive_window": 0.9, "not_writing": 0.1}}
-STEADY = of_sender(sockets(peer_window=shape(30_000, 30_000, 32_000), waiting_ratio=1.0), FULL, windows=TRIPS)
+STEADY = of_sender(sockets(peer_window=shape(30_000, 30_000, 31_000), waiting_ratio=1.0), FULL, windows=TRIPS)
 CLOSED = of_sender(sockets(peer_window=shape(0, 1_000, 500_000), waiting_ratio=1.0), FULL, windows=TRIPS)
 BEHIND = of_receiver(
     sockets(unread_ratio=0.95, unread_bytes=400_000, pressed_ratio=0.8), {"shares": {"unread": 0.95}, **ASLEEP}
@@ -99,6 +108,18 @@ FILLED = of_sender(
         "application_limited_ratio": 0.95,
     },
 )
+IDLE = of_sender(
+    sockets(waiting_ratio=0.0), {"shares": {"not_writing": 0.8, "in_flight": 0.2}, **ASLEEP}, windows=TRIPS
+)
+
+
+def in_flight(found: Facts) -> Facts:
+    """The same of a sender of another program alone."""
+    known = {"shares": {"in_flight": 0.95}, "watched": sockets(waiting_ratio=0.95)}
+    return at_sender(known)(replace(found, watched_sides="sender", level="user"))
+
+
+ON_PATH = in_flight(QUEUED)
 LOSSY = of_sender(
     sockets(waiting_ratio=0.95),
     {"shares": {"in_flight": 1.0}},
@@ -147,6 +168,57 @@ CASES = (
         of_whole(**{"windows.cwnd_segments_median": 22}),
     ),
     WatchedCase(
+        "a large send buffer between neighbors",
+        "not_known.watched.full_buffer",
+        seen_at_sender(send_buffer_bytes=4 << 20)(of_whole(**{"windows.rtt_ns_min": 30_000})(FILLED)),
+        of_whole(**{"windows.rtt_ns_min": 10 * MS}),
+    ),
+    WatchedCase(
+        "a large window between neighbors",
+        "not_known.watched.window",
+        seen_at_sender(peer_window=shape(3 << 20, 3 << 20, 3 << 20))(
+            of_whole(**{"windows.rtt_ns_min": 30_000})(STEADY)
+        ),
+        of_whole(**{"windows.rtt_ns_min": 10 * MS}),
+    ),
+    WatchedCase(
+        "a steady window before a queue",
+        "not_known.watched.window_in_queue",
+        of_whole(**{"windows.rtt_ns_median": 14 * MS})(STEADY),
+        of_whole(**{"windows.rtt_ns_median": 11 * MS}),
+    ),
+    WatchedCase(
+        "a full send buffer, and payload that comes back",
+        "not_known.watched.full_or_reply",
+        of_whole(**{"segments.data_back_packets": 40})(FILLED),
+        of_whole(**{"segments.data_back_packets": 0}),
+    ),
+    WatchedCase(
+        "an idle writer whose buffer nobody sampled, with losses",
+        "not_known.watched.idle_or_full",
+        of_whole(**{"segments.retransmitted_ratio": 0.01})(IDLE),
+        seen_at_sender(filled_ratio=0.0),
+    ),
+    WatchedCase(
+        "an idle writer within a few round trips",
+        "not_known.watched.short",
+        of_whole(life_ns=200 * MS)(IDLE),
+        of_whole(life_ns=900 * MS),
+    ),
+    WatchedCase("a full path", "bottleneck", ON_PATH, at_sender({"shares": {"not_writing": 1.0}})),
+    WatchedCase(
+        "a full path with segments that overtake each other",
+        "not_known.watched.overtaken",
+        of_whole(**{"segments.reordering_events": 9})(ON_PATH),
+        of_whole(watched_sides="both"),
+    ),
+    WatchedCase(
+        "a queue that others fill, or a late host",
+        "not_known.watched.queue_or_host",
+        in_flight(SHARED_COUNTED),
+        of_whole(watched_sides="both"),
+    ),
+    WatchedCase(
         "losses on the path or behind it", "path_loss.far", LOSSY, of_whole(**{"segments.retransmitted_ratio": 0.0})
     ),
     WatchedCase(
@@ -185,40 +257,69 @@ CASES = (
         ),
         seen_at_sender(waiting_ratio=0.1),
     ),
-    WatchedCase("answers that take a round trip", "round_trip.turn", ASKING, of_turns(peer_ns=40 * MS)),
+    WatchedCase("answers that take a round trip", "round_trip.exchange", ASKING, of_exchanges(peer_ns=40 * MS)),
     WatchedCase(
         "answers that take long",
-        "not_known.watched.peer_turn",
-        of_turns(peer_ns=60 * MS)(ASKING),
-        of_turns(peer_ratio=0.1, own_ratio=0.1),
+        "not_known.watched.peer_delay",
+        of_exchanges(peer_ns=60 * MS)(ASKING),
+        of_exchanges(peer_ratio=0.1, own_ratio=0.1),
     ),
     WatchedCase(
         "a program that pauses before it asks again",
-        "think_time.turn",
-        of_turns(own_ratio=0.8, peer_ratio=0.15)(ASKING),
+        "think_time.exchange",
+        of_exchanges(own_ratio=0.8, peer_ratio=0.15)(ASKING),
         at_sender({"processors.thread_ratio": 0.6}),
     ),
     WatchedCase(
         "a program that works before it asks again",
-        "sender_cpu.turn",
-        at_sender({"processors.thread_ratio": 0.6})(of_turns(own_ratio=0.7, peer_ratio=0.2)(ASKING)),
+        "sender_cpu.exchange",
+        at_sender({"processors.thread_ratio": 0.6})(of_exchanges(own_ratio=0.7, peer_ratio=0.2)(ASKING)),
         at_sender(ASLEEP),
     ),
     WatchedCase(
         "a program that asks, whose threads nobody sees",
-        "not_known.watched.own_turn",
-        at_sender({"processors.thread_ratio": None})(of_turns(own_ratio=0.8, peer_ratio=0.15)(ASKING)),
+        "not_known.watched.own_delay",
+        at_sender({"processors.thread_ratio": None})(of_exchanges(own_ratio=0.8, peer_ratio=0.15)(ASKING)),
         at_sender(ASLEEP),
     ),
     WatchedCase(
         "exchanges by counts that take a round trip",
-        "round_trip.turn.counted",
+        "round_trip.exchange.counted",
         replace(ASKING, conversation=Conversation(80)),
-        of_turns(exchanges_most=20),
+        of_exchanges(exchanges_most=20),
+    ),
+    WatchedCase(
+        "answers behind a queue",
+        "not_known.watched.queued_delay",
+        of_whole(**{"windows.rtt_ns_median": 14 * MS})(ASKING),
+        of_whole(**{"windows.rtt_ns_median": 11 * MS}),
+    ),
+    WatchedCase(
+        "exchanges by counts behind a queue",
+        "not_known.watched.queued_delay",
+        of_whole(**{"windows.rtt_ns_median": 14 * MS})(replace(ASKING, conversation=Conversation(80))),
+        of_whole(**{"windows.rtt_ns_median": 11 * MS}),
+    ),
+    WatchedCase(
+        "the peer's payload came last, by samples",
+        "not_known.watched.sampled_delay",
+        of_exchanges(own_ratio=0.8, peer_ratio=0.15, is_logged=False)(ASKING),
+        of_exchanges(is_logged=True),
+    ),
+    WatchedCase(
+        "nothing to send, and payload that comes back",
+        "not_known.watched.both_ways",
+        of_sender(
+            sockets(waiting_ratio=0.0),
+            {"shares": {"not_writing": 0.8, "in_flight": 0.2}, **ASLEEP},
+            windows=TRIPS,
+            segments={"data_back_packets": 40},
+        ),
+        of_whole(**{"segments.data_back_packets": 0}),
     ),
     WatchedCase(
         "exchanges by counts that take long",
-        "not_known.watched.turns",
+        "not_known.watched.exchanges",
         replace(ASKING, conversation=Conversation(20)),
         seen_at_sender(waiting_ratio=0.9),
     ),
@@ -256,10 +357,10 @@ CASES = (
         seen_at_receiver(own_window=shape(0, 3_000, 4_000)),
     ),
     WatchedCase(
-        "a window that arrives in each round trip, of a buffer that the program set",
+        "a window that arrives in each round trip",
         "receive_buffer.own",
         of_receiver(
-            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=True),
+            sockets(unread_ratio=0.2, pressed_ratio=0.02, own_window=shape(30_000, 30_000, 30_000)),
             {"shares": {"waiting": 1.0}},
             windows=TRIPS,
             rate_bps=20e6,
@@ -267,15 +368,26 @@ CASES = (
         of_whole(rate_bps=5e6),
     ),
     WatchedCase(
-        "the same of a buffer that the kernel sizes",
+        "the same while round trips have grown",
         "not_known.watched.own_window",
         of_receiver(
-            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000), receive_buffer_fixed=False),
+            sockets(unread_ratio=0.02, own_window=shape(30_000, 30_000, 30_000)),
             {"shares": {"waiting": 1.0}},
+            windows={**TRIPS, "rtt_ns_median": 14 * MS},
+            rate_bps=16e6,
+        ),
+        seen_at_receiver(own_window=shape(30_000, 60_000, 300_000)),
+    ),
+    WatchedCase(
+        "a window of which unread payload takes a part",
+        "not_known.watched.own_small",
+        of_receiver(
+            sockets(unread_ratio=0.5, pressed_ratio=0.3, own_window=shape(30_000, 30_000, 30_000)),
+            {"shares": {"waiting": 0.5, "unread": 0.5}},
             windows=TRIPS,
             rate_bps=20e6,
         ),
-        seen_at_receiver(own_window=shape(30_000, 60_000, 300_000)),
+        seen_at_receiver(pressed_ratio=0.05),
     ),
     WatchedCase(
         "gaps after all was sent",
@@ -304,7 +416,7 @@ CASES = (
         "a receiver whose queue nobody sampled",
         "not_known.watched.waiting",
         at_receiver({"shares": {"unknown": 1.0}})(
-            seen_at_receiver(unread_ratio=None, own_window=shape(58_000, 60_000, 60_000))(WAITING)
+            seen_at_receiver(unread_ratio=None, own_window=shape(60_000, 60_000, 60_000))(WAITING)
         ),
         seen_at_receiver(own_window=shape(10_000, 60_000, 60_000)),
     ),

@@ -12,12 +12,12 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import reported_unreadable
-from whyperf.explain.states import ReceiverState
+from whyperf.explain.states import ReceiverState, SenderState
 
-Life = tuple[int, int]
+Lifespan = tuple[int, int]
 
 
-def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Life]:
+def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Lifespan]:
     """From when to when each connection was watched at `end` (ns after the start): as the table `watched` has it, else
     from its first sample of TCP_INFO to the last.
 
@@ -29,7 +29,7 @@ def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Life]:
     return found | _bounds(trial.file("watched", end.host), ("first_mono_ns", "last_mono_ns"), shift)
 
 
-def _bounds(path: Path | None, columns: tuple[str, str], shift: int) -> dict[int, Life]:
+def _bounds(path: Path | None, columns: tuple[str, str], shift: int) -> dict[int, Lifespan]:
     """The least of the first column and the most of the second, by connection."""
     if path is None:
         return {}
@@ -75,7 +75,7 @@ def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
     return {int(number): queue for (number,), queue in parts.items()}
 
 
-def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
+def sampled_spans(queue: pl.DataFrame | None, life: Lifespan) -> pl.DataFrame:
     """Spans (begin_ns, end_ns, state) of a receiver by samples of its receive queue, through the whole life.
 
     Between two samples the state is that of both; where they differ, each has half of the time.
@@ -89,12 +89,12 @@ def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
     if times.size == 0:
         return _span(life[0], life[1], ReceiverState.UNKNOWN)
     middles = (times[1:] + times[:-1]) // 2
-    begins, ends = np.concatenate(([life[0]], middles)), np.concatenate((middles, [life[1]]))
+    starts, ends = np.concatenate(([life[0]], middles)), np.concatenate((middles, [life[1]]))
     change = np.flatnonzero(np.concatenate(([True], unread[1:] != unread[:-1])))
     states = [ReceiverState.UNREAD if unread[place] else ReceiverState.WAITING for place in change]
     return pl.DataFrame(
         {
-            "begin_ns": begins[change],
+            "begin_ns": starts[change],
             "end_ns": ends[np.concatenate((change[1:] - 1, [unread.size - 1]))],
             "state": [str(state) for state in states],
         },
@@ -102,7 +102,7 @@ def sampled_spans(queue: pl.DataFrame | None, life: Life) -> pl.DataFrame:
     )
 
 
-def _span(begin_ns: int, end_ns: int, state: ReceiverState) -> pl.DataFrame:
+def _span(begin_ns: int, end_ns: int, state: ReceiverState | SenderState) -> pl.DataFrame:
     return pl.DataFrame({"begin_ns": [begin_ns], "end_ns": [end_ns], "state": [str(state)]})
 
 
@@ -111,10 +111,35 @@ def is_empty_at_first(queue: pl.DataFrame | None) -> bool | None:
     return None if queue is None or queue.is_empty() else not queue["receive_queue_bytes"][0]
 
 
-def was_idle(samples: pl.DataFrame | None, until_ns: int) -> bool:
-    """Whether the kernel's clocks (`chronographs.read_samples`) show that nothing was sent or waited until an
-    instant."""
-    if samples is None:
-        return False
-    counted = samples.filter(pl.col("sample_ns") <= until_ns)["busy_ns"]
-    return counted.len() > 1 and counted[0] == counted[-1]
+def before_first_segment(samples: pl.DataFrame | None, from_ns: int, to_ns: int) -> pl.DataFrame:
+    """Spans (begin_ns, end_ns, state) of a sender until its first logged segment, by the kernel's clocks alone.
+
+    `samples` is of `chronographs.read_samples`. Between two samples the state is what the kernel counted for half of
+    the time or more. With fewer samples nothing shows.
+    """
+    rows = None if samples is None else samples.filter(pl.col("sample_ns") <= to_ns)
+    if rows is None or rows.height < MIN_SAMPLES:
+        return _span(from_ns, to_ns, SenderState.UNKNOWN)
+    times = rows["sample_ns"].to_list()
+    counted = [rows[name].to_list() for name in ("rwnd_limited_ns", "send_buffer_limited_ns", "busy_ns")]
+    states = (SenderState.RECEIVE_WINDOW, SenderState.SEND_BUFFER, SenderState.IN_FLIGHT)
+    # What was before the first of these samples, and after the last, is taken for what was next to it.
+    edges = [from_ns, *times[1:-1], to_ns]
+    named = [
+        next(
+            (
+                state
+                for state, values in zip(states, counted, strict=True)
+                if 2 * (values[place + 1] - values[place]) >= times[place + 1] - times[place]
+            ),
+            SenderState.NOT_WRITING,
+        )
+        for place in range(len(times) - 1)
+    ]
+    return pl.DataFrame(
+        {"begin_ns": edges[:-1], "end_ns": edges[1:], "state": [str(state) for state in named]},
+        schema={"begin_ns": pl.Int64, "end_ns": pl.Int64, "state": pl.String},
+    )
+
+
+MIN_SAMPLES = 2

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from whyperf.explain.budget.attached import Life
+from whyperf.explain.budget.attached import Lifespan
 from whyperf.explain.budget.shares import budget_of_sums
 from whyperf.explain.model import Budget
 from whyperf.explain.states import SenderState
 
 
 def coarse_budgets(
-    trial: str, host: str, samples: Mapping[int, pl.DataFrame], attached: Mapping[int, Life] | None = None
+    trial: str, host: str, samples: Mapping[int, pl.DataFrame], attached: Mapping[int, Lifespan] | None = None
 ) -> list[Budget]:
     """A budget for each connection of a sending end; `samples` is of `chronographs.read_samples`.
 
@@ -37,7 +37,7 @@ def coarse_budgets(
     return [budget for budget in found if budget is not None]
 
 
-def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame, life: Life | None = None) -> Budget | None:
+def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame, life: Lifespan | None = None) -> Budget | None:
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     start, end = first["sample_ns"], last["sample_ns"]
     if end <= start:

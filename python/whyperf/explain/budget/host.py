@@ -11,12 +11,12 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.log import SYN
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget import receiver, sender
-from whyperf.explain.budget.attached import Life, is_empty_at_first, was_idle
+from whyperf.explain.budget.attached import Lifespan, before_first_segment, is_empty_at_first
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
 from whyperf.explain.budget.lifetime import receiver_lifetime, sender_lifetime
 from whyperf.explain.budget.merge import labeled, spans_of, within
-from whyperf.explain.budget.sender import Options, Peer, SenderGaps
+from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import MAX_LONGEST, budget_of_sums, longest_of, sums_of
 from whyperf.explain.budget.stream import Arrived
 from whyperf.explain.model import Budget, Chronograph, Spell
@@ -131,13 +131,13 @@ def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
     return {int(number): Options(bool(no_delay), int(mss)) for number, no_delay, mss in rows.iter_rows()}
 
 
-NOT_ATTACHED: Mapping[int, Life] = {}
+NOT_ATTACHED: Mapping[int, Lifespan] = {}
 
 
 def explain_receiver(
     evidence: HostEvidence,
     starts: dict[int, int],
-    attached: Mapping[int, Life] = NOT_ATTACHED,
+    attached: Mapping[int, Lifespan] = NOT_ATTACHED,
     queues: Mapping[int, pl.DataFrame] | None = None,
 ) -> HostBudgets:
     """The receiver's budgets; each life begins with its sender's, as far as that is known.
@@ -175,7 +175,7 @@ def _arrived(segments: LoggedConnection) -> Arrived | None:
 
 
 def explain_sender(
-    evidence: HostEvidence, peers: dict[int, Peer], attached: Mapping[int, Life] = NOT_ATTACHED
+    evidence: HostEvidence, peers: dict[int, Peer], attached: Mapping[int, Lifespan] = NOT_ATTACHED
 ) -> HostBudgets:
     """The sender's budgets; `peers` is of the receiver, `HostBudgets.peers`.
 
@@ -194,8 +194,11 @@ def explain_sender(
         if calls is None:
             options = replace(options, fills_buffer=is_buffer_counted(samples))
         states = sender.explain_gaps(segments, calls, with_samples(life, samples), peer, options)
-        if connection in attached:
-            _leave_open(states, samples, is_alone=connection not in peers)
+        is_alone = connection in attached and connection not in peers
+        if is_alone:
+            # Whether reader or buffer is why a window is full only the receiver's log shows.
+            full = states.state == sender.CODE[SenderState.RECEIVE_WINDOW_BUFFER]
+            np.copyto(states.state, sender.CODE[SenderState.RECEIVE_WINDOW], where=full)
         clocks = {
             "busy_ns": states.is_busy,
             "rwnd_limited_ns": states.is_window_full,
@@ -203,19 +206,8 @@ def explain_sender(
         }
         chronographs = compared(samples, states.gaps, clocks, evidence.zero_mono_ns)
         spans = within(spans_of(states.gaps, states.state, sender.SENDER_STATES), life)
+        if connection in attached and (first := int(segments.time_ns[0])) > life[0]:
+            before = before_first_segment(samples, life[0], min(first, life[1]))
+            spans = pl.concat([before, within(spans, (first, life[1]))]) if first < life[1] else before
         found.keep(evidence, connection, spans, chronographs)
     return found
-
-
-def _leave_open(states: SenderGaps, samples: pl.DataFrame | None, *, is_alone: bool) -> None:
-    """Gives the gaps of a watched connection states that leave open what its log does not show: before the first logged
-    segment, and, where the sender `is_alone`, whether reader or buffer is why a window is full.
-    """
-    if is_alone:
-        full = states.state == sender.CODE[SenderState.RECEIVE_WINDOW_BUFFER]
-        np.copyto(states.state, sender.CODE[SenderState.RECEIVE_WINDOW], where=full)
-    first = states.gaps.segment < 0
-    if first.any():
-        until_ns = int(states.gaps.end[first][-1])
-        before = SenderState.NOT_WRITING if was_idle(samples, until_ns) else SenderState.UNKNOWN
-        np.copyto(states.state, sender.CODE[before], where=first)

@@ -1,7 +1,7 @@
 """Requests and answers in the traffic of another program, by directions and pauses: from the log of one side, or
 samples.
 
-Nobody says what a foreign program does. That its payload goes by turns shows in this: what one side sends is all
+Nobody says what a foreign program does. That its payload alternates shows in this: what one side sends is all
 acknowledged when the other side's payload comes. Two streams that go both ways at once never wait for each other so.
 """
 
@@ -17,10 +17,10 @@ from whyperf.explain.segment_log import SegmentLog
 from whyperf.explain.watched_facts import Conversation
 
 MIN_EXCHANGES = 5
-MIN_TURNS_RATIO = 0.8
-"""Part of the changes of direction, or of the samples, that must be those of turns."""
+MIN_ALTERNATING_RATIO = 0.8
+"""Part of the changes of direction, or of the samples, that must alternate."""
 MAX_EXCHANGE_BYTES = 65_536
-"""Payload for each segment that comes back, up to which samples show turns: a stream whose receiver reports now and
+"""Payload for each segment that comes back, up to which samples show exchanges: a stream whose receiver reports now and
 then (SSH does so for each 96 KB and more) has more."""
 _INFO = (
     *("connection", "sample_mono_ns", "bytes_acked", "bytes_received", "data_segments_out", "data_segments_in"),
@@ -33,7 +33,7 @@ _SOCKETS = ("connection", "sample_mono_ns", "last_data_sent_ns", "last_data_rece
 def conversation(
     trial: FlowTrial, end: FlowEnd, log: SegmentLog | None, active: Active = ALWAYS
 ) -> Conversation | None:
-    """The requests and answers that one side saw; None where payload does not go by turns.
+    """The requests and answers that one side saw; None where payload does not alternate.
 
     Raises:
         RecordError: a table cannot be read.
@@ -50,14 +50,14 @@ def _logged(rows: pl.DataFrame) -> Conversation | None:
     data = rows.select(_DATA).filter((pl.col("payload_bytes") > 0) & (pl.col("time_ns") >= 0))
     is_out = pl.col("direction").cast(pl.String) == "out"
     end = (pl.col("sequence") + pl.col("payload_bytes").cast(pl.Int64)).cast(pl.Int64)
-    turns = data.with_columns(
+    changes = data.with_columns(
         is_out.alias("is_out"),
         is_out.shift(1).over("connection").alias("was_out"),
         pl.when(is_out).then(end).cum_max().forward_fill().over("connection").alias("sent"),
     ).filter(pl.col("was_out") & ~pl.col("is_out"))
     answered = (pl.col("acknowledgment").cast(pl.Int64) >= pl.col("sent")).fill_null(value=False)
-    cycle, exchanges = request_cycle(data), turns.height
-    if exchanges < MIN_EXCHANGES or (first(turns, answered.mean()) or 0.0) < MIN_TURNS_RATIO:
+    cycle, exchanges = request_cycle(data), changes.height
+    if exchanges < MIN_EXCHANGES or (first(changes, answered.mean()) or 0.0) < MIN_ALTERNATING_RATIO:
         return None
     return Conversation(
         exchanges_most=exchanges,
@@ -80,18 +80,18 @@ def _sampled(trial: FlowTrial, end: FlowEnd, active: Active) -> Conversation | N
     exchanges = min(int(sums["data_segments_out"] or 0), int(sums["data_segments_in"] or 0))
     if exchanges < MIN_EXCHANGES or max(sums["bytes_acked"], sums["bytes_received"]) > MAX_EXCHANGE_BYTES * exchanges:
         return None
-    is_by_turns = (first(moved, (out & came).mean()) or 0.0) >= MIN_TURNS_RATIO
-    is_all_sent = (first(info, (pl.col("not_sent_bytes") == 0).mean()) or 0.0) >= MIN_TURNS_RATIO
-    if not is_by_turns or not is_all_sent:
+    is_alternating = (first(moved, (out & came).mean()) or 0.0) >= MIN_ALTERNATING_RATIO
+    is_all_sent = (first(info, (pl.col("not_sent_bytes") == 0).mean()) or 0.0) >= MIN_ALTERNATING_RATIO
+    if not is_alternating or not is_all_sent:
         return None
-    own = _own_turns(trial, end, active)
+    own = _own_delays(trial, end, active)
     return Conversation(exchanges, own_ratio=own, peer_ratio=None if own is None else 1 - own)
 
 
-def _own_turns(trial: FlowTrial, end: FlowEnd, active: Active) -> float | None:
-    """Part of the samples in which payload came after this side had sent its last: it is its turn.
+def _own_delays(trial: FlowTrial, end: FlowEnd, active: Active) -> float | None:
+    """Part of the samples in which payload came after this side had sent its last: the next message is its own.
 
-    The kernel counts both in jiffies. Where most turns are shorter, nothing shows.
+    The kernel counts both in jiffies. Where most delays are shorter, nothing shows.
     """
     samples = _numbers(trial, end, "sockets", _SOCKETS, active)
     if samples is None:

@@ -151,8 +151,8 @@ def _arrivals(info: pl.DataFrame | None) -> dict[str, float | None]:
 
 def _common(rows: pl.DataFrame | None, column: str) -> str:
     """The word that all rows have; "" where they differ."""
-    words = set() if rows is None else set(rows[column].cast(pl.String).to_list())
-    return str(next(iter(words)) or "") if len(words) == 1 else ""
+    values = set() if rows is None else set(rows[column].cast(pl.String).to_list())
+    return str(next(iter(values)) or "") if len(values) == 1 else ""
 
 
 def _all(own: pl.DataFrame | None, column: str) -> bool | None:

@@ -124,7 +124,8 @@ def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets
     seen = end.watched or WatchedSockets()
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or taken.life_ns
     payload, gaps = moved_bytes(trial, receiver, "bytes_received"), _gaps(trial)
-    trip = sampled(trial, receiver).windows.rtt_ns_min
+    trips = sampled(trial, receiver).windows
+    trip, talk = trips.rtt_ns_min, conversation(trial, receiver, log)
     return Facts(
         trial=trial.trial,
         level=_level(receiver, has_log=has_log),
@@ -136,7 +137,8 @@ def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets
             announced_bytes_max=seen.own_window.high_bytes,
             announced_bytes_median=seen.own_window.median_bytes,
             rtt_ns_min=trip,
-            rtt_ns_median=seen.receive_rtt_ns,
+            # The kernel measures the round trip of payload that this side sends; of a stream autotuning does.
+            rtt_ns_median=trips.rtt_ns_median if talk is not None else seen.receive_rtt_ns,
         ),
         segments=arrived_facts(log, trip) if log is not None and has_log else _counted(trial, Sampled()),
         budgets=tuple(budgets.budgets),
@@ -150,7 +152,7 @@ def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets
         ),
         gaps=tuple(text for text, is_nearly_complete in gaps if is_nearly_complete),
         watched_sides="receiver",
-        conversation=conversation(trial, receiver, log),
+        conversation=talk,
     )
 
 

@@ -3,28 +3,30 @@
 from collections.abc import Sequence
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.rules import application, buffers, costs, cpu, host_limits, packets, transfers
+from whyperf.explain.rules import application, buffers, costs, cpu, host_limits, packets, path, transfers
 from whyperf.explain.rules.finding import Finding, Rule
-from whyperf.explain.rules.watched import peer, programs, turns, windows
+from whyperf.explain.rules.watched import exchanges, peer, programs, windows
 from whyperf.explain.trial_facts import Facts
 
 INSTEAD: dict[Rule, Rule | None] = {
     buffers.send_buffer: programs.full_send_buffer,
     application.slow_writer: programs.slow_writer,
-    # Nobody counts transactions of another program: `turns` takes their place.
+    # Nobody counts transactions of another program: `exchanges` takes their place.
     application.think_time: None,
     application.round_trip: None,
     cpu.computing_sender: programs.computing_sender,
     cpu.computing_receiver: programs.computing_receiver,
     transfers.slow_start: programs.slow_start,
+    path.bottleneck: programs.bottleneck,
+    path.shared_bottleneck: programs.shared_bottleneck,
 }
 """Rules that assume what is known of the own load only, and those that are asked instead."""
 OF_WATCHED: tuple[Rule, ...] = (
     windows.small_window,
     windows.unread_window,
     windows.reader_behind,
-    turns.own_turns,
-    turns.peer_turns,
+    exchanges.own_delay,
+    exchanges.peer_delay,
 )
 OF_RECEIVER: tuple[Rule, ...] = (
     *OF_WATCHED,

@@ -8,9 +8,11 @@ from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.finding import UNDECIDED, Finding
 from whyperf.explain.trial_facts import Facts
 
-AT_READER = (Cause.SLOW_READER, Cause.RECEIVER_CPU, Cause.OTHER_LOAD)
-"""Why a receiving program does not keep up, as far as the other side can see: it pauses, computes, or lacks a CPU."""
-AT_WRITER = (Cause.SLOW_WRITER, Cause.SENDER_CPU, Cause.OTHER_LOAD)
+WITHOUT_CPU = (Cause.OTHER_LOAD, Cause.CPU_QUOTA, Cause.PAUSE)
+"""Why a program does not run though it could."""
+AT_READER = (Cause.SLOW_READER, Cause.RECEIVER_CPU, *WITHOUT_CPU)
+"""Why a receiving program does not keep up, as far as the other side can see: it pauses, computes, or does not run."""
+AT_WRITER = (Cause.SLOW_WRITER, Cause.SENDER_CPU, *WITHOUT_CPU)
 """Why a sending program does not write faster, as far as the other side can see."""
 AT_PEER = (*AT_WRITER, Cause.SEND_BUFFER, Cause.PACING_RATE, Cause.BOTTLENECK, Cause.PATH_LOSS)
 """Why payload does not come faster, as far as the receiver can see that has read all."""

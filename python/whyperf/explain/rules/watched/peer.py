@@ -3,15 +3,15 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_PEER, AT_WRITER, LATE, left_open
-from whyperf.explain.rules.watched.turns import is_by_turns
-from whyperf.explain.rules.watched.windows import MIN_STEADINESS, READ_ALL, own_buffer, reader_behind
+from whyperf.explain.rules.watched.windows import READ_ALL, own_buffer, reader_behind
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 
 MIN_WAITING = 0.5
-"""Share of the time that a receiver waits for payload, having read all, from which on it is the others' turn."""
+"""Share of the time that a receiver waits for payload, having read all, from which on it waits for others."""
 MIN_SHORT_GAPS = 0.3
 """Part of the time in gaps before which the sender had sent all that was written, from which on its program is the
 limit."""
@@ -24,7 +24,7 @@ CONSTANT_SPREAD = 0.1
 def _waiting(facts: Facts) -> float:
     """Share of the time in which all that came was read."""
     seen = facts.receiver.watched or WatchedSockets()
-    if seen.unread_ratio is None and (seen.own_window.steadiness or 0.0) >= MIN_STEADINESS:
+    if seen.unread_ratio is None and seen.own_window.is_steady(facts.receiver.sockets.mss_bytes or 0):
         # Nobody sampled the queue. Unread payload would make the announced window smaller.
         return 1.0
     states = facts.receiver.ratio(R.WAITING, R.SEQUENCE_HOLE, R.DELAYED_ACK, R.SOFTIRQ)
@@ -36,7 +36,7 @@ def idle_peer(facts: Facts) -> Finding | None:
     it has no CPU.
     """
     gaps = facts.segments.short_gap_ratio or 0.0
-    if facts.watched_sides != "receiver" or is_by_turns(facts) or gaps < MIN_SHORT_GAPS:
+    if facts.watched_sides != "receiver" or is_alternating(facts) or gaps < MIN_SHORT_GAPS:
         return None
     evidence = (figure("short_gaps", SEGMENTS, facts.receiver, gap_ratio=gaps),)
     return left_open("idle_peer", clipped(gaps), AT_WRITER, evidence, facts, gap_ratio=gaps)
@@ -45,7 +45,7 @@ def idle_peer(facts: Facts) -> Finding | None:
 def waiting(facts: Facts) -> Finding | None:
     """The receiver has read all, and waits: for a program that is idle, or for a path that is slow."""
     seen, lost = facts.receiver.watched or WatchedSockets(), _waiting(facts)
-    if facts.watched_sides != "receiver" or is_by_turns(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
+    if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
         return None
     others = (reader_behind, own_buffer, idle_peer)
     if any(rule(facts) is not None for rule in others):
@@ -62,9 +62,10 @@ def waiting(facts: Facts) -> Finding | None:
     if (late or 0.0) >= MIN_LATE_RATIO:
         evidence.insert(0, figure("late", "tcp_info", facts.receiver, late_ratio=late))
         return left_open("late", lost, LATE, evidence, facts, **values)
-    if seen.rate_spread is not None and seen.rate_spread <= CONSTANT_SPREAD and (seen.unread_ratio or 0.0) <= READ_ALL:
+    is_even = seen.rate_spread is not None and seen.rate_spread <= CONSTANT_SPREAD
+    if is_even and (seen.pressed_ratio or 0.0) <= READ_ALL:
         evidence.insert(0, figure("even_rate", "tcp_info", facts.receiver, spread_ratio=seen.rate_spread))
         causes = (Cause.BOTTLENECK, Cause.PACING_RATE, Cause.SLOW_WRITER, Cause.SEND_BUFFER)
         return left_open("even", lost, causes, evidence, facts, **values)
-    causes = AT_PEER if late else tuple(cause for cause in AT_PEER if cause is not Cause.PATH_LOSS)
-    return left_open("waiting", lost, causes, evidence, facts, **values)
+    left = [cause for cause in AT_PEER if late or cause is not Cause.PATH_LOSS]
+    return left_open("waiting", lost, left, evidence, facts, **values)

@@ -125,7 +125,7 @@ def _program(code: str, role: Role | None, command: str = "") -> Callable[[Findi
     """A change of the program of one side; without a role of the side that the finding is about."""
 
     def steps(finding: Finding, facts: Facts, _: Setup) -> Steps:
-        _, seen, host = _side(facts, role or _role(finding, facts))
+        _end, seen, host = _side(facts, role or _role(finding, facts))
         yield _step(code, "program", host, command, process=seen.process, program=seen.program or None)
 
     return steps
@@ -215,7 +215,7 @@ _STEPS: Mapping[Cause, Callable[[Finding, Facts, Setup], Steps]] = {
     Cause.SEND_BUFFER: _buffer("sender"),
     Cause.SLOW_READER: _program("faster_reader", "receiver", _STRACE),
     Cause.SLOW_WRITER: _program("earlier_writes", "sender", _STRACE),
-    Cause.THINK_TIME: _program("earlier_turns", None, _STRACE),
+    Cause.THINK_TIME: _program("earlier_messages", None, _STRACE),
     Cause.ROUND_TRIP: _program("several_requests", None),
     Cause.SENDER_CPU: _computing("sender"),
     Cause.RECEIVER_CPU: _computing("receiver"),

@@ -2,18 +2,20 @@
 
 Linux never takes back what it has announced. A receiver whose program reads all that arrives announces the same window
 again and again; unread payload makes it smaller. So the shape of the peer's window over time shows the sender whether a
-buffer is small or a reader is late, as long as there are samples of both ends of it.
+buffer is small or a reader is late, as long as there are samples of large and of small ones.
 """
 
 from collections.abc import Iterator
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Evidence
+from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.host_limits import is_unscaled
+from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_READER, left_open
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -21,16 +23,14 @@ from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets, WindowShape
 
 MIN_LOST = 0.1
-MIN_STEADINESS = 0.8
-"""The window in nine of ten samples over the largest, from which on nothing but the buffer sets it."""
 CLOSED_RATIO = 0.5
 """Part of the largest window below which unread payload has taken the rest."""
 MIN_SEGMENTS = 2
 """Segments that a steady window holds at least: what is smaller may be closed all the time."""
 MIN_SAMPLES = 5
 READ_ALL, MIN_UNREAD = 0.1, 0.3
-"""Part of the samples with unread payload up to which a program reads all that comes, and from which on it is
-behind."""
+"""Part of the samples in which unread payload takes up the window up to which a program reads in time; and part of
+those with any, from which on it is behind."""
 
 
 def small_window(facts: Facts) -> Finding | None:
@@ -39,10 +39,17 @@ def small_window(facts: Facts) -> Finding | None:
     shape = seen.peer_window
     if lost < MIN_LOST or is_unscaled(facts) or not _is_steady(facts, shape, seen) or _is_reader_behind(facts):
         return None
+    if may_be_other_cpu(facts, shape.high_bytes):
+        return None
     evidence = [
         state_evidence(facts.sender, "sender", *_full_states(facts)),
         _peer_window(facts, shape),
     ]
+    if facts.watched_sides == "sender" and (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH:
+        # A window that is full before a queue: without it the path may carry no more.
+        causes = (Cause.RECEIVE_BUFFER, Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK)
+        values = {"window_bytes": shape.median_bytes, "rtt_ns_min": facts.windows.rtt_ns_min}
+        return left_open("window_in_queue", lost, causes, evidence, facts, **values)
     if facts.windows.rtt_ns_median is not None:
         evidence.append(figure("rtt", WINDOWS, facts.sender, rtt_ns=facts.windows.rtt_ns_median))
     return Finding(
@@ -63,13 +70,21 @@ def unread_window(facts: Facts) -> Finding | None:
     shape = seen.peer_window
     if lost < MIN_LOST or is_unscaled(facts) or reader_behind(facts) is not None:
         return None
-    if _is_steady(facts, shape, seen) and not _is_reader_behind(facts):
+    is_small = _is_steady(facts, shape, seen) and not may_be_other_cpu(facts, shape.high_bytes)
+    if is_small and not _is_reader_behind(facts):
         return None
     evidence = (state_evidence(facts.sender, "sender", *_full_states(facts)), _peer_window(facts, shape))
     values = {"waiting_ratio": lost, "window_bytes": shape.median_bytes, "largest_bytes": shape.high_bytes}
     if _is_closed(facts, shape) or _is_reader_behind(facts):
         return left_open("reader", lost, AT_READER, evidence, facts, **values)
     return left_open("window", lost, (Cause.RECEIVE_BUFFER, *AT_READER), evidence, facts, **values)
+
+
+def may_be_other_cpu(facts: Facts, held_bytes: int | None) -> bool:
+    """Whether so much is held between neighbors that it may be the other host's CPU which is late, and nobody saw
+    that."""
+    is_near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
+    return facts.watched_sides == "sender" and is_near and (held_bytes or 0) >= LARGE_BUFFER_BYTES
 
 
 def _sockets(end: HostFacts) -> WatchedSockets:
@@ -92,7 +107,7 @@ def _is_steady(facts: Facts, shape: WindowShape, seen: WatchedSockets) -> bool:
     """Whether the window was always the same while data waited for it."""
     mss = facts.sender.sockets.mss_bytes or 0
     is_wide = (shape.low_bytes or 0) >= MIN_SEGMENTS * mss
-    return seen.samples >= MIN_SAMPLES and is_wide and (shape.steadiness or 0.0) >= MIN_STEADINESS
+    return seen.samples >= MIN_SAMPLES and is_wide and shape.is_steady(mss)
 
 
 def _is_closed(facts: Facts, shape: WindowShape) -> bool:
@@ -137,7 +152,12 @@ def reader_behind(facts: Facts) -> Finding | None:
                        values={"waiting_ratio": lost, "thread_ratio": cpu.thread_ratio})  # fmt: skip
     if withheld >= MIN_WITHHELD:
         why = "programs" if others >= MIN_WITHHELD / 2 else "quota"
-        values = {"role": "receiver", "waited_ratio": withheld, "other_ratio": others, "steal_ratio": cpu.steal_ratio}
+        values: dict[str, Value | None] = {
+            "role": "receiver",
+            "waited_ratio": withheld,
+            "other_ratio": others,
+            "steal_ratio": cpu.steal_ratio,
+        }
         return Finding(Cause.OTHER_LOAD, lost, 0.85, evidence, gain.of_share(facts, lost), is_counted=True,
                        variant=f"withheld.{why}", values=values)  # fmt: skip
     if cpu.thread_ratio is None:
@@ -186,8 +206,11 @@ def _thread(end: HostFacts) -> Iterator[Evidence]:
         yield figure("reader_thread", "threads", end, thread_ratio=end.processors.thread_ratio)
 
 
-MIN_FLIGHT_RATIO = 0.7
-"""Payload that comes in a round trip over the window, from which on the window is full most of the time."""
+MIN_FLIGHT_RATIO, MIN_FULL_RATIO = 0.7, 0.85
+"""Payload that comes in a round trip over the window, from which on the window may be full, and from which on it is."""
+MIN_QUEUE_GROWTH = 1.3
+"""The round trip that receive autotuning sees over the smallest, from which on a queue stands on the path: then the
+path may be full, whatever the window is."""
 
 
 def own_buffer(facts: Facts) -> Finding | None:
@@ -196,31 +219,29 @@ def own_buffer(facts: Facts) -> Finding | None:
     shape = seen.own_window
     if facts.watched_sides != "receiver" or not trip or not facts.rate_bps or not shape.median_bytes:
         return None
-    read_all = seen.unread_ratio is not None and seen.unread_ratio <= READ_ALL
-    share = facts.rate_bps * trip / 8e9 / shape.median_bytes
-    if not read_all or share < MIN_FLIGHT_RATIO or trip < NEIGHBOR_RTT_NS or seen.samples < MIN_SAMPLES:
+    share, mss = facts.rate_bps * trip / 8e9 / shape.median_bytes, facts.receiver.sockets.mss_bytes or 0
+    if (seen.pressed_ratio or 0.0) > READ_ALL or share < MIN_FLIGHT_RATIO or trip < NEIGHBOR_RTT_NS:
         return None
-    if (shape.steadiness or 0.0) < MIN_STEADINESS or is_on_cpu(facts):
+    # Unread payload would make the announced window smaller.
+    if seen.samples < MIN_SAMPLES or not shape.is_steady(mss) or is_on_cpu(facts):
         return None
-    lost = clipped(share, 0.0, 0.95)
-    evidence = (
-        figure("own_window_full", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, full_ratio=min(1.0, share)),
-        figure("unread", "sockets", facts.receiver, unread_ratio=seen.unread_ratio),
-        *(
-            (figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"),)
-            if seen.receive_buffer_fixed
-            else ()
+    lost, full = clipped(share, 0.0, 0.95), min(1.0, share)
+    evidence = [
+        figure("own_window_full", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, full_ratio=full),
+        figure(
+            "own_window_steady", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, low_bytes=shape.low_bytes
         ),
-    )
-    if seen.receive_buffer_fixed is not True:
-        # The kernel would enlarge the buffer, up to its bound; a full path looks the same.
-        return left_open("own_window", lost, (Cause.RECEIVE_BUFFER, Cause.BOTTLENECK, Cause.SEND_BUFFER), evidence,
-                         facts, window_bytes=shape.median_bytes)  # fmt: skip
+    ]
+    if seen.receive_buffer_fixed:
+        evidence.append(figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"))
+    if share < MIN_FULL_RATIO or (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH:
+        causes = (Cause.RECEIVE_BUFFER, Cause.BOTTLENECK, Cause.SEND_BUFFER)
+        return left_open("own_window", lost, causes, evidence, facts, window_bytes=shape.median_bytes)
     return Finding(
         Cause.RECEIVE_BUFFER,
         lost,
         0.85,
-        evidence,
+        tuple(evidence),
         None,
         {"window_bytes": 4 * shape.median_bytes},
         variant="own",
@@ -239,6 +260,8 @@ def filled_buffer(facts: Facts) -> Finding | None:
     The kernel's own count does not show it where a buffer holds no more than two packets of 64 KB.
     """
     seen, windows = _sockets(facts.sender), facts.windows
+    if is_alternating(facts):
+        return None
     flight, mss = windows.flight_bytes_median or 0, facts.sender.sockets.mss_bytes or 0
     lost = seen.filled_ratio or 0.0
     if lost < MIN_FILLED or not flight or (seen.waiting_ratio or 0.0) > 1 - MIN_FILLED or is_on_cpu(facts):

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from whyperf.record import TrialWriter
 from whyperf.run.agents.agent import Agent
 from whyperf.run.agents.inbox import TablePiece
-from whyperf.run.agents.received import ReceivedTables
+from whyperf.run.agents.received import ReceivedTables, TableSink
 from whyperf.run.ends import NEAR
 from whyperf.run.errors import RunError
 from whyperf.wire import PathSpec, ReplyPathCarried
@@ -72,7 +71,7 @@ class EmulatedPath:
         """Be all of it from the load's start on; the holder reads the controller's clock."""
         self.holder.call({"request": "begin_path", "at_mono_ns": at_mono_ns})
 
-    def end(self, writer: TrialWriter) -> ReplyPathCarried:
+    def end(self, writer: TableSink) -> ReplyPathCarried:
         """Let everything pass again, write the path's tables, and return how well it was carried."""
         audit: ReplyPathCarried | None = None
         with ReceivedTables(writer, self.holder.label, NEAR) as tables:

@@ -11,8 +11,9 @@ NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf truth --short · whyperf truth --only receive_buffer --only slow-reader · "
     "whyperf truth --out truth --verify --json · whyperf truth --page docs/background/accuracy.md · "
-    "whyperf truth --catalog field --half tuning --out field"
+    "whyperf truth --catalog field --half tuning --out field · whyperf truth --watch --only iperf3 --views both,sender"
 )
+WATCHING = "Programs of others"
 
 
 def command(  # noqa: PLR0917 - the command line
@@ -47,11 +48,55 @@ def command(  # noqa: PLR0917 - the command line
             "--verify", help="Also verify some verdicts, and changes that are wrong on purpose: about 15 minutes more."
         ),
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Inject causes around programs of others, such as iperf3 and nginx, and watch them in mid-life.",
+            rich_help_panel=WATCHING,
+        ),
+    ] = False,
+    views: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VIEW,…",
+            help="With --watch: both (both sides), sender, receiver (one side), user (one side without privilege). "
+            "Default: all.",
+            rich_help_panel=WATCHING,
+        ),
+    ] = None,
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=100, help="With --watch: how often each run is made. Default: once.", rich_help_panel=WATCHING
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and measure nothing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
     """Injects known bottlenecks and measures how often the diagnosis is correct."""
     # Imported here, so that help and completion stay quick.
+    from whyperf.cli.exits import UsageError  # noqa: PLC0415
+
+    if watch:
+        from whyperf.cli.workflows.truth_watch import SIGHTS, WantedWatch, find_watched_truth  # noqa: PLC0415
+
+        if half is not None or short or verify or catalog is not CatalogName.CAUSES:
+            raise UsageError("--catalog, --half, --short and --verify are of loads of our own; drop them, or --watch")
+        return find_watched_truth(
+            WantedWatch(
+                only=tuple(only or ()),
+                views=SIGHTS if views is None else tuple(views.split(",")),
+                blocks=blocks or 1,
+                seed=seed,
+                out=out,
+                page=page,
+                dry_run=dry_run,
+                as_json=json,
+            )
+        )
+    if views is not None or blocks is not None:
+        raise UsageError("--views and --blocks are of programs of others; add --watch")
     from whyperf.cli.workflows.truth import Wanted, find_truth  # noqa: PLC0415
 
     return find_truth(

@@ -68,7 +68,7 @@ def test_softirqs_on_top_of_the_load_are_in_its_threads_time_and_nowhere_else(fo
         (trial,) = experiment.trials().manifests.values()
         on_cpu_ns = trial.hosts[host].evidence["profile"]["on_cpu_ns"]
         assert side["in_threads"] * kbytes == pytest.approx(on_cpu_ns * per_ns, rel=1e-6)
-        # The scheduler's time of a thread lacks what the hypervisor took, and a part of each switch. Samples lack neither.
+        # The scheduler's time of a thread lacks what the hypervisor took, and a part of each switch; samples do not.
         assert used["load_threads_ns"] * (1 - TOLERANCE) <= on_cpu_ns
         stacks = pl.read_parquet(next((folder / "result" / "trials").glob(f"001-*/stacks.{host}.parquet")))
         samples = total(stacks.filter(group="load"), "samples_count")

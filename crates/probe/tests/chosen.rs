@@ -516,7 +516,7 @@ fn nothing_stays_in_the_kernel() {
     panic!("programs {held:?} are still there");
 }
 
-/// Numbers of the BPF programs that this process holds (proc_pid_fdinfo(5)).
+/// Numbers of the BPF programs that this process holds (`proc_pid_fdinfo(5)`).
 fn held_programs() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc/self/fdinfo").expect("this process");
     let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());

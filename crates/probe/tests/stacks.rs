@@ -275,15 +275,15 @@ fn a_window_that_is_set_later_counts() {
 fn a_watched_program_is_the_load_and_has_its_names() {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let watches = SamplingRequest { load: SampledLoad::Processes(Vec::new()), ..request() };
-    let Some(mut sampler) = sampler_of(&watches) else { return };
+    let Some(mut watching) = sampler_of(&watches) else { return };
     let spins = || Running(Command::new("python3").args(["-c", "while True: sum(range(1000))"]).spawn().expect("it starts"));
     let (watched, other) = (spins(), spins());
     // What starts it has another name.
     thread::sleep(WORK);
-    sampler.set_load(&[1, u32::MAX]).unwrap_or_else(|refused| panic!("{}", refused.reason));
-    sampler.set_load(&[watched.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
+    watching.set_load(&[1, u32::MAX]).unwrap_or_else(|refused| panic!("{}", refused.reason));
+    watching.set_load(&[watched.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
     thread::sleep(WORK);
-    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    let found = watching.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
     let profile = Symbols::open(Vec::new()).resolve(&found);
     drop((watched, other));
     let of = |group: ThreadGroup| samples_of(&profile, move |stack| stack.group == group && stack.program.starts_with("python3"));

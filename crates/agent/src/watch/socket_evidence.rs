@@ -24,7 +24,7 @@ use crate::segment_log::{KnownConnection, LogRequest, LogSource, SegmentLog, Wri
 const LOG_BYTES_MOST: u64 = 1 << 30;
 /// A socket that has closed is seen for so long: its last segments, and what is sent for it without it.
 const LINGER_NS: u64 = 500_000_000;
-/// State of a socket that has sent a SYN (`TCP_SYN_SENT`, include/net/tcp_states.h).
+/// State of a socket that has sent a SYN (`TCP_SYN_SENT`, `include/net/tcp_states.h`).
 const SYN_SENT: u8 = 2;
 
 /// A socket that has closed.

@@ -28,8 +28,10 @@ use crate::clock::mono_ns;
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// After a socket was forgotten a program may be working on what is kept of it for as long: far longer than one runs.
 const REST_NS: u64 = 100_000_000;
+/// Places that programs are offered, and those of sockets that they have chosen and nobody else yet.
+const PICKED_MOST: u32 = 2 * PICKS;
 /// Places for sockets that come while those of others rest, and for those that programs choose.
-const SPARE_PLACES: u32 = 64 + 2 * PICKS;
+const SPARE_PLACES: u32 = 64 + PICKED_MOST + PICKS;
 /// A socket that programs have chosen is forgotten unless it is chosen within so long.
 const UNCLAIMED_NS: u64 = 2_000_000_000;
 
@@ -187,14 +189,14 @@ impl ChosenWatch {
                 None => chosen.places.give_back(place, now_ns),
             }
         }
-        if !chosen.offered.is_empty() || !chosen.unclaimed.is_empty() {
+        if !chosen.armed.is_empty() {
             self.offer(chosen);
         }
     }
 
     /// Offers programs as many places as they may have.
     fn offer(&self, chosen: &mut Chosen) {
-        while chosen.picks.has_room() {
+        while chosen.picks.has_room() && chosen.offered.len() + chosen.unclaimed.len() < PICKED_MOST as usize {
             let Chosen { places, sockets, offered, .. } = chosen;
             let Some((number, place)) = places.take(mono_ns(), |number| sockets.contains_key(&number) || offered.contains_key(&number))
             else {
@@ -291,6 +293,7 @@ impl ChosenWatch {
         for word in 0..PROCESS_WORDS as usize {
             self.opener_word(word).store(0, Ordering::SeqCst);
         }
+        self.chosen().armed.clear();
         self.take_picked();
         let numbers: Vec<_> = self.chosen().sockets.keys().copied().collect();
         for number in numbers {

@@ -149,7 +149,7 @@ impl Sampler {
     /// # Errors
     /// The kernel has no room for them.
     pub fn set_load(&mut self, load: &[u32]) -> Result<(), Refused> {
-        let (map, wanted) = (map(&self.object, "load_threads")?, BTreeSet::from_iter(load.iter().copied()));
+        let (map, wanted) = (map(&self.object, "load_threads")?, load.iter().copied().collect::<BTreeSet<_>>());
         for former in self.load.difference(&wanted) {
             map.delete(&former.to_ne_bytes())?;
         }

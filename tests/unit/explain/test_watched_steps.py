@@ -1,6 +1,6 @@
 """What to change for a program that is not ours: commands, and what each of them affects."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,12 +18,15 @@ from tests.unit.explain.watched_cases import (
     seen_at_sender,
     sockets,
 )
+from whyperf.cli.output.explanation import _change
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import ChangeStep
 from whyperf.explain.predicted import step_label
 from whyperf.explain.rules import judge
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
+from whyperf.record import Experiment
+from whyperf.report.explanation.cards import cards_of
 
 HOST: dict[str, Any] = {
     "sysctls": {
@@ -121,3 +124,16 @@ def test_nagle_and_small_writes_are_options_of_the_socket_and_of_the_program() -
     held = facts({"shares": {"nagle": 0.9}, "watched": sockets(process=5)}, watched_sides="sender")
     assert [step.scope for step in steps(held)] == ["program", "socket"]
     assert step_label(steps(held)[1]) == "This socket, on the near host"
+
+
+def test_steps_are_printed_and_shown_in_place_of_the_advice_for_the_own_load() -> None:
+    (verdict, *_) = judge(LOSSY, SETUP)
+    printed = [str(line) for line in _change(verdict, "c0001", cast("Experiment", None))]
+    assert printed[0].startswith("All programs of the host, near: Find where packets are lost")
+    assert "modprobe tcp_bbr; ip route change ROUTE congctl bbr" in " ".join(printed)
+    assert not any(line.startswith(("By hand", "Command")) for line in printed)
+    (card, *_) = cards_of([verdict], lambda *_: "", "")
+    assert [step.label.partition(",")[0] for step in card.steps] == [
+        "All programs of the host", "This socket", "All programs of the host"
+    ]  # fmt: skip
+    assert (card.by_hand, card.command) == ("", "")

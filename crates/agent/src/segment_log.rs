@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::evidence::LeftOut;
 
@@ -52,6 +52,8 @@ pub struct LogRequest {
     pub role: Role,
     /// A log that grows longer is broken off.
     pub bytes_most: u64,
+    /// Records wait no longer than this, even where there is room for more.
+    pub wait_most: Duration,
 }
 
 /// The connections of a trial, by their ports.
@@ -129,7 +131,7 @@ impl SegmentLog {
     /// Writes segments of the load's connections.
     pub fn of_trial(watch: &Arc<Watch>, spec: &TrialSpec, load: &Load) -> Self {
         let known = counted::by_port(spec, load, KnownConnection::of);
-        let request = LogRequest { host: spec.host.clone(), role: spec.role, bytes_most: u64::MAX };
+        let request = LogRequest { host: spec.host.clone(), role: spec.role, bytes_most: u64::MAX, wait_most: Duration::MAX };
         Self::start(OfTrial { watch: Arc::clone(watch), known }, request)
     }
 
@@ -155,6 +157,7 @@ fn broken(reason: String) -> Written {
 
 fn write(source: &impl LogSource, request: &LogRequest, ended: &AtomicBool) -> Written {
     let mut urgency = Urgency::leave_to_others();
+    let mut drained = Instant::now();
     let written = Files::create(source.watch(), request).and_then(|mut files| {
         loop {
             // Looked at before the log: what comes after is still taken.
@@ -164,8 +167,9 @@ fn write(source: &impl LogSource, request: &LogRequest, ended: &AtomicBool) -> W
                 // Nothing is logged any more that nobody would take.
                 source.stop();
             }
-            if is_last || source.watch().fullness() > WAIT_FULLNESS {
+            if is_last || source.watch().fullness() > WAIT_FULLNESS || drained.elapsed() > request.wait_most {
                 files.drain(source, &mut urgency)?;
+                drained = Instant::now();
             }
             if is_last {
                 return files.finish();

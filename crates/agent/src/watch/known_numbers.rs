@@ -9,7 +9,7 @@ const NUMBERS: usize = 1 << 16;
 /// Of an entry: there is a connection.
 const IS_KNOWN: u64 = 1 << 63;
 
-/// The connections. They are not forgotten: records of a socket may be read long after it has closed.
+/// The connections. Records of a socket may be read after it has closed.
 pub struct KnownNumbers(Box<[AtomicU64]>);
 
 impl KnownNumbers {
@@ -23,6 +23,11 @@ impl KnownNumbers {
         let [own, others] = connection.scales.map(u64::from);
         let entry = IS_KNOWN | own << 40 | others << 32 | u64::from(connection.number);
         self.0[usize::from(number)].store(entry, Ordering::Release);
+    }
+
+    /// No record of this number is left.
+    pub fn clear(&self, number: u16) {
+        self.0[usize::from(number)].store(0, Ordering::Release);
     }
 
     /// The connection of a number.
@@ -46,6 +51,7 @@ mod tests {
             known.set(65_535, connection);
             assert_eq!(known.get(65_535), Some(connection));
         }
-        assert_eq!(known.get(1), None);
+        known.clear(65_535);
+        assert_eq!((known.get(1), known.get(65_535)), (None, None));
     }
 }

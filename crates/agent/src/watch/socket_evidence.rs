@@ -11,9 +11,10 @@ use schema::evidence::{Evidence, EvidenceReport};
 use schema::table::{CounterRow, SizeRow, SoftirqRow};
 use schema::trial::Role;
 use schema::watch::WatchSpec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{io, mem};
 
 use super::known_numbers::KnownNumbers;
@@ -24,6 +25,11 @@ use crate::segment_log::{KnownConnection, LogRequest, LogSource, SegmentLog, Wri
 const LOG_BYTES_MOST: u64 = 1 << 30;
 /// A socket that has closed is seen for so long: its last segments, and what is sent for it without it.
 const LINGER_NS: u64 = 500_000_000;
+/// Records of the logs are read within so long.
+const LOG_WAIT: Duration = Duration::from_secs(10);
+/// A number is that of its connection for so long after the socket is forgotten: longer than its records wait, and shorter than
+/// it takes until the number is given again.
+const NUMBER_NS: u64 = 60_000_000_000;
 /// State of a socket that has sent a SYN (`TCP_SYN_SENT`, `include/net/tcp_states.h`).
 const SYN_SENT: u8 = 2;
 
@@ -44,6 +50,8 @@ pub struct SocketEvidence {
     /// Sockets that are open, by their connections.
     open: BTreeMap<u32, (u16, ChosenSocket)>,
     closing: Vec<Closing>,
+    /// Numbers of sockets that are forgotten, and since when.
+    retired: VecDeque<(u64, u16)>,
     /// What was counted of each connection when its rows were made; of those that are over, until their end.
     counted: BTreeMap<u32, Connection>,
     /// Of those that are over since: until their end.
@@ -92,7 +100,8 @@ impl SocketEvidence {
         let (counters, sizes) = (Log::create_plain().map_err(unwritable)?, Log::create_plain().map_err(unwritable)?);
         let log = watch.watch().log().is_some().then(|| {
             let source = OfWatch { watch: Arc::clone(&watch), known: Arc::clone(&known) };
-            SegmentLog::start(source, LogRequest { host: spec.host.clone(), role: Role::Sender, bytes_most: LOG_BYTES_MOST })
+            let host = spec.host.clone();
+            SegmentLog::start(source, LogRequest { host, role: Role::Sender, bytes_most: LOG_BYTES_MOST, wait_most: LOG_WAIT })
         });
         // What opens from now on is seen from its SYN on, as far as it can be told by then; a look will find the others.
         let selection = &spec.selection;
@@ -107,6 +116,7 @@ impl SocketEvidence {
             log,
             open: BTreeMap::new(),
             closing: Vec::new(),
+            retired: VecDeque::new(),
             counted: BTreeMap::new(),
             over: BTreeMap::new(),
             counters,
@@ -183,6 +193,12 @@ impl SocketEvidence {
     pub fn sample_connections(&mut self, interval: Interval) {
         let now_ns = mono_ns();
         self.watch.take_picked();
+        while let Some((since_ns, number)) = self.retired.front().copied()
+            && now_ns.saturating_sub(since_ns) >= NUMBER_NS
+        {
+            self.known.clear(number);
+            self.retired.pop_front();
+        }
         self.forget(|closing| now_ns.saturating_sub(closing.closed_ns) >= LINGER_NS);
         for (connection, after) in self.now() {
             let before = self.counted.get(&connection);
@@ -253,6 +269,7 @@ impl SocketEvidence {
         for Closing { connection, number, .. } in over {
             if let Some(last) = self.watch.forget(number) {
                 self.over.insert(connection, last);
+                self.retired.push_back((mono_ns(), number));
             }
         }
     }

@@ -53,7 +53,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["show", "x" * 300], "is too long for the name of a file"),
         (["doctor", "-x"], "no such option"),
         (["doctor", "host7", "--clean"], "--clean is for this host alone"),
-        (["watch"], "no such command 'watch'"),
+        (["observe"], "no such command 'observe'"),
         (
             ["run", "-n1G", "-t5", "--testbed", "loopback"],
             "whyperf: --time: --bytes ends the trial by bytes",

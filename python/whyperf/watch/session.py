@@ -39,7 +39,7 @@ OnWatched = Callable[[Side, ReplyWatched], None]
 
 
 @dataclass(frozen=True)
-class Place:
+class WatchedPlace:
     """Where an agent watches: on this host or another, in the network namespace of a path there, if it is given."""
 
     host: str | None = None
@@ -132,7 +132,7 @@ class _FarSelection:
 class WatchSession:
     """The agents of one watch. Leaving it ends them, removes what they attached, and forgets their tables."""
 
-    def __init__(self, near: Place, far: Place | None, spool_folder: Path) -> None:
+    def __init__(self, near: WatchedPlace, far: WatchedPlace | None, spool_folder: Path) -> None:
         """Start the agents; nothing is watched yet.
 
         Raises:
@@ -247,7 +247,7 @@ class WatchSession:
         """Close it."""
         self.close()
 
-    def _start(self, side: Side, place: Place, spool_folder: Path) -> None:
+    def _start(self, side: Side, place: WatchedPlace, spool_folder: Path) -> None:
         try:
             agent = Agent(side, place.argv(), shares_clock=place.host is None, host=place.host)
         except PipeClosedError as error:

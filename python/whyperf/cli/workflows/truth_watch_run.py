@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from whyperf.disturb.model import Orders
-from whyperf.disturb.model import Place as DisturbedPlace
+from whyperf.disturb.model import Place
 from whyperf.explain.experiment import explain_trial
 from whyperf.plan import Cell, Level
 from whyperf.record import RecordError
@@ -25,7 +25,7 @@ from whyperf.truth.watched.catalog import PEER, Case, Commands, WatchedCatalog, 
 from whyperf.truth.watched.grade import MAX_OTHER_CPUS, Sight, ViewGrade, WatchedRun, view_grade
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched
-from whyperf.watch.session import Place, WatchOrder, WatchSession
+from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.watch.sockets import paired, read_sockets
 from whyperf.watch.spool import TableSpool
 from whyperf.wire import ReplyPathCarried
@@ -120,7 +120,9 @@ class WatchedRunner:
         self._session.ends_for(cell)
         testbed = self._session.testbed
         assert testbed is not None
-        return WatchSession(Place(netns=testbed["near"]["netns"]), Place(netns=testbed["far"]["netns"]), self._folder)
+        return WatchSession(
+            WatchedPlace(netns=testbed["near"]["netns"]), WatchedPlace(netns=testbed["far"]["netns"]), self._folder
+        )
 
     @contextmanager
     def _load(self, order: RunOrder, cell: Cell) -> "Iterator[_Load]":
@@ -139,7 +141,7 @@ class WatchedRunner:
                 for side in (NEAR, FAR)
             )
             places = {
-                launched.side: DisturbedPlace(
+                launched.side: Place(
                     process=launched.process, cpus=cpus[launched.side].own, address=addresses[launched.side]
                 )
                 for launched in (near, far)

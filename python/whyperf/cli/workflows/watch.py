@@ -22,7 +22,7 @@ from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
 from whyperf.run import AgentError, RunError
 from whyperf.watch.model import WatchedSide, WatchQuestion
-from whyperf.watch.session import Place, WatchOrder, WatchSession, namespace_of
+from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession, namespace_of
 from whyperf.watch.tracker import Side, Tracker
 from whyperf.wire import ReplyWatched
 
@@ -141,8 +141,8 @@ class _Watch:
         self._app: WatchApp | None = None
         self._view = self._chosen_view()
         netns = None if query.namespace_of is None else namespace_of(query.namespace_of)
-        place = Place(query.watched.host, netns)
-        far = None if query.far is None else Place(query.far)
+        place = WatchedPlace(query.watched.host, netns)
+        far = None if query.far is None else WatchedPlace(query.far)
         with _named_once(query):
             self._session = WatchSession(place, far, folder)
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from whyperf.disturb.model import Orders
-from whyperf.disturb.model import Place
+from whyperf.disturb.model import Orders, Place
 from whyperf.explain.experiment import explain_trial
 from whyperf.plan import Cell, Level
 from whyperf.record import RecordError

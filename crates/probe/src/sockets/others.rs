@@ -16,12 +16,12 @@ pub const UDP: List = List { files: &["udp", "udp6"], inode_column: 9 };
 pub const UNIX: List = List { files: &["unix"], inode_column: 6 };
 
 /// How many of these inodes are in a list.
-pub fn count(list: List, inodes: &HashSet<u32>) -> u32 {
+pub fn count(list: List, inodes: &HashSet<u32, impl std::hash::BuildHasher>) -> u32 {
     let texts = list.files.iter().filter_map(|file| fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok());
     texts.map(|text| count_in(&text, list.inode_column, inodes)).sum()
 }
 
-fn count_in(text: &str, inode_column: usize, inodes: &HashSet<u32>) -> u32 {
+fn count_in(text: &str, inode_column: usize, inodes: &HashSet<u32, impl std::hash::BuildHasher>) -> u32 {
     let found = text.lines().skip(1).filter(|line| {
         let inode = line.split_ascii_whitespace().nth(inode_column).and_then(|inode| inode.parse().ok());
         inode.is_some_and(|inode| inodes.contains(&inode))

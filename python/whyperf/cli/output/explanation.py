@@ -387,26 +387,33 @@ def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
         yield CommandLine(shlex.join(["whyperf", "explain", str(experiment.folder), "--cell", cell.cell, "--verify"]))
 
 
+def _change(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:
+    """What to change: factors and a command of the own load, or steps for a program that is not ours."""
+    change = verdict.change
+    if change is None:
+        return
+    levels = " ".join(f"--set {level}" for level in as_set(change.factors))
+    if levels:
+        yield f"{change_label(change)}: {levels}"
+        command = change_command(experiment.plan, cell, change.factors, str(experiment.folder))
+        if command:
+            yield CommandLine(command)
+    for step in change.steps or ():
+        yield f"{step_label(step)}: {step.words}"
+        if step.command:
+            yield CommandLine(step.command)
+    if change.by_hand and not change.steps:
+        yield f"By hand: {change.by_hand}"
+    if change.command and not change.steps:
+        yield f"{command_label(change)}:"
+        yield CommandLine(change.command)
+
+
 def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:
     for evidence in verdict.evidence:
         where = " ".join(part for part in (evidence.host, evidence.table) if part)
         yield f"- {evidence.words}" + (f" [{where}]" if where else "")
-    if verdict.change is not None:
-        levels = " ".join(f"--set {level}" for level in as_set(verdict.change.factors))
-        if levels:
-            yield f"{change_label(verdict.change)}: {levels}"
-            command = change_command(experiment.plan, cell, verdict.change.factors, str(experiment.folder))
-            if command:
-                yield CommandLine(command)
-        for step in verdict.change.steps or ():
-            yield f"{step_label(step)}: {step.words}"
-            if step.command:
-                yield CommandLine(step.command)
-        if verdict.change.by_hand and not verdict.change.steps:
-            yield f"By hand: {verdict.change.by_hand}"
-        if verdict.change.command and not verdict.change.steps:
-            yield f"{command_label(verdict.change)}:"
-            yield CommandLine(verdict.change.command)
+    yield from _change(verdict, cell, experiment)
     if gain := gain_line(verdict):
         yield gain
     if (tried := verdict.verification) is not None:

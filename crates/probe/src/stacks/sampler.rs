@@ -25,7 +25,10 @@ const COUNTS_EACH: u32 = 2;
 /// sampled at a few of its instants only: of the same CPU time in equal trials, one had three times the samples of another.
 /// Between two samples of a slower timer the load repeats itself more often, and loses its phase. Timers of different
 /// periods do not fail together where a period is a multiple of the load's.
-const TIMERS_EACH: u32 = 8;
+///
+/// Each one's rate in thousandths of their mean: spread over ± 9 % in steps of the golden ratio, so that no period is a
+/// simple multiple of another.
+const TIMER_RATES: [u64; 8] = [917, 1041, 964, 1088, 1011, 935, 1059, 985];
 
 /// What is sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,6 +226,7 @@ fn open_events(cpus: &[u32], frequency_hz: u32) -> io::Result<(Vec<Counter>, Sam
 }
 
 /// How far apart the samples of an event are: so many a second, or so many of what it counts.
+#[derive(Clone, Copy)]
 enum SampledAt {
     Frequency(u32),
     Period(u64),
@@ -238,14 +242,10 @@ fn open<E: Event>(event: E, cpu: u32, at: SampledAt) -> io::Result<Counter> {
     builder.build()
 }
 
-/// The periods of the timers of a CPU, in ns: so many samples a second together, and no period a simple multiple of
-/// another, because their rates are spread over ± 10 % in steps of the golden ratio.
-fn timer_periods_ns(frequency_hz: u32) -> [u64; TIMERS_EACH as usize] {
-    let spread = |timer: u32| 0.2 * (f64::from(timer) * 0.618_033_988_749_895).fract();
-    let mean = (0..TIMERS_EACH).map(spread).sum::<f64>() / f64::from(TIMERS_EACH);
-    let each_hz = f64::from(frequency_hz) / f64::from(TIMERS_EACH);
-    // At most 20,000 Hz together: a period is at least 360 µs.
-    std::array::from_fn(|timer| (1e9 / (each_hz * (1.0 + spread(timer as u32) - mean))) as u64)
+/// The periods of the timers of a CPU, in ns: so many samples a second together.
+fn timer_periods_ns(frequency_hz: u32) -> [u64; TIMER_RATES.len()] {
+    const THOUSANDTHS_OF_NS: u64 = 1_000_000_000 * 1_000;
+    TIMER_RATES.map(|rate| TIMER_RATES.len() as u64 * THOUSANDTHS_OF_NS / (u64::from(frequency_hz.max(1)) * rate))
 }
 
 fn reason_of(error: &io::Error) -> String {
@@ -281,11 +281,13 @@ mod tests {
     fn timers_take_the_samples_asked_for_together_and_never_keep_step() {
         for frequency_hz in [1, 97, 997, 20_000] {
             let periods = timer_periods_ns(frequency_hz);
-            let together_hz: f64 = periods.iter().map(|period_ns| 1e9 / *period_ns as f64).sum();
-            assert!((together_hz / f64::from(frequency_hz) - 1.0).abs() < 1e-3, "{together_hz} of {frequency_hz} Hz");
+            let hour_ns = 3_600_000_000_000;
+            let in_an_hour: u64 = periods.iter().map(|period_ns| hour_ns / period_ns).sum();
+            let asked = 3_600 * u64::from(frequency_hz);
+            assert!(in_an_hour.abs_diff(asked) <= 8 + asked / 1_000, "{in_an_hour} of {asked}");
             for (place, period_ns) in periods.iter().enumerate() {
                 // Of two that differ by 1 % or more, one has passed the other within a hundred samples.
-                let is_near = |other: &u64| (*other as f64 / *period_ns as f64 - 1.0).abs() < 0.01;
+                let is_near = |other: &u64| other.abs_diff(*period_ns) * 100 < *period_ns;
                 assert!(!periods[place + 1..].iter().any(is_near), "{periods:?}");
             }
         }

@@ -256,6 +256,7 @@ fn open_events(cpus: &[u32], frequency_hz: u32) -> io::Result<(Vec<Counter>, Sam
 }
 
 /// How far apart the samples of an event are: so many a second, or so many of what it counts.
+#[derive(Clone, Copy)]
 enum SampledAt {
     Frequency(u32),
     Period(u64),

@@ -225,6 +225,8 @@ fn a_process_that_was_started_by_one_that_is_followed_stays_when_that_one_ends()
     }
     let port: u16 = String::from_utf8_lossy(&port).trim().parse().expect("the child listens");
     owners.follow();
+    // The child reads on until this is closed, which waiting for its parent would do.
+    let input = parent.stdin.take();
     parent.kill().expect("it sleeps");
     parent.wait().expect("it was killed");
     let near = TcpStream::connect(("127.0.0.1", port)).expect("connects");
@@ -239,8 +241,7 @@ fn a_process_that_was_started_by_one_that_is_followed_stays_when_that_one_ends()
         .expect("tcp_diag");
     owners.follow();
     assert!(inodes.iter().any(|inode| owners.process_of(*inode).is_some()), "{inodes:?}");
-    drop(near);
-    drop(parent.stdin.take());
+    drop((near, input));
 }
 
 #[test]

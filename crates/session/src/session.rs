@@ -399,6 +399,11 @@ impl Session {
             },
             Request::DescribeOpening => return self.actions.push_back(Action::CountArrivals(id)),
             Request::Start { at_mono_ns } => return self.start(id, at_mono_ns),
+            Request::Abort => {
+                self.abort_trial();
+                self.ending = Some(Ending::Abort(id, now_ns + ABORT_GRACE_NS));
+                return;
+            }
             Request::Watch(spec) => match self.watch(id, spec) {
                 Ok(()) => return,
                 Err(refusal) => refusal,
@@ -410,11 +415,6 @@ impl Session {
                 }
                 _ => Refusal::usage("nothing is being watched"),
             },
-            Request::Abort => {
-                self.abort_trial();
-                self.ending = Some(Ending::Abort(id, now_ns + ABORT_GRACE_NS));
-                return;
-            }
             other => return self.actions.push_back(Action::Answer(id, other)),
         };
         self.actions.push_back(Action::Send(id, refused.into()));

@@ -58,7 +58,7 @@ impl SocketKey {
     }
 }
 
-/// SocketState of a connection (`include/net/tcp_states.h`).
+/// State of a connection (`include/net/tcp_states.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketState(pub u8);
 

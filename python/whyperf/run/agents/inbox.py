@@ -14,6 +14,7 @@ MAX_MESSAGES = 10_000
 """Messages held at most: no agent of ours sends so many that nobody asked for."""
 
 _FOR_DISPLAY = frozenset({"progress", "watched"})
+"""Replies that may be left out."""
 
 TABLE_BYTES = 16 << 20
 """Table pieces held at most, in addition to the one that comes in: a segment log is larger than memory may be."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from whyperf.disturb.model import Orders
+from whyperf.disturb.model import Orders, Sysctl
 from whyperf.disturb.model import Place as DisturbedPlace
 from whyperf.explain.experiment import explain_trial
 from whyperf.plan import Cell, Level
@@ -32,6 +32,8 @@ from whyperf.wire import ReplyPathCarried
 
 EVIDENCE: Level = "segments"
 """What both agents watch with. Of less, the views hide what is above."""
+USUAL = tuple(Sysctl(host=side, settings={"net.ipv4.tcp_congestion_control": "cubic"}) for side in (NEAR, FAR))
+"""What programs get that choose no congestion control: that of the load of our own, whatever the host's default is."""
 OPEN_S = 0.4
 """Time for the connections to open before the path has its losses."""
 SETTLE_S = 1.0
@@ -102,6 +104,9 @@ class WatchedRunner:
             taken = f"{busiest} and others used {others:.0%} of a CPU" if others > MAX_OTHER_CPUS else ""
             path = load.path
             void = None if path is None else why_void(path.end_into(spool), path.path.spec, taken)
+            if not order.dose:
+                # A path that was carried badly can only lower the rate without the cause, so fewer doses count.
+                void = None
             sides = watching.results()
             if void is None and len(sides) < 2:
                 void = watching.far_lost or "a side was not watched to its end"
@@ -144,7 +149,7 @@ class WatchedRunner:
                 )
                 for launched in (near, far)
             }
-            disturbances = order.case.change(order.dose).disturb
+            disturbances = (*USUAL, *order.case.change(order.dose).disturb)
             keeper = Keeper(Orders(disturbances=disturbances, places=places), "the run cannot be disturbed")
             closing.callback(keeper.end)
             fill = {

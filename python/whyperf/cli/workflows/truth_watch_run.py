@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from whyperf.disturb.model import Orders, Sysctl
+from whyperf.disturb.model import Orders
 from whyperf.disturb.model import Place as DisturbedPlace
 from whyperf.explain.experiment import explain_trial
 from whyperf.plan import Cell, Level
@@ -32,8 +32,8 @@ from whyperf.wire import ReplyPathCarried
 
 EVIDENCE: Level = "segments"
 """What both agents watch with. Of less, the views hide what is above."""
-USUAL = tuple(Sysctl(host=side, settings={"net.ipv4.tcp_congestion_control": "cubic"}) for side in (NEAR, FAR))
-"""What programs get that choose no congestion control: that of the load of our own, whatever the host's default is."""
+USUAL_CONTROL = "cubic"
+"""The congestion control of programs that choose none: that of the load of our own, whatever the host's default is."""
 OPEN_S = 0.4
 """Time for the connections to open before the path has its losses."""
 SETTLE_S = 1.0
@@ -149,7 +149,12 @@ class WatchedRunner:
                 )
                 for launched in (near, far)
             }
-            disturbances = (*USUAL, *order.case.change(order.dose).disturb)
+            for launched, other in ((near, FAR), (far, NEAR)):
+                device = session.testbed[launched.side]["device"]
+                route = (f"{addresses[other]}/32", "dev", device, "congctl", USUAL_CONTROL)
+                # A namespace may set its default only to what the host allows everybody (tcp_cong.c).
+                launched.run(["ip", "route", "replace", *route])
+            disturbances = order.case.change(order.dose).disturb
             keeper = Keeper(Orders(disturbances=disturbances, places=places), "the run cannot be disturbed")
             closing.callback(keeper.end)
             fill = {

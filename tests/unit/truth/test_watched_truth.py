@@ -115,7 +115,7 @@ def test_the_shipped_catalog_has_more_than_twenty_causes_in_two_doses_with_progr
             texts += [part for command in (*commands.far_setup, *commands.near_setup) for part in command]
             assert not [word for word in (*PLACEHOLDERS, *case.fill) if f"@{word}@" in " ".join(texts)]
             assert "@listen@" not in " ".join(texts)
-                assert "@cipher@" not in " ".join(texts)
+            assert "@cipher@" not in " ".join(texts)
     assert len(plan_watched(shipped).cells) == sum(len(case.doses) + 1 for case in shipped.case)
 
 

@@ -217,15 +217,28 @@ def test_a_run_counts_next_to_the_baseline_of_its_block(catalog: WatchedCatalog)
         ("pump-far", 1, 1, False, "the run without the cause is void"),
     ]
     assert {each.run.dose: each.lowered_ratio for each in found if each.counts} == {1: pytest.approx(0.15), 2: 0.5}
-    busy = run("pump-window", 2, 20.0, block=3).model_copy(update={"other_cpus": 0.21, "busiest": "rustc (process 7)"})
-    (last,) = [each for each in judged(catalog, [runs[5], busy]) if each.run.block == 3]
-    assert (last.counts, last.why_not) == (False, "rustc (process 7) and others used 21% of a CPU meanwhile")
-    base = runs[5].model_copy(update={"other_cpus": 0.21})
-    assert judged(catalog, [base, runs[7]])[0].why_not == "the run without the cause is void"
-    assert judged(catalog, [base.model_copy(update={"other_cpus": 0.2}), runs[7]])[0].counts
     # What does not count is in no figure.
     assert figures(found)[0].of == 2
     assert "does not count: too weak" in " ".join(run_rows(found)[3])
+
+
+@pytest.mark.parametrize(("cpus", "graded"), [(0.2, 5), (0.21, 0)])
+def test_a_verdict_that_names_other_programs_counts_on_a_quiet_host_alone(
+    catalog: WatchedCatalog, cpus: float, graded: int
+) -> None:
+    base = run("pump-window", 0, 100.0)
+    measured = run("pump-window", 1, 10.0)
+    about = {"other_cpus": cpus, "busiest": "rustc (process 7)"}
+    blaming = [grade(view, "wrong", "other_load") for view in VIEWS]
+    (found,) = judged(catalog, [base, measured.model_copy(update={**about, "grades": tuple(blaming)})])
+    assert (found.counts, len(found.graded), len(confusions([found]))) == (True, graded, graded)
+    assert ("rustc (process 7) and others used 21% of a CPU" in " ".join(run_rows([found])[0])) is (not graded)
+    # Others count, and so does the verdict where other programs are the injected cause.
+    for outcome, cause in (("wrong", "bottleneck"), ("right", "other_load")):
+        (kept,) = judged(
+            catalog, [base, measured.model_copy(update={**about, "grades": (grade(VIEWS[0], outcome, cause),)})]
+        )
+        assert len(kept.graded) == 1
 
 
 @pytest.mark.parametrize("seed", range(40))

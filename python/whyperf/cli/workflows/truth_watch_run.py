@@ -31,6 +31,8 @@ from whyperf.wire import ReplyPathCarried
 
 EVIDENCE: Level = "segments"
 """What both agents watch with. Of less, the views hide what is above."""
+USUAL_CONTROL = "cubic"
+"""The congestion control of programs that choose none: that of the load of our own, whatever the host's default is."""
 OPEN_S = 0.4
 """Time for the connections to open before the path has its losses."""
 SETTLE_S = 1.0
@@ -101,6 +103,9 @@ class WatchedRunner:
             taken = f"{busiest} and others used {others:.0%} of a CPU" if others > MAX_OTHER_CPUS else ""
             path = load.path
             void = None if path is None else why_void(path.end_into(spool), path.path.spec, taken)
+            if not order.dose:
+                # A path that was carried badly can only lower the rate without the cause, so fewer doses count.
+                void = None
             sides = watching.results()
             if void is None and len(sides) < 2:
                 void = watching.far_lost or "a side was not watched to its end"
@@ -145,6 +150,11 @@ class WatchedRunner:
                 )
                 for launched in (near, far)
             }
+            for launched, other in ((near, FAR), (far, NEAR)):
+                device = session.testbed[launched.side]["device"]
+                route = (f"{addresses[other]}/32", "dev", device, "congctl", USUAL_CONTROL)
+                # A namespace may set its default only to what the host allows everybody (tcp_cong.c).
+                launched.run(["ip", "route", "replace", *route])
             disturbances = order.case.change(order.dose).disturb
             keeper = Keeper(Orders(disturbances=disturbances, places=places), "the run cannot be disturbed")
             closing.callback(keeper.end)

@@ -8,6 +8,7 @@ from math import sqrt
 
 from pydantic import BaseModel, ConfigDict
 
+from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation
 from whyperf.truth.grade import COUNTS_FROM, lowered_by
 from whyperf.truth.one_sided import OUTCOMES, Outcome, WatchedView, graded
@@ -137,11 +138,17 @@ class JudgedRun:
         """Why it does not count; "" where it does."""
         if self.run.void is not None:
             return self.run.void
-        if self.run.other_cpus > MAX_OTHER_CPUS:
-            return f"{self.run.busiest} and others used {self.run.other_cpus:.0%} of a CPU meanwhile"
         if self.lowered_ratio is None:
             return "the run without the cause is void"
         return "" if self.lowered_ratio >= COUNTS_FROM else "too weak"
+
+    @property
+    def graded(self) -> tuple[ViewGrade, ...]:
+        """What counts of a run that does: not a verdict that names other programs while some took the CPUs."""
+        if not self.counts:
+            return ()
+        may_be_right = {str(Cause.OTHER_LOAD)} if self.run.other_cpus > MAX_OTHER_CPUS else set()
+        return tuple(grade for grade in self.run.grades if grade.outcome == "right" or grade.first not in may_be_right)
 
     def grade(self, view: WatchedView) -> ViewGrade | None:
         """What a view says."""
@@ -202,8 +209,7 @@ def judged(catalog: WatchedCatalog, runs: Iterable[WatchedRun]) -> list[JudgedRu
             if key[0] != case.name or not run.dose:
                 continue
             base = by_key.get((case.name, 0, run.block))
-            is_known = base is not None and base.void is None and base.other_cpus <= MAX_OTHER_CPUS
-            without = base.rate_bps if base is not None and is_known else None
+            without = None if base is None or base.void is not None else base.rate_bps
             found.append(JudgedRun(case, run, lowered_by(run.rate_bps, without)))
     return found
 
@@ -216,13 +222,13 @@ def figures(found: Sequence[JudgedRun]) -> list[OutcomeShares]:
 
 
 def _counts(found: Sequence[JudgedRun], views: Sequence[WatchedView]) -> Counter[Outcome]:
-    grades = [grade for each in found if each.counts for grade in each.run.grades if grade.view in views]
+    grades = [grade for each in found for grade in each.graded if grade.view in views]
     return Counter({outcome: sum(grade.outcome == outcome for grade in grades) for outcome in OUTCOMES})
 
 
 def confusions(found: Sequence[JudgedRun]) -> list[tuple[JudgedRun, ViewGrade]]:
     """The first verdicts that name a cause that was not injected."""
-    return [(each, grade) for each in found if each.counts for grade in each.run.grades if grade.outcome == "wrong"]
+    return [(each, grade) for each in found for grade in each.graded if grade.outcome == "wrong"]
 
 
 def _wilson(count: int, of: int, z: float = 1.959964) -> tuple[float, float]:

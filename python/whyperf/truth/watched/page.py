@@ -50,7 +50,7 @@ def run_rows(found: Sequence[JudgedRun]) -> list[tuple[str, ...]]:
     for each in found:
         lowered = "not known" if each.lowered_ratio is None else f"{each.lowered_ratio:.0%}"
         dose = str(each.run.dose) if each.run.block == 1 else f"{each.run.dose}, block {each.run.block}"
-        verdicts = [verdict_text(each.grade(view)) for view in views_of(found)]
+        verdicts = [verdict_text(each, each.grade(view)) for view in views_of(found)]
         if not each.counts:
             verdicts = [f"does not count: {each.why_not}", *("" for _ in verdicts[1:])]
         rows.append((each.case.name, dose, lowered, ", ".join(each.case.accepted), *verdicts))
@@ -63,10 +63,12 @@ def views_of(found: Sequence[JudgedRun]) -> list[WatchedView]:
     return [view for view in TITLES if view in graded]
 
 
-def verdict_text(grade: ViewGrade | None) -> str:
+def verdict_text(each: JudgedRun, grade: ViewGrade | None) -> str:
     """What a view says, and what that is worth."""
     if grade is None:
         return "-"
+    if grade not in each.graded:
+        return f"{grade.first} (not counted: {each.run.busiest} and others used {each.run.other_cpus:.0%} of a CPU)"
     outcome = {"right": "", "candidate": " (cause named)", "not_known": " (cause not named)", "wrong": " (WRONG)"}
     return f"{grade.first}{outcome[grade.outcome]}"
 

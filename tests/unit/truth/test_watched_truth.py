@@ -234,7 +234,8 @@ def test_a_verdict_that_names_other_programs_counts_on_a_quiet_host_alone(
     assert (found.counts, len(found.graded), len(confusions([found]))) == (True, graded, graded)
     assert ("rustc (process 7) and others used 21% of a CPU" in " ".join(run_rows([found])[0])) is (not graded)
     # Others count, and so does the verdict where other programs are the injected cause.
-    for outcome, cause in (("wrong", "bottleneck"), ("right", "other_load")):
+    cases: list[tuple[Outcome, str]] = [("wrong", "bottleneck"), ("right", "other_load")]
+    for outcome, cause in cases:
         (kept,) = judged(
             catalog, [base, measured.model_copy(update={**about, "grades": (grade(VIEWS[0], outcome, cause),)})]
         )

@@ -150,8 +150,9 @@ class WatchedRunner:
                 )
                 for launched in (near, far)
             }
+            devices = {NEAR: session.testbed["near"]["device"], FAR: session.testbed["far"]["device"]}
             for launched, other in ((near, FAR), (far, NEAR)):
-                device = session.testbed[launched.side]["device"]
+                device = devices[launched.side]
                 route = (f"{addresses[other]}/32", "dev", device, "congctl", USUAL_CONTROL)
                 # A namespace may set its default only to what the host allows everybody (tcp_cong.c).
                 launched.run(["ip", "route", "replace", *route])

@@ -27,7 +27,7 @@ FREED_WITHIN_S = 60
 
 
 class Foreign:
-    """Another program with both ends of a connection over the loopback."""
+    """Another program with both sockets of a connection over the loopback."""
 
     def __init__(self) -> None:
         """Starts it."""
@@ -168,7 +168,7 @@ def test_what_a_program_has_set_of_its_socket(talk: StartTalk) -> None:
         spec = {"host": "near", "selection": {"processes": [process.pid]}, "evidence": "counters"}
         spec |= {"sample_ns": SECOND_NS // 20, "report_ns": SECOND_NS // 10, "connections_most": 8}
         agent.send("watch", **spec)
-        # The other end was not accepted: it is nobody's.
+        # The other socket was not accepted: it is nobody's.
         await_connections(agent, 1)
         _, tables = finished(agent)
     finally:

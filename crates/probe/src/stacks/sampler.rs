@@ -18,7 +18,7 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"))
 pub const STACKS_MOST: u32 = 16_384;
 /// Different combinations of stacks and threads that are counted, for each stack that is kept.
 const COUNTS_EACH: u32 = 2;
-/// Processes of watched programs that are told from others.
+/// Processes of watched programs that are separated from others.
 const PROCESSES_MOST: u32 = 4096;
 
 /// What is sampled.

@@ -1,4 +1,4 @@
-"""A program of others: holds both ends of a connection and does what it reads from standard input, line by line.
+"""A program of others: holds both sockets of a connection and does what it reads from standard input, line by line.
 
 Arguments: address, family (4 or 6), port of the server, port of the client (0: any).
 """
@@ -20,8 +20,8 @@ client.connect(server.getsockname()[:2])
 accepted, _ = server.accept()
 
 
-def show(*words: object) -> None:
-    print(*words, flush=True)
+def show(*answer: object) -> None:
+    print(*answer, flush=True)
 
 
 def read_all(connection: socket.socket, left: int) -> None:
@@ -41,7 +41,7 @@ def infos() -> list[bytes]:
 
 
 def wait_until_quiet() -> None:
-    """Both ends count the same segments for longer than a delayed ACK takes."""
+    """Both sockets count the same segments for longer than a delayed ACK takes."""
     before: list[bytes] = []
     while (now := [info[120:160] for info in infos()]) != before:
         before = now

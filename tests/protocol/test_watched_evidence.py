@@ -27,7 +27,7 @@ FREED_WITHIN_S = 60
 
 
 class Foreign:
-    """Another program with both sides of a connection over the loopback."""
+    """Another program with both sockets of a connection over the loopback."""
 
     def __init__(self) -> None:
         """Starts it."""
@@ -165,10 +165,10 @@ def test_what_a_program_has_set_of_its_socket(talk: StartTalk) -> None:
     try:
         assert process.stdout is not None
         address = process.stdout.readline().strip().replace(" ", ":")
-        spec: dict[str, Any] = {"host": "near", "selection": {"processes": [process.pid]}, "evidence": "counters"}
+        spec = {"host": "near", "selection": {"processes": [process.pid]}, "evidence": "counters"}
         spec |= {"sample_ns": SECOND_NS // 20, "report_ns": SECOND_NS // 10, "connections_most": 8}
         agent.send("watch", **spec)
-        # The other side was not accepted: it is nobody's.
+        # The other socket was not accepted: it is nobody's.
         await_connections(agent, 1)
         _, tables = finished(agent)
     finally:

@@ -34,7 +34,7 @@ fn watch(level: Evidence) -> Option<ChosenWatch> {
     }
 }
 
-/// Another program, in a network namespace of its own, with both sides of a connection over its loopback.
+/// Another program, in a network namespace of its own, with both sockets of a connection over its loopback.
 struct Foreign {
     child: Child,
     input: ChildStdin,
@@ -127,7 +127,7 @@ impl Foreign {
         self.output.next().expect("it answers").expect("text")
     }
 
-    /// What both sides say once nothing moves any more: the client, then the server.
+    /// What both sockets say once nothing moves any more: the client, then the server.
     fn infos(&mut self) -> [Said; 2] {
         let answer = self.ask("info");
         let mut ends = answer.split(' ').map(Said::of);
@@ -165,7 +165,7 @@ fn difference(seen: &Connection, said: &Said) -> Option<String> {
 }
 
 #[test]
-fn counts_of_both_sides_are_those_of_their_sockets_since_they_were_chosen() {
+fn counts_of_both_sockets_are_those_of_their_sockets_since_they_were_chosen() {
     let _guard = guard();
     for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
         for attempt in 1.. {
@@ -373,7 +373,7 @@ fn the_log_is_what_tcpdump_sees_while_a_socket_is_chosen() {
             let is_same = pairs.iter().all(|(seen, left, arrived)| seen == left && seen == arrived);
             if !is_same && attempt < ATTEMPTS {
                 let counts: Vec<_> = pairs.iter().map(|(seen, left, arrived)| (seen.len(), left.len(), arrived.len())).collect();
-                eprintln!("{address}: {counts:?} segments captured, logged at both sides; again");
+                eprintln!("{address}: {counts:?} segments captured, logged at both sockets; again");
                 continue;
             }
             for (seen, left, arrived) in pairs {
@@ -478,7 +478,7 @@ fn programs_choose_sockets_at_their_syn() {
             let first = records.iter().find(|record| record.port == *number).expect("it is logged");
             assert_eq!(first.flags, SYN, "{first:?}");
         }
-        // The other side is nobody's choice.
+        // The other socket is nobody's choice.
         thread::sleep(Duration::from_millis(2200));
         watch.take_picked();
         assert_eq!(watch.connections().into_keys().collect::<Vec<_>>(), [number]);

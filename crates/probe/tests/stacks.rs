@@ -277,15 +277,15 @@ fn a_watched_program_is_the_load_and_has_its_names() {
     let watches = SamplingRequest { load: SampledLoad::Processes(Vec::new()), ..request() };
     let Some(mut watching) = sampler_of(&watches) else { return };
     let spins = || Running(Command::new("python3").args(["-c", "while True: sum(range(1000))"]).spawn().expect("it starts"));
-    let (watched, other) = (spins(), spins());
+    let (chosen, other) = (spins(), spins());
     // What starts it has another name.
     thread::sleep(WORK);
     watching.set_load(&[1, u32::MAX]).unwrap_or_else(|refused| panic!("{}", refused.reason));
-    watching.set_load(&[watched.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
+    watching.set_load(&[chosen.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
     thread::sleep(WORK);
     let found = watching.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
     let profile = Symbols::open(Vec::new()).resolve(&found);
-    drop((watched, other));
+    drop((chosen, other));
     let of = |group: ThreadGroup| samples_of(&profile, move |stack| stack.group == group && stack.program.starts_with("python3"));
     assert!(of(ThreadGroup::Load) > 0 && of(ThreadGroup::Other) > 0);
     assert_eq!(samples_of(&profile, |stack| stack.group == ThreadGroup::Load && !stack.program.starts_with("python3")), 0);

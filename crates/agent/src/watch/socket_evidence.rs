@@ -103,7 +103,7 @@ impl SocketEvidence {
             let host = spec.host.clone();
             SegmentLog::start(source, LogRequest { host, role: Role::Sender, bytes_most: LOG_BYTES_MOST, wait_most: LOG_WAIT })
         });
-        // What opens from now on is seen from its SYN on, as far as it can be found by then; a look finds the others.
+        // What opens from now on is seen from its SYN on, as far as it can be recognized by then; a look finds the others.
         let selection = &spec.selection;
         let namespace = network_namespace().map_err(|error| no_namespace(&error))?;
         watch.arm(namespace, &selection.processes, &selection.ports)?;

@@ -1,5 +1,5 @@
 //! Programs in the kernel that watch sockets of other programs, chosen one by one. They may exist already and are not
-//! touched: programs find them by their addresses and ports.
+//! touched: their addresses and ports identify them.
 //!
 //! Programs may also choose sockets themselves, at their SYN ([`ChosenWatch::arm`]): those that a process opens or that have
 //! a port. They are forgotten again unless somebody chooses them soon.
@@ -51,8 +51,8 @@ pub struct ChosenSocket {
 impl ChosenSocket {
     fn tuple(&self) -> Tuple {
         Tuple {
-            local: octets_in_fours(self.local.ip()),
-            remote: octets_in_fours(self.remote.ip()),
+            local: address_words(self.local.ip()),
+            remote: address_words(self.remote.ip()),
             netns: self.namespace,
             local_port: self.local.port(),
             remote_port: self.remote.port(),
@@ -60,22 +60,22 @@ impl ChosenSocket {
     }
 }
 
-/// Whether this process is in the initial PID namespace, whose numbers programs see.
+/// Whether this process is in the initial PID namespace, whose numbers programs use.
 fn is_in_initial_namespace() -> bool {
     fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL_PID_NAMESPACE)
 }
 
 /// An address of IPv6, or one of IPv4 mapped to it, as words in network byte order.
-fn octets_in_fours(address: IpAddr) -> [u32; 4] {
+fn address_words(address: IpAddr) -> [u32; 4] {
     let octets = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
     };
-    let mut fours = [0; 4];
-    for (four, octets) in fours.iter_mut().zip(Ipv6Addr::octets(&octets).chunks_exact(4)) {
-        *four = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
+    let mut found = [0; 4];
+    for (word, octets) in found.iter_mut().zip(Ipv6Addr::octets(&octets).chunks_exact(4)) {
+        *word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
     }
-    fours
+    found
 }
 
 /// Inode number of this thread's network namespace.
@@ -251,7 +251,7 @@ impl ChosenWatch {
         let mut chosen = self.chosen();
         let (tuple, place) = chosen.sockets.remove(&number)?;
         chosen.unclaimed.remove(&number);
-        // It was inserted here, and nobody else takes it away.
+        // It was added above, and nobody else takes it away.
         let _ = self.map().and_then(|map| map.remove(&tuple));
         chosen.strike(&tuple, self.control());
         chosen.places.give_back(place, mono_ns());

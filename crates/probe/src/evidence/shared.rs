@@ -100,8 +100,8 @@ impl ChosenSockets {
 /// A `Tuple` as the kernel reads it.
 fn tuple_bytes(socket: &Tuple) -> Vec<u8> {
     let Tuple { local, remote, netns, local_port, remote_port } = socket;
-    let quads = local.iter().chain(remote).chain([netns]).flat_map(|quad| quad.to_ne_bytes());
-    quads.chain([local_port, remote_port].into_iter().flat_map(|port| port.to_ne_bytes())).collect()
+    let numbers = local.iter().chain(remote).chain([netns]).flat_map(|word| word.to_ne_bytes());
+    numbers.chain([local_port, remote_port].into_iter().flat_map(|port| port.to_ne_bytes())).collect()
 }
 
 /// The map of the threads of the load of both sides; each one writes its own.

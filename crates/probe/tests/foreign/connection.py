@@ -1,9 +1,8 @@
-"""A program of others: holds both sides of a connection and does what it reads from standard input, line by line.
+"""A program of others: holds both sockets of a connection and does what it reads from standard input, line by line.
 
 Arguments: address, family (4 or 6), port of the server, port of the client (0: any).
 """
 
-import contextlib
 import socket
 import sys
 import threading
@@ -21,20 +20,16 @@ client.connect(server.getsockname()[:2])
 accepted, _ = server.accept()
 
 
-def show(*values: object) -> None:
-    """Prints a line at once."""
-    sys.stdout.write(" ".join(map(str, values)) + "\n")
-    sys.stdout.flush()
+def show(*answer: object) -> None:
+    print(*answer, flush=True)
 
 
 def read_all(connection: socket.socket, left: int) -> None:
-    """Reads so many bytes."""
     while left > 0:
         left -= len(connection.recv(min(left, 1 << 16)))
 
 
 def move(sender: socket.socket, receiver: socket.socket, count: int) -> None:
-    """Sends so many bytes and reads them at the other side."""
     reader = threading.Thread(target=read_all, args=(receiver, count))
     reader.start()
     sender.sendall(bytes(count))
@@ -42,12 +37,11 @@ def move(sender: socket.socket, receiver: socket.socket, count: int) -> None:
 
 
 def infos() -> list[bytes]:
-    """What TCP says of both sides."""
     return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256) for end in (client, accepted)]
 
 
 def wait_until_quiet() -> None:
-    """Both sides count the same segments for longer than a delayed ACK takes."""
+    """Both sockets count the same segments for longer than a delayed ACK takes."""
     before: list[bytes] = []
     while (now := [info[120:160] for info in infos()]) != before:
         before = now
@@ -72,8 +66,10 @@ for line in sys.stdin:
         udp.bind(client.getsockname()[:2])
         udp.connect(client.getpeername()[:2])
         for _ in range(int(arguments[0])):
-            with contextlib.suppress(ConnectionRefusedError):
+            try:
                 udp.send(b"datagram")
+            except ConnectionRefusedError:
+                pass
         show("sent")
     elif command == "spin":
         # Sends to itself, so that its thread runs the softirqs.
@@ -88,12 +84,10 @@ for line in sys.stdin:
     elif command == "stream":
         # Until the end: transfers in both directions at once, of pieces that differ in size.
         def stream(sender: socket.socket, size: int) -> None:
-            """Sends without end."""
             while True:
                 sender.sendall(bytes(size))
 
         def drain(receiver: socket.socket) -> None:
-            """Reads until it ends."""
             while receiver.recv(1 << 16):
                 pass
 

@@ -61,9 +61,9 @@ def write_folded(experiment: Experiment, cell: str | None, path: Path) -> int:
     """
     _check(experiment, cell)
     found = read_stacks(experiment, None if cell is None else {cell})
-    if found is None:
+    lines = [] if found is None else list(folded_lines(found[0]))
+    if not lines:
         return _without_samples(experiment)
-    lines = list(folded_lines(found[0]))
     return _written("--folded", path, "".join(f"{line}\n" for line in lines).encode(), count(len(lines), "stack"))
 
 

@@ -11,7 +11,7 @@ endif
 BIN := .venv/bin
 # The files that use a mark: to collect all tests takes some time.
 marked = $(shell grep -rlF pytest.mark.$(1) tests --include=test_*.py | sort)
-# The load of the other tests can make a trial void: what failed beside them gets a second run without them.
+# The load of other tests can make a trial void: what failed gets a second run without that load.
 repeat = { [ $$? -eq 1 ] && echo "Failed tests run again, one by one." && $(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 1; }
 # Tests wait for a third of their time: three processes for two CPUs.
 WORKERS ?= $(shell echo $$(($$(nproc) * 3 / 2)))

@@ -165,9 +165,9 @@ def test_what_a_program_has_set_of_its_socket(talk: StartTalk) -> None:
     try:
         assert process.stdout is not None
         address = process.stdout.readline().strip().replace(" ", ":")
-        spec = {"host": "near", "selection": {"processes": [process.pid]}, "evidence": "counters"}
-        spec |= {"sample_ns": SECOND_NS // 20, "report_ns": SECOND_NS // 10, "connections_most": 8}
-        agent.send("watch", **spec)
+        chosen = {"host": "near", "selection": {"processes": [process.pid]}, "evidence": "counters"}
+        intervals = {"sample_ns": SECOND_NS // 20, "report_ns": SECOND_NS // 10, "connections_most": 8}
+        agent.send("watch", **chosen, **intervals)
         # The other socket was not accepted: it is nobody's.
         await_connections(agent, 1)
         _, tables = finished(agent)

@@ -3,6 +3,7 @@
 Arguments: address, family (4 or 6), port of the server, port of the client (0: any).
 """
 
+import contextlib
 import socket
 import sys
 import threading
@@ -21,15 +22,19 @@ accepted, _ = server.accept()
 
 
 def show(*answer: object) -> None:
-    print(*answer, flush=True)
+    """Answers the test on a line of its own."""
+    sys.stdout.write(" ".join(map(str, answer)) + "\n")
+    sys.stdout.flush()
 
 
 def read_all(connection: socket.socket, left: int) -> None:
+    """Reads ``left`` bytes."""
     while left > 0:
         left -= len(connection.recv(min(left, 1 << 16)))
 
 
 def move(sender: socket.socket, receiver: socket.socket, count: int) -> None:
+    """Sends ``count`` zero bytes, and returns when all were read."""
     reader = threading.Thread(target=read_all, args=(receiver, count))
     reader.start()
     sender.sendall(bytes(count))
@@ -37,6 +42,7 @@ def move(sender: socket.socket, receiver: socket.socket, count: int) -> None:
 
 
 def infos() -> list[bytes]:
+    """TCP_INFO of both sockets, the client's first."""
     return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256) for end in (client, accepted)]
 
 
@@ -66,10 +72,8 @@ for line in sys.stdin:
         udp.bind(client.getsockname()[:2])
         udp.connect(client.getpeername()[:2])
         for _ in range(int(arguments[0])):
-            try:
+            with contextlib.suppress(ConnectionRefusedError):
                 udp.send(b"datagram")
-            except ConnectionRefusedError:
-                pass
         show("sent")
     elif command == "spin":
         # Sends to itself, so that its thread runs the softirqs.
@@ -84,10 +88,12 @@ for line in sys.stdin:
     elif command == "stream":
         # Until the end: transfers in both directions at once, of pieces that differ in size.
         def stream(sender: socket.socket, size: int) -> None:
+            """Sends pieces of ``size`` bytes without end."""
             while True:
                 sender.sendall(bytes(size))
 
         def drain(receiver: socket.socket) -> None:
+            """Reads to the end."""
             while receiver.recv(1 << 16):
                 pass
 

@@ -23,7 +23,8 @@ from tests.e2e.whyperf_command import argv
 
 pytestmark = [pytest.mark.usefixtures("ours"), pytest.mark.paced, pytest.mark.timeout(300)]
 Start = Callable[..., "subprocess.Popen[bytes]"]
-SIZE = 4_000_000
+SIZE = 32_000_000
+"""Bytes of the file: curl takes up to 10 MB at once before its --limit-rate slows it."""
 
 
 def command_line(*arguments: object) -> list[str]:
@@ -122,7 +123,7 @@ def test_a_command_is_explained_and_has_its_exit_code(tmp_path: Path) -> None:
     pages.mkdir()
     with web_server(pages) as port:
         url = f"http://127.0.0.1:{port}/file"
-        written = ("-w", "%{http_code} %{size_download}", "-o", "got", "-s", "--limit-rate", "4M", url)
+        written = ("-w", "%{http_code} %{size_download}", "-o", "got", "-s", "--limit-rate", "20M", url)
         done = watch(tmp_path, "--out", "there", "--", "curl", *written)
     assert (done.returncode, done.stdout) == (0, f"200 {SIZE}"), done.stderr
     assert (tmp_path / "got").read_bytes() == bytes(SIZE)
@@ -140,7 +141,7 @@ def test_connections_of_children_are_the_commands(tmp_path: Path) -> None:
     pages.mkdir()
     with web_server(pages) as port:
         url = f"http://127.0.0.1:{port}/file"
-        script = f"curl -s -o /dev/null --limit-rate 8M {url} & wait; exit 3"
+        script = f"curl -s -o /dev/null --limit-rate 20M {url} & wait; exit 3"
         done = watch(tmp_path, "--out", "there", "--", "sh", "-c", script)
     assert done.returncode == 3, done.stderr
     plan = json.loads((tmp_path / "there" / "plan.json").read_text())
@@ -304,7 +305,7 @@ def test_without_privilege_a_users_own_connections_are_watched_and_the_level_is_
         )
         with web_server(tmp_path_factory.mktemp("pages")) as port:
             url = f"http://127.0.0.1:{port}/file"
-            command = ("curl", "-s", "-o", "/dev/null", "--limit-rate", "4M", url)
+            command = ("curl", "-s", "-o", "/dev/null", "--limit-rate", "20M", url)
             done = watch(folder, "--out", "there", "--", *command, before=before)
         assert done.returncode == 0, done.stderr
         plan = json.loads((folder / "there" / "plan.json").read_text())

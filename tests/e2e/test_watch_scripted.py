@@ -159,7 +159,9 @@ def test_a_command_starts_when_the_watch_has_begun(tmp_path: Path) -> None:
 def test_a_command_without_connections_has_its_exit_code(tmp_path: Path) -> None:
     done = watch(tmp_path, scripted(tmp_path), "--", "sh", "-c", "exit 5")
     assert done.returncode == 5
-    assert done.stderr == "whyperf: the command made no TCP connection that could be watched; nothing is kept\n"
+    assert done.stderr == (
+        "whyperf: no TCP connection of the command was open at one of the 20 samples a second; nothing is kept\n"
+    )
 
 
 @pytest.mark.parametrize(

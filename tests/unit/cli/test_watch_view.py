@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 from textual.pilot import Pilot
@@ -16,6 +17,7 @@ from whyperf.watch.live_limits import Limit
 from whyperf.watch.tracker import Tracker
 
 NARROW = (80, 24)
+Driven = TypeVar("Driven")
 Steps = Callable[[WatchApp, Pilot[None]], Awaitable[None]]
 
 
@@ -44,6 +46,12 @@ def fed(app: WatchApp) -> None:
         app.on_report(tracker.take("near", watched))
 
 
+def driven(run: Coroutine[Any, Any, Driven]) -> Driven:
+    """Runs it in a thread of its own: in this one, a browser of other tests may have an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, run).result()
+
+
 def shown(steps: Steps, size: tuple[int, int] = NARROW) -> WatchApp:
     async def run() -> WatchApp:
         app = WatchApp(":5201", None)
@@ -53,7 +61,7 @@ def shown(steps: Steps, size: tuple[int, int] = NARROW) -> WatchApp:
             await steps(app, pilot)
         return app
 
-    return asyncio.run(run())
+    return driven(run())
 
 
 def table(app: WatchApp) -> "DataTable[object]":
@@ -152,7 +160,7 @@ def test_it_ends_with_the_watch() -> None:
             await pilot.pause(0.5)
             assert not app.is_running or app._exit
 
-    asyncio.run(run())
+    driven(run())
 
 
 def test_a_name_is_no_markup() -> None:

@@ -24,6 +24,7 @@ from whyperf.record import Experiment
 
 PACKET = 1448
 LINK_BPS = 100e6
+NOT_WATCHED = SimpleNamespace(watched=None)
 SPACING_NS = round((PACKET + 66) * 8e9 / LINK_BPS)
 
 
@@ -190,8 +191,8 @@ def test_acks_wait_longer_than_a_tenth_of_the_round_trip_and_twice_the_payload(
 )
 def test_hosts_of_one_name_are_one_machine(names: tuple[str | None, str | None], *, is_one: bool) -> None:
     hosts = {side: {"hostname": name} for side, name in zip(("near", "far"), names, strict=True)}
-    assert _on_one_machine(cast("Experiment", SimpleNamespace(hosts=lambda: hosts))) is is_one
-    assert not _on_one_machine(cast("Experiment", SimpleNamespace(hosts=dict)))
+    assert _on_one_machine(cast("Experiment", SimpleNamespace(plan=NOT_WATCHED, hosts=lambda: hosts))) is is_one
+    assert not _on_one_machine(cast("Experiment", SimpleNamespace(plan=NOT_WATCHED, hosts=dict)))
 
 
 def segments_of(*rows: tuple[int, str, int]) -> pl.DataFrame:

@@ -218,7 +218,7 @@ class _Watch:
 
     def _nothing_seen(self) -> str:
         if self._query.command:
-            return "the command made no TCP connection that could be watched; nothing is kept"
+            return "no TCP connection of the command was open at one of the 20 samples a second; nothing is kept"
         last = self._tracker.last.get("near")
         there = others_there(None if last is None else last.get("instead"))
         return f"no TCP connection of {self._query.name} was seen, so nothing is kept{there}"

@@ -77,7 +77,7 @@ def test_what_is_no_full_bottleneck_is_not_called_one(
 @pytest.mark.parametrize(
     ("asked", "factors", "expected"),
     [
-        ("80M", {}, "The path carries less than is sent: 80.0 Mbit/s sent"),
+        ("80M", {}, "The path carries less than is sent: 80."),
         ("20M", {"path_loss": 0.05}, "Not known which is the limit, the path's bottleneck or random loss: "),
         ("20M", {}, "The requested rate is the limit: 20.0 Mbit/s requested"),
     ],

@@ -123,7 +123,7 @@ def test_a_command_is_explained_and_has_its_exit_code(tmp_path: Path) -> None:
     pages.mkdir()
     with web_server(pages) as port:
         url = f"http://127.0.0.1:{port}/file"
-        written = ("-w", "%{http_code} %{size_download}", "-o", "got", "-s", "--limit-rate", "20M", url)
+        written = ("-w", "%{http_code} %{size_download}", "-o", "got", "-s", "--limit-rate", "10M", url)
         done = watch(tmp_path, "--out", "there", "--", "curl", *written)
     assert (done.returncode, done.stdout) == (0, f"200 {SIZE}"), done.stderr
     assert (tmp_path / "got").read_bytes() == bytes(SIZE)
@@ -141,7 +141,7 @@ def test_connections_of_children_are_the_commands(tmp_path: Path) -> None:
     pages.mkdir()
     with web_server(pages) as port:
         url = f"http://127.0.0.1:{port}/file"
-        script = f"curl -s -o /dev/null --limit-rate 20M {url} & wait; exit 3"
+        script = f"curl -s -o /dev/null --limit-rate 10M {url} & wait; exit 3"
         done = watch(tmp_path, "--out", "there", "--", "sh", "-c", script)
     assert done.returncode == 3, done.stderr
     plan = json.loads((tmp_path / "there" / "plan.json").read_text())
@@ -305,9 +305,10 @@ def test_without_privilege_a_users_own_connections_are_watched_and_the_level_is_
         )
         with web_server(tmp_path_factory.mktemp("pages")) as port:
             url = f"http://127.0.0.1:{port}/file"
-            command = ("curl", "-s", "-o", "/dev/null", "--limit-rate", "20M", url)
+            command = ("curl", "-s", "-o", "/dev/null", "--limit-rate", "10M", url)
             done = watch(folder, "--out", "there", "--", *command, before=before)
         assert done.returncode == 0, done.stderr
+        assert (folder / "there").is_dir(), done.stderr
         plan = json.loads((folder / "there" / "plan.json").read_text())
         assert [cell["watched"]["program"] for cell in plan["cells"]] == ["curl"]
         (manifest,) = (folder / "there" / "trials").glob("*/manifest.json")

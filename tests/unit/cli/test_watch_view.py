@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pytest
@@ -47,9 +46,22 @@ def fed(app: WatchApp) -> None:
 
 
 def driven(run: Coroutine[Any, Any, Driven]) -> Driven:
-    """Runs it in a thread of its own: in this one, a browser of other tests may have an event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, run).result()
+    """Runs it, also where a browser of other tests has an event loop in this thread that waits for them."""
+    waiting = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return asyncio.run(run)
+    finally:
+        asyncio._set_running_loop(waiting)
+
+
+async def until(pilot: Pilot[None], is_there: Callable[[], bool]) -> None:
+    """Waits for what the next drawing shows, on a busy machine longer."""
+    for _ in range(200):
+        if is_there():
+            break
+        await pilot.pause(0.1)
+    await pilot.pause()
 
 
 def shown(steps: Steps, size: tuple[int, int] = NARROW) -> WatchApp:
@@ -57,7 +69,7 @@ def shown(steps: Steps, size: tuple[int, int] = NARROW) -> WatchApp:
         app = WatchApp(":5201", None)
         async with app.run_test(size=size) as pilot:
             fed(app)
-            await pilot.pause(0.4)
+            await until(pilot, lambda: table(app).row_count == 2)
             await steps(app, pilot)
         return app
 
@@ -119,7 +131,7 @@ def test_a_filter_leaves_what_fits() -> None:
 def test_a_connection_that_is_chosen_shows_its_budget_over_time() -> None:
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
-        await pilot.pause(0.4)
+        await until(pilot, lambda: "What this side sends" in str(app.screen.query_one("#budget", Static).render()))
         text = str(app.screen.query_one("#budget", Static).render())
         assert "What this side sends" in text
         assert "100 % peer window: the peer's receive window is full" in text
@@ -144,9 +156,9 @@ def test_the_cursor_stays_on_its_connection() -> None:
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
 def test_keys_end_it(key: str) -> None:
-    async def steps(_: WatchApp, pilot: Pilot[None]) -> None:
+    async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
         await pilot.press(key)
-        await pilot.pause(0.1)
+        await until(pilot, lambda: not app.is_running or app._exit)
 
     assert shown(steps)._is_interrupted is (key == "ctrl+c")
 
@@ -157,7 +169,7 @@ def test_it_ends_with_the_watch() -> None:
         app._is_over = over = threading.Event()
         async with app.run_test(size=NARROW) as pilot:
             over.set()
-            await pilot.pause(0.5)
+            await until(pilot, lambda: not app.is_running or app._exit)
             assert not app.is_running or app._exit
 
     driven(run())

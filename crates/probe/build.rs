@@ -14,8 +14,11 @@ fn main() {
     let source = Path::new(EVIDENCE).join("evidence.bpf.c");
     // Linux before 5.12 refuses every program that holds an atomic addition whose result is used.
     for (suffix, fetch) in [("", "-DHAS_FETCH"), ("_old", "-UHAS_FETCH")] {
-        compiler.compile(&source, &format!("evidence{suffix}.bpf.o"), &[fetch, "-DCHOOSES=0"]);
-        compiler.compile(&source, &format!("evidence_chosen{suffix}.bpf.o"), &[fetch, "-DCHOOSES=1"]);
+        for (which, chooses) in [("", "-DCHOOSES=0"), ("_chosen", "-DCHOOSES=1")] {
+            let object = format!("evidence{which}{suffix}.bpf.o");
+            compiler.compile(&source, &object, &[fetch, chooses]);
+            bpf_build::pack(&object);
+        }
     }
     compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
     compiler.compile(&Path::new(SETTINGS).join("settings.bpf.c"), "settings.bpf.o", &[]);

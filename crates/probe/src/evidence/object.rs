@@ -1,11 +1,13 @@
 //! Loads the BPF object into the kernel, as much of it as the kernel takes, and attaches it.
 
+use flate2::read::ZlibDecoder;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
 use libbpf_sys::bpf_prog_info;
 use schema::evidence::{Evidence, Hook};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::slice;
 use std::sync::Once;
@@ -13,13 +15,14 @@ use std::sync::Once;
 use super::hooks::{PLACES, Place, refuse_calls};
 use super::layout::{Call, Constants, LogHead, Record};
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
+/// Compressed (RFC 1950), as all of them.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o.z"));
 /// For kernels whose atomic additions do not return the previous value.
-static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_old.bpf.o"));
+static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_old.bpf.o.z"));
 /// Those that choose sockets.
-static CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen.bpf.o"));
+static CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen.bpf.o.z"));
 /// The same for such kernels.
-static OLD_CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen_old.bpf.o"));
+static OLD_CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen_old.bpf.o.z"));
 
 /// How large to make what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,7 +271,9 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
         (true, true) => CHOOSING_OBJECT,
         (false, true) => OLD_CHOOSING_OBJECT,
     };
-    let mut object = ObjectBuilder::default().open_memory(object)?;
+    let mut unpacked = Vec::new();
+    ZlibDecoder::new(object).read_to_end(&mut unpacked).expect("the build script has packed it");
+    let mut object = ObjectBuilder::default().open_memory(&unpacked)?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {

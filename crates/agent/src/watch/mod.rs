@@ -147,8 +147,6 @@ impl<'a> Watching<'a> {
         let looker = Looker::open(spec)?;
         let host = HostSampler::open(&spec.host).map_err(|error| internal(&error))?;
         let now_ns = mono_ns();
-        let mut reports = Pace::new(spec.report_ns, 0);
-        reports.on_round(now_ns, 0);
         Ok(Self {
             end_ns: spec.duration_ns.map_or(u64::MAX, |duration_ns| now_ns.saturating_add(duration_ns)),
             eager_until_ns: now_ns + EAGER_NS,
@@ -161,7 +159,7 @@ impl<'a> Watching<'a> {
             looks: Pace::new(EAGER.0, EAGER.1),
             samples: Pace::new(spec.sample_ns, SAMPLE_FACTOR),
             owners: Pace::new(OWNERS_NS, OWNERS_FACTOR),
-            reports,
+            reports: Pace::new(spec.report_ns, 0),
             process: spec.ends_with_process.map(|process| (process, probe::processes::start_of(process))),
             last: Found::default(),
             beyond_count: 0,

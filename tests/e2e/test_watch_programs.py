@@ -264,6 +264,17 @@ def test_a_namespace_that_cannot_be_entered(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
+def test_a_namespace_that_may_not_be_entered(tmp_path: Path, started: Start) -> None:
+    other = started(["unshare", "--net", "sh", "-c", "echo ready; exec sleep 60"], stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"ready\n"
+    before = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
+    done = watch(tmp_path, "--netns", other.pid, before=before)
+    assert done.returncode == 1
+    assert "that takes CAP_SYS_ADMIN where the namespace was made; run as root of this host" in done.stderr
+
+
 def test_a_process_without_tcp_is_named(tmp_path: Path, started: Start) -> None:
     script = """
 import socket, time

@@ -315,6 +315,8 @@ def address_of(end: str) -> str:
 
 
 def _reason(error: RunError) -> str:
-    """What the agent said last."""
-    text = str(error)
-    return text.partition("whyperf-agent: ")[2] or text
+    """What the agent said last; of the testbed's missing capability, what it means for a namespace of others."""
+    said = str(error).partition("whyperf-agent: ")[2] or str(error)
+    if "needs CAP_" in said:
+        return "that takes CAP_SYS_ADMIN where the namespace was made; run as root of this host"
+    return said

@@ -395,7 +395,7 @@ def _compared(a: Cell, b: Cell) -> tuple[Mapping[str, object], Mapping[str, obje
         return a.factors, b.factors
     if a.watched is None or b.watched is None:
         return {}, {}
-    names = {"program", "process", "local", "remote", "direction"}
+    names = {"program", "local", "remote", "direction"}
     return a.watched.model_dump(include=names), b.watched.model_dump(include=names)
 
 

@@ -315,8 +315,10 @@ def address_of(end: str) -> str:
 
 
 def _reason(error: RunError) -> str:
-    """What the agent said last; of the testbed's missing capability, what it means for a namespace of others."""
+    """What the agent said last; of the testbed's namespaces, what it means for one of others."""
     said = str(error).partition("whyperf-agent: ")[2] or str(error)
+    if "is gone or never was" in said:
+        return "there is no such process"
     if "needs CAP_" in said:
         return "that takes CAP_SYS_ADMIN where the namespace was made; run as root of this host"
     return said

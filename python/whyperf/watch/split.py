@@ -80,7 +80,7 @@ class SideTables:
                 counts[name] = _write(rows, path, table.metadata)
             elif name == "threads":
                 # CPU time is recorded by thread, of all programs that have watched connections.
-                own = table.whole.filter(pl.col("process") == socket.process)
+                own = table.whole.filter(pl.col("process").eq_missing(pl.lit(socket.process)))
                 _write(_renamed(own, table.schema, place), path, table.metadata)
             else:
                 self._share(name, table, place.host, path)

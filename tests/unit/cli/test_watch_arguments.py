@@ -21,6 +21,7 @@ from whyperf.cli.inputs.watched import Watched, metrics_address, seconds, watche
         (("[2001:db8::1]:443",), {"addresses": ["2001:db8::1"], "ports": [443]}, "[2001:db8::1]:443", None),
         (("fe80::1%eth0",), {"addresses": ["fe80::1%eth0"]}, "fe80::1%eth0", None),
         (("localhost",), {"addresses": ["127.0.0.1", "::1"]}, "localhost", None),
+        (("localhost", ":80"), {"addresses": ["127.0.0.1", "::1"], "ports": [80]}, "localhost :80", None),
         (("host7",), {}, "busiest", "host7"),
         (("admin@10.0.0.7",), {}, "busiest", "admin@10.0.0.7"),
         (("host7", ":443"), {"ports": [443]}, ":443", "host7"),
@@ -30,7 +31,8 @@ from whyperf.cli.inputs.watched import Watched, metrics_address, seconds, watche
     ],
 )
 def test_words(arguments: tuple[str, ...], selection: dict[str, Any], name: str, host: str | None) -> None:
-    assert watched(arguments) == Watched(selection, name, host)  # type: ignore[arg-type]
+    is_word = host is not None and len(arguments) == 1
+    assert watched(arguments) == Watched(selection, name, host, is_word)  # type: ignore[arg-type]
 
 
 def test_options_narrow_the_selection() -> None:

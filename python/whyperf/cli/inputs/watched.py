@@ -30,6 +30,8 @@ class Watched:
     selection: Selection
     name: str
     host: str | None
+    #: Whether the host is a word on its own, which may have been meant as a program.
+    is_word: bool = False
 
 
 def watched(
@@ -71,7 +73,7 @@ def watched(
         names.append(command[0].rpartition("/")[2])
     if host is not None and not is_usable_host(host):
         raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
-    return Watched(selection, " ".join(names) or BUSIEST, host)
+    return Watched(selection, " ".join(names) or BUSIEST, host, is_word=named is not None and len(arguments) == 1)
 
 
 def metrics_address(text: str) -> tuple[str, int]:
@@ -111,6 +113,8 @@ def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | Non
         raise UsageError(f"{' '.join(arguments)}: give one selection, and before it the host on which to watch, if any")
     if len(arguments) == 2:
         host, what = arguments
+        if host == "localhost" and _PORTS.fullmatch(what):
+            return None, f"{host} {what}"
         if _PORTS.fullmatch(host) or host.isdecimal() or not is_usable_host(host):
             raise UsageError(f"{host} {what}: of two words the first is a host as for ssh; several ports are :80,443")
         if _selected(what) is None:
@@ -125,15 +129,15 @@ def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | Non
 
 
 def _selected(word: str) -> Selection | None:
-    """The connections that a word selects; None where it is none of the forms."""
+    """The connections that a word selects, or `localhost` with ports; None where it is none of the forms."""
     if ports := _PORTS.fullmatch(word):
         return {"ports": [_port(port, word) for port in ports[1].split(",")]}
     if word.isascii() and word.isdecimal():
         if not 1 <= int(word) <= MAX_PROCESS:
             raise UsageError(f"{word} is no process number; for a port write :{word}")
         return {"processes": [int(word)]}
-    if word == "localhost":
-        return {"addresses": list(LOCALHOST)}
+    if word.partition(" ")[0] == "localhost":
+        return {"addresses": list(LOCALHOST), **(_selected(word.partition(" ")[2]) or {})}
     if _is_address(word.strip("[]")):
         return {"addresses": [word.strip("[]")]}
     both = _ADDRESS_AND_PORT.fullmatch(word)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, CommandStatus, UsageError, say
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.inputs.evidence import AskedEvidence
-from whyperf.cli.inputs.watched import BUSIEST, Watched
+from whyperf.cli.inputs.watched import BUSIEST, MAX_PORT, Watched
 from whyperf.cli.live import interrupts
 from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View, others_there
 from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
@@ -217,10 +217,11 @@ class _Watch:
         )
 
     def _nothing_seen(self) -> str:
-        if self._query.command:
-            return "no TCP connection of the command was open at one of the 20 samples a second; nothing is kept"
         last = self._tracker.last.get("near")
         there = others_there(None if last is None else last.get("instead"))
+        if self._query.command:
+            seen = "no TCP connection of the command was open at one of the 20 samples a second"
+            return f"{seen}; nothing is kept{there}"
         return f"no TCP connection of {self._query.name} was seen, so nothing is kept{there}"
 
     def _lacks_level(self) -> bool:
@@ -245,13 +246,22 @@ def _have_connections(sides: Sequence[WatchedSide]) -> bool:
 
 @contextmanager
 def _named_once(query: WatchQuery) -> Iterator[None]:
-    """Errors of an agent without the name of its side, where there is only one."""
+    """Errors of an agent without the name of its side, where there is only one; with what a word may have meant."""
     try:
         yield
     except AgentError as error:
         if query.far is not None:
             raise
-        raise RunError(str(error).removeprefix("near: "), error.fault) from None
+        said = str(error).removeprefix("near: ")
+        process = next(iter(query.watched.selection.get("processes", ())), 0)
+        if said.startswith(f"there is no process {process} ") and process <= MAX_PORT:
+            said += f"; for a port write :{process}"
+        raise RunError(said, error.fault) from None
+    except RunError as error:
+        if not query.watched.is_word or "cannot be reached by ssh" not in str(error):
+            raise
+        word = query.watched.host
+        raise RunError(f"{error}; if {word} is a program, write --program {word}", error.fault) from None
 
 
 def _served(query: WatchQuery) -> "WatchMetrics | None":

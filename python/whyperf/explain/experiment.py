@@ -20,6 +20,7 @@ from whyperf.explain.gather import (
     gather_facts,
     stated_link_bps,
     with_costs,
+    with_program,
 )
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
@@ -186,11 +187,13 @@ def _explained(
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
     facts = with_costs(facts, cost)
+    if facts.is_watched:
+        facts = with_program(facts, experiment, trial)
     faults: list[str] = []
     verdicts, joint = judged(facts, setup, on_fault=faults.append)
     if measured is not None:
         verdicts = [measured.gain_in(cell, verdict) for verdict in verdicts]
-    verdicts = [as_printed(verdict, facts.level) for verdict in verdicts]
+    verdicts = [as_printed(verdict, facts.level, is_watched=facts.is_watched) for verdict in verdicts]
     depends = any(verdict.cause in COUNTING_SEGMENTS for verdict in verdicts)
     shares = facts.sender.shares
     rate_bps = facts.rate_bps if rate is None else rate

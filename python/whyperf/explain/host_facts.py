@@ -163,9 +163,13 @@ class HostFacts:
 
     @property
     def on_cpu_ratio(self) -> float | None:
-        """How much of its busiest CPU this side itself takes: threads and softirqs, other programs left out."""
+        """How much of its busiest CPU this side itself takes: threads and softirqs, other programs left out.
+
+        Of another program nobody set a CPU aside: what its host's busiest CPU does may have nothing to do with it.
+        """
         cpu = self.processors
-        own = None if cpu.busy_ratio is None else max(0.0, cpu.busy_ratio - (cpu.other_ratio or 0.0))
+        is_known = cpu.busy_ratio is not None and self.watched is None
+        own = max(0.0, (cpu.busy_ratio or 0.0) - (cpu.other_ratio or 0.0)) if is_known else None
         known = [value for value in (cpu.thread_ratio, own, cpu.softirq_ratio) if value is not None]
         return min(1.0, max(known)) if known else None
 

@@ -15,10 +15,10 @@ MIN_GAIN = 1.05
 """Predicted gains below are within what repeating a trial changes."""
 
 
-def as_printed(verdict: Verdict, level: str = "segments") -> Verdict:
+def as_printed(verdict: Verdict, level: str = "segments", *, is_watched: bool = False) -> Verdict:
     """The verdict without a gain that its interval leaves open, and without a change that would gain nothing.
 
-    `level` is that of the trial's evidence.
+    `level` is that of the trial's evidence. Of a program that was watched (`is_watched`) nobody measures a change.
     """
     low, high = verdict.predicted_low, verdict.predicted_high
     if is_bound(verdict):
@@ -26,7 +26,7 @@ def as_printed(verdict: Verdict, level: str = "segments") -> Verdict:
     if verdict.predicted_gain is None:
         return verdict
     if low is not None and high is not None and high > MAX_SPAN * low:
-        more = render("predicts", "verify" if level == "segments" else "log", {})
+        more = render("predicts", "watched" if is_watched else "verify" if level == "segments" else "log", {})
         values: dict[str, Value | None] = {"low_times": low, "high_times": high, "span_times": MAX_SPAN, "next": more}
         why = render("gain", "why_open", values)
         return verdict.model_copy(update={"predicted_gain": None, "unpredicted_because": why})

@@ -45,11 +45,18 @@ class WatchedSockets:
         waiting_ratio: part of the samples in which written data waited to be sent.
         filled_ratio: part of the samples in which what is written and not acknowledged fills two thirds of the send
             buffer: a program that has more to write is not woken then (sk_stream_is_writeable, include/net/sock.h).
-        receive_rtt_ns: the median round trip as receive autotuning sees it; None where it sees none.
+        receive_rtt_ns: the median round trip as receive autotuning sees it, and `receive_rtt_ns_low` the 10th
+            percentile; None where it sees none. Of a sender that pauses, its pauses are in it.
         late_ratio: segments that came behind a gap, over those with payload.
         silent_ratio: part of the time between samples in which nothing came.
         rate_spread: how far the rate of what came varies from sample to sample: the range from the 10th to the 90th
             percentile over the median; None where it was silent for half of the time.
+        moved_segments: segments with payload, in both directions.
+        segment_bytes: the mean payload of a segment that came, and `full_bytes` that of a full one (tcpi_rcv_mss).
+        pmtu_bytes: the path's MTU, and `mss_bytes` the largest segment of the direction with most payload.
+        program_connections: connections of its process that moved payload meanwhile, this one included.
+        partial_ratio: part of the samples in which less than a segment waits for the ACK of another one, though the
+            windows have room: that is Nagle's rule (tcp_nagle_check, net/ipv4/tcp_output.c).
     """
 
     samples: int = 0
@@ -70,9 +77,29 @@ class WatchedSockets:
     waiting_ratio: float | None = None
     filled_ratio: float | None = None
     receive_rtt_ns: int | None = None
+    receive_rtt_ns_low: int | None = None
     late_ratio: float | None = None
     silent_ratio: float | None = None
     rate_spread: float | None = None
+    moved_segments: int | None = None
+    segment_bytes: float | None = None
+    full_bytes: int | None = None
+    pmtu_bytes: int | None = None
+    mss_bytes: int | None = None
+    program_connections: int | None = None
+    partial_ratio: float | None = None
+
+    @property
+    def are_full(self) -> bool | None:
+        """Whether nearly all segments that came were full: the sender had more to send. None where not known."""
+        if self.segment_bytes is None or not self.full_bytes:
+            return None
+        return self.segment_bytes >= MIN_FULL * self.full_bytes
+
+
+MIN_FULL = 0.98
+"""Mean payload over that of a full segment, from which on hardly any is short: a program that writes 64 KB at a time,
+and pauses, has one of 46 that is short by half in the mean."""
 
 
 @dataclass(frozen=True)

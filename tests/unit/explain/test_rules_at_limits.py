@@ -53,8 +53,9 @@ from whyperf.explain.rules import (
     transfers,
     transports,
 )
+from whyperf.explain.rules.capacity import alternates
 from whyperf.explain.rules.finding import Finding, is_on_cpu, is_perhaps_idle
-from whyperf.explain.rules.judge import _alternates, _counts
+from whyperf.explain.rules.judge import _counts
 from whyperf.explain.rules.limits import _own_time
 from whyperf.explain.trial_facts import ExchangeFacts, Facts, RequestedLoad
 
@@ -395,8 +396,8 @@ LIMITS: tuple[tuple[Holds, Facts, str, Any, Any], ...] = (
     (gain._of_deliveries, DELIVERED, "windows.delivered_bps_max", 116e6, 114e6),
     (gain._of_deliveries, changed(DELIVERED, {"windows.delivered_bps_max": 200e6}), "rate_bps", 69e6, 70e6),
     (gain._of_stated_line, changed(DELIVERED, {"link_bps": 50e6}), "rate_bps", 50.1e6, 50e6),
-    (_alternates, ALTERNATING, "segments.data_back_packets", 4, 5),
-    (_alternates, ALTERNATING, "receiver.processors.thread_ratio", 0.299, 0.3),
+    (alternates, ALTERNATING, "segments.data_back_packets", 4, 5),
+    (alternates, ALTERNATING, "receiver.processors.thread_ratio", 0.299, 0.3),
     (gain._is_paced, PACED, "segments.pacing.constant_ratio", 0.499, 0.5),
     (gain._is_paced, PACED, "segments.bottleneck.bps", 130e6, 129e6),
     (host_limits.cpu_quota, case(Cause.CPU_QUOTA), "sender.limits.quota.stopped_ratio", 0.099, 0.1),

@@ -1,6 +1,7 @@
 """What samples of another program's sockets show: queues, windows, buffers, and requests and answers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.unit.analyze.flow import traces
 from whyperf.analyze.flow import FlowTrial, as_watched, flow_facts
+from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.gather import by_payload, gather_facts
 from whyperf.explain.gather.conversation import conversation
@@ -232,3 +234,40 @@ def test_gaps_after_a_segment_that_is_not_full_are_the_senders_own(
     far = traces.trace("\n".join(lines), "far", "receiver")
     found = as_watched(traces.write(tmp_path / "log01-c0001", far=far), "receiver")
     assert facts_of(found).segments.short_gap_ratio == pytest.approx(share, abs=0.02)
+
+
+def test_less_than_a_segment_that_waits_with_room_in_the_windows_is_nagles(tmp_path: Path) -> None:
+    rows = info(
+        "near",
+        not_sent_bytes=[500, 500, 500, 500, 500, 0, 1448, 500, 500, 500],
+        unacked_segments=[1, 1, 1, 1, 0, 1, 1, 10, 1, 1],
+        peer_window_bytes=[60_000] * 8 + [2_000, 60_000],
+    )
+    found = trial(tmp_path, "sender", tcp_info_near=rows)
+    end = found.end("sender")
+    assert end is not None
+    # Not those in which nothing is in flight, or waits; nor a full segment, a full congestion window, a full window.
+    assert watched_sockets(found, end).partial_ratio == pytest.approx(0.5)
+
+
+def test_the_sizes_of_what_comes_are_of_what_was_watched(tmp_path: Path) -> None:
+    rows = info("far", **growing(bytes_received=100_000, data_segments_in=100), receive_mss_bytes=[1448] * 10,
+                send_mss_bytes=[536] * 10, pmtu_bytes=[1500] * 10)  # fmt: skip
+    found = trial(tmp_path, "receiver", tcp_info_far=rows)
+    end = found.end("receiver")
+    assert end is not None
+    seen = watched_sockets(found, end)
+    assert (seen.segment_bytes, seen.full_bytes, seen.moved_segments) == (1000, 1448, 900)
+    assert (seen.mss_bytes, seen.pmtu_bytes, seen.are_full) == (1448, 1500, False)
+
+
+def test_nobody_sees_the_options_of_a_program_without_privilege(tmp_path: Path) -> None:
+    own = pl.DataFrame(
+        {"connection": [0], "whole": [True], "receive_buffer_fixed": [True], "send_buffer_fixed": [True]}
+    )
+    found = trial(tmp_path, "sender", tcp_info_near=info("near"), watched_near=own)
+    end = found.end("sender")
+    assert end is not None
+    assert watched_sockets(found, end).send_buffer_fixed is None
+    privileged = replace(end, evidence=EndEvidence("counters", "counters"))
+    assert watched_sockets(found, privileged).send_buffer_fixed is True

@@ -8,9 +8,11 @@ from tests.unit.explain.test_rules import CASES as OWN_CASES
 from tests.unit.explain.test_rules import Case, at_receiver, facts
 from tests.unit.explain.watched_cases import (
     BEHIND,
+    BUSY_WRITER,
     CASES,
     FILLED,
     LOSSY,
+    PACKETS,
     STEADY,
     WatchedCase,
     of_whole,
@@ -89,7 +91,7 @@ def test_commands_name_the_watched_process_and_the_device() -> None:
 
 @pytest.mark.parametrize(
     ("control", "codes"),
-    [("cubic", ["losses", "congestion.socket", "congestion.route"]), ("bbr", ["losses"]),
+    [("cubic", ["losses", "congestion.socket", "congestion.route"]),
      ("", ["losses", "congestion.socket", "congestion.route"])],
 )  # fmt: skip
 def test_another_congestion_control_is_proposed_for_the_socket_and_for_the_route(
@@ -97,10 +99,9 @@ def test_another_congestion_control_is_proposed_for_the_socket_and_for_the_route
 ) -> None:
     found = steps(seen_at_sender(congestion_control=control)(LOSSY))
     assert [step.code for step in found] == codes
-    if len(found) > 1:
-        # The host lacks it: its module comes first.
-        assert found[2].command == "modprobe tcp_bbr; ip route change ROUTE congctl bbr"
-        assert (found[1].scope, found[2].scope) == ("socket", "host")
+    # The host lacks it: its module comes first.
+    assert found[2].command == "modprobe tcp_bbr; ip route change ROUTE congctl bbr"
+    assert (found[1].scope, found[2].scope) == ("socket", "host")
 
 
 def test_cpu_placement_is_of_the_program_and_steering_of_the_host() -> None:
@@ -110,6 +111,11 @@ def test_cpu_placement_is_of_the_program_and_steering_of_the_host() -> None:
         ("placement", "program"), ("others", "host"), ("steering", "host")
     ]  # fmt: skip
     assert "rps_cpus" in found[2].command
+
+
+def test_small_segments_and_small_calls_are_the_programs() -> None:
+    assert [step.code for step in steps(PACKETS)] == ["max_segment", "max_segment.route"]
+    assert [step.code for step in steps(BUSY_WRITER)] == ["computing", "larger_writes", "placement"]
 
 
 def test_advice_for_the_own_load_is_a_step_where_it_fits() -> None:

@@ -135,7 +135,190 @@ WAITING = of_receiver(
     sockets(unread_ratio=0.0, late_ratio=0.0, rate_spread=0.8), {"shares": {"waiting": 1.0}, **ASLEEP}
 )
 
+COMING = sockets(
+    unread_ratio=0.0,
+    late_ratio=0.0,
+    rate_spread=0.05,
+    silent_ratio=0.0,
+    receive_rtt_ns=11 * MS,
+    receive_rtt_ns_low=10 * MS,
+    segment_bytes=1447.0,
+    full_bytes=1448,
+    own_window=shape(400_000, 900_000, 900_000),
+)
+"""Full segments at an even rate; the program reads all."""
+ARRIVING = of_receiver(COMING, {"shares": {"waiting": 1.0}, **ASLEEP}, windows=TRIPS, rate_bps=20e6)
+QUEUED_ARRIVALS = seen_at_receiver(receive_rtt_ns=30 * MS, receive_rtt_ns_low=20 * MS)(ARRIVING)
+LOST_ARRIVALS = seen_at_receiver(late_ratio=0.1)(ARRIVING)
+UNSCALED = of_whole(rate_bps=50e6, **{"windows.window_scaling": False})(
+    seen_at_receiver(own_window=shape(65_535, 65_535, 65_535))(ARRIVING)
+)
+PARTIAL = of_sender(
+    sockets(partial_ratio=0.9, waiting_ratio=0.9),
+    {"shares": {"in_flight": 0.95, "not_writing": 0.05}, **ASLEEP},
+    windows={"rtt_ns_min": MS // 20, "rtt_ns_median": 40 * MS},
+)
+OVERTAKEN = of_sender(
+    sockets(waiting_ratio=0.95),
+    {"shares": {"in_flight": 1.0}},
+    windows={**TRIPS, "cwnd_segments_median": 20},
+    segments={"reordering_events": 40, "retransmitted_ratio": 0.02, "spurious_ratio": 0.9, "data_segments": 5_000},
+)
+PACKETS = of_sender(
+    sockets(waiting_ratio=0.95, mss_bytes=524, pmtu_bytes=9_000),
+    {"shares": {"in_flight": 1.0}},
+    windows={"rtt_ns_min": MS // 20, "rtt_ns_median": MS // 10},
+    rate_bps=800e6,
+)
+BUSY_WRITER = of_sender(
+    sockets(waiting_ratio=0.05),
+    {
+        "shares": {"not_writing": 0.7, "in_flight": 0.3},
+        "processors.thread_ratio": 0.5,
+        "processors.run_queue_ratio": 0.45,
+        "processors.withheld_ratio": 0.4,
+        "processors.other_ratio": 0.5,
+        "devices.sent_packets": 1_000,
+    },
+    windows={**TRIPS, "application_limited_ratio": 0.9},
+    segments={"data_segments": 90_000},
+    rate_bps=1e9,
+)
+"""A program whose payload costs it 4 ns a byte, next to others that take half of its CPU."""
+COMMANDS = of_sender(
+    sockets(waiting_ratio=0.0, moved_segments=2),
+    {"shares": {"not_writing": 1.0}, "processors.thread_ratio": 0.9},
+    windows=TRIPS,
+)
+
 CASES = (
+    WatchedCase(
+        "an even rate behind a queue",
+        "bottleneck.arrivals",
+        QUEUED_ARRIVALS,
+        seen_at_receiver(receive_rtt_ns_low=11 * MS),
+    ),
+    WatchedCase(
+        "an even rate behind a queue, of segments that are not full",
+        "bottleneck.arrivals",
+        QUEUED_ARRIVALS,
+        seen_at_receiver(segment_bytes=1_000.0),
+    ),
+    WatchedCase(
+        "a varying rate behind a queue",
+        "not_known.watched.uneven_queue",
+        seen_at_receiver(rate_spread=0.2)(QUEUED_ARRIVALS),
+        seen_at_receiver(rate_spread=0.05),
+    ),
+    WatchedCase(
+        "a queue as long as none is",
+        "not_known.watched.long_queue",
+        seen_at_receiver(receive_rtt_ns=900 * MS)(QUEUED_ARRIVALS),
+        seen_at_receiver(receive_rtt_ns=90 * MS),
+    ),
+    WatchedCase(
+        "a segment behind a gap in each round trip",
+        "path_loss.arrivals",
+        LOST_ARRIVALS,
+        seen_at_receiver(late_ratio=0.0001),
+    ),
+    WatchedCase(
+        "losses that fill the window",
+        "path_loss.arrivals",
+        LOST_ARRIVALS,
+        seen_at_receiver(own_window=shape(20_000, 30_000, 30_000)),
+    ),
+    WatchedCase(
+        "most segments behind a gap",
+        "not_known.watched.late",
+        seen_at_receiver(late_ratio=0.9)(LOST_ARRIVALS),
+        seen_at_receiver(late_ratio=0.1),
+    ),
+    WatchedCase(
+        "a short segment that comes when the timer lets an ACK go",
+        "nagle_delayed_ack",
+        of_receiver(
+            sockets(unread_ratio=0.0, moved_segments=900),
+            {"shares": {"waiting": 1.0}, "sockets.mss_bytes": 1448},
+            level="segments",
+            segments={"held_ratio": 0.95, "released_bytes": 512.0, "ack_reasons": {"delayed_timer": 0.9}},
+        ),
+        of_whole(**{"segments.released_bytes": 1448.0}),
+    ),
+    WatchedCase("the largest window without scaling", "window_scaling.own", UNSCALED, of_whole(rate_bps=20e6)),
+    WatchedCase(
+        "the same with scaling",
+        "receive_buffer.own",
+        of_whole(**{"windows.window_scaling": True})(UNSCALED),
+        of_whole(**{"windows.window_scaling": False}),
+    ),
+    WatchedCase(
+        "less than a segment waits for a delayed ACK",
+        "nagle_delayed_ack.sampled",
+        PARTIAL,
+        at_sender({"sockets.no_delay": True}),
+    ),
+    WatchedCase(
+        "less than a segment waits for the path",
+        "nagle_delayed_ack.sampled",
+        PARTIAL,
+        of_whole(**{"windows.rtt_ns_min": 38 * MS}),
+    ),
+    WatchedCase(
+        "segments that were sent again had arrived",
+        "reordering.seen",
+        OVERTAKEN,
+        of_whole(**{"segments.spurious_ratio": 0.1}),
+    ),
+    WatchedCase(
+        "data in flight, and no reason",
+        "not_known.watched.in_flight",
+        of_sender(sockets(waiting_ratio=0.95), {"shares": {"in_flight": 1.0}}, windows=TRIPS),
+        at_sender({"shares": {"in_flight": 0.3, "not_writing": 0.7}, **ASLEEP}),
+    ),
+    WatchedCase(
+        "losses that the congestion control does not heed",
+        "not_known.watched.unheeded",
+        seen_at_sender(congestion_control="bbr")(LOSSY),
+        seen_at_sender(congestion_control="cubic"),
+    ),
+    WatchedCase("segments far smaller than the MTU", "small_mtu.held", PACKETS, seen_at_sender(pmtu_bytes=576)),
+    WatchedCase("few segments far smaller than the MTU", "small_mtu.held", PACKETS, of_whole(rate_bps=8e6)),
+    WatchedCase(
+        "a writer that costs much for each byte",
+        "sender_cpu.busy",
+        BUSY_WRITER,
+        at_sender({"devices.sent_packets": 90_000}),
+    ),
+    WatchedCase(
+        "a writer that others keep from its CPU",
+        "other_load",
+        of_whole(rate_bps=20e9)(BUSY_WRITER),
+        at_sender({"processors.thread_ratio": 0.1, "processors.run_queue_ratio": 0.15}),
+    ),
+    WatchedCase(
+        "one of many connections of a busy program",
+        "many_connections",
+        seen_at_sender(program_connections=300)(
+            at_sender({"processors.thread_ratio": 0.95, "shares": {"in_flight": 1.0}})(IDLE)
+        ),
+        seen_at_sender(program_connections=3),
+    ),
+    WatchedCase("a connection for commands", "not_known.watched.idle", COMMANDS, seen_at_sender(waiting_ratio=0.9)),
+    WatchedCase(
+        "a reader that does nothing but read small pieces",
+        "receiver_cpu.busy",
+        at_receiver({"processors.thread_ratio": 0.95})(of_whole(rate_bps=2e9)(BEHIND)),
+        of_whole(rate_bps=20e9),
+    ),
+    WatchedCase(
+        "a reader that sleeps, and waits for a CPU when it wakes",
+        "slow_reader.behind",
+        at_receiver(
+            {"processors.withheld_ratio": 0.25, "processors.other_ratio": 0.5, "processors.run_queue_ratio": 0.25}
+        )(BEHIND),
+        at_receiver({"processors.run_queue_ratio": 0.6, "processors.withheld_ratio": 0.6}),
+    ),
     WatchedCase(
         "a window that never changes",
         "receive_buffer.steady",

@@ -28,6 +28,8 @@ OF_OWN_LOAD = (
     "warmup_s",
     "interval_ms",
     "--set ",
+    "whyperf's own threads",
+    "--verify",
 )
 """What only a measurement of our own has."""
 

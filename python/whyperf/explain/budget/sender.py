@@ -212,6 +212,9 @@ class _SenderStates:
         # A rest of less than a segment goes with what the application will write once there is room.
         waits_for_room = wants_room & (~has_unsent | is_small) & (self.unacked > 0)
         is_held = held_by_cwnd | held_by_window | (waits_for_room & is_cwnd_full)
+        # Who asked for room and has it is woken, and waits to run. Who sleeps on waits for something else.
+        is_woken = wants_room & ~has_unsent & (self.unacked == 0)
+        is_woken &= (self.activity == Activity.BLOCKED) | (self.gaps.length <= SOFTWARE_NS)
         is_idle = ~self._is_cpu_at_work()
         is_moving = has_unsent & (released_in != UNKNOWN_NUMBER)
         is_window_closed = held_by_window & (self._after_row(stream.edge) - self._after_row(stream.acked) < least)
@@ -235,8 +238,7 @@ class _SenderStates:
             (SenderState.CONGESTION_WINDOW, is_held),
             (SenderState.DEVICE, is_open & (released_in == WORKER)),
             (SenderState.SEND_BUFFER, waits_for_room),
-            # Who asked for room and has it is woken, and waits to run.
-            (SenderState.WAITS_FOR_CPU, is_runnable | (wants_room & ~has_unsent & (self.unacked == 0))),
+            (SenderState.WAITS_FOR_CPU, is_runnable | is_woken),
             (SenderState.NAGLE, is_small & is_idle),
             (SenderState.WRITE_CALL, self._is_cpu_at_work() | (is_moving & (self.gaps.length <= SOFTWARE_NS))),
             *self._states_without_calls(released, released_in),

@@ -3,6 +3,7 @@
 from whyperf.explain.gather.costs import costs_of, with_costs
 from whyperf.explain.gather.direction import by_payload
 from whyperf.explain.gather.links import carrying_device, stated_link_bps
+from whyperf.explain.gather.program import with_program
 from whyperf.explain.gather.whole import gather_facts
 
-__all__ = ["by_payload", "carrying_device", "costs_of", "gather_facts", "stated_link_bps", "with_costs"]
+__all__ = ["by_payload", "carrying_device", "costs_of", "gather_facts", "stated_link_bps", "with_costs", "with_program"]

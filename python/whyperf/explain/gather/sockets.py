@@ -42,6 +42,8 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
     flows = flows.filter(pl.col("payload_bytes") > 0)
     buffer = "send_buffer_granted_bytes" if end.role == "sender" else "receive_buffer_granted_bytes"
     no_delay = first(flows, pl.col("no_delay").all().cast(pl.Int8))
+    # Without BPF nobody sees which options another program has set.
+    is_unseen = trial.is_watched and end.evidence.got == "user"
     life = first(flows, (pl.col("last_call_mono_ns").max() - pl.col("first_call_mono_ns").min()).cast(pl.Int64))
     return Sockets(
         connections=flows.height,
@@ -53,7 +55,7 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
         buffer_bytes=_whole(first(flows, pl.col(buffer).median())),
         clamp_bytes=_whole(first(flows, pl.col("window_clamp_bytes").median())),
         mss_bytes=_whole(first(flows, pl.col("mss_bytes").median())),
-        no_delay=None if no_delay is None or flows["no_delay"].null_count() else bool(no_delay),
+        no_delay=None if no_delay is None or is_unseen or flows["no_delay"].null_count() else bool(no_delay),
         transport=_transport(flows),
     )
 

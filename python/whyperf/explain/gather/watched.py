@@ -3,12 +3,16 @@
 
 from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.active import ALWAYS, Active
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.watched_facts import WatchedSockets, WindowShape
+
+Floats = NDArray[np.float64]
 
 _WATCHED = ("connection", "program", "process", "whole", "listens", "send_buffer_fixed", "receive_buffer_fixed")
 _SOCKETS = (
@@ -17,8 +21,10 @@ _SOCKETS = (
 )
 _INFO = (
     *("connection", "sample_mono_ns", "own_window_bytes", "peer_window_bytes", "not_sent_bytes", "receive_rtt_ns"),
-    *("bytes_received", "data_segments_in", "out_of_order_segments"),
+    *("bytes_received", "data_segments_in", "data_segments_out", "out_of_order_segments", "pmtu_bytes"),
+    *("send_mss_bytes", "receive_mss_bytes", "unacked_segments", "cwnd_segments"),
 )
+_COUNTS = ("bytes_received", "data_segments_in", "data_segments_out", "out_of_order_segments")
 FULL_MEMORY_RATIO = 0.75
 """Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most
 buffers."""
@@ -26,6 +32,10 @@ LOW_QUANTILE = 0.1
 MIN_WAITING = 5
 """Samples in which data waits to be sent from which on the peer's windows in them are those that may hold it."""
 MIN_STEPS = 5
+_UNSEEN = (
+    pl.lit(None, pl.Boolean).alias("send_buffer_fixed"),
+    pl.lit(None, pl.Boolean).alias("receive_buffer_fixed"),
+)
 
 
 def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> WatchedSockets:
@@ -40,8 +50,12 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     waits = None if info is None else info.filter(pl.col("not_sent_bytes") > 0)
     held = waits if waits is not None and waits.height >= MIN_WAITING else info
     full, mean = pl.col("filled"), pl.col("unread")
+    # Without BPF nobody sees which options a program has set.
+    own = own if end.evidence.got != "user" else None if own is None else own.with_columns(_UNSEEN)
     queues = None if queues is None else _judged(queues, info)
     trip = None if info is None else info.filter(pl.col("receive_rtt_ns") > 0)
+    late, size, moved = _counted(info)
+    silent, spread = _arrivals(info)
     return WatchedSockets(
         samples=0 if info is None else info.height,
         is_whole=_all(own, "whole"),
@@ -63,8 +77,16 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         waiting_ratio=first(info, (pl.col("not_sent_bytes") > 0).mean()),
         filled_ratio=first(queues, full.mean()),
         receive_rtt_ns=_whole(first(trip, pl.col("receive_rtt_ns").median())),
-        late_ratio=_late(info),
-        **_arrivals(info),
+        receive_rtt_ns_low=_whole(first(trip, pl.col("receive_rtt_ns").quantile(LOW_QUANTILE))),
+        late_ratio=late,
+        segment_bytes=size,
+        moved_segments=moved,
+        full_bytes=_whole(first(info, pl.col("receive_mss_bytes").max())),
+        pmtu_bytes=_whole(first(info, pl.col("pmtu_bytes").max())),
+        mss_bytes=_whole(first(info, pl.col(f"{'send' if end.role == 'sender' else 'receive'}_mss_bytes").max())),
+        partial_ratio=None if end.role != "sender" else first(info, _is_partial().mean()),
+        silent_ratio=silent,
+        rate_spread=spread,
     )
 
 
@@ -79,6 +101,41 @@ def moved_bytes(trial: FlowTrial, end: FlowEnd, count: Literal["bytes_acked", "b
         pl.col(count).cast(pl.Int64).max() - pl.col(count).cast(pl.Int64).min()
     )  # fmt: skip
     return round(first(grown, pl.col(count).sum()) or 0)
+
+
+def acks_arrived_ratio(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd) -> float | None:
+    """Segments that came to the sender, over those that the receiver sent, by the kernels' counts of both; None where
+    they were not watched at the same time.
+
+    The kernel counts a segment before it puts it into a socket's backlog, in which ACKs may be merged (tcp_v4_rcv,
+    net/ipv4/tcp_ipv4.c). A log of segments has what is left of them.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    came, went = (_counts_over_time(trial, end, name) for end, name in
+                  ((sender, "segments_in"), (receiver, "segments_out")))  # fmt: skip
+    if came is None or went is None:
+        return None
+    start, end = max(came[0][0], went[0][0]), min(came[0][-1], went[0][-1])
+    if end <= start:
+        return None
+    counted = [float(np.diff(np.interp((start, end), *counts))[0]) for counts in (came, went)]
+    return counted[0] / counted[1] if counted[1] >= MIN_ACKS else None
+
+
+MIN_ACKS = 20
+"""Fewer say nothing of their share."""
+
+
+def _counts_over_time(trial: FlowTrial, end: FlowEnd, name: str) -> tuple[Floats, Floats] | None:
+    """Instants on the controller's clock, and a count of the one connection that was watched."""
+    info = read_columns(trial, "tcp_info", end.host, ("connection", "sample_mono_ns", name))
+    if info is None or info.is_empty() or info["connection"].n_unique() != 1:
+        return None
+    rows = info.drop_nulls().sort("sample_mono_ns")
+    times = rows["sample_mono_ns"].cast(pl.Int64).to_numpy() - end.offset_ns
+    return times.astype(np.float64), rows[name].cast(pl.Int64).to_numpy().astype(np.float64)
 
 
 def _whole_numbers(frame: pl.DataFrame | None, trial: FlowTrial, end: FlowEnd, active: Active) -> pl.DataFrame | None:
@@ -119,34 +176,50 @@ def _shape(rows: pl.DataFrame | None, column: str) -> WindowShape:
     )
 
 
-def _late(info: pl.DataFrame | None) -> float | None:
-    """Segments behind a gap over those with payload, of what came while it was watched."""
-    grown = None if info is None else info.group_by("connection").agg(
-        (pl.col(name).max() - pl.col(name).min()) for name in ("out_of_order_segments", "data_segments_in")
-    )  # fmt: skip
-    came = first(grown, pl.col("data_segments_in").sum())
-    late = first(grown, pl.when(pl.col("out_of_order_segments").is_not_null().any()).then(
-        pl.col("out_of_order_segments").sum()
-    ))  # fmt: skip
-    return None if not came or late is None else late / came
+def _counted(info: pl.DataFrame | None) -> tuple[float | None, float | None, int | None]:
+    """What the kernel's counts grew by, summed over the connections: segments behind a gap over those with payload, the
+    mean payload of a segment that came, and how many moved in both directions."""
+    counts = [pl.col(name).max() - pl.col(name).min() for name in _COUNTS]
+    grown = None if info is None else info.group_by("connection").agg(counts)
+    taken, came, went, late = (
+        first(grown, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum())) for name in _COUNTS
+    )
+    return (
+        None if not came or late is None else late / came,
+        None if not came or taken is None else taken / came,
+        None if came is None or went is None else round(came + went),
+    )
 
 
-def _arrivals(info: pl.DataFrame | None) -> dict[str, float | None]:
+def _is_partial() -> pl.Expr:
+    """Whether less than a segment waits, another one is in flight, and the windows have room for it."""
+    waits, flight = pl.col("not_sent_bytes"), pl.col("unacked_segments")
+    has_room = (flight < pl.col("cwnd_segments")) & (
+        pl.col("peer_window_bytes").fill_null(UNKNOWN_WINDOW) >= (flight + 1) * pl.col("send_mss_bytes")
+    )
+    return ((waits > 0) & (waits < pl.col("send_mss_bytes")) & (flight > 0) & has_room).fill_null(value=False)
+
+
+UNKNOWN_WINDOW = 2**31
+"""Stands for a window that an older kernel does not report."""
+
+
+def _arrivals(info: pl.DataFrame | None) -> tuple[float | None, float | None]:
     """How often nothing came from one sample to the next, and how far the rate varied otherwise."""
     if info is None:
-        return {"silent_ratio": None, "rate_spread": None}
+        return None, None
     steps = info.select(
         pl.col("bytes_received").diff().over("connection").alias("bytes"),
         pl.col("sample_mono_ns").diff().over("connection").alias("ns"),
     ).filter(pl.col("ns") > 0)
     if steps.height < MIN_STEPS:
-        return {"silent_ratio": None, "rate_spread": None}
+        return None, None
     silent = (pl.col("ns").filter(pl.col("bytes") == 0).sum() / pl.col("ns").sum()).alias("silent")
     rate = pl.col("bytes") / pl.col("ns")
     found = steps.select(silent, rate.quantile(0.1).alias("low"), rate.median().alias("usual"),
                          rate.quantile(0.9).alias("high")).row(0, named=True)  # fmt: skip
     usual = found["usual"]
-    return {"silent_ratio": found["silent"], "rate_spread": (found["high"] - found["low"]) / usual if usual else None}
+    return found["silent"], (found["high"] - found["low"]) / usual if usual else None
 
 
 def _common(rows: pl.DataFrame | None, column: str) -> str:

@@ -33,7 +33,7 @@ from whyperf.explain.gather.segments import arrived_facts, logged_windows, segme
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.gather.transports import transport_facts
-from whyperf.explain.gather.watched import moved_bytes, watched_sockets
+from whyperf.explain.gather.watched import acks_arrived_ratio, moved_bytes, watched_sockets
 from whyperf.explain.host_facts import Devices, HostFacts, Sockets
 from whyperf.explain.model import Budget
 from whyperf.explain.path_facts import QueueFacts, SegmentFacts, WindowFacts
@@ -86,6 +86,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     if trial.is_watched:
         # Others may have sent, and received, long before.
         payload = moved_bytes(trial, sender, "bytes_acked")
+        segments = _counted_by_kernels(segments, seen, trial, sender, receiver)
         missing += _of_attaching(trial, sender)
     return Facts(
         trial=trial.trial,
@@ -115,6 +116,16 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     )
 
 
+def _counted_by_kernels(
+    facts: SegmentFacts, seen: Sampled, trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd | None
+) -> SegmentFacts:
+    """With what kernels count of another program's segments, and the log of one side does not show, or not all."""
+    if receiver is None:
+        return replace(facts, reordering_events=seen.reordering_events, spurious_ratio=seen.spurious_ratio)
+    arrived = acks_arrived_ratio(trial, sender, receiver)
+    return facts if arrived is None else replace(facts, acks_arrived_ratio=arrived)
+
+
 def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets: TrialBudgets) -> Facts:
     """What the receiver of another program's connections shows alone. Its windows are those that it announced
     itself."""
@@ -139,6 +150,7 @@ def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets
             rtt_ns_min=trip,
             # The kernel measures the round trip of payload that this side sends; of a stream autotuning does.
             rtt_ns_median=trips.rtt_ns_median if talk is not None else seen.receive_rtt_ns,
+            window_scaling=trips.window_scaling,
         ),
         segments=arrived_facts(log, trip) if log is not None and has_log else _counted(trial, Sampled()),
         budgets=tuple(budgets.budgets),

@@ -3,7 +3,7 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather.delays import MIN_STANDING_NS
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, state_evidence
+from whyperf.explain.rules.finding import BUSY, SEGMENTS, WINDOWS, Finding, clipped, figure, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.path import MIN_ACKS_ARRIVED, MIN_STANDING_RATIO, WAITS, use_of_line, waits_for_acks
 from whyperf.explain.states import SenderState as S
@@ -20,7 +20,7 @@ MIN_SLOW_TRIP_RATIO = 0.2
 def ack_thinning(facts: Facts) -> Finding | None:
     """Acknowledgments that the receiver sent do not reach the sender."""
     arrived = facts.segments.acks_arrived_ratio
-    if arrived is None or arrived >= MIN_ACKS_ARRIVED or ack_path(facts) is not None:
+    if arrived is None or arrived >= MIN_ACKS_ARRIVED or ack_path(facts) is not None or _may_be_merged(facts):
         return None
     lost = _costs(facts)
     if lost < 0.1:
@@ -36,6 +36,13 @@ def ack_thinning(facts: Facts) -> Finding | None:
         gain.of_share(facts, lost, by_line=True),
         values={"arrived_ratio": arrived},
     )
+
+
+def _may_be_merged(facts: Facts) -> bool:
+    """Whether the sending host itself merges ACKs, which no path has lost: those that come while its program uses the
+    socket wait for it, and become one (tcp_add_to_backlog, net/ipv4/tcp_ipv4.c)."""
+    trip = facts.windows.rtt_ns_min
+    return trip is not None and trip < NEIGHBOR_RTT_NS and (facts.sender.wanted_ratio or 0.0) >= BUSY
 
 
 def ack_path(facts: Facts) -> Finding | None:

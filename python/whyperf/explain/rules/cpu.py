@@ -12,6 +12,7 @@ from whyperf.explain.rules.finding import (
     clipped,
     figure,
     is_on_cpu,
+    others_on_cpu,
     state_evidence,
 )
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
@@ -136,7 +137,7 @@ def other_load(facts: Facts) -> Finding | None:
         0.7,
         (
             figure("run_queue", "threads", end, waited_ratio=waited),
-            figure("other_load", "cpu", end, other_ratio=other),
+            others_on_cpu(facts, end),
             state_evidence(end, role, S.WAITS_FOR_CPU if role == "sender" else R.WAITS_FOR_CPU),
         ),
         gain.of_share(facts, lost, saved=role),

@@ -133,6 +133,12 @@ def figure(code: str, table: str, end: HostFacts, **values: Value | None) -> Evi
     )
 
 
+def others_on_cpu(facts: Facts, end: HostFacts) -> Evidence:
+    """What other programs take of the CPU that the load, or the watched program, runs on."""
+    code = "other_load.watched" if facts.is_watched else "other_load"
+    return figure(code, "cpu", end, other_ratio=end.processors.other_ratio or 0.0)
+
+
 APPLICATION_LIMITED_RATIO = 0.5
 """Share of the samples with too little to send from which on no loss on the path keeps the rate down."""
 

@@ -26,6 +26,7 @@ from whyperf.explain.rules import (
     transports,
 )
 from whyperf.explain.rules.application import BUSY_RATIO
+from whyperf.explain.rules.capacity import capacity, exchange_evidence
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.confidence import confidence_in
 from whyperf.explain.rules.finding import (
@@ -35,10 +36,7 @@ from whyperf.explain.rules.finding import (
     Finding,
     Rule,
     clipped,
-    figure,
-    is_on_cpu,
     looked_up,
-    state_evidence,
 )
 from whyperf.explain.rules.gain import UPPER_BOUNDS, Gain, bounded
 from whyperf.explain.rules.intervals import calibrated
@@ -46,9 +44,9 @@ from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.rules.populations import of_populations
 from whyperf.explain.rules.watched.choice import once_each, rules_for
+from whyperf.explain.rules.watched.idle import idle
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
-from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import ExchangeFacts, Facts
 from whyperf.explain.wording.catalog import known, render, uncapitalized
@@ -146,6 +144,8 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         on_fault: gets a sentence about a rule that fails; the other rules are applied nevertheless. Without it the
             error is raised, as in tests.
     """
+    if (nothing := idle(facts)) is not None:
+        return Judgement([_verdict(nothing, facts, _Predicting([nothing], facts, setup or Setup()))], [])
     found = of_populations(facts, lambda part: _all_found(part, on_fault))
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
@@ -159,10 +159,10 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     found = _interruptions_first(found, facts)
     if not found or _is_costless(found[0], facts):
         # What remains costs next to nothing: it stands as a note behind what does.
-        found.insert(0, _capacity(facts) or _not_known(facts))
+        found.insert(0, capacity(facts) or _not_known(facts))
     elif found[0].certainty < MIN_CERTAINTY:
         if found[0].cause is not Cause.NOT_KNOWN:
-            found.insert(0, _open(found, facts) or _capacity(facts) or _not_known(facts))
+            found.insert(0, _open(found, facts) or capacity(facts) or _not_known(facts))
     elif confidence_in(found[0], facts.level, facts.watched_sides).word == "low":
         found.insert(0, _ranked(found, facts))
     found = [costs.refined(finding, facts) for finding in found]
@@ -323,114 +323,6 @@ def _evidence(finding: Finding, facts: Facts) -> list[Evidence]:
     return [looked_up(row, facts.level) for row in rows]
 
 
-def _capacity(facts: Facts) -> Finding | None:
-    """A host's CPU is busy moving payload: no cause that could be removed."""
-    busy = facts.busiest_ratio
-    if busy is None or datagrams.missed_ratio(facts) is not None or not (is_on_cpu(facts) or _alternates(facts)):
-        return None
-    if (withheld := _withheld(facts)) is not None:
-        return withheld
-    if not is_on_cpu(facts):
-        return _alternating(facts)
-    ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    role, end = max(ends, key=lambda side: side[1].wanted_ratio or 0.0)
-    exchanges = facts.exchanges
-    # Never less than what was measured, with or without the log.
-    most = max((rate for rate in (facts.rate_bps, facts.goodput_bps) if rate is not None), default=None)
-    states = (S.WRITE_CALL, S.WAITS_FOR_CPU) if role == "sender" else (R.READ_CALL, R.SOFTIRQ)
-    return Finding(
-        Cause.CAPACITY,
-        0.0,
-        0.9,
-        (
-            figure("cpu_busy", "cpu", end, busy_ratio=busy, role=role),
-            state_evidence(end, role, *states),
-        ),
-        variant="" if exchanges is None else "transactions",
-        values={
-            "role": role,
-            "busy_ratio": busy,
-            "max_bps": most,
-            "transactions_per_s": None if exchanges is None else exchanges.per_s,
-            "check_with": "ethtool -k" if facts.receiver.devices.receive_offload is None else None,
-        },
-    )
-
-
-WITHHELD_RATIO = 0.2
-"""Share of the time that a thread waits for a CPU, while the load does not use it, from which on it shares the CPU.
-"""
-
-
-def _withheld(facts: Facts) -> Finding | None:
-    """An end's threads want a CPU and do not get it: the CPU is not at the end of what it can do, but not theirs."""
-    ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    role, end = max(ends, key=lambda side: side[1].processors.withheld_ratio or 0.0)
-    waited, others, stolen = (
-        end.processors.withheld_ratio or 0.0,
-        end.processors.other_ratio or 0.0,
-        end.processors.steal_ratio or 0.0,
-    )
-    if waited < WITHHELD_RATIO:
-        return None
-    run_queue = end.processors.run_queue_ratio or 0.0
-    if stolen >= max(others, WITHHELD_RATIO / 2):
-        why = "steal"
-    else:
-        why = "programs" if others >= WITHHELD_RATIO / 2 else "quota"
-    return Finding(
-        Cause.OTHER_LOAD,
-        waited,
-        0.9,
-        (
-            figure("run_queue", "threads", end, withheld_ratio=waited, waited_ratio=run_queue),
-            figure("other_load", "cpu", end, other_ratio=others),
-            figure("steal", "cpu", end, steal_ratio=stolen),
-        ),
-        is_counted=True,
-        variant=f"withheld.{why}",
-        values={"role": role, "waited_ratio": waited, "other_ratio": others, "steal_ratio": stolen},
-    )
-
-
-def _alternates(facts: Facts) -> bool:
-    """Whether the ends work one after the other, for each other's answers, so that together they use up the time."""
-    both = (facts.sender.wanted_ratio or 0.0) + (facts.receiver.wanted_ratio or 0.0)
-    return ((facts.segments.data_back_packets or 0) >= 5 or facts.exchanges is not None) and both >= 0.6
-
-
-def _alternating(facts: Facts) -> Finding:
-    """No cause to remove: each exchange is work of both hosts, one after the other, and the path between them."""
-    ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    exchanges = facts.exchanges
-    shares = {f"{role}_ratio": end.wanted_ratio or 0.0 for role, end in ends}
-    return Finding(
-        Cause.CAPACITY,
-        0.0,
-        0.9,
-        tuple(figure("wanted_cpu", "cpu", end, wanted_ratio=shares[f"{role}_ratio"], role=role) for role, end in ends)
-        + (() if exchanges is None else (_exchange(facts, exchanges),)),
-        variant="alternating",
-        values={
-            **shares,
-            "transaction_ns": facts.segments.cycle.cycle_ns if exchanges is None else exchanges.latency_ns,
-            "transactions_per_s": None if exchanges is None else exchanges.per_s,
-        },
-    )
-
-
-def _exchange(facts: Facts, exchanges: ExchangeFacts) -> Evidence:
-    """What the application counted of its transactions."""
-    return figure(
-        "answered",
-        "transactions",
-        facts.asker,
-        transactions_per_s=exchanges.per_s,
-        transactions_count=exchanges.count,
-        concurrent_times=None if exchanges.at_once is None else max(1.0, exchanges.at_once),
-    )
-
-
 def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
     """Several causes that the evidence fits alike; None where the first says nothing of another."""
     first = found[0]
@@ -438,7 +330,7 @@ def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
         return None
     fitting = [finding for finding in found if finding.open]
     undecided = {finding.cause for finding in found if finding.certainty < MIN_CERTAINTY}
-    if first.open == "counted_losses" and undecided - {Cause.POLICER} == LOSS_KINDS:
+    if first.open == "counted_losses" and undecided - {Cause.POLICER, Cause.NOT_KNOWN} == LOSS_KINDS:
         of_path = losses.of_any_kind(facts, fitting)
         if of_path is not None:
             return of_path
@@ -446,6 +338,9 @@ def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
     if first.open == "counted_losses" and facts.watched_sides == "sender":
         # What the receiving host drops looks the same from here.
         causes.append(str(Cause.RECEIVER_LOSS))
+    if first.open in {"shared", "queue"} and facts.watched_sides == "sender":
+        # ACKs that wait make round trips as long.
+        causes.append(str(Cause.ACK_PATH))
     return Finding(
         Cause.NOT_KNOWN,
         max(finding.lost for finding in fitting),
@@ -462,9 +357,16 @@ def _ranked(found: Sequence[Finding], facts: Facts) -> Finding:
     values: dict[str, Value | None] = {
         "causes": [str(finding.cause) for finding in found],
         "right_ratio": confidence_in(first, facts.level, facts.watched_sides).right_ratio,
-        "next": render("next", facts.level if facts.transport == "tcp" else "transport", {}),
+        "next": render("next", _next(facts), {}),
     }
     return Finding(Cause.NOT_KNOWN, first.lost, UNDECIDED, first.evidence, variant="ranked", values=values)
+
+
+def _next(facts: Facts) -> str:
+    """Which sentence says what shows more."""
+    if facts.is_watched:
+        return "watched"
+    return facts.level if facts.transport == "tcp" else "transport"
 
 
 def _not_known(facts: Facts) -> Finding:
@@ -494,7 +396,7 @@ def _slow_exchange(facts: Facts, exchanges: ExchangeFacts, more: str) -> Finding
         Cause.NOT_KNOWN,
         0.0,
         0.0,
-        (_exchange(facts, exchanges),),
+        (exchange_evidence(facts, exchanges),),
         variant="slow_exchange",
         values={"latency_ns": exchanges.latency_ns, "working": working or None, "more": more},
     )

@@ -143,7 +143,7 @@ SLOWLY_REGROWN_TIMES = 4.0
 def _most_by_events(facts: Facts) -> float:
     """The most that so few losses can have cost, each with the time in which its window grows back."""
     events, sent = facts.segments.losses.events or 0, facts.segments.data_segments or 0
-    return SLOWLY_REGROWN_TIMES * _lost_to_reductions(facts, events / sent) if sent else 1.0
+    return SLOWLY_REGROWN_TIMES * lost_to_reductions(facts, events / sent) if sent else 1.0
 
 
 def _loss_counts(facts: Facts) -> dict[str, Value | None]:
@@ -229,7 +229,7 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
         return None
     if (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO:
         return None
-    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
+    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
         return None
     if cause is not Cause.SMALL_QUEUE and drops_when_full(facts):
         return None
@@ -342,7 +342,7 @@ def reordering(facts: Facts) -> Finding | None:
         needless = (segments.retransmitted_ratio or 0.0) * (
             1.0 if segments.spurious_ratio is None else segments.spurious_ratio
         )
-        lost = min(lost, _lost_to_reductions(facts, needless))
+        lost = min(lost, lost_to_reductions(facts, needless))
         certainty = UNDECIDED if segments.reordering_events is None or segments.spurious_ratio is None else certainty
     spurious = segments.spurious_ratio
     return Finding(
@@ -355,7 +355,7 @@ def reordering(facts: Facts) -> Finding | None:
     )
 
 
-def _lost_to_reductions(facts: Facts, ratio: float) -> float:
+def lost_to_reductions(facts: Facts, ratio: float) -> float:
     """Part of the time that reductions of the congestion window can have cost, one for `ratio` of the segments each.
 
     A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC

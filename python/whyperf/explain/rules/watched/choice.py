@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.rules import application, buffers, costs, cpu, host_limits, packets, path, transfers
-from whyperf.explain.rules.finding import Finding, Rule
-from whyperf.explain.rules.watched import exchanges, peer, programs, windows
+from whyperf.explain.rules import application, buffers, costs, cpu, host_limits, losses, packets, path, transfers
+from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding, Rule
+from whyperf.explain.rules.watched import arrivals, exchanges, peer, programs, sent, windows
 from whyperf.explain.trial_facts import Facts
 
 INSTEAD: dict[Rule, Rule | None] = {
@@ -16,21 +16,38 @@ INSTEAD: dict[Rule, Rule | None] = {
     application.round_trip: None,
     cpu.computing_sender: programs.computing_sender,
     cpu.computing_receiver: programs.computing_receiver,
+    cpu.other_load: programs.other_load,
     transfers.slow_start: programs.slow_start,
     path.bottleneck: programs.bottleneck,
     path.shared_bottleneck: programs.shared_bottleneck,
+    path.policer: programs.policer,
+    cpu.many_connections: programs.many_connections,
 }
 """Rules that assume what is known of the own load only, and those that are asked instead."""
+UNHEEDED: dict[Rule, Rule | None] = {
+    losses.small_queue: programs.unheeded_losses,
+    losses.random_loss: None,
+    losses.burst_loss: None,
+    losses.possible_policer: None,
+}
+"""The same where the congestion control does not heed losses."""
 OF_WATCHED: tuple[Rule, ...] = (
     windows.small_window,
     windows.unread_window,
     windows.reader_behind,
     exchanges.own_delay,
     exchanges.peer_delay,
+    arrivals.small_segments,
 )
+OF_SENDER: tuple[Rule, ...] = (sent.nagle, sent.overtaken, sent.in_flight)
+"""Rules about a sender, by samples of its socket."""
 OF_RECEIVER: tuple[Rule, ...] = (
     *OF_WATCHED,
     windows.own_buffer,
+    windows.own_scaling,
+    arrivals.path_full,
+    arrivals.path_loss,
+    arrivals.held_acks,
     peer.idle_peer,
     peer.waiting,
     programs.computing_receiver,
@@ -38,7 +55,7 @@ OF_RECEIVER: tuple[Rule, ...] = (
     application.huge_reads,
     packets.costly_packets,
     cpu.receive_offload_off,
-    cpu.many_connections,
+    programs.many_connections,
     costs.packet_filters,
     costs.other_bpf,
     costs.call_checks,
@@ -58,12 +75,16 @@ def rules_for(facts: Facts, rules: Sequence[Rule]) -> list[Rule]:
         return list(rules)
     if facts.watched_sides == "receiver":
         return list(OF_RECEIVER)
-    kept = [INSTEAD.get(rule, rule) for rule in rules]
-    return [*(rule for rule in kept if rule is not None), *OF_WATCHED]
+    instead = INSTEAD if programs.heeds_losses(facts) else INSTEAD | UNHEEDED
+    kept = [instead.get(rule, rule) for rule in rules]
+    return [*(rule for rule in kept if rule is not None), *OF_WATCHED, *OF_SENDER]
 
 
 def once_each(found: Sequence[Finding]) -> list[Finding]:
-    """The findings, of each cause the strongest only; of what is left open one for each sentence."""
+    """The findings, of each cause the strongest only; of what is left open one for each sentence. What data in flight
+    waits for is open only where no cause is certain."""
+    if any(finding.certainty >= MIN_CERTAINTY for finding in found):
+        found = [finding for finding in found if finding.variant != sent.IN_FLIGHT]
     best: dict[tuple[Cause, str], Finding] = {}
     for finding in found:
         key = (finding.cause, finding.variant if finding.cause is Cause.NOT_KNOWN else "")

@@ -14,9 +14,10 @@ AT_READER = (Cause.SLOW_READER, Cause.RECEIVER_CPU, *WITHOUT_CPU)
 """Why a receiving program does not keep up, as far as the other side can see: it pauses, computes, or does not run."""
 AT_WRITER = (Cause.SLOW_WRITER, Cause.SENDER_CPU, *WITHOUT_CPU)
 """Why a sending program does not write faster, as far as the other side can see."""
-AT_PEER = (*AT_WRITER, Cause.SEND_BUFFER, Cause.PACING_RATE, Cause.BOTTLENECK, Cause.PATH_LOSS)
-"""Why payload does not come faster, as far as the receiver can see that has read all."""
-LATE = (Cause.RANDOM_LOSS, Cause.SMALL_QUEUE, Cause.BURST_LOSS, Cause.POLICER, Cause.BOTTLENECK, Cause.REORDERING)
+LATE = (
+    *(Cause.RANDOM_LOSS, Cause.SMALL_QUEUE, Cause.BURST_LOSS, Cause.POLICER, Cause.RECEIVER_LOSS, Cause.BOTTLENECK),
+    *(Cause.SHARED_BOTTLENECK, Cause.REORDERING),
+)
 """Why segments come behind a gap, as far as the receiver can see."""
 
 

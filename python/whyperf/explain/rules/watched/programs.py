@@ -3,13 +3,22 @@
 from dataclasses import replace
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.rules import application, cpu, path, transfers
+from whyperf.explain.rules import application, cpu, gain, path, transfers
 from whyperf.explain.rules.application import MIN_ANSWERS
 from whyperf.explain.rules.buffers import send_buffer
-from whyperf.explain.rules.finding import Finding, is_perhaps_idle
+from whyperf.explain.rules.finding import (
+    BUSY,
+    WINDOWS,
+    Finding,
+    clipped,
+    figure,
+    is_perhaps_idle,
+    state_evidence,
+)
 from whyperf.explain.rules.transfers import MAX_ROUND_TRIPS
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_READER, AT_WRITER, WITHOUT_CPU, left_open
+from whyperf.explain.rules.watched.threads import MIN_COMPUTING, cpu_ns_per_byte, doing, excess_times, is_costly
 from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, may_be_other_cpu
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -70,19 +79,65 @@ def full_send_buffer(facts: Facts) -> Finding | None:
 
 
 def computing_sender(facts: Facts) -> Finding | None:
-    """The program computes, and its kernel has too little to send meanwhile: one of its threads may compute for
-    others."""
+    """The program computes, or makes many calls, and its kernel has too little to send meanwhile: one of its threads
+    may work for others."""
     idle = max(facts.sender.ratio(S.NOT_WRITING), facts.windows.application_limited_ratio or 0.0)
     if is_alternating(facts) or (idle < MIN_IDLE and not is_perhaps_idle(facts)):
         return None
+    if facts.sender.calls.computing_ratio is None:
+        return _busy_sender(facts, idle)
     found = cpu.computing_sender(facts)
     return None if found is None else replace(found, lost=min(found.lost, idle))
+
+
+def _busy_sender(facts: Facts, idle: float) -> Finding | None:
+    """Without a log of calls: the program runs, or waits for a CPU, and does not only hand over payload."""
+    end = facts.sender
+    is_computing = (end.processors.own_user_ratio or 0.0) >= MIN_COMPUTING
+    if doing(end) in {None, "sleeps"} or not (is_computing or is_costly(facts, end)):
+        return None
+    ran = end.processors.thread_ratio or 0.0
+    values = {"thread_ratio": ran, "idle_ratio": idle, "kbyte_ns": 1024 * (cpu_ns_per_byte(facts, end) or 0.0)}
+    return Finding(
+        Cause.SENDER_CPU,
+        clipped(idle),
+        0.85,
+        (
+            figure("program_thread", "threads", end, thread_ratio=ran),
+            state_evidence(end, "sender", S.NOT_WRITING),
+            figure("application_limited", WINDOWS, end, limited_ratio=facts.windows.application_limited_ratio or 0.0),
+        ),
+        gain.of_share(facts, min(ran, clipped(idle)), saved="sender"),
+        variant="busy",
+        values=values,
+    )
+
+
+def other_load(facts: Facts) -> Finding | None:
+    """Threads want a CPU that others have. Who sleeps, though there is work, is not kept from it; nor is a program of
+    which the kernel has data to send all the time."""
+    found = cpu.other_load(facts)
+    if found is None:
+        return None
+    is_sender = found.values.get("role") == "sender"
+    end = facts.sender if is_sender else facts.receiver
+    has_data = ((facts.sender.watched or WatchedSockets()).waiting_ratio or 0.0) >= MIN_BACKLOGGED
+    if doing(end) == "sleeps" or (is_sender and has_data):
+        return None
+    ran = end.processors.thread_ratio or 0.0
+    # All of a CPU would make the program 1 / ran times as fast; cheaper calls may bring more.
+    return replace(found, lost=found.lost / 2) if excess_times(facts, end) * ran >= 1 else found
+
+
+MIN_BACKLOGGED = 0.8
+"""Part of the samples in which data waits in the sender's kernel, from which on no thread is needed to send it."""
 
 
 def computing_receiver(facts: Facts) -> Finding | None:
     """The program computes, and payload waits for it meanwhile."""
     pressed = (facts.receiver.watched or WatchedSockets()).pressed_ratio or 0.0
-    if is_alternating(facts) or pressed < MIN_PRESSED:
+    # Without a log of calls `windows.reader_behind` asks what the threads do.
+    if is_alternating(facts) or pressed < MIN_PRESSED or facts.receiver.calls.computing_ratio is None:
         return None
     found = cpu.computing_receiver(facts)
     return None if found is None else replace(found, lost=min(found.lost, pressed))
@@ -107,5 +162,61 @@ def shared_bottleneck(facts: Facts) -> Finding | None:
     found = path.shared_bottleneck(facts)
     if found is None or found.open or facts.watched_sides != "sender":
         return found
-    causes = (Cause.SHARED_BOTTLENECK, Cause.RECEIVER_CPU, *WITHOUT_CPU)
+    causes = (Cause.SHARED_BOTTLENECK, Cause.ACK_PATH, Cause.RECEIVER_CPU, *WITHOUT_CPU)
     return left_open("queue_or_host", found.lost, causes, found.evidence, facts)
+
+
+UNHEEDING = "bbr"
+"""A congestion control that does not take a loss for a full queue (BBR: draft-ietf-ccwg-bbr)."""
+
+
+def heeds_losses(facts: Facts) -> bool:
+    """Whether losses make the sender's congestion window smaller."""
+    return not (facts.sender.watched or WatchedSockets()).congestion_control.startswith(UNHEEDING)
+
+
+def policer(facts: Facts) -> Finding | None:
+    """The same rule; where the connection was open before, and both logs show that segments come faster one by one."""
+    found, line = facts.segments.policing, facts.segments.bottleneck.bps
+    if path.has_both_logs(facts) and found.bps and line and line >= path.MIN_FASTER_TIMES * found.bps:
+        found = replace(found, faster_times=max(found.faster_times, line / found.bps))
+        facts = replace(facts, segments=replace(facts.segments, policing=found))
+    return path.policer(facts)
+
+
+def unheeded_losses(facts: Facts) -> Finding | None:
+    """Segments are lost, and the congestion control does not heed it: losses alone do not hold the sender."""
+    again, wait = facts.segments.retransmitted_ratio or 0.0, path.path_wait(facts)
+    if again < MIN_LOST_RATIO or wait < MIN_WAIT or policer(facts) is not None or path.bottleneck(facts) is not None:
+        return None
+    causes = (Cause.POLICER, Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.RECEIVER_LOSS)
+    evidence = (
+        figure("retransmitted", WINDOWS, facts.sender, retransmitted_ratio=again),
+        state_evidence(facts.sender, "sender", *path.waiting_states(facts)),
+    )
+    control = (facts.sender.watched or WatchedSockets()).congestion_control
+    return left_open("unheeded", wait, causes, evidence, facts, retransmitted_ratio=again, control=control)
+
+
+MIN_LOST_RATIO, MIN_WAIT = 0.001, 0.3
+
+
+def many_connections(facts: Facts) -> Finding | None:
+    """So many connections of one program that its thread changes between them more than it moves payload."""
+    sides = [(end, end.watched.program_connections or 0) for end in (facts.sender, facts.receiver) if end.watched]
+    busy = [(end, count) for end, count in sides if count >= cpu.MANY and (end.wanted_ratio or 0.0) >= BUSY]
+    if not busy:
+        return None
+    end, count = max(busy, key=lambda side: side[0].wanted_ratio or 0.0)
+    role = "sender" if end is facts.sender else "receiver"
+    ratio = end.wanted_ratio or 0.0
+    return Finding(
+        Cause.MANY_CONNECTIONS,
+        ratio,
+        0.8,
+        (
+            figure("connections", "flows", end, connections_count=count),
+            figure("cpu_busy", "cpu", end, busy_ratio=ratio, role=role),
+        ),
+        values={"connections_count": count, "busy_ratio": ratio},
+    )

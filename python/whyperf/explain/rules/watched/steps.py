@@ -141,8 +141,6 @@ def _congestion(_: Finding, facts: Facts, setup: Setup) -> Steps:
     """Losses: where they are, and another congestion control, for this socket or for the route."""
     _end, seen, host = _side(facts, "sender")
     yield _step("losses", "host", host, _named(f"ethtool -S {DEVICE}; nstat -az TcpRetransSegs", host, setup))
-    if (seen.congestion_control or "").startswith(FASTER):
-        return
     available = setup.hosts.get(host, {}).get("congestion_controls")
     load = f"modprobe tcp_{FASTER}; " if available is not None and FASTER not in available else ""
     now = seen.congestion_control or None
@@ -205,9 +203,20 @@ def _computing(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
             return
         _end, seen, host = _side(facts, role)
         yield _step("computing", "program", host, f"perf top -p {PROCESS}", process=seen.process)
+        if finding.variant == "busy":
+            code = "larger_writes" if role == "sender" else "larger_reads"
+            yield _step(code, "program", host, _STRACE, process=seen.process, call_bytes=LARGE_CALL_BYTES)
         yield _step("placement", "program", host, f"taskset -apc CPUS {PROCESS}", process=seen.process)
 
     return steps
+
+
+def _segments(finding: Finding, facts: Facts, _: Setup) -> Steps:
+    """Segments that something holds small; with a small MTU the advice for the own load is enough."""
+    if finding.variant == "held":
+        host = _side(facts, "sender")[2]
+        yield _step("max_segment", "program", host, "strace -f -e trace=setsockopt COMMAND")
+        yield _step("max_segment.route", "host", "", "ip route show; nft list ruleset | grep maxseg")
 
 
 _STEPS: Mapping[Cause, Callable[[Finding, Facts, Setup], Steps]] = {
@@ -224,6 +233,7 @@ _STEPS: Mapping[Cause, Callable[[Finding, Facts, Setup], Steps]] = {
     Cause.TINY_WRITES: _calls("sender"),
     Cause.READ_SIZE: _calls("receiver"),
     Cause.PACING_RATE: _pacing,
+    Cause.SMALL_MTU: _segments,
     Cause.OTHER_LOAD: _placement,
     Cause.PATH_LOSS: _congestion,
     Cause.RANDOM_LOSS: _congestion,

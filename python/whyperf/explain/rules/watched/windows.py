@@ -6,6 +6,7 @@ buffer is small or a reader is late, as long as there are samples of large and o
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
@@ -14,9 +15,11 @@ from whyperf.explain.rules import gain
 from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
-from whyperf.explain.rules.host_limits import is_unscaled
+from whyperf.explain.rules.host_limits import FULLY_OPEN, MAX_UNSCALED_BYTES, is_unscaled
+from whyperf.explain.rules.watched.arrivals import arrivals
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_READER, left_open
+from whyperf.explain.rules.watched.threads import MIN_COMPUTING, MIN_WITHHELD, doing, is_costly
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -139,30 +142,41 @@ def reader_behind(facts: Facts) -> Finding | None:
     """Payload waits to be read, and takes up the window: by samples of the receiver's queue."""
     seen = _sockets(facts.receiver)
     lost = min(seen.pressed_ratio or 0.0, seen.unread_ratio or 0.0)
-    if lost < MIN_LOST or is_on_cpu(facts):
+    if lost < MIN_LOST:
         return None
     evidence = (*_unread(facts, seen), *_thread(facts.receiver))
     if lost < MIN_PRESSED and (seen.own_window.high_bytes or 0) < LARGE_WINDOW_BYTES:
         # What comes within a round trip fills a small buffer until it is read, however soon that is.
         return left_open("own_small", lost, (Cause.RECEIVE_BUFFER, *AT_READER), evidence, facts, waiting_ratio=lost)
+    return _late_reader(facts, seen, lost, evidence)
+
+
+def _late_reader(facts: Facts, seen: WatchedSockets, lost: float, evidence: tuple[Evidence, ...]) -> Finding | None:
+    """Why a program does not read what waits, by what its threads do."""
+    did = doing(facts.receiver)
+    if did is None:
+        # Of a program of another user nobody sees whether it computes, sleeps or lacks a CPU.
+        return left_open("own_reader", lost, AT_READER, evidence, facts, waiting_ratio=lost)
     cpu = facts.receiver.processors
-    others, withheld = cpu.other_ratio or 0.0, cpu.withheld_ratio or 0.0
-    if (cpu.own_user_ratio or 0.0) >= MIN_COMPUTING and (cpu.thread_ratio or 0.0) >= MIN_COMPUTING:
-        return Finding(Cause.RECEIVER_CPU, lost, 0.85, evidence, gain.of_share(facts, lost), variant="behind",
+    if did == "runs":
+        is_computing = (cpu.own_user_ratio or 0.0) >= MIN_COMPUTING
+        if not is_computing and not is_costly(facts, facts.receiver):
+            # It does nothing but read, in large calls: that is what its CPU can do.
+            return None
+        return Finding(Cause.RECEIVER_CPU, lost, 0.85, evidence, gain.of_share(facts, lost),
+                       variant="behind" if is_computing else "busy",
                        values={"waiting_ratio": lost, "thread_ratio": cpu.thread_ratio})  # fmt: skip
-    if withheld >= MIN_WITHHELD:
-        why = "programs" if others >= MIN_WITHHELD / 2 else "quota"
+    if did == "waits":
+        others = cpu.other_ratio or 0.0
         values: dict[str, Value | None] = {
             "role": "receiver",
-            "waited_ratio": withheld,
+            "waited_ratio": cpu.withheld_ratio,
             "other_ratio": others,
             "steal_ratio": cpu.steal_ratio,
         }
+        why = "programs" if others >= MIN_WITHHELD / 2 else "quota"
         return Finding(Cause.OTHER_LOAD, lost, 0.85, evidence, gain.of_share(facts, lost), is_counted=True,
                        variant=f"withheld.{why}", values=values)  # fmt: skip
-    if cpu.thread_ratio is None:
-        # Of a program of another user nobody sees whether it computes, sleeps or lacks a CPU.
-        return left_open("own_reader", lost, AT_READER, evidence, facts, waiting_ratio=lost)
     return Finding(
         Cause.SLOW_READER,
         lost,
@@ -178,10 +192,6 @@ def reader_behind(facts: Facts) -> Finding | None:
 MIN_PRESSED, LARGE_WINDOW_BYTES = 0.5, 131_072
 """Part of the samples in which unread payload takes up a window, from which on it does so in one that is small, too.
 The kernel's own first size of a receive buffer (net.ipv4.tcp_rmem) is no small one."""
-MIN_COMPUTING = 0.35
-"""As `cpu.MIN_OUTSIDE_KERNEL`: part of a CPU outside the kernel from which on a program computes."""
-MIN_WITHHELD = 0.2
-"""Share of the time that threads wait for a CPU, from which on that is why a program is late."""
 
 
 def _unread(facts: Facts, seen: WatchedSockets) -> Iterator[Evidence]:
@@ -213,40 +223,88 @@ MIN_QUEUE_GROWTH = 1.3
 path may be full, whatever the window is."""
 
 
-def own_buffer(facts: Facts) -> Finding | None:
-    """The receiver alone: its program reads all that comes, and a full window comes in each round trip."""
-    seen, trip = _sockets(facts.receiver), facts.windows.rtt_ns_median or facts.windows.rtt_ns_min
-    shape = seen.own_window
+@dataclass(frozen=True)
+class OwnWindow:
+    """A window that this side announces, always the same: `window_bytes`, and the part of it that comes in a round
+    trip. `least_ratio` is by the smallest round trip, so that it is never too large.
+    """
+
+    window_bytes: int
+    full_ratio: float
+    least_ratio: float
+
+
+def own_window(facts: Facts) -> OwnWindow | None:
+    """The receiver alone: the window that its program, which reads all that comes, never closes; None where it varies,
+    or between neighbors."""
+    seen, shape = _sockets(facts.receiver), _sockets(facts.receiver).own_window
+    least = facts.windows.rtt_ns_min
+    trip = facts.windows.rtt_ns_median or least
     if facts.watched_sides != "receiver" or not trip or not facts.rate_bps or not shape.median_bytes:
         return None
-    share, mss = facts.rate_bps * trip / 8e9 / shape.median_bytes, facts.receiver.sockets.mss_bytes or 0
-    if (seen.pressed_ratio or 0.0) > READ_ALL or share < MIN_FLIGHT_RATIO or trip < NEIGHBOR_RTT_NS:
-        return None
     # Unread payload would make the announced window smaller.
-    if seen.samples < MIN_SAMPLES or not shape.is_steady(mss) or is_on_cpu(facts):
+    if (seen.pressed_ratio or 0.0) > READ_ALL or trip < NEIGHBOR_RTT_NS or seen.samples < MIN_SAMPLES:
         return None
-    lost, full = clipped(share, 0.0, 0.95), min(1.0, share)
-    evidence = [
-        figure("own_window_full", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, full_ratio=full),
-        figure(
-            "own_window_steady", WINDOWS, facts.receiver, window_bytes=shape.median_bytes, low_bytes=shape.low_bytes
-        ),
-    ]
+    if not shape.is_steady(facts.receiver.sockets.mss_bytes or 0) or is_on_cpu(facts) or is_alternating(facts):
+        return None
+    each = facts.rate_bps / 8e9 / shape.median_bytes
+    return OwnWindow(shape.median_bytes, each * trip, each * (least or 0))
+
+
+def own_buffer(facts: Facts) -> Finding | None:
+    """The receiver alone: its program reads all that comes, and a full window comes in each round trip."""
+    seen, found = _sockets(facts.receiver), own_window(facts)
+    if found is None or found.full_ratio < MIN_FLIGHT_RATIO or own_scaling(facts) is not None:
+        return None
+    evidence = _of_own_window(facts, found)
     if seen.receive_buffer_fixed:
         evidence.append(figure("fixed_buffer", "watched", facts.receiver, option="SO_RCVBUF"))
-    if share < MIN_FULL_RATIO or (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH:
+    lost = clipped(found.full_ratio, 0.0, 0.95)
+    is_queued = (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH
+    is_sure = found.least_ratio >= MIN_FLIGHT_RATIO or (found.full_ratio >= MIN_FULL_RATIO and not is_queued)
+    if arrivals(facts).is_grown or not is_sure:
         causes = (Cause.RECEIVE_BUFFER, Cause.BOTTLENECK, Cause.SEND_BUFFER)
-        return left_open("own_window", lost, causes, evidence, facts, window_bytes=shape.median_bytes)
+        return left_open("own_window", lost, causes, evidence, facts, window_bytes=found.window_bytes)
     return Finding(
         Cause.RECEIVE_BUFFER,
         lost,
         0.85,
         tuple(evidence),
         None,
-        {"window_bytes": 4 * shape.median_bytes},
+        {"window_bytes": 4 * found.window_bytes},
         variant="own",
-        values={"window_bytes": shape.median_bytes},
+        values={"window_bytes": found.window_bytes},
     )
+
+
+def own_scaling(facts: Facts) -> Finding | None:
+    """The same where the options of the connection allow no larger window."""
+    found, seen = own_window(facts), _sockets(facts.receiver)
+    if found is None or facts.windows.window_scaling is not False or found.full_ratio < MIN_FLIGHT_RATIO:
+        return None
+    if found.window_bytes < FULLY_OPEN * MAX_UNSCALED_BYTES:
+        return None
+    return Finding(
+        Cause.WINDOW_SCALING,
+        clipped(found.full_ratio, 0.0, 0.95),
+        0.85,
+        (
+            figure("unscaled", "tcp_options", facts.receiver, window_bytes=found.window_bytes,
+                   buffer_bytes=seen.receive_buffer_bytes),
+            *_of_own_window(facts, found),
+        ),
+        is_counted=True,
+        variant="own",
+        values={"window_bytes": found.window_bytes},
+    )  # fmt: skip
+
+
+def _of_own_window(facts: Facts, found: OwnWindow) -> list[Evidence]:
+    window, shape = found.window_bytes, _sockets(facts.receiver).own_window
+    return [
+        figure("own_window_full", WINDOWS, facts.receiver, window_bytes=window, full_ratio=min(1.0, found.full_ratio)),
+        figure("own_window_steady", WINDOWS, facts.receiver, window_bytes=window, low_bytes=shape.low_bytes),
+    ]
 
 
 MIN_FILLED, MIN_ROOM_TIMES = 0.5, 1.5

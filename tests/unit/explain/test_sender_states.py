@@ -174,6 +174,26 @@ SCENES = {
             "520-530 write_call",
         ],
     ),
+    "the application has asked for room, has it, and sleeps on": (
+        """
+        0    < ack=1      win=65536
+        call 1 10 moved=2896
+        2    > 1:1449
+        3    > 1449:2897
+        call 11 12 would_block
+        500  < ack=2897
+        call 20500 20510 moved=1448 slept=20470 runnable=18
+        20505  > 2897:4345
+        """,
+        [
+            "0-1 not_writing",
+            "1-12 write_call",
+            "12-500 send_buffer",
+            "500-20482 not_writing",
+            "20482-20500 waits_for_cpu",
+            "20500-20510 write_call",
+        ],
+    ),
 }
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -12,11 +13,14 @@ from tests.unit.analyze.flow import traces
 from whyperf.analyze.flow import FlowTrial, as_watched, flow_facts
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.budget import budgets_of
-from whyperf.explain.gather import by_payload, gather_facts
+from whyperf.explain.gather import by_payload, gather_facts, with_program
 from whyperf.explain.gather.conversation import conversation
 from whyperf.explain.gather.watched import moved_bytes, watched_sockets
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets
+from whyperf.record import Experiment
 
 MS = traces.MS
 FAR_NS = traces.START_NS + traces.FAR_OFFSET_NS
@@ -257,7 +261,7 @@ def test_the_sizes_of_what_comes_are_of_what_was_watched(tmp_path: Path) -> None
     end = found.end("receiver")
     assert end is not None
     seen = watched_sockets(found, end)
-    assert (seen.segment_bytes, seen.full_bytes, seen.moved_segments) == (1000, 1448, 900)
+    assert (seen.segment_bytes, seen.full_bytes, seen.came_segments, seen.moved_segments) == (1000, 1448, 900, 900)
     assert (seen.mss_bytes, seen.pmtu_bytes, seen.are_full) == (1448, 1500, False)
 
 
@@ -271,3 +275,31 @@ def test_nobody_sees_the_options_of_a_program_without_privilege(tmp_path: Path) 
     assert watched_sockets(found, end).send_buffer_fixed is None
     privileged = replace(end, evidence=EndEvidence("counters", "counters"))
     assert watched_sockets(found, privileged).send_buffer_fixed is True
+
+
+def test_acks_are_counted_by_the_kernels_and_not_by_what_is_left_of_them(tmp_path: Path) -> None:
+    found = trial(
+        tmp_path,
+        None,
+        tcp_info_near=info("near", **growing(bytes_acked=100_000, segments_in=90)),
+        tcp_info_far=info("far", **growing(bytes_received=100_000, segments_out=100)),
+    )
+    assert facts_of(found).segments.acks_arrived_ratio == pytest.approx(0.9)
+    # One side alone counts one of both.
+    assert facts_of(as_watched(found, "sender")).segments.acks_arrived_ratio is None
+
+
+def test_connections_of_one_process_are_those_that_moved_payload(tmp_path: Path) -> None:
+    for number, (process, payload) in enumerate([(7, 10), (7, 20), (7, 0), (8, 30)]):
+        folder = tmp_path / "trials" / f"001-c{number}"
+        folder.mkdir(parents=True)
+        pl.DataFrame({"payload_bytes": [payload]}).write_parquet(folder / "flows.near.parquet")
+        pl.DataFrame({"process": [process]}).write_parquet(folder / "watched.near.parquet")
+    planned = [SimpleNamespace(id=f"001-c{number}") for number in range(5)]
+    experiment = cast("Experiment", SimpleNamespace(folder=tmp_path, plan=SimpleNamespace(trials=lambda: planned)))
+    own = FlowTrial(tmp_path / "trials/001-c1", "", "", "", ends={}, zero_mono_ns=0, window_ns=None)
+    known = Facts(trial="001-c1", sender=HostFacts(host="near", watched=WatchedSockets()))
+    counted = with_program(known, experiment, own)
+    assert counted.sender.watched is not None
+    assert counted.sender.watched.program_connections == 2
+    assert counted.receiver.watched is None

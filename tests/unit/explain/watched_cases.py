@@ -186,7 +186,7 @@ BUSY_WRITER = of_sender(
 )
 """A program whose payload costs it 4 ns a byte, next to others that take half of its CPU."""
 COMMANDS = of_sender(
-    sockets(waiting_ratio=0.0, moved_segments=2),
+    sockets(waiting_ratio=0.0, came_segments=1, went_segments=1),
     {"shares": {"not_writing": 1.0}, "processors.thread_ratio": 0.9},
     windows=TRIPS,
 )
@@ -238,12 +238,59 @@ CASES = (
         "a short segment that comes when the timer lets an ACK go",
         "nagle_delayed_ack",
         of_receiver(
-            sockets(unread_ratio=0.0, moved_segments=900),
+            sockets(unread_ratio=0.0),
             {"shares": {"waiting": 1.0}, "sockets.mss_bytes": 1448},
             level="segments",
             segments={"held_ratio": 0.95, "released_bytes": 512.0, "ack_reasons": {"delayed_timer": 0.9}},
         ),
         of_whole(**{"segments.released_bytes": 1448.0}),
+    ),
+    WatchedCase(
+        "requests in two parts that take as long as the ACK timer",
+        "nagle_delayed_ack.timer",
+        of_receiver(
+            sockets(unread_ratio=0.0, came_segments=46, went_segments=23, went_count=46),
+            ASLEEP,
+            windows={"rtt_ns_min": MS // 10},
+            conversation=Conversation(23),
+        ),
+        seen_at_receiver(went_count=24),
+    ),
+    WatchedCase(
+        "requests that take longer than the ACK timer",
+        "nagle_delayed_ack.timer",
+        of_receiver(
+            sockets(unread_ratio=0.0, came_segments=46, went_segments=23, went_count=46),
+            ASLEEP,
+            windows={"rtt_ns_min": MS // 10},
+            conversation=Conversation(23),
+        ),
+        of_whole(life_ns=1_300 * MS),
+    ),
+    WatchedCase(
+        "ACKs that wait for the reads of a program that sleeps",
+        "slow_reader.acks",
+        of_receiver(
+            sockets(unread_ratio=0.8, unread_bytes=70_000, pressed_ratio=0.0),
+            {"shares": {"waiting": 0.6, "delayed_ack": 0.4}, **ASLEEP},
+            level="segments",
+            segments={"ack_reasons": {"read_call": 0.8}},
+        ),
+        of_whole(**{"segments.ack_reasons": {"second_segment": 0.9}}),
+    ),
+    WatchedCase(
+        "an even rate with one ACK for a window",
+        "not_known.watched.late_acks",
+        seen_at_sender(went_segments=10_000, came_count=200)(of_whole(**{"windows.cwnd_segments_median": 60})(ON_PATH)),
+        seen_at_sender(came_count=2_000),
+    ),
+    WatchedCase(
+        "a closed window, and losses",
+        "not_known.watched.reader",
+        at_sender({"shares": {"receive_window": 0.5, "in_flight": 0.5}})(
+            of_whole(**{"segments": LOSSY.segments, "windows.cwnd_segments_median": 20})(CLOSED)
+        ),
+        seen_at_sender(peer_window=shape(400_000, 450_000, 500_000)),
     ),
     WatchedCase("the largest window without scaling", "window_scaling.own", UNSCALED, of_whole(rate_bps=20e6)),
     WatchedCase(

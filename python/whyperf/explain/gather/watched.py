@@ -22,9 +22,13 @@ _SOCKETS = (
 _INFO = (
     *("connection", "sample_mono_ns", "own_window_bytes", "peer_window_bytes", "not_sent_bytes", "receive_rtt_ns"),
     *("bytes_received", "data_segments_in", "data_segments_out", "out_of_order_segments", "pmtu_bytes"),
+    *("segments_in", "segments_out"),
     *("send_mss_bytes", "receive_mss_bytes", "unacked_segments", "cwnd_segments"),
 )
-_COUNTS = ("bytes_received", "data_segments_in", "data_segments_out", "out_of_order_segments")
+_COUNTS = (
+    *("bytes_received", "out_of_order_segments", "data_segments_in", "data_segments_out"),
+    *("segments_in", "segments_out"),
+)
 FULL_MEMORY_RATIO = 0.75
 """Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most
 buffers."""
@@ -54,7 +58,7 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     own = own if end.evidence.got != "user" else None if own is None else own.with_columns(_UNSEEN)
     queues = None if queues is None else _judged(queues, info)
     trip = None if info is None else info.filter(pl.col("receive_rtt_ns") > 0)
-    late, size, moved = _counted(info)
+    taken, late, came, went, came_all, went_all = _counted(info)
     silent, spread = _arrivals(info)
     return WatchedSockets(
         samples=0 if info is None else info.height,
@@ -78,9 +82,12 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         filled_ratio=first(queues, full.mean()),
         receive_rtt_ns=_whole(first(trip, pl.col("receive_rtt_ns").median())),
         receive_rtt_ns_low=_whole(first(trip, pl.col("receive_rtt_ns").quantile(LOW_QUANTILE))),
-        late_ratio=late,
-        segment_bytes=size,
-        moved_segments=moved,
+        late_ratio=None if not came or late is None else late / came,
+        segment_bytes=None if not came or taken is None else taken / came,
+        came_segments=came,
+        went_segments=went,
+        came_count=came_all,
+        went_count=went_all,
         full_bytes=_whole(first(info, pl.col("receive_mss_bytes").max())),
         pmtu_bytes=_whole(first(info, pl.col("pmtu_bytes").max())),
         mss_bytes=_whole(first(info, pl.col(f"{'send' if end.role == 'sender' else 'receive'}_mss_bytes").max())),
@@ -176,19 +183,13 @@ def _shape(rows: pl.DataFrame | None, column: str) -> WindowShape:
     )
 
 
-def _counted(info: pl.DataFrame | None) -> tuple[float | None, float | None, int | None]:
-    """What the kernel's counts grew by, summed over the connections: segments behind a gap over those with payload, the
-    mean payload of a segment that came, and how many moved in both directions."""
+def _counted(info: pl.DataFrame | None) -> list[int | None]:
+    """What each of `_COUNTS` grew by, summed over the connections."""
     counts = [pl.col(name).max() - pl.col(name).min() for name in _COUNTS]
     grown = None if info is None else info.group_by("connection").agg(counts)
-    taken, came, went, late = (
-        first(grown, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum())) for name in _COUNTS
-    )
-    return (
-        None if not came or late is None else late / came,
-        None if not came or taken is None else taken / came,
-        None if came is None or went is None else round(came + went),
-    )
+    return [
+        _whole(first(grown, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
+    ]
 
 
 def _is_partial() -> pl.Expr:

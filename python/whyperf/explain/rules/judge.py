@@ -43,7 +43,7 @@ from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.rules.populations import of_populations
-from whyperf.explain.rules.watched.choice import once_each, rules_for
+from whyperf.explain.rules.watched.choice import once_each, rules_for, without_path
 from whyperf.explain.rules.watched.idle import idle
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
@@ -177,7 +177,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
 def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Finding]:
     asked = rules_for(facts, RULES)
     found = [finding for rule in asked if (finding := _asked(rule, facts, on_fault)) is not None]
-    return once_each(found) if facts.is_watched else found
+    return once_each(without_path(found, facts)) if facts.is_watched else found
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:

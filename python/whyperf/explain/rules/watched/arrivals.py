@@ -14,6 +14,7 @@ from whyperf.explain.rules.finding import BUSY, WINDOWS, Finding, figure, is_on_
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import left_open
+from whyperf.explain.rules.watched.threads import doing
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 
@@ -78,17 +79,30 @@ def is_read(facts: Facts) -> bool:
     seen = facts.receiver.watched or WatchedSockets()
     if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts):
         return False
-    return (seen.pressed_ratio or 0.0) <= MAX_PRESSED
+    return (seen.pressed_ratio or 0.0) <= MAX_PRESSED and not is_left_unread(facts)
 
 
 MAX_PRESSED = 0.1
 """Part of the samples in which unread payload takes up the window up to which a program reads in time."""
 
 
+def is_left_unread(facts: Facts) -> bool:
+    """Whether the program sleeps while payload waits: then ACKs wait for it, and the sender for ACKs."""
+    seen = facts.receiver.watched or WatchedSockets()
+    return (seen.unread_ratio or 0.0) >= MIN_UNREAD and doing(facts.receiver) == "sleeps"
+
+
+MIN_UNREAD = 0.3
+"""Part of the samples in which payload waits to be read."""
+
+
 def path_full(facts: Facts) -> Finding | None:
     """A queue always stands, and what comes through it comes at an even rate: that of a full link."""
     seen, came = facts.receiver.watched or WatchedSockets(), arrivals(facts)
     usual = came.usual_ns or 0
+    if (came.base_ns or 0) < NEIGHBOR_RTT_NS:
+        # Between neighbors a burst, or a host that is late, makes round trips as long.
+        return None
     if not is_read(facts) or not came.is_grown or seen.are_full is False or not facts.rate_bps or seen.silent_ratio:
         return None
     if seen.rate_spread is None or seen.rate_spread > VARYING_SPREAD or not came.per_trip or not came.base_ns:
@@ -151,15 +165,15 @@ def path_loss(facts: Facts) -> Finding | None:
         *_of_trip(facts, came),
     )
     values: dict[str, Value | None] = {"late_ratio": came.late_ratio, "trip_segments": came.per_trip}
-    if per_trip < MIN_LATE_PER_TRIP:
+    if not MIN_LATE_PER_TRIP <= per_trip <= MAX_LATE_PER_TRIP:
         return None
-    if per_trip > MAX_LATE_PER_TRIP or came.is_grown:
-        more = (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK) if came.is_grown else ()
-        return left_open("late", 0.9, (Cause.REORDERING, *kinds, *more), evidence, facts, **values)
+    if came.is_grown:
+        causes = (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, *kinds, Cause.REORDERING)
+        return left_open("late", 0.9, causes, evidence, facts, **values)
     return Finding(
         Cause.PATH_LOSS,
         0.9,
-        0.75,
+        0.8,
         evidence,
         is_counted=True,
         variant="arrivals",

@@ -1,8 +1,9 @@
 """Which rules are asked about connections of other programs, by the sides that were watched."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from whyperf.explain.causes import Cause
+from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.rules import application, buffers, costs, cpu, host_limits, losses, packets, path, transfers
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding, Rule
 from whyperf.explain.rules.watched import arrivals, exchanges, peer, programs, sent, windows
@@ -17,6 +18,8 @@ INSTEAD: dict[Rule, Rule | None] = {
     cpu.computing_sender: programs.computing_sender,
     cpu.computing_receiver: programs.computing_receiver,
     cpu.other_load: programs.other_load,
+    buffers.nagle_delayed_ack: programs.nagle_delayed_ack,
+    losses.small_queue: programs.small_queue,
     transfers.slow_start: programs.slow_start,
     path.bottleneck: programs.bottleneck,
     path.shared_bottleneck: programs.shared_bottleneck,
@@ -35,6 +38,7 @@ OF_WATCHED: tuple[Rule, ...] = (
     windows.small_window,
     windows.unread_window,
     windows.reader_behind,
+    windows.late_reads,
     exchanges.own_delay,
     exchanges.peer_delay,
     arrivals.small_segments,
@@ -48,6 +52,7 @@ OF_RECEIVER: tuple[Rule, ...] = (
     arrivals.path_full,
     arrivals.path_loss,
     arrivals.held_acks,
+    exchanges.counted_nagle,
     peer.idle_peer,
     peer.waiting,
     programs.computing_receiver,
@@ -78,6 +83,23 @@ def rules_for(facts: Facts, rules: Sequence[Rule]) -> list[Rule]:
     instead = INSTEAD if programs.heeds_losses(facts) else INSTEAD | UNHEEDED
     kept = [instead.get(rule, rule) for rule in rules]
     return [*(rule for rule in kept if rule is not None), *OF_WATCHED, *OF_SENDER]
+
+
+PATH = LOSS_KINDS | {Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.POLICER, Cause.PATH_LOSS}
+
+
+def without_path(found: Sequence[Finding], facts: Facts) -> list[Finding]:
+    """The findings; where the sender alone sees that a reader closes the window, without those about the path.
+
+    A reader that is behind holds back ACKs, too, and what it lets go at once overruns queues. The causes are candidates.
+    """
+    reader = next((finding for finding in found if finding.variant == windows.READER), None)
+    if reader is None or facts.watched_sides != "sender":
+        return list(found)
+    of_path = [finding for finding in found if finding.cause in PATH]
+    causes = [*reader.values["causes"], *(str(finding.cause) for finding in of_path)]  # type: ignore[misc]
+    named = replace(reader, values={**reader.values, "causes": list(dict.fromkeys(causes))})
+    return [named if finding is reader else finding for finding in found if finding.cause not in PATH]
 
 
 def once_each(found: Sequence[Finding]) -> list[Finding]:

@@ -89,6 +89,37 @@ def peer_delay(facts: Facts) -> Finding | None:
     return left_open("peer_delay", lost, _of_peer(facts, role, talk.peer_ns), evidence, facts, **values)
 
 
+def counted_nagle(facts: Facts) -> Finding | None:
+    """The receiver alone, by counts: each request comes in two segments or more, is acknowledged by itself before it is
+    answered, and takes as long as the delayed-ACK timer: the rest of it waited for that ACK (RFC 896)."""
+    talk, seen, trip = facts.conversation, facts.receiver.watched or WatchedSockets(), facts.windows.rtt_ns_min or 0
+    answers, parts = seen.went_segments or 0, seen.came_segments or 0
+    if facts.watched_sides != "receiver" or talk is None or talk.is_logged or not answers:
+        return None
+    each = facts.life_ns / answers
+    acks = ((seen.went_count or 0) - answers) / answers
+    is_timer = 0 <= each - trip - DELAYED_ACK_NS <= TIMER_ERROR_RATIO * DELAYED_ACK_NS
+    if not is_timer or parts < MIN_PARTS * answers or acks < MIN_ACKS or trip > DELAYED_ACK_NS / 2:
+        return None
+    return Finding(
+        Cause.NAGLE_DELAYED_ACK,
+        DELAYED_ACK_NS / each,
+        0.8,
+        (
+            figure("exchange_parts", WINDOWS, facts.receiver, delay_ns=each, segments_per_request=parts / answers,
+                   acks_per_request=acks),
+            *_exchanges(facts, talk, facts.receiver),
+        ),
+        is_counted=True,
+        variant="timer",
+        values={"delay_ns": each, "timer_ns": DELAYED_ACK_NS},
+    )  # fmt: skip
+
+
+MIN_PARTS, MIN_ACKS = 1.5, 0.7
+"""Segments of a request, and ACKs without payload for each answer, from which on most requests come in parts of which
+the first is acknowledged by itself."""
+
 IN_QUEUE = (Cause.ROUND_TRIP, Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK)
 """What an exchange may wait for whose round trip has grown."""
 MIN_QUEUE_GROWTH = 1.3

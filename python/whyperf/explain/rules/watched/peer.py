@@ -9,6 +9,7 @@ from whyperf.explain.rules.watched.arrivals import (
     arrivals,
     held_acks,
     is_held_small,
+    is_left_unread,
     of_sizes,
     path_full,
     path_loss,
@@ -16,7 +17,7 @@ from whyperf.explain.rules.watched.arrivals import (
 )
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_WRITER, LATE, left_open
-from whyperf.explain.rules.watched.windows import READ_ALL, own_buffer, own_scaling, own_window, reader_behind
+from whyperf.explain.rules.watched.windows import READ_ALL, late_reads, own_buffer, own_scaling, own_window, reader_behind
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -60,7 +61,7 @@ def waiting(facts: Facts) -> Finding | None:
     seen, lost = facts.receiver.watched or WatchedSockets(), _waiting(facts)
     if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
         return None
-    others = (reader_behind, own_buffer, own_scaling, idle_peer, path_full, path_loss, held_acks, small_segments)
+    others = (reader_behind, late_reads, own_buffer, own_scaling, idle_peer, path_full, path_loss, held_acks, small_segments)
     if any(rule(facts) is not None for rule in others):
         return None
     came = arrivals(facts)
@@ -73,16 +74,18 @@ def waiting(facts: Facts) -> Finding | None:
                                   low_bytes=shape.low_bytes))  # fmt: skip
     evidence += of_sizes(facts)
     values: dict[str, Value | None] = {"waiting_ratio": lost, "late_ratio": came.late_ratio}
+    reader = (Cause.SLOW_READER,) if is_left_unread(facts) else ()
     if came.late_ratio >= MIN_LATE_RATIO:
         evidence.insert(0, figure("late", "tcp_info", facts.receiver, late_ratio=came.late_ratio))
-        return left_open("late", lost, (*LATE, *AT_WRITER), evidence, facts, **values)
+        causes = (*reader, *LATE, *AT_WRITER, Cause.SEND_BUFFER)
+        return left_open("late", lost, causes, evidence, facts, **values)
     is_even = seen.rate_spread is not None and seen.rate_spread <= CONSTANT_SPREAD
     if is_even and (seen.pressed_ratio or 0.0) <= READ_ALL:
         evidence.insert(0, figure("even_rate", "tcp_info", facts.receiver, spread_ratio=seen.rate_spread))
-        return left_open("even", lost, _even(facts, came), evidence, facts, **values)
+        return left_open("even", lost, (*reader, *_even(facts, came)), evidence, facts, **values)
     window = own_window(facts)
     is_half = window is not None and window.full_ratio >= MIN_HALF
-    causes = (*((Cause.RECEIVE_BUFFER,) if is_half else ()), *_of_sender(seen), *_of_path(came))
+    causes = (*reader, *((Cause.RECEIVE_BUFFER,) if is_half else ()), *_of_sender(seen), *_of_path(came))
     return left_open("waiting", lost, causes, evidence, facts, **values)
 
 

@@ -1,11 +1,13 @@
 """What the rules of the own load assume of a program, and what is checked of one that nobody knows."""
 
+import math
 from dataclasses import replace
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.rules import application, cpu, gain, path, transfers
+from whyperf.explain.rules import application, cpu, gain, losses, path, transfers
 from whyperf.explain.rules.application import MIN_ANSWERS
-from whyperf.explain.rules.buffers import send_buffer
+from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES, send_buffer
+from whyperf.explain.rules.buffers import nagle_delayed_ack as nagle
 from whyperf.explain.rules.finding import (
     BUSY,
     WINDOWS,
@@ -15,10 +17,18 @@ from whyperf.explain.rules.finding import (
     is_perhaps_idle,
     state_evidence,
 )
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.transfers import MAX_ROUND_TRIPS
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_READER, AT_WRITER, WITHOUT_CPU, left_open
-from whyperf.explain.rules.watched.threads import MIN_COMPUTING, cpu_ns_per_byte, doing, excess_times, is_costly
+from whyperf.explain.rules.watched.threads import (
+    MIN_COMPUTING,
+    MIN_WITHHELD,
+    cpu_ns_per_byte,
+    doing,
+    excess_times,
+    is_costly,
+)
 from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, may_be_other_cpu
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -27,7 +37,7 @@ from whyperf.explain.watched_facts import WatchedSockets
 MIN_IDLE = 0.2
 """Share of the time in which a program writes nothing, or its kernel has too little to send, from which on what its
 threads compute may be why."""
-MIN_PRESSED = 0.1
+MIN_PRESSED, MIN_LOST = 0.1, 0.1
 
 
 def slow_writer(facts: Facts) -> Finding | None:
@@ -38,6 +48,10 @@ def slow_writer(facts: Facts) -> Finding | None:
     found = application.slow_writer(facts)
     if found is None or found.open:
         return found
+    # While the buffer is full a program waits for room, whatever call it waits in.
+    found = replace(found, lost=found.lost - (seen.filled_ratio or 0.0))
+    if found.lost < MIN_LOST:
+        return None
     fits = _fits_as_well(facts, seen)
     return found if fits is None else left_open(fits[0], found.lost, fits[1], found.evidence, facts)
 
@@ -73,9 +87,37 @@ def full_send_buffer(facts: Facts) -> Finding | None:
         # All that the program wrote is in flight: it may wait for room, or for a reply.
         return left_open("full_or_reply", found.lost, (Cause.SEND_BUFFER, Cause.ROUND_TRIP, Cause.THINK_TIME),
                          found.evidence, facts)  # fmt: skip
+    if found is not None and facts.watched_sides == "both" and _is_receiver_late(facts, size):
+        return None
     if found is None or not may_be_other_cpu(facts, size):
         return found
     return left_open("full_buffer", found.lost, (Cause.SEND_BUFFER, *AT_READER), found.evidence, facts)
+
+
+def _is_receiver_late(facts: Facts, held_bytes: int | None) -> bool:
+    """Whether a large buffer between neighbors is full because the receiving host is late: it lacks a CPU, or has no
+    more of it."""
+    is_near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
+    cpu = facts.receiver.processors
+    is_late = (cpu.withheld_ratio or 0.0) >= MIN_WITHHELD or (facts.receiver.wanted_ratio or 0.0) >= BUSY
+    return is_near and (held_bytes or 0) >= LARGE_BUFFER_BYTES and is_late
+
+
+def nagle_delayed_ack(facts: Facts) -> Finding | None:
+    """The same rule; a rest of less than a segment that samples hardly find is not what a stream waits with."""
+    found, seen = nagle(facts), facts.sender.watched or WatchedSockets()
+    if found is None or seen.partial_ratio is None or (facts.segments.held_ratio or 0.0) >= MIN_LOST:
+        return found
+    lost = min(found.lost, seen.partial_ratio)
+    return replace(found, lost=lost) if lost >= MIN_LOST else None
+
+
+def small_queue(facts: Facts) -> Finding | None:
+    """The same rule; a reader that lets payload lie makes its sender send in bursts, which overrun any queue."""
+    found, unread = losses.small_queue(facts), (facts.receiver.watched or WatchedSockets()).unread_ratio or 0.0
+    if found is None or doing(facts.receiver) != "sleeps":
+        return found
+    return replace(found, lost=found.lost * (1 - unread))
 
 
 def computing_sender(facts: Facts) -> Finding | None:
@@ -151,10 +193,24 @@ def slow_start(facts: Facts) -> Finding | None:
 def bottleneck(facts: Facts) -> Finding | None:
     """A full path; not where the sender alone sees segments overtake each other, which makes windows small as well."""
     found = path.bottleneck(facts)
+    if found is not None and facts.watched_sides == "sender" and _acks_per_window(facts) <= MAX_ACKS_PER_WINDOW:
+        causes = (Cause.BOTTLENECK, Cause.SLOW_READER, Cause.RECEIVER_CPU, *WITHOUT_CPU, Cause.ACK_PATH)
+        return left_open("late_acks", found.lost, causes, found.evidence, facts, acks_count=_acks_per_window(facts))
     is_overtaken = (facts.segments.reordering_events or 0) >= path.MIN_REORDERINGS
     if found is None or found.open or facts.watched_sides != "sender" or not is_overtaken:
         return found
     return left_open("overtaken", found.lost, (Cause.BOTTLENECK, Cause.REORDERING), found.evidence, facts)
+
+
+def _acks_per_window(facts: Facts) -> float:
+    """How many ACKs come for a congestion window; without counts more than anybody asks for."""
+    ratio = (facts.sender.watched or WatchedSockets()).acks_ratio
+    return math.inf if ratio is None else ratio * (facts.windows.cwnd_segments_median or math.inf)
+
+
+MAX_ACKS_PER_WINDOW = 3.0
+"""ACKs for a congestion window up to which the sender waits for single ACKs: behind a link segments come one by one, and
+so do ACKs for them."""
 
 
 def shared_bottleneck(facts: Facts) -> Finding | None:

@@ -25,6 +25,7 @@ from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets, WindowShape
 
+READER = "watched.reader"
 MIN_LOST = 0.1
 CLOSED_RATIO = 0.5
 """Part of the largest window below which unread payload has taken the rest."""
@@ -187,6 +188,38 @@ def _late_reader(facts: Facts, seen: WatchedSockets, lost: float, evidence: tupl
         variant="behind",
         values={"waiting_ratio": lost, "unread_bytes": seen.unread_bytes},
     )
+
+
+def late_reads(facts: Facts) -> Finding | None:
+    """A program sleeps while payload waits, and most ACKs wait for its reads; the window stays open.
+
+    An ACK leaves for every second segment only if the window need not shrink for what is unread (__tcp_ack_snd_check,
+    net/ipv4/tcp_input.c). So a small congestion window waits for the reader as a small receive window would.
+    """
+    seen, by_reads = _sockets(facts.receiver), facts.segments.ack_reasons.get("read_call", 0.0)
+    lost = min(seen.unread_ratio or 0.0, 1 - (facts.receiver.processors.thread_ratio or 0.0))
+    if lost < MIN_UNREAD or by_reads < MIN_BY_READS or doing(facts.receiver) != "sleeps" or is_alternating(facts):
+        return None
+    if reader_behind(facts) is not None:
+        return None
+    return Finding(
+        Cause.SLOW_READER,
+        lost,
+        0.85,
+        (
+            *_unread(facts, seen),
+            *_thread(facts.receiver),
+            figure("read_acks", "segments", facts.receiver, read_ratio=by_reads),
+        ),
+        gain.of_ends(facts, behind=True),
+        is_counted=True,
+        variant="acks",
+        values={"unread_bytes": seen.unread_bytes, "read_ratio": by_reads},
+    )
+
+
+MIN_BY_READS = 0.5
+"""Part of the ACKs that read calls send, from which on the sender waits for these."""
 
 
 MIN_PRESSED, LARGE_WINDOW_BYTES = 0.5, 131_072

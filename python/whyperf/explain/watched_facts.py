@@ -51,6 +51,7 @@ class WatchedSockets:
         silent_ratio: part of the time between samples in which nothing came.
         rate_spread: how far the rate of what came varies from sample to sample: the range from the 10th to the 90th
             percentile over the median; None where it was silent for half of the time.
+        quiet_ratio: part of the samples that find no payload for three round trips, and 10 ms.
         came_segments: segments with payload that came, and `went_segments` that left.
         came_count: all segments that came, ACKs included, and `went_count` that left.
         segment_bytes: the mean payload of a segment that came, and `full_bytes` that of a full one (tcpi_rcv_mss).
@@ -82,6 +83,7 @@ class WatchedSockets:
     late_ratio: float | None = None
     silent_ratio: float | None = None
     rate_spread: float | None = None
+    quiet_ratio: float | None = None
     came_segments: int | None = None
     went_segments: int | None = None
     came_count: int | None = None

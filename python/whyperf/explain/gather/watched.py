@@ -17,13 +17,13 @@ Floats = NDArray[np.float64]
 _WATCHED = ("connection", "program", "process", "whole", "listens", "send_buffer_fixed", "receive_buffer_fixed")
 _SOCKETS = (
     *("connection", "sample_mono_ns", "receive_queue_bytes", "send_queue_bytes", "receive_memory_bytes"),
-    *("receive_buffer_bytes", "queued_memory_bytes", "send_buffer_bytes"),
+    *("receive_buffer_bytes", "queued_memory_bytes", "send_buffer_bytes", "last_data_received_ns"),
 )
 _INFO = (
     *("connection", "sample_mono_ns", "own_window_bytes", "peer_window_bytes", "not_sent_bytes", "receive_rtt_ns"),
     *("bytes_received", "data_segments_in", "data_segments_out", "out_of_order_segments", "pmtu_bytes"),
     *("segments_in", "segments_out"),
-    *("send_mss_bytes", "receive_mss_bytes", "unacked_segments", "cwnd_segments"),
+    *("send_mss_bytes", "receive_mss_bytes", "unacked_segments", "cwnd_segments", "rtt_ns_min"),
 )
 _COUNTS = (
     *("bytes_received", "out_of_order_segments", "data_segments_in", "data_segments_out"),
@@ -92,6 +92,7 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         pmtu_bytes=_whole(first(info, pl.col("pmtu_bytes").max())),
         mss_bytes=_whole(first(info, pl.col(f"{'send' if end.role == 'sender' else 'receive'}_mss_bytes").max())),
         partial_ratio=None if end.role != "sender" else first(info, _is_partial().mean()),
+        quiet_ratio=first(queues, (pl.col("last_data_received_ns") > _longest_gap_ns(info)).mean()),
         silent_ratio=silent,
         rate_spread=spread,
     )
@@ -181,6 +182,16 @@ def _shape(rows: pl.DataFrame | None, column: str) -> WindowShape:
         median_bytes=_whole(first(known, pl.col(column).median())),
         high_bytes=_whole(first(known, pl.col(column).max())),
     )
+
+
+def _longest_gap_ns(info: pl.DataFrame | None) -> int:
+    """How long nothing may come to a receiver while the sender has more to send: three round trips, as the handshake
+    and receive autotuning have measured them, and ticks of the kernel's clock."""
+    trips = (first(info, pl.col(name).filter(pl.col(name) > 0).median()) for name in ("rtt_ns_min", "receive_rtt_ns"))
+    return round(max(MIN_GAP_NS, *(MIN_GAP_TRIPS * (trip or 0.0) for trip in trips)))
+
+
+MIN_GAP_NS, MIN_GAP_TRIPS = 10_000_000, 3
 
 
 def _counted(info: pl.DataFrame | None) -> list[int | None]:

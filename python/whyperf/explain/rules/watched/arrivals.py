@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.finding import BUSY, WINDOWS, Finding, figure, is_on_cpu
-from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import left_open
 from whyperf.explain.rules.watched.threads import doing
@@ -75,13 +75,19 @@ def arrivals(facts: Facts) -> Arrivals:
 
 
 def is_read(facts: Facts) -> bool:
-    """Whether the receiver alone was watched, its program reads in time, and no CPU of its own is the limit."""
+    """Whether the receiver alone was watched, its program reads in time, no CPU of its own is the limit, and payload
+    comes without pauses."""
     seen = facts.receiver.watched or WatchedSockets()
     if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts):
+        return False
+    if (seen.quiet_ratio or 0.0) >= MAX_QUIET:
+        # The sender pauses: its program does, or its timer.
         return False
     return (seen.pressed_ratio or 0.0) <= MAX_PRESSED and not is_left_unread(facts)
 
 
+MAX_QUIET = 0.1
+"""Part of the samples that find no payload for three round trips, from which on the sender pauses."""
 MAX_PRESSED = 0.1
 """Part of the samples in which unread payload takes up the window up to which a program reads in time."""
 
@@ -96,27 +102,35 @@ MIN_UNREAD = 0.3
 """Part of the samples in which payload waits to be read."""
 
 
-def path_full(facts: Facts) -> Finding | None:
-    """A queue always stands, and what comes through it comes at an even rate: that of a full link."""
+def _standing_queue(facts: Facts) -> Arrivals | None:
+    """How payload comes where a queue always stands on the path, and keeps the rate about even; None otherwise."""
     seen, came = facts.receiver.watched or WatchedSockets(), arrivals(facts)
-    usual = came.usual_ns or 0
-    if (came.base_ns or 0) < NEIGHBOR_RTT_NS:
+    usual, full = came.usual_ns or 0, seen.full_bytes or 0
+    if not came.base_ns or came.base_ns < NEIGHBOR_RTT_NS or not came.is_grown:
         # Between neighbors a burst, or a host that is late, makes round trips as long.
         return None
-    if not is_read(facts) or not came.is_grown or seen.are_full is False or not facts.rate_bps or seen.silent_ratio:
+    if not is_read(facts) or seen.are_full is False or not facts.rate_bps or seen.silent_ratio:
         return None
-    if seen.rate_spread is None or seen.rate_spread > VARYING_SPREAD or not came.per_trip or not came.base_ns:
+    if seen.rate_spread is None or seen.rate_spread > VARYING_SPREAD:
         return None
-    if came.per_trip * usual / came.base_ns < MIN_FLIGHT_SEGMENTS:
+    least = max(2 * _burst_bytes(facts.rate_bps, came.base_ns), MIN_FLIGHT_SEGMENTS * full)
+    return came if facts.rate_bps * usual / 8e9 >= least else None
+
+
+def path_full(facts: Facts) -> Finding | None:
+    """A queue always stands, and what comes through it comes at an even rate: that of a full link."""
+    came, spread = _standing_queue(facts), (facts.receiver.watched or WatchedSockets()).rate_spread or 0.0
+    if came is None:
         return None
+    usual, base, rate = came.usual_ns or 0, came.base_ns or 0, facts.rate_bps or 0.0
     evidence = tuple(_of_queue(facts, came))
     values: dict[str, Value | None] = {
-        "rate_bps": facts.rate_bps, "rtt_ns_median": usual, "rtt_ns_min": came.base_ns, "spread_ratio": seen.rate_spread
+        "rate_bps": rate, "rtt_ns_median": usual, "rtt_ns_min": base, "spread_ratio": spread
     }  # fmt: skip
-    if usual > MAX_QUEUE_NS and usual > 2 * came.base_ns:
+    if usual > MAX_QUEUE_NS and usual > 2 * base:
         return left_open("long_queue", 0.9, (Cause.ACK_PATH, Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK), evidence,
                          facts, **values)  # fmt: skip
-    if seen.rate_spread > EVEN_SPREAD:
+    if spread > EVEN_SPREAD:
         causes = (Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK, Cause.ACK_PATH)
         return left_open("uneven_queue", 0.9, causes, evidence, facts, **values)
     return Finding(
@@ -125,11 +139,22 @@ def path_full(facts: Facts) -> Finding | None:
         0.8,
         evidence,
         None,
-        {"line_bps": facts.rate_bps},
+        {"line_bps": rate},
         is_counted=True,
         variant="arrivals",
         values=values,
     )
+
+
+def _burst_bytes(rate_bps: float, trip_ns: int) -> float:
+    """What a sender may send at once: a ms of its rate, and more where the path is short (tcp_tso_autosize,
+    net/ipv4/tcp_output.c). The time from one burst to the next is no queue's."""
+    shift = min(30, trip_ns // TSO_TRIP_NS)
+    return rate_bps / 8e3 + (SUPER_SEGMENT_BYTES >> shift)
+
+
+TSO_TRIP_NS = 512_000
+"""Each such part of the smallest round trip halves what is added (net.ipv4.tcp_tso_rtt_log)."""
 
 
 def _of_queue(facts: Facts, came: Arrivals) -> Iterator[Evidence]:
@@ -249,6 +274,6 @@ MAX_MSS_RATIO = 0.7
 """Segment over what the path's MTU allows, below which something holds segments small: options take 40 bytes of a
 header at most (RFC 9293 section 3.1)."""
 HEADERS_BYTES = 40
-PACKET_NS, MIN_BUSY = 2_000.0, 0.3
-"""What a packet costs a host at least that passes both stacks by itself, about (1 to 5 µs are usual), and the part of a
-CPU that all of them take, from which on their number matters."""
+PACKET_NS, MIN_BUSY = 3_000.0, 0.3
+"""What a packet costs a host, about (1 to 5 µs are usual), and the part of a CPU that all of them take, from which on
+their number matters."""

@@ -19,6 +19,7 @@ INSTEAD: dict[Rule, Rule | None] = {
     cpu.computing_receiver: programs.computing_receiver,
     cpu.other_load: programs.other_load,
     buffers.nagle_delayed_ack: programs.nagle_delayed_ack,
+    buffers.delayed_ack: programs.delayed_ack,
     losses.small_queue: programs.small_queue,
     transfers.slow_start: programs.slow_start,
     path.bottleneck: programs.bottleneck,
@@ -42,6 +43,7 @@ OF_WATCHED: tuple[Rule, ...] = (
     exchanges.own_delay,
     exchanges.peer_delay,
     arrivals.small_segments,
+    programs.busy_receiver,
 )
 OF_SENDER: tuple[Rule, ...] = (sent.nagle, sent.overtaken, sent.in_flight)
 """Rules about a sender, by samples of its socket."""
@@ -91,7 +93,8 @@ PATH = LOSS_KINDS | {Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.POLICER, C
 def without_path(found: Sequence[Finding], facts: Facts) -> list[Finding]:
     """The findings; where the sender alone sees that a reader closes the window, without those about the path.
 
-    A reader that is behind holds back ACKs, too, and what it lets go at once overruns queues. The causes are candidates.
+    A reader that is behind holds back ACKs, too, and what it lets go at once overruns queues. The causes are
+    candidates.
     """
     reader = next((finding for finding in found if finding.variant == windows.READER), None)
     if reader is None or facts.watched_sides != "sender":

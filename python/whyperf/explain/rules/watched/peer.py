@@ -17,7 +17,14 @@ from whyperf.explain.rules.watched.arrivals import (
 )
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_WRITER, LATE, left_open
-from whyperf.explain.rules.watched.windows import READ_ALL, late_reads, own_buffer, own_scaling, own_window, reader_behind
+from whyperf.explain.rules.watched.windows import (
+    READ_ALL,
+    late_reads,
+    own_buffer,
+    own_scaling,
+    own_window,
+    reader_behind,
+)
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -61,7 +68,17 @@ def waiting(facts: Facts) -> Finding | None:
     seen, lost = facts.receiver.watched or WatchedSockets(), _waiting(facts)
     if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts) or lost < MIN_WAITING:
         return None
-    others = (reader_behind, late_reads, own_buffer, own_scaling, idle_peer, path_full, path_loss, held_acks, small_segments)
+    others = (
+        reader_behind,
+        late_reads,
+        own_buffer,
+        own_scaling,
+        idle_peer,
+        path_full,
+        path_loss,
+        held_acks,
+        small_segments,
+    )
     if any(rule(facts) is not None for rule in others):
         return None
     came = arrivals(facts)

@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.rules import application, cpu, gain, losses, path, transfers
+from whyperf.explain.gather.segments import MIN_HELD_NS
+from whyperf.explain.rules import application, buffers, cpu, gain, losses, path, transfers
 from whyperf.explain.rules.application import MIN_ANSWERS
 from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES, send_buffer
 from whyperf.explain.rules.buffers import nagle_delayed_ack as nagle
@@ -14,6 +15,7 @@ from whyperf.explain.rules.finding import (
     Finding,
     clipped,
     figure,
+    is_on_cpu,
     is_perhaps_idle,
     state_evidence,
 )
@@ -29,7 +31,7 @@ from whyperf.explain.rules.watched.threads import (
     excess_times,
     is_costly,
 )
-from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, may_be_other_cpu
+from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, late_reads, may_be_other_cpu, reader_behind
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -104,12 +106,16 @@ def _is_receiver_late(facts: Facts, held_bytes: int | None) -> bool:
 
 
 def nagle_delayed_ack(facts: Facts) -> Finding | None:
-    """The same rule; a rest of less than a segment that samples hardly find is not what a stream waits with."""
-    found, seen = nagle(facts), facts.sender.watched or WatchedSockets()
-    if found is None or seen.partial_ratio is None or (facts.segments.held_ratio or 0.0) >= MIN_LOST:
-        return found
-    lost = min(found.lost, seen.partial_ratio)
-    return replace(found, lost=lost) if lost >= MIN_LOST else None
+    """The same rule; only where ACKs are late, by the receiver's log or by round trips: a rest of less than a segment
+    waits for ACKs of a stream as well, and costs nothing."""
+    trip, least = facts.windows.rtt_ns_median, facts.windows.rtt_ns_min
+    is_prompt = trip is not None and least is not None and trip - least < MIN_HELD_NS
+    return None if is_prompt and (facts.segments.held_ratio or 0.0) < MIN_LOST else nagle(facts)
+
+
+def delayed_ack(facts: Facts) -> Finding | None:
+    """The same rule; not where ACKs wait for a reader, and no timer."""
+    return None if late_reads(facts) is not None else buffers.delayed_ack(facts)
 
 
 def small_queue(facts: Facts) -> Finding | None:
@@ -124,12 +130,17 @@ def computing_sender(facts: Facts) -> Finding | None:
     """The program computes, or makes many calls, and its kernel has too little to send meanwhile: one of its threads
     may work for others."""
     idle = max(facts.sender.ratio(S.NOT_WRITING), facts.windows.application_limited_ratio or 0.0)
-    if is_alternating(facts) or (idle < MIN_IDLE and not is_perhaps_idle(facts)):
+    if _waits_for_answers(facts) or (idle < MIN_IDLE and not is_perhaps_idle(facts)):
         return None
     if facts.sender.calls.computing_ratio is None:
         return _busy_sender(facts, idle)
     found = cpu.computing_sender(facts)
     return None if found is None else replace(found, lost=min(found.lost, idle))
+
+
+def _waits_for_answers(facts: Facts) -> bool:
+    """Whether messages are what is waited for; a side that is always busy does not wait, whatever comes back."""
+    return is_alternating(facts) and not is_on_cpu(facts)
 
 
 def _busy_sender(facts: Facts, idle: float) -> Finding | None:
@@ -179,10 +190,30 @@ def computing_receiver(facts: Facts) -> Finding | None:
     """The program computes, and payload waits for it meanwhile."""
     pressed = (facts.receiver.watched or WatchedSockets()).pressed_ratio or 0.0
     # Without a log of calls `windows.reader_behind` asks what the threads do.
-    if is_alternating(facts) or pressed < MIN_PRESSED or facts.receiver.calls.computing_ratio is None:
+    if _waits_for_answers(facts) or pressed < MIN_PRESSED or facts.receiver.calls.computing_ratio is None:
         return None
     found = cpu.computing_receiver(facts)
     return None if found is None else replace(found, lost=min(found.lost, pressed))
+
+
+def busy_receiver(facts: Facts) -> Finding | None:
+    """The receiving program's thread hardly sleeps, and does more than read: it could take in little more."""
+    end, ran = facts.receiver, facts.receiver.processors.thread_ratio or 0.0
+    is_computing = (end.processors.own_user_ratio or 0.0) >= MIN_COMPUTING
+    if end.watched is None or _waits_for_answers(facts) or doing(end) != "runs" or (end.wanted_ratio or 0.0) < BUSY:
+        return None
+    if not (is_computing or is_costly(facts, end)) or reader_behind(facts) is not None:
+        return None
+    values = {"thread_ratio": ran, "kbyte_ns": 1024 * (cpu_ns_per_byte(facts, end) or 0.0)}
+    return Finding(
+        Cause.RECEIVER_CPU,
+        ran,
+        0.8,
+        (figure("reader_thread", "threads", end, thread_ratio=ran),),
+        gain.of_share(facts, ran, saved="receiver"),
+        variant="running",
+        values=values,
+    )
 
 
 def slow_start(facts: Facts) -> Finding | None:
@@ -209,8 +240,8 @@ def _acks_per_window(facts: Facts) -> float:
 
 
 MAX_ACKS_PER_WINDOW = 3.0
-"""ACKs for a congestion window up to which the sender waits for single ACKs: behind a link segments come one by one, and
-so do ACKs for them."""
+"""ACKs for a congestion window up to which the sender waits for single ACKs: behind a link segments come one by one,
+and so do ACKs for them."""
 
 
 def shared_bottleneck(facts: Facts) -> Finding | None:

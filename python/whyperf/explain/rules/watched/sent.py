@@ -13,10 +13,11 @@ from whyperf.explain.rules.finding import (
     is_on_cpu,
     state_evidence,
 )
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.losses import lost_to_reductions
 from whyperf.explain.rules.path import MIN_REORDERINGS, MIN_SPURIOUS, path_wait, waiting_states
 from whyperf.explain.rules.watched.exchanges import is_alternating
-from whyperf.explain.rules.watched.open import AT_WRITER, left_open
+from whyperf.explain.rules.watched.open import AT_READER, AT_WRITER, left_open
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 
@@ -76,7 +77,9 @@ MIN_GROWTH = 1.3
 
 def in_flight(facts: Facts) -> Finding | None:
     """The sender alone: data is in flight, no window or buffer is full, and no other rule says why."""
-    segments, wait = facts.segments, path_wait(facts)
+    segments, filled = facts.segments, (facts.sender.watched or WatchedSockets()).filled_ratio or 0.0
+    # Where the buffer is full, too, the kernel may not send, whatever the program waits for.
+    wait = max(path_wait(facts), filled)
     if facts.watched_sides != "sender" or wait < MIN_IN_FLIGHT or is_alternating(facts) or is_on_cpu(facts):
         return None
     growth, is_lossy = facts.windows.rtt_growth or 1.0, bool(segments.retransmitted_ratio)
@@ -86,6 +89,7 @@ def in_flight(facts: Facts) -> Finding | None:
         *((*LATE_OF_SENDER,) if is_lossy else ()),
         *(QUEUED if growth >= MIN_GROWTH else ()),
         *(AT_WRITER if is_limited else ()),
+        *(AT_READER if (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS else ()),
         *((Cause.PACING_RATE, Cause.SEND_BUFFER) if growth < MIN_GROWTH and not is_lossy else ()),
     )
     evidence: list[Evidence] = [state_evidence(facts.sender, "sender", *waiting_states(facts))]
@@ -95,7 +99,7 @@ def in_flight(facts: Facts) -> Finding | None:
         evidence.append(
             figure("retransmitted", WINDOWS, facts.sender, retransmitted_ratio=segments.retransmitted_ratio)
         )
-    return left_open("in_flight", LEAST, causes, evidence, facts, waiting_ratio=wait)
+    return left_open("in_flight", LEAST, tuple(dict.fromkeys(causes)), evidence, facts, waiting_ratio=wait)
 
 
 IN_FLIGHT = "watched.in_flight"

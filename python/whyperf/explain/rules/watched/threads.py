@@ -7,7 +7,7 @@ from whyperf.explain.rules.finding import clipped
 from whyperf.explain.rules.gain import COPY_NS_PER_BYTE
 from whyperf.explain.rules.packets import MIN_WRITTEN_NS
 from whyperf.explain.trial_facts import Facts
-from whyperf.explain.watched_facts import MIN_FULL
+from whyperf.explain.watched_facts import MIN_FULL, WatchedSockets
 
 Doing = Literal["runs", "waits", "sleeps"]
 
@@ -53,10 +53,13 @@ def is_costly(facts: Facts, end: HostFacts) -> bool:
 def excess_times(facts: Facts, end: HostFacts) -> float:
     """What a thread takes for its payload over what TCP and a copy need at most; 0 where it is not known.
 
-    Where each full segment passes the sender's stack by itself, TCP needs more: that much for each of them.
+    Where each full segment passes the stack by itself, TCP needs more: that much for each of them.
     """
-    if end is facts.sender and _is_segment_by_segment(facts):
-        segments = (facts.segments.data_segments or 0) / max(1, facts.connections)
+    is_single = _is_segment_by_segment(facts) if end is facts.sender else end.devices.receive_offload is False
+    if is_single:
+        came = (end.watched or WatchedSockets()).came_segments
+        counted = facts.segments.data_segments if end is facts.sender else came
+        segments = (counted or 0) / max(1, facts.connections)
         spent_ns = (end.processors.thread_ratio or 0.0) * facts.life_ns
         return spent_ns / (MIN_WRITTEN_NS * segments) if segments else 0.0
     return (cpu_ns_per_byte(facts, end) or 0.0) / (COSTLY_TIMES * COPY_NS_PER_BYTE)

@@ -16,6 +16,7 @@ from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.host_limits import FULLY_OPEN, MAX_UNSCALED_BYTES, is_unscaled
+from whyperf.explain.rules.path import path_wait
 from whyperf.explain.rules.watched.arrivals import arrivals
 from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import AT_READER, left_open
@@ -197,7 +198,9 @@ def late_reads(facts: Facts) -> Finding | None:
     net/ipv4/tcp_input.c). So a small congestion window waits for the reader as a small receive window would.
     """
     seen, by_reads = _sockets(facts.receiver), facts.segments.ack_reasons.get("read_call", 0.0)
-    lost = min(seen.unread_ratio or 0.0, 1 - (facts.receiver.processors.thread_ratio or 0.0))
+    # Of a sender that waits for nothing, and of payload that came just before a sample, nobody is late.
+    held = path_wait(facts) if facts.watched_sides == "both" else facts.receiver.ratio(*HELD_BACK)
+    lost = min(seen.unread_ratio or 0.0, held)
     if lost < MIN_UNREAD or by_reads < MIN_BY_READS or doing(facts.receiver) != "sleeps" or is_alternating(facts):
         return None
     if reader_behind(facts) is not None:
@@ -218,6 +221,7 @@ def late_reads(facts: Facts) -> Finding | None:
     )
 
 
+HELD_BACK = (R.DELAYED_ACK, R.NOT_READING, R.UNREAD)
 MIN_BY_READS = 0.5
 """Part of the ACKs that read calls send, from which on the sender waits for these."""
 
@@ -280,8 +284,11 @@ def own_window(facts: Facts) -> OwnWindow | None:
         return None
     if not shape.is_steady(facts.receiver.sockets.mss_bytes or 0) or is_on_cpu(facts) or is_alternating(facts):
         return None
-    each = facts.rate_bps / 8e9 / shape.median_bytes
-    return OwnWindow(shape.median_bytes, each * trip, each * (least or 0))
+    # The kernel keeps the window that it would announce; without scaling no larger one can be.
+    most = MAX_UNSCALED_BYTES if facts.windows.window_scaling is False else shape.median_bytes
+    window = min(shape.median_bytes, most)
+    each = facts.rate_bps / 8e9 / window
+    return OwnWindow(window, each * trip, each * (least or 0))
 
 
 def own_buffer(facts: Facts) -> Finding | None:

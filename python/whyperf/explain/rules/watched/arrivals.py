@@ -19,7 +19,7 @@ from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 
 TIMESTAMP_NS = 2_000_000
-"""Timestamps count ms, and both ends of a measured time are rounded."""
+"""Timestamps count ms, and the first and the last of a measured time are rounded."""
 MIN_GROWTH = 1.3
 """The usual round trip over the smallest, from which on a queue stands."""
 MAX_QUEUE_NS = 250_000_000

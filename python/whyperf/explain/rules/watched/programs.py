@@ -172,6 +172,7 @@ def other_load(facts: Facts) -> Finding | None:
     found = cpu.other_load(facts)
     if found is None:
         return None
+    found = replace(found, variant="watched")
     is_sender = found.values.get("role") == "sender"
     end = facts.sender if is_sender else facts.receiver
     has_data = ((facts.sender.watched or WatchedSockets()).waiting_ratio or 0.0) >= MIN_BACKLOGGED

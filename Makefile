@@ -97,6 +97,9 @@ bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BE
 prove-cost: setup-bench    ## that whyperf cost and whyperf compare find planted costs: 45 minutes on a quiet machine, as root (PROVE_COST="planted --quick" for a part)
 	$(BIN)/python -m bench.cost $(PROVE_COST)
 
+prove-watch: setup-bench setup-test    ## what whyperf watch costs, how soon it answers, and that nothing is left of a killed one: 45 minutes, as root (PROVE_WATCH="kills --quick")
+	$(BIN)/python -m bench.watch $(PROVE_WATCH)
+
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from bench.cost import alike, overhead, pairs, perf, planted, sums
 from bench.cost.experiment import Setting
 from bench.cost.program import ProgramError
-from bench.cost.row import Row, is_missed, print_rows, write_rows
+from bench.row import Row, is_missed, print_rows, write_rows
 from whyperf.cli.live import interrupts
 from whyperf.compare import CompareError
 from whyperf.profile import ProfileError

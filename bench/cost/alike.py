@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bench.cost.experiment import Setting, measured, planned, profile_of
-from bench.cost.row import Row
+from bench.row import Row
 from whyperf.compare import Comparison, Source, compare_sources
 from whyperf.compare.costs import CostTable
 from whyperf.compare.figures import ResultFigures

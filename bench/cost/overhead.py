@@ -1,7 +1,7 @@
 """It costs little: goodput with stack samples against goodput without, in interleaved pairs at full speed."""
 
 from bench.cost.experiment import Setting, Watcher
-from bench.cost.row import Row
+from bench.row import Row
 from whyperf.analyze import read_inputs
 from whyperf.analyze.tracing_overhead import BASELINE, PROFILE, change_text, level_costs
 from whyperf.cli.workflows import tracing_overhead

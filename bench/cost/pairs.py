@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.cost.experiment import Setting, measured, planned, profile_of
-from bench.cost.row import Row, counted
+from bench.row import Row, counted
 from whyperf.compare import CellPair, Source, compare_sources
 from whyperf.profile.conditions import in_two_conditions
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from bench.cost.experiment import Setting, measured, planned, profile_of, windows_ns
-from bench.cost.row import Row
+from bench.row import Row
 from whyperf.record import Experiment, read_table
 
 PERF_HZ = 1009

@@ -20,7 +20,7 @@ from bench.cost.experiment import (
     windows_ns,
 )
 from bench.cost.program import Programs, RunTimes
-from bench.cost.row import Row, counted
+from bench.row import Row, counted
 from whyperf.analyze.cost.classes import APPLICATION, OTHER_BPF
 from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.trials import measure_trials

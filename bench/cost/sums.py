@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.cost.experiment import Setting, measured, planned, profile_of
-from bench.cost.row import Row
+from bench.row import Row
 from whyperf.analyze.cost.classes import NOT_ATTRIBUTED
 from whyperf.analyze.cost.read import read_cost
 from whyperf.analyze.cost.result import CellCost, SideCost

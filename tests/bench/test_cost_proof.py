@@ -13,7 +13,7 @@ from bench.cost.experiment import Watcher, mean_difference
 from bench.cost.pairs import PAIRS, PROFILE, growth
 from bench.cost.planted import MAX_ERROR, Planted, mean_cycles, spin_cycles
 from bench.cost.program import INSTRUCTION_BYTES, SOURCE, ProgramError, RunTimes, instructions
-from bench.cost.row import Row, counted, is_missed
+from bench.row import Row, counted, is_missed
 from whyperf.analyze.cost.classes import by_name
 from whyperf.compare.costs import CostTable
 from whyperf.compare.figures import ResultFigures

@@ -19,7 +19,7 @@ FEW_ROUNDS = 5
 EMPTY = [sys.executable, "-c", "pass"]
 WHYPERF = [sys.executable, str(Path(__file__).parents[1] / "python/whyperf.data/scripts/whyperf")]
 #: Longest time of a command on a quiet machine, in seconds.
-TARGETS_S = {"--help": 0.15, "list": 0.25, "show": 0.4, "report": 2.0}
+TARGETS_S = {"--help": 0.15, "watch --help": 0.2, "list": 0.25, "show": 0.4, "report": 2.0}
 #: What a run may add to its phases, in seconds.
 RUN_TARGET_S = 1.0
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
         demo = arguments[0] if arguments else str(Path(folder) / "demo")
         if not arguments:
             _seconds([*WHYPERF, "run", "demo", "--out", demo, "--no-report"], output)
-        for command in (["--help"], ["list"], ["run", "--help"], ["show", demo]):
+        for command in (["--help"], ["list"], ["run", "--help"], ["watch", "--help"], ["show", demo]):
             print(_line(command, output, ROUNDS), flush=True)
         print(_line(["report", demo], output, FEW_ROUNDS), flush=True)
         print(_run_line(Path(folder), output), flush=True)
@@ -41,7 +41,8 @@ def _line(command: Sequence[str], output: Path, rounds: int) -> str:
     pairs = [(_seconds(EMPTY, output), _seconds([*WHYPERF, *command], output)) for _ in range(rounds)]
     ratio = median(own / empty for empty, own in pairs)
     seconds = median(own for _, own in pairs)
-    target = "" if command[0] not in TARGETS_S else f"   target {TARGETS_S[command[0]]:.2f} s"
+    target_s = TARGETS_S.get(" ".join(command), TARGETS_S.get(command[0]))
+    target = "" if target_s is None else f"   target {target_s:.2f} s"
     named = " ".join(["whyperf", *command[:2]])[:40]
     return f"{named:<40} {seconds:6.2f} s  {ratio:5.1f} x python -c pass{target}"
 

@@ -217,9 +217,7 @@ def _wait_and_kill(
 
 def _agents(mark: str, standing: set[int]) -> list[int]:
     return [
-        process.pid
-        for process in host_state.processes(mark)
-        if process.pid not in standing and "agent" in process.name
+        process.pid for process in host_state.processes(mark) if process.pid not in standing and "agent" in process.name
     ]
 
 

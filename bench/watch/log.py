@@ -47,6 +47,10 @@ kind = "veth"
 congestion_control = "cubic"
 [[sweep]]
 name = "offloads"
+[sweep.fixed]
+gso = true
+tso = true
+gro = true
 [[sweep]]
 name = "segments"
 [sweep.fixed]
@@ -86,8 +90,7 @@ def run(setting: Setting) -> list[Row]:
     with Session(plan, Target(Kind.VETH)) as session:
         for cell in plan.cells:
             ends = _ends(session, cell)
-            for kind in ("iperf3", "curl"):
-                rows.append(_row(setting, ends, kind, cell.sweep))
+            rows += [_row(setting, ends, kind, cell.sweep) for kind in ("iperf3", "curl")]
     return rows
 
 

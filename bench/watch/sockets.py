@@ -34,9 +34,13 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-n
 
 def run(setting: Setting) -> list[Row]:
     """Measures for 20 s."""
-    with own_namespace() as place, _sockets(place), _readable_agent() as binary:
-        with Agent("near", [*place.inside(*NOBODY), str(binary), "serve"], shares_clock=True) as agent:
-            reports, share = _watched(agent, setting.of(20, 3))
+    with (
+        own_namespace() as place,
+        _sockets(place),
+        _readable_agent() as binary,
+        Agent("near", [*place.inside(*NOBODY), str(binary), "serve"], shares_clock=True) as agent,
+    ):
+        reports, share = _watched(agent, setting.of(20, 3))
     looks_s = [report["look_ns"] / 1e9 for report in reports]
     last = reports[-1]
     seen = len(last["connections"]) + last["others_count"]

@@ -4,8 +4,12 @@ The transfers go on all the time, so both halves of a pair have the same connect
 with one, the receiver's CPU has time left. Both sockets of each are watched, and the sockets of iperf3's control
 connections, by one agent. The controller prints its lines as `whyperf watch --plain` does. Starting and ending the
 watch are outside of the measured windows.
+
+The CPU time of the agent is printed, too: where nothing runs in the kernel for the watch (level user), the goodput for
+which no CPU has time is all that it can cost.
 """
 
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -17,7 +21,7 @@ from threading import Event
 
 from bench.ratio import Ratio, ratio_of_pairs
 from bench.row import Row
-from bench.watch.place import CpuTimes, Iperf3, Namespace, PlaceError, iperf3, own_namespace
+from bench.watch.place import CpuTimes, Iperf3, Namespace, PlaceError, cpu_s, iperf3, own_namespace
 from bench.watch.setting import Setting
 from whyperf.cli.live.watched_lines import PlainLines
 from whyperf.plan import Level
@@ -40,6 +44,8 @@ class Half:
 
     bps: float
     busy: float
+    #: What the agent took of all CPUs.
+    agent: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ def rows_of(level: Level, pairs: Sequence[Pair], seed: int, compared: str) -> li
     """The bar of a level, and on how busy a host it was measured."""
     ratio = ratio_of_pairs([pair.watched.bps for pair in pairs], [pair.without.bps for pair in pairs], seed)
     busy = min(median(pair.without.busy for pair in pairs), median(pair.watched.busy for pair in pairs))
+    agent = median(pair.watched.agent for pair in pairs)
     least = 1 - MAX_LOSS[level]
     values = {
         "median": ratio.median,
@@ -79,12 +86,14 @@ def rows_of(level: Level, pairs: Sequence[Pair], seed: int, compared: str) -> li
         "without_bps": [pair.without.bps for pair in pairs],
         "watched_bps": [pair.watched.bps for pair in pairs],
         "busy": busy,
+        "agent": agent,
         "iperf3": compared,
     }
     name = f"goodput, --evidence {level}, {len(pairs)} pairs of {median(p.without.bps for p in pairs) / 1e9:.1f} Gbit/s"
     return [
         Row("overhead", name, f"≥ -{1 - least:.1%} (median)", text_of(ratio), ratio.median >= least, values=values),
         Row("overhead", f"CPUs busy, {level}", f"≥ {MIN_BUSY:.0%}", f"{busy:.1%}", busy >= MIN_BUSY, is_bar=False),
+        Row("overhead", f"CPU time of the agent, {level}", "", f"{agent:.2%} of all CPUs", is_ok=True, is_bar=False),
     ]
 
 
@@ -101,12 +110,16 @@ def _pair(setting: Setting, place: Namespace, level: Level, *, watched_first: bo
     return Pair(found[False], found[True])
 
 
-def _half(place: Namespace, window_s: float) -> Half:
+def _half(place: Namespace, window_s: float, agent: int | None = None) -> Half:
+    """A window; `agent` is the process that watches meanwhile."""
     time.sleep(SETTLE_S)
+    used_s = 0.0 if agent is None else cpu_s(agent)
     before, cpus, start_s = place.loopback_bytes(), CpuTimes.now(), time.monotonic()
     time.sleep(window_s)
     moved, passed_s = place.loopback_bytes() - before, time.monotonic() - start_s
-    return Half(moved * 8 / passed_s, CpuTimes.now().busy_since(cpus))
+    busy = CpuTimes.now().busy_since(cpus)
+    used_s = 0.0 if agent is None else cpu_s(agent) - used_s
+    return Half(moved * 8 / passed_s, busy, used_s / passed_s / (os.cpu_count() or 1))
 
 
 def _watched(folder: Path, place: Namespace, level: Level, window_s: float) -> Half:
@@ -123,7 +136,7 @@ def _watched(folder: Path, place: Namespace, level: Level, window_s: float) -> H
             lines.on_report(tracker.take(side, watched))
 
         def measure(_over: Event) -> None:
-            found.append(_half(place, window_s))
+            found.append(_half(place, window_s, session.process))
 
         session = closing.enter_context(WatchSession(WatchedPlace(netns=place.path), None, folder))
         session.watch(WatchOrder({"ports": list(PORTS)}, level), show, measure)

@@ -30,6 +30,9 @@ WHY_NOT_PRIVILEGED = _why_not_privileged()
 # A shell has what it starts in the background ignore Ctrl-C, and so would everything started here: the tests stop
 # programs as they run in the foreground.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    # Under nohup(1), whyperf would ignore it as well. What is started here has the default.
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,13 +20,19 @@ import pytest
 
 from tests.e2e.bpf_objects import held_by, still_there
 from tests.e2e.conftest import Ours
-from tests.e2e.watched_programs import transfer
+from tests.e2e.watched_programs import end, program, transfer
 from tests.e2e.whyperf_command import argv
 
 pytestmark = [pytest.mark.usefixtures("ours"), pytest.mark.paced, pytest.mark.timeout(300)]
 Start = Callable[..., "subprocess.Popen[bytes]"]
 SIZE = 32_000_000
 """Bytes of the file: curl takes up to 10 MB at once before its --limit-rate slows it."""
+#: The start of a command of a user without privilege, who may read all files: the checkout may lie where others cannot
+#: enter. The files that another user's process has open are not among them.
+NOBODY_WHO_READS = (
+    *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"),
+    *("--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"),
+)
 
 
 def command_line(*arguments: object) -> list[str]:
@@ -202,6 +210,56 @@ def test_a_killed_watch_leaves_nothing_and_disturbs_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_watch_of_a_process_ends_with_all_that_it_has_started(tmp_path: Path) -> None:
+    """The server's child sends on for a while after the server has ended."""
+    script = """
+import os, socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+end = time.monotonic() + 60
+if os.fork():
+    sys.stdin.readline()
+    os._exit(0)
+parent = os.getppid()
+while time.monotonic() < end:
+    connection.sendall(bytes(20_000))
+    time.sleep(0.02)
+    if os.getppid() != parent:
+        parent, end = os.getppid(), time.monotonic() + 2
+"""
+    server = program(script)
+    try:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        with socket.create_connection(("127.0.0.1", int(server.stdout.readline()))) as reader:
+            reading = threading.Thread(target=lambda: [None for _ in iter(lambda: reader.recv(1 << 16), b"")])
+            reading.start()
+            with subprocess.Popen(
+                command_line(server.pid, "-i", "0.5", "--json", "--out", "there"),
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as watching:
+                assert watching.stdout is not None
+                first = json.loads(watching.stdout.readline())
+                server.stdin.write("\n")
+                server.stdin.flush()
+                server.wait(20)
+                out, err = watching.communicate(timeout=60)
+            reading.join()
+    finally:
+        end(server)
+    assert watching.returncode == 0, err
+    assert f"Process {server.pid} and all that it has started have ended" in err
+    *lines, result = (json.loads(line) for line in out.splitlines())
+    assert lines[-1]["end_s"] > first["end_s"] + 1, "the child is watched, too"
+    assert result["type"] == "result"
+    assert (tmp_path / "there" / "plan.json").exists()
+
+
 def test_a_command_goes_on_when_whyperf_is_killed(tmp_path: Path, started: Start) -> None:
     watching = started(
         command_line("--", "sh", "-c", "echo begun; sleep 1; echo ended > mark"),
@@ -304,16 +362,12 @@ def test_a_program_that_does_not_run_is_waited_for(tmp_path: Path) -> None:
 def test_without_privilege_a_users_own_connections_are_watched_and_the_level_is_said(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Level user, with the reason. Reading is allowed, because the checkout may lie where others cannot enter."""
+    """Level user, with the reason."""
     folder = Path("/tmp") / f"watch-{os.getpid()}"
     folder.mkdir()
     os.chown(folder, 65534, 65534)
     try:
-        before = (
-            *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"),
-            *("--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"),
-            *("env", f"HOME={folder}", f"TMPDIR={folder}"),
-        )
+        before = (*NOBODY_WHO_READS, "env", f"HOME={folder}", f"TMPDIR={folder}")
         with web_server(tmp_path_factory.mktemp("pages")) as port:
             url = f"http://127.0.0.1:{port}/file"
             command = ("curl", "-s", "-o", "/dev/null", "--limit-rate", "10M", url)
@@ -326,6 +380,32 @@ def test_without_privilege_a_users_own_connections_are_watched_and_the_level_is_
         (host,) = json.loads(manifest.read_text())["hosts"].values()
         assert host["evidence"]["got"] == "user"
         assert host["evidence"]["reason"]
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.root
+def test_without_privilege_it_says_what_it_cannot_see() -> None:
+    """Connections of others are watched by port, without their processes; of its own processes it sees all."""
+    folder = Path(tempfile.mkdtemp(prefix="watch-"))
+    os.chown(folder, 65534, 65534)
+    before = (*NOBODY_WHO_READS, "env", f"HOME={folder}", f"TMPDIR={folder}")
+    try:
+        with transfer() as others:
+            done = watch(folder, f":{others.port}", "-t", "1.5", "-i", "0.5", "--json", "--out", "there", before=before)
+        assert done.returncode == 0, done.stderr
+        assert "Evidence level user: " in done.stderr
+        assert "The process of 2 connections is not known; it takes root to see processes of other users" in done.stderr
+        *lines, result = (json.loads(line) for line in done.stdout.splitlines())
+        assert {(line["program"], line["process"]) for line in lines} == {(None, None)}
+        assert max(line["send_bytes"] for line in lines) > 100_000
+        assert result["connections"][0]["headline"]
+        with transfer(before=NOBODY_WHO_READS) as own:
+            done = watch(folder, own.server.pid, "-t", "1.5", "-i", "0.5", "--json", "--out", "own", before=before)
+        assert done.returncode == 0, done.stderr
+        assert "is not known" not in done.stderr
+        lines = [json.loads(line) for line in done.stdout.splitlines()][:-1]
+        assert {line["process"] for line in lines} == {own.server.pid}
     finally:
         shutil.rmtree(folder)
 

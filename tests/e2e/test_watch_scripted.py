@@ -121,6 +121,51 @@ def test_ctrl_c_ends_it_with_what_there_is(tmp_path: Path) -> None:
     assert "In full: whyperf explain there" in out
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_kill_keeps_what_there_is(tmp_path: Path, number: signal.Signals) -> None:
+    """A terminal that is closed sends two: one comes from the kernel, one from the shell."""
+    environment = scripted(tmp_path, connections=[BULK])
+    with start(tmp_path, environment, ":5201", "-i", "0.2", "--out", "there") as running:
+        wait_for_line(running)
+        running.send_signal(number)
+        if number == signal.SIGHUP:
+            time.sleep(0.1)
+            running.send_signal(number)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    assert "In full: whyperf explain there" in out
+    assert (tmp_path / "there" / "plan.json").exists()
+
+
+def test_a_pipe_that_nobody_reads_any_more_ends_it_with_what_there_is(tmp_path: Path) -> None:
+    """As `whyperf watch | head -1`; what it found is printed on standard error."""
+    environment = scripted(tmp_path, connections=[BULK])
+    with start(tmp_path, environment, ":5201", "-i", "0.2", "--out", "there") as running:
+        wait_for_line(running)
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.stderr is not None
+        err = running.stderr.read()
+        assert running.wait(60) == 0, err
+    assert "In full: whyperf explain there" in err
+    assert "Traceback" not in err
+    assert (tmp_path / "there" / "plan.json").exists()
+
+
+def test_under_nohup_a_watch_outlives_its_terminal(tmp_path: Path) -> None:
+    environment = scripted(tmp_path, connections=[BULK])
+    command = ["nohup", *argv("watch", "--no-report", ":5201", "-i", "0.2", "-t", "2", "--out", "there")]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as running:
+        first = wait_for_line(running)
+        running.send_signal(signal.SIGHUP)
+        rest, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    lines = [line for line in (first, *rest.splitlines()) if "scripted (4711)" in line and " s  " in line]
+    assert len(lines) > 5, "it went on for its time"
+
+
 def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
     environment = scripted(tmp_path, connections=[BULK], is_deaf=True)
     with start(tmp_path, environment, ":5201", "-i", "0.2") as running:

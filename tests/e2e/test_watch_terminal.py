@@ -55,6 +55,13 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
+    def wait(self, within_s: float) -> None:
+        """Waits for the end of a program whose terminal is closed."""
+        end = time.monotonic() + within_s
+        while os.waitpid(self._pid, os.WNOHANG) == (0, 0):
+            assert time.monotonic() < end, "it runs on"
+            time.sleep(0.05)
+
     def status(self) -> int:
         """Reads to the end; the exit code."""
         while self.read(0.2):
@@ -100,6 +107,16 @@ def test_plain_lines_are_had_in_a_terminal_too(tmp_path: Path) -> None:
         assert shown.status() == 0
     assert "sent" in shown.text
     assert "Limit now" not in shown.text
+
+
+@pytest.mark.parametrize("options", [(), ("--plain",)])
+def test_a_terminal_that_is_closed_ends_it_and_the_result_is_kept(tmp_path: Path, options: tuple[str, ...]) -> None:
+    with transfer() as running:
+        with terminal(tmp_path, f":{running.port}", "-i", "0.3", "--out", "there", *options) as shown:
+            shown.until("peer/network")
+        shown.wait(60)
+    assert (tmp_path / "there" / "plan.json").exists()
+    assert (tmp_path / "there" / "explain.json").exists()
 
 
 def test_a_key_of_the_terminal_reaches_the_command_once(tmp_path: Path) -> None:

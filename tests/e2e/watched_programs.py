@@ -5,7 +5,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +54,9 @@ class Transfer:
         self.server.wait(20)
 
 
-def program(script: str, *arguments: str) -> "subprocess.Popen[str]":
-    """Start a script with pipes."""
-    argv = [sys.executable, "-c", script, *arguments]
+def program(script: str, *arguments: str, before: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    """Start a script with pipes, by a command where one is given."""
+    argv = [*before, sys.executable, "-c", script, *arguments]
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -70,14 +70,14 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 
 @contextlib.contextmanager
-def transfer(listen: str = "127.0.0.1", connect: str = "127.0.0.1") -> Iterator[Transfer]:
+def transfer(listen: str = "127.0.0.1", connect: str = "127.0.0.1", before: Sequence[str] = ()) -> Iterator[Transfer]:
     """A transfer under way."""
-    server = program(SERVER, listen)
+    server = program(SERVER, listen, before=before)
     started = [server]
     try:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        client = program(CLIENT, connect, str(port))
+        client = program(CLIENT, connect, str(port), before=before)
         started.append(client)
         assert client.stdout is not None
         assert client.stdout.readline() == "connected\n"

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +145,8 @@ class WatchSession:
         self._is_ending = False
         #: Why the far side was not watched to its end, in a sentence.
         self.far_lost: str | None = None
+        #: Whether the near agent ended the watch, and nobody here: its time was up, or its processes have ended.
+        self.has_ended_itself = False
         try:
             self._start(NEAR, near, spool_folder)
             if far is not None:
@@ -157,6 +159,11 @@ class WatchSession:
     def facts(self) -> Mapping[Side, HostFacts]:
         """The hosts by side."""
         return {side: watching.facts for side, watching in self._sides.items()}
+
+    @property
+    def process(self) -> int:
+        """The process at this end of the near side's pipe: the agent itself, or ssh."""
+        return self._sides[NEAR].agent.pid
 
     def watch(
         self, order: WatchOrder, on_watched: OnWatched, while_watching: Callable[[threading.Event], None] | None = None
@@ -204,10 +211,10 @@ class WatchSession:
                 else:
                     over.wait()
                 self.end()
-                wait(waited)
+                _await(near_done, waited)
             except KeyboardInterrupt:
                 self.end()
-                wait(waited)
+                _await(near_done, waited)
                 near_done.result()
                 raise
             near_done.result()
@@ -254,6 +261,7 @@ class WatchSession:
             if place.netns is None:
                 raise
             raise RunError(f"{place.netns} cannot be entered: {_reason(error)}") from None
+        agent.advice = "run the same command again"
         self._closing.callback(agent.close)
         facts = agent.call({"request": "describe_host"})
         self._sides[side] = _Watching(side, agent, facts, self._closing.enter_context(TableSpool(spool_folder)), [])
@@ -276,6 +284,7 @@ class WatchSession:
                         each.is_ended = True
                         each.agent.post({"request": "end_watch"})
                 elif reply["reply"] == "finished":
+                    self.has_ended_itself |= each.side == NEAR and not self._is_ending
                     each.is_ended = True
                     finished = reply
                 elif reply["reply"] == "done":
@@ -294,6 +303,13 @@ class WatchSession:
                 self._collect(far, order.request(FAR, found), report, order.interval_s)
         except RunError as error:
             self.far_lost = str(error)
+
+
+def _await(near_done: "Future[None]", waited: "Sequence[Future[None]]") -> None:
+    """Wait until all sides have sent what they have; without the near one, the others are of no use."""
+    wait([near_done])
+    if near_done.exception() is None:
+        wait(waited)
 
 
 def seen_from_far(selection: Selection, connections: Sequence[WatchedConnection]) -> Selection:

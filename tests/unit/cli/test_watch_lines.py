@@ -122,6 +122,14 @@ def test_a_wait_and_its_end_are_said_once() -> None:
     ]
 
 
+def test_unknown_processes_are_said_once_and_not_before_all_were_looked_at() -> None:
+    unknown = report(1, connection(), unknown_owner_count=2)
+    assert announced(("near", unknown)) == []
+    assert announced(("near", unknown), ("near", unknown), ("near", unknown)) == [
+        "The process of 2 connections is not known; it takes root to see processes of other users"
+    ]
+
+
 def test_a_lower_level_is_said_with_its_reason() -> None:
     low = report(1, connection(), reason="BPF needs CAP_BPF")
     assert announced(("near", low), ("near", low), ("far", low)) == [

@@ -11,12 +11,10 @@ use record::host::programs::Programs;
 use schema::trial::Phase;
 use std::collections::BTreeSet;
 
-use super::pace::Pace;
+use super::pace::{Pace, Rule};
 
-/// Least time between samples of CPUs and threads, whose ticks take up to 10 ms.
-const MIN_NS: u64 = 100_000_000;
-/// 0.5 % of a CPU.
-const FACTOR: u64 = 200;
+/// Samples of CPUs and threads: ticks take up to 10 ms. 0.5 % of a CPU.
+const SAMPLES: Rule = Rule { least_ns: 100_000_000, factor: 200, put_off_ns: 1_000_000_000 };
 /// After so many rounds the time between them doubles, so that a watch of days has room in memory.
 const ROUNDS: u32 = 10_000;
 
@@ -39,7 +37,7 @@ impl HostSampler {
     /// # Errors
     /// `/proc` cannot be read.
     pub fn open(name: &str) -> anyhow::Result<Self> {
-        let mut pace = Pace::new(MIN_NS, FACTOR);
+        let mut pace = Pace::new(SAMPLES);
         pace.on_round(mono_ns(), 0);
         Ok(Self {
             name: name.to_owned(),
@@ -80,7 +78,7 @@ impl HostSampler {
         self.programs.sample(&self.name, self.rounds_count);
         self.rounds_count += 1;
         if self.rounds_count.is_multiple_of(ROUNDS) {
-            self.pace.least_ns *= 2;
+            self.pace.rule.least_ns *= 2;
         }
         self.pace.on_round(started_ns, thread_cpu_ns() - cpu_ns);
         Ok(Some(interval))

@@ -198,6 +198,13 @@ impl Looker {
         self.ephemeral.as_ref().is_some_and(|range| range.contains(&port)).then_some(false)
     }
 
+    /// Whether all processes that were asked for by their numbers have ended, and all that these have started. A program
+    /// that is asked for by its name may start again.
+    pub fn have_processes_ended(&mut self) -> bool {
+        let wanted = self.selected.wanted();
+        !wanted.processes.is_empty() && wanted.programs.is_empty() && !self.owners.is_any_left()
+    }
+
     /// What the processes that are asked for have instead of connections, if processes or programs are.
     pub fn instead(&mut self) -> Option<Instead> {
         if self.selected.wanted().is_any() {

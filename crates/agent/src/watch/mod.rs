@@ -27,27 +27,29 @@ use connections::{Connections, New, Room};
 use host::HostSampler;
 use kernel_evidence::{Chosen, KernelEvidence, Left};
 use looking::{Candidate, Found, Looker};
-use pace::Pace;
+use pace::{Pace, Rule};
 
-/// Time between two looks at all sockets, in ns, and the part of a CPU that they may take: in the first moments and while
-/// nothing is watched, when whatever is there should be found at once; and otherwise.
-const EAGER: (u64, u64) = (20_000_000, 60);
-const CALM: (u64, u64) = (100_000_000, 160);
+/// Looks at all sockets: in the first moments and while nothing is watched, when whatever is there should be found at once;
+/// and otherwise.
+const EAGER: Rule = Rule { least_ns: 20_000_000, factor: 60, put_off_ns: 2_000_000_000 };
+const CALM: Rule = Rule { least_ns: 100_000_000, factor: 160, put_off_ns: 5_000_000_000 };
 /// How long looks are eager in any case.
 const EAGER_NS: u64 = 1_000_000_000;
-/// Samples may take 0.8 % of a CPU.
+/// Samples may take 0.8 % of a CPU, and come once a second whatever they take.
 const SAMPLE_FACTOR: u64 = 125;
-/// Looks for the processes that hold sockets may take 1 % of a CPU.
-const OWNERS_FACTOR: u64 = 100;
-/// The same socket is not looked for more often.
-const OWNERS_NS: u64 = 50_000_000;
+const SAMPLE_PUT_OFF_NS: u64 = 1_000_000_000;
+/// Looks for the processes that hold sockets: the same socket is not looked for more often. They may take 1 % of a CPU.
+const OWNERS: Rule = Rule { least_ns: 50_000_000, factor: 100, put_off_ns: 1_000_000_000 };
 /// Shortest times that make sense between samples and between reports.
 const MIN_SAMPLE_NS: u64 = 1_000_000;
 const MIN_REPORT_NS: u64 = 10_000_000;
+/// The second report comes no later: until then nothing is known of what goes on.
+const SECOND_REPORT_NS: u64 = 500_000_000;
 /// So often in a row the kernel may leave a question without an answer.
 const MAX_UNANSWERED: u32 = 10;
-/// How often it is looked whether a process has ended.
+/// How often it is looked whether a process has ended; and whether all that are asked for have, with what they have started.
 const PROCESS_NS: u64 = 20_000_000;
+const PROCESSES: Rule = Rule { least_ns: 100_000_000, factor: 200, put_off_ns: 1_000_000_000 };
 /// How long the kernel's news of sockets that have just closed may take.
 const NEWS_GRACE: Duration = Duration::from_millis(20);
 
@@ -102,6 +104,7 @@ pub fn run(spec: &WatchSpec, ender: &Ender, replies: &ReplySink) -> Result<(), R
         reason = ender.wait_until(watch.due_ns());
         watch.do_what_is_due()?;
         if watch.reports.is_due(mono_ns()) {
+            watch.reports.rule.least_ns = spec.report_ns;
             replies.send_if_idle(Reply::Watched(watch.report()));
         }
     }
@@ -125,6 +128,9 @@ struct Watching<'a> {
     reports: Pace,
     /// The process with whose end the watch ends, and when it started.
     process: Option<(u32, Option<u64>)>,
+    /// When it is looked whether any process that was asked for is left; absent where none was.
+    processes: Option<Pace>,
+    have_processes_ended: bool,
     /// What the last look found, without its candidates.
     last: Found,
     /// Connections that were asked for and found no room at the last look.
@@ -156,11 +162,14 @@ impl<'a> Watching<'a> {
             connections: Connections::new(spec.connections_most),
             evidence: KernelEvidence::start(spec),
             host,
-            looks: Pace::new(EAGER.0, EAGER.1),
-            samples: Pace::new(spec.sample_ns, SAMPLE_FACTOR),
-            owners: Pace::new(OWNERS_NS, OWNERS_FACTOR),
-            reports: Pace::new(spec.report_ns, 0),
+            looks: Pace::new(EAGER),
+            samples: Pace::new(Rule { least_ns: spec.sample_ns, factor: SAMPLE_FACTOR, put_off_ns: SAMPLE_PUT_OFF_NS }),
+            owners: Pace::new(OWNERS),
+            // The first report sets when the second one is due.
+            reports: Pace::new(Rule { least_ns: spec.report_ns.min(SECOND_REPORT_NS), factor: 0, put_off_ns: 0 }),
             process: spec.ends_with_process.map(|process| (process, probe::processes::start_of(process))),
+            processes: (!spec.selection.processes.is_empty()).then(|| Pace::new(PROCESSES)),
+            have_processes_ended: false,
             last: Found::default(),
             beyond_count: 0,
             most_beyond_count: 0,
@@ -172,16 +181,18 @@ impl<'a> Watching<'a> {
         })
     }
 
-    /// Whether its time is up, or its process has ended.
+    /// Whether its time is up, its process has ended, or all that are watched have.
     fn is_over(&self) -> bool {
         let has_ended = |(process, started): (u32, Option<u64>)| started.is_none() || probe::processes::start_of(process) != started;
-        mono_ns() >= self.end_ns || self.process.is_some_and(has_ended)
+        mono_ns() >= self.end_ns || self.process.is_some_and(has_ended) || self.have_processes_ended
     }
 
     /// When there is something to do next.
     fn due_ns(&self) -> u64 {
         let process_ns = if self.process.is_some() { mono_ns() + PROCESS_NS } else { u64::MAX };
-        let dues = [self.looks.due_ns(), self.samples.due_ns(), self.host.due_ns(), self.reports.due_ns(), self.end_ns, process_ns];
+        let processes_ns = self.processes.map_or(u64::MAX, |pace| pace.due_ns());
+        let samples_ns = self.samples.due_ns().min(self.host.due_ns());
+        let dues = [self.looks.due_ns(), samples_ns, self.reports.due_ns(), self.end_ns, process_ns, processes_ns];
         dues.into_iter().min().unwrap_or(process_ns)
     }
 
@@ -201,6 +212,13 @@ impl<'a> Watching<'a> {
                 self.samples.on_round(now_ns, 0);
             }
         }
+        if let Some(pace) = &mut self.processes
+            && pace.is_due(now_ns)
+        {
+            let (started_ns, cpu_ns) = (mono_ns(), thread_cpu_ns());
+            self.have_processes_ended = self.looker.have_processes_ended();
+            pace.on_round(started_ns, thread_cpu_ns() - cpu_ns);
+        }
         self.sample_host(false)
     }
 
@@ -208,7 +226,7 @@ impl<'a> Watching<'a> {
     fn look(&mut self) -> Result<(), Refusal> {
         let (started_ns, cpu_ns) = (mono_ns(), thread_cpu_ns());
         let is_eager = started_ns < self.eager_until_ns || self.connections.open_count() == 0;
-        (self.looks.least_ns, self.looks.factor) = if is_eager { EAGER } else { CALM };
+        self.looks.rule = if is_eager { EAGER } else { CALM };
         // Of too many the busiest are chosen.
         let has_counters = self.looker.wants_busiest() || self.beyond_count > 0;
         let connections = &self.connections;
@@ -305,7 +323,7 @@ impl<'a> Watching<'a> {
         self.sampled_ns = now_ns;
         self.evidence.sample_connections(interval);
         if self.connections.thin() {
-            self.samples.least_ns = self.spec.sample_ns.saturating_mul(u64::from(self.connections.stride()));
+            self.samples.rule.least_ns = self.spec.sample_ns.saturating_mul(u64::from(self.connections.stride()));
         }
         self.samples.on_round(started_ns, thread_cpu_ns() - cpu_ns);
         Ok(())
@@ -350,13 +368,13 @@ impl<'a> Watching<'a> {
             beyond_limit_count: self.beyond_count,
             unknown_owner_count: self.last.unknown_owner_count + unowned_count,
             look_ns: self.last.look_ns,
-            sample_ns: self.samples.due_ns().saturating_sub(self.sampled_ns).max(self.samples.least_ns),
+            sample_ns: self.samples.due_ns().saturating_sub(self.sampled_ns).max(self.samples.rule.least_ns),
         }
     }
 
     /// Takes the last samples, and sends what was found.
     fn send(mut self, outcome: Outcome, replies: &ReplySink) -> Result<(), Refusal> {
-        if self.process.is_some() && self.closings.is_some() {
+        if (self.process.is_some() || self.have_processes_ended) && self.closings.is_some() {
             std::thread::sleep(NEWS_GRACE);
         }
         self.sample()?;
@@ -380,7 +398,7 @@ impl<'a> Watching<'a> {
     fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         if self.connections.stride() > 1 {
-            notes.push(Note::SamplesThinned { sample_ns: self.samples.least_ns });
+            notes.push(Note::SamplesThinned { sample_ns: self.samples.rule.least_ns });
         }
         let count = self.most_beyond_count + self.displaced_count;
         if count > 0 {

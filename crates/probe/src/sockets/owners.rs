@@ -69,13 +69,16 @@ pub struct Owners {
     /// Processes that are asked for, and those that they have started, with the times of their starts: numbers are used
     /// again. One that has been in here stays when the process that started it ends.
     followed: BTreeMap<u32, u64>,
+    /// When those that are asked for by their numbers had started: the same number may be another process later.
+    first: BTreeMap<u32, u64>,
     by_inode: HashMap<u32, u32>,
 }
 
 impl Owners {
     /// Nobody yet.
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, ..Self::default() }
+        let first = wanted.processes.iter().filter_map(|process| Some((*process, processes::start_of(*process)?))).collect();
+        Self { wanted, first, ..Self::default() }
     }
 
     /// The process that holds a socket, if it was found.
@@ -103,6 +106,12 @@ impl Owners {
         (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), inodes)
     }
 
+    /// Whether any process that is asked for is left, or any that it has started.
+    pub fn is_any_left(&mut self) -> bool {
+        self.find_followed();
+        !self.followed.is_empty()
+    }
+
     /// Looks for the holders of these sockets among all processes, until all are found.
     pub fn find(&mut self, inodes: &HashSet<u32>) {
         let mut missing: HashSet<u32> = inodes.iter().filter(|inode| !self.by_inode.contains_key(inode)).copied().collect();
@@ -128,7 +137,8 @@ impl Owners {
         for process in ended {
             self.followed.remove(&process);
         }
-        let mut found: Vec<u32> = self.wanted.processes.clone();
+        let is_same = |(process, started): (&u32, &u64)| (processes::start_of(*process) == Some(*started)).then_some(*process);
+        let mut found: Vec<u32> = self.first.iter().filter_map(is_same).collect();
         if !self.wanted.programs.is_empty() {
             found.extend(processes::numbers().filter(|process| self.wanted.has_program(*process)));
         }

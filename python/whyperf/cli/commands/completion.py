@@ -43,3 +43,16 @@ def evidence(incomplete: str) -> list[str]:
     given, comma, last = incomplete.rpartition(",")
     levels = ["profile"] if comma else ["user", "counters", "segments", "profile"]
     return [f"{given}{comma}{level}" for level in levels if level.startswith(last)]
+
+
+def programs(incomplete: str) -> list[str]:
+    """Names of programs that run on this host, as `--program` compares them: kernel threads are none."""
+    names = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cmdline").read_bytes():
+                names.add((process / "comm").read_text(errors="replace").rstrip("\n"))
+        except OSError:
+            # It has ended, or belongs to another user and is hidden.
+            continue
+    return sorted(name for name in names if name.startswith(incomplete))

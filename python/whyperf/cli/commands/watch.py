@@ -31,7 +31,11 @@ def command(  # noqa: PLR0917 - typer fills them by name
     programs: Annotated[
         list[str] | None,
         typer.Option(
-            "--program", metavar="NAME", help="Connections of this program, such as nginx.", rich_help_panel=WHICH
+            "--program",
+            metavar="NAME",
+            help="Connections of this program, such as nginx.",
+            autocompletion=completion.programs,
+            rich_help_panel=WHICH,
         ),
     ] = None,
     cgroups: Annotated[

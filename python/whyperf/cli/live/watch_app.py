@@ -1,6 +1,7 @@
 """The live view of a watch, by textual: a row for each connection, and the budget over time of one that is chosen."""
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -104,6 +105,8 @@ class WatchApp(App[None]):
         self._order = 0
         self._is_reversed = False
         self._wanted = ""
+        #: The standard streams that are terminals.
+        self._terminals = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
 
     def show_until(self, over: threading.Event) -> None:
         """Runs in the main thread until `over` is set or the user ends it; raises KeyboardInterrupt after Ctrl-C."""
@@ -112,6 +115,9 @@ class WatchApp(App[None]):
         before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
         try:
             self.run()
+        except OSError:
+            # The terminal is gone: what was seen is kept all the same.
+            self._is_interrupted = True
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -144,7 +150,8 @@ class WatchApp(App[None]):
             self._table.add_column(title, width=width)
         self._table.focus()
         for number in interrupts.SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, self.action_interrupt)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
         self.set_interval(REDRAW_S, self._look)
         self._look()
 
@@ -160,6 +167,13 @@ class WatchApp(App[None]):
         """Ends the watch as Ctrl-C does everywhere."""
         self._is_interrupted = True
         self.exit()
+
+    def _on_signal(self) -> None:
+        """As Ctrl-C. A terminal that is gone refuses what textual writes last, and textual waits for it without end."""
+        for descriptor in self._terminals:
+            if not os.isatty(descriptor):
+                os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+        self.action_interrupt()
 
     def action_sort(self) -> None:
         """The next order."""

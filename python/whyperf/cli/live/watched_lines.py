@@ -74,7 +74,9 @@ class JsonLines:
 
 
 class Announced:
-    """Says once what the first reports show: the level, why it is not higher, and that nothing is there yet."""
+    """Says once what the first reports show: the level, why it is not higher, that nothing is there yet, and that the
+    process of a connection is not known.
+    """
 
     def __init__(self, name: str, write: Callable[[str], None] = say) -> None:
         """`name` is what is watched."""
@@ -82,6 +84,7 @@ class Announced:
         self._write = write
         self._sides: set[Side] = set()
         self._is_waiting = False
+        self._has_said_unknown: set[Side] = set()
 
     def on_report(self, report: TakenReport) -> None:
         """A line or two at the first report of a side; one when connections come after all."""
@@ -94,9 +97,15 @@ class Announced:
             if side == "near" and not watched["connections"]:
                 self._is_waiting = True
                 self._write(f"{nothing_yet(self._name, watched.get('instead'))}; waiting for one (Ctrl-C ends)")
-        elif side == "near" and self._is_waiting and watched["connections"]:
+            return
+        if side == "near" and self._is_waiting and watched["connections"]:
             self._is_waiting = False
             self._write(f"Watching {count(len(watched['connections']), 'connection')}")
+        # The first report comes before all processes were looked at.
+        if (unknown := watched["unknown_owner_count"]) and side not in self._has_said_unknown:
+            self._has_said_unknown.add(side)
+            which = count(unknown, "connection")
+            self._write(f"The process of {which} is not known; it takes root to see processes of other users")
 
 
 def nothing_yet(name: str, instead: Instead | None) -> str:

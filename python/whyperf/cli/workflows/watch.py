@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from whyperf.cli.inputs.watched import BUSIEST, MAX_PORT, Watched
 from whyperf.cli.live import interrupts
 from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View, others_there
 from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
+from whyperf.cli.streams import drop_output
 from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
 from whyperf.run import AgentError, RunError
@@ -28,6 +30,7 @@ from whyperf.wire import ReplyWatched
 
 if TYPE_CHECKING:
     from whyperf.cli.live.watch_app import WatchApp
+    from whyperf.record import Experiment
     from whyperf.watch.metrics import WatchMetrics
 
 #: The level that is asked for where the user names none; the agent takes a lower one where the host refuses it.
@@ -87,9 +90,9 @@ def watch(query: WatchQuery) -> int:
     _refuse_used(folder)
     if query.command:
         return _watch_command(query, folder)
-    with interrupts.handled(), _Watch(query, folder) as running:
+    with interrupts.handled() as stops, _Watch(query, folder) as running:
         running.until_over(query.order())
-        return running.finish()
+        return running.finish(stops)
 
 
 def _watch_command(query: WatchQuery, folder: Path) -> int:
@@ -112,7 +115,8 @@ def _watch_command(query: WatchQuery, folder: Path) -> int:
         try:
             running.until_over(query.order(command.pid), run)
             command.close()
-            running.finish()
+            with interrupts.handled() as stops:
+                running.finish(stops)
         except CommandError as error:
             say(f"whyperf: {error}")
             return CommandStatus(error.status)
@@ -140,6 +144,8 @@ class _Watch:
         self._metrics = _served(query)
         self._app: WatchApp | None = None
         self._view = self._chosen_view()
+        #: Whether standard output takes what is shown.
+        self._is_read = True
         netns = None if query.namespace_of is None else namespace_of(query.namespace_of)
         place = WatchedPlace(query.watched.host, netns)
         far = None if query.far is None else WatchedPlace(query.far)
@@ -150,22 +156,41 @@ class _Watch:
         """Watches until the time is up, the user ends it or `while_watching` returns."""
         if self._app is not None:
             while_watching = self._app.show_until
+        since_s = time.monotonic()
         try:
             with _named_once(self._query):
                 self._session.watch(order, self._on_watched, while_watching)
         except KeyboardInterrupt:
             if self._query.command:
                 raise
+        is_early = order.duration_s is None or time.monotonic() - since_s < order.duration_s
+        if self._session.has_ended_itself and is_early and not self._query.command:
+            say(f"Process {self._query.name} and all that it has started have ended")
 
-    def finish(self) -> int:
+    def finish(self, stops: interrupts.Stops) -> int:
         """Keeps what was watched, explains and prints it; returns the exit code.
 
         Raises:
             RecordError: there was no connection, or the result cannot be kept.
         """
-        # Imported here: they load what judges a result, for a second.
-        from whyperf.cli.output.watched import print_watched  # noqa: PLC0415
-        from whyperf.watch.record import keep_watched  # noqa: PLC0415
+        with stops.keeping():
+            experiment = self._kept()
+        with experiment:
+            self._session.close()
+            # Imported here: it loads what judges a result, for a second.
+            from whyperf.cli.output.watched import print_watched  # noqa: PLC0415
+
+            code = print_watched(
+                experiment,
+                as_json=self._query.as_json and self._is_read,
+                report=self._query.report,
+                on_error=bool(self._query.command) or not self._is_read,
+            )
+        is_less = self._session.far_lost is not None or self._lacks_level()
+        return DOUBTFUL if code == DONE and is_less else code
+
+    def _kept(self) -> "Experiment":
+        from whyperf.watch.record import keep_watched  # noqa: PLC0415 - loads polars, which takes 0.2 s
 
         sides = self._session.results()
         self._session.hang_up()
@@ -173,12 +198,7 @@ class _Watch:
             say(f"The far side is not in the result: {lost}")
         if not _have_connections(sides):
             raise RecordError(self._nothing_seen())
-        with keep_watched(self._folder, self._question(), sides) as experiment:
-            self._session.close()
-            code = print_watched(
-                experiment, as_json=self._query.as_json, report=self._query.report, on_error=bool(self._query.command)
-            )
-        return DOUBTFUL if code == DONE and (lost is not None or self._lacks_level()) else code
+        return keep_watched(self._folder, self._question(), sides)
 
     def _on_watched(self, side: Side, watched: ReplyWatched) -> None:
         report = self._tracker.take(side, watched)
@@ -186,7 +206,17 @@ class _Watch:
             self._announced.on_report(report)
         if self._metrics is not None:
             self._metrics.take(report)
-        self._view.on_report(report)
+        try:
+            self._view.on_report(report)
+        except OSError:
+            self._on_unread()
+
+    def _on_unread(self) -> None:
+        """Whoever reads standard output has gone: the watch ends, unless it serves metrics, and its result is kept."""
+        drop_output()
+        self._view, self._is_read = Silence(), False
+        if self._metrics is None:
+            self._session.end()
 
     def _chosen_view(self) -> View:
         query = self._query

@@ -89,6 +89,9 @@ def _started(argv: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
 class Agent:
     """An agent at the other end of a pipe. Closing the pipe ends the agent and everything it does."""
 
+    #: What to do when it is lost.
+    advice = "run the same command again, it resumes"
+
     def __init__(self, label: str, argv: list[str], *, shares_clock: bool, host: str | None = None) -> None:
         """Start ``argv``, which must become ``whyperf-agent serve``, and greet it.
 
@@ -325,7 +328,7 @@ class Agent:
         where = "here" if self._host is None else f"on {self._host}"
         return PipeClosedError(
             f"the {self.label} agent was silent for {how_long}: it or its host {where} was stopped, or the way there "
-            "broke; run the same command again, it resumes"
+            f"broke; {self.advice}"
         )
 
     def _gone(self) -> PipeClosedError:

@@ -39,8 +39,9 @@ mutants-rust: setup-run    ## mutation tests of the crates without I/O: half an 
 test-long: setup-test    ## the slow tests, on a quiet machine: an hour; not part of test
 	$(BIN)/pytest -m slow
 
-simulate-protocol: setup-test    ## controller and agents in virtual time with faults, 10,000 seeds (SIMULATE="--seeds 500" for less); make test runs some
+simulate-protocol: setup-test    ## controller and agents in virtual time with faults, 10,000 seeds of runs and of watches (SIMULATE="--seeds 500" for less); make test runs some
 	$(BIN)/python -m tests.simulation $(or $(SIMULATE),--seeds 10000)
+	$(BIN)/python -m tests.simulation --watch $(or $(SIMULATE),--seeds 10000)
 
 simulate-bugs: setup-test    ## how many of the planted protocol bugs the simulation finds; not part of test
 	$(BIN)/python -m tests.simulation.planted

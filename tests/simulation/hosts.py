@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.agent_library import Machine, closed_grace_ns
-from tests.simulation.samples import FACTS, TESTBED_END, evidence, progress, table
-from tests.simulation.trials import MS, SILENT_NS, HostTrial, InvariantError
+from tests.simulation.samples import FACTS, TESTBED_END, evidence, progress, table, watched
+from tests.simulation.trials import MAX_PROCESS_S, MS, SILENT_NS, HostTrial, HostWatch, InvariantError
 from tests.simulation.virtual_time import SECOND_NS
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class SimulatedAgent:
         self.trial: HostTrial | None = None
         self.trials: list[HostTrial] = []
         self.strangers_count = 0
+        self.watches: list[HostWatch] = []
         self._inputs: deque[bytes | None] = deque()
         self._is_busy = False
         self._partial = b""
@@ -100,6 +101,8 @@ class SimulatedAgent:
         self.is_dead, self.ended_ns = True, self.now_ns
         self.world.scheduler.note(f"agent {self.label} is gone")
         self.machine.free()
+        for watch in self.watches:
+            watch.is_over = True
         for trial in self.trials:
             trial.is_over = True
             trial.is_loading = False
@@ -377,7 +380,73 @@ class SimulatedAgent:
 
         self.later(30 * MS, send)
 
+    def _on_watch(self, watch: int, id: int, spec: dict[str, Any]) -> None:  # noqa: A002 - as in the message
+        if any(not earlier.is_over for earlier in self.watches):
+            raise InvariantError(f"the {self.label} agent begins a watch while one is under way")
+        empty_reports = self.world.scheduler.random.choice((0, 0, 0, 2, 1_000))
+        own = HostWatch(spec, watch, id, empty_reports)
+        self.watches.append(own)
+        refused = self.world.faults.refused_prepare(self)
+
+        def begin() -> None:
+            if refused is not None and not own.is_over:
+                own.is_over = True
+                self.machine.handle(self.now_ns, "watch_refused", watch=watch, refused=refused)
+            else:
+                self._report_watched(own)
+
+        self.later(30 * MS, begin)
+        if spec["duration_ns"] is not None:
+            self._after(spec["duration_ns"], lambda: self.end_watch(own, "complete"))
+        elif spec["ends_with_process"] is not None:
+            takes_ns = self.world.scheduler.random.randint(0, MAX_PROCESS_S * SECOND_NS)
+            self._after(takes_ns, lambda: self.end_watch(own, "complete"))
+
+    def _report_watched(self, own: HostWatch) -> None:
+        def report() -> None:
+            if own.is_over or self.is_dead:
+                return
+            if not self.is_stopped:
+                is_empty = own.reports < own.empty_reports
+                reply = watched(self.label, own.reports, self.mono_ns, is_empty=is_empty)
+                self.machine.handle(self.now_ns, "progress", id=own.request, reply=reply)
+                own.reports += 1
+                self.pump()
+            self.world.scheduler.after(own.spec["report_ns"], report)
+
+        report()
+
+    def _on_end_watch(self) -> None:
+        self.end_watch(self.watches[-1], "complete")
+
+    def end_watch(self, own: HostWatch, ended: str) -> None:
+        """The watch is over; its result is made and sent."""
+        if own.is_over or self.is_dead:
+            return
+        own.is_over = True
+
+        def send() -> None:
+            serial = 1 + len(self.watches) + self.process.pid
+            for name in ("watched", "sockets", "tcp_info"):
+                own.tables[name] = table(name, self.label, serial)
+            own.finished = {
+                "outcome": {"ended": ended},
+                "payload_bytes": serial,
+                "notes": [],
+                "evidence": evidence(own.spec["evidence"]),
+            }
+            named = [{"name": name, "hex": content.hex()} for name, content in own.tables.items()]
+            self.machine.handle(
+                self.now_ns, "watch_ended", watch=own.number, id=own.request, finished=own.finished, tables=named
+            )
+
+        self.later(30 * MS, send)
+
     def _on_abort(self) -> None:
+        if self.watches and not self.watches[-1].is_over:
+            own, slow_ns = self.watches[-1], self.world.faults.slow_abort_ns(self)
+            self.hangs = self.hangs or slow_ns > 0
+            self.later(50 * MS + slow_ns, lambda: self.end_watch(own, "aborted"))
         trial, self.trial = self.trial, None
         if trial is None or trial.is_aborted:
             return

@@ -76,6 +76,31 @@ class Condition(Lock):
             self._scheduler.wake(task)
 
 
+class Event(Condition):
+    """A flag that others wait for."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler)
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        self._is_set = True
+        self.notify_all()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        end_ns = None if timeout is None else self._scheduler.now_ns + round(timeout * SECOND_NS)
+        while not self._is_set and (end_ns is None or self._scheduler.now_ns < end_ns):
+            task = self._scheduler.current()
+            self._notified.append(task)
+            self._scheduler.block(None if end_ns is None else end_ns - self._scheduler.now_ns)
+            if task in self._notified:
+                self._notified.remove(task)
+        return self._is_set
+
+
 class Thread:
     """A thread that is a task."""
 
@@ -108,12 +133,13 @@ class Executor:
             except Exception as error:
                 future.set_exception(error)
 
-        self._tasks.append(self._scheduler.spawn(f"collect-{arguments[0]}", run))
+        self._tasks.append(self._scheduler.spawn(f"collect-{len(self._tasks)}", run))
         return future
 
-    def shutdown(self) -> None:
-        for task in self._tasks:
-            self._scheduler.join(task, None)
+    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - all have begun
+        if wait:
+            for task in self._tasks:
+                self._scheduler.join(task, None)
 
 
 def wait_for_futures(
@@ -210,7 +236,7 @@ def in_virtual_time(scheduler: Scheduler, processes: Any, **scaled: Any) -> Iter
         "agents.pulse.os": system,
         "agents.pulse.select": SimpleNamespace(poll=lambda: Poll(processes), POLLIN=1),
         "agents.pipes.local": lambda netns=None: ["agent", *([netns] if netns else [])],
-        "agents.pipes.ssh": lambda host: ["ssh", host],
+        "agents.pipes.ssh": lambda host, netns=None: ["ssh", host, *([netns] if netns else [])],
         "agents.pipes.address_of": lambda host, _version: processes.address_of(host),
         "together.Lock": threads.Lock,
         "trial.time": time,

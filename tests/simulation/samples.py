@@ -40,6 +40,12 @@ TESTBED_END: dict[str, Any] = {
     "offloads": {"gro": True, "gso": True, "rx_checksum": True, "tso": True, "tx_checksum": True},
     "rps_cpus": [],
 }
+#: Of a watched connection.
+_COUNTS = (
+    *("acked_bytes", "received_bytes", "retransmitted_segments", "data_segments_out", "rtt_ns", "cwnd_segments"),
+    *("mss_bytes", "unsent_bytes", "send_queue_bytes", "receive_queue_bytes", "busy_ns", "rwnd_limited_ns"),
+    "send_buffer_limited_ns",
+)
 _TYPES = {"u32": pl.UInt32, "u64": pl.UInt64, "bool": pl.Boolean, "text": pl.String}
 
 
@@ -76,6 +82,34 @@ def progress(interval: int, payload_bytes: int) -> dict[str, Any]:
     }
 
 
+def watched(host: str, reports: int, mono_ns: int, *, is_empty: bool) -> dict[str, Any]:
+    """A report of a watch: one connection, or none."""
+    connection = {
+        "connection": 0,
+        "endpoints": {"local": f"192.0.2.1:{len(host)}", "remote": "192.0.2.2:5201"},
+        "program": "iperf3",
+        "process": 4711,
+        "state": 1,
+        "is_whole": False,
+        **dict.fromkeys(_COUNTS, reports),
+        "peer_window_bytes": 65_536,
+        "own_window_bytes": None,
+    }
+    return {
+        "reply": "watched",
+        "mono_ns": mono_ns,
+        "level": "user",
+        "reason": None,
+        "connections": [] if is_empty else [connection],
+        "others_count": 0,
+        "beyond_limit_count": 0,
+        "unknown_owner_count": 0,
+        "look_ns": 1,
+        "sample_ns": 1,
+        "instead": None,
+    }
+
+
 @cache
 def table(name: str, label: str, serial: int) -> bytes:
     """A table whose content is that of one trial and one host alone."""
@@ -83,7 +117,8 @@ def table(name: str, label: str, serial: int) -> bytes:
     data = {}
     for column, kind in columns.items():
         text = label if kind == "text" else kind[0] if isinstance(kind, list) else None
-        data[column] = pl.Series([serial] if text is None else [text], dtype=_TYPES[kind if text is None else "text"])
+        value = text if text is not None else bool(serial) if kind == "bool" else serial
+        data[column] = pl.Series([value], dtype=_TYPES[kind if text is None else "text"])
     buffer = io.BytesIO()
     pl.DataFrame(data).write_parquet(buffer, compression="uncompressed")
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""A trial on the simulated hosts: what each side does, and the connections between them."""
+"""A trial on the simulated hosts: what each side does, and the connections between them. And a watch of one host."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ OUTLIVES_NS = 2 * SECOND_NS
 STOPS_NS = SECOND_NS
 #: ARCHITECTURE.md: a living agent is never silent for longer.
 SILENT_NS = SECOND_NS
+#: How long a process runs at most with which a watch ends.
+MAX_PROCESS_S = 4
 
 
 class InvariantError(AssertionError):
@@ -54,3 +56,18 @@ class HostTrial:
     is_aborted: bool = False
     is_over: bool = False
     request: int = 0
+
+
+@dataclass
+class HostWatch:
+    """A watch on one host. Nothing is under way any more once `is_over`."""
+
+    spec: dict[str, Any]
+    number: int
+    request: int
+    #: Reports without connections, before the first one that has some.
+    empty_reports: int
+    reports: int = 0
+    is_over: bool = False
+    finished: dict[str, Any] | None = None
+    tables: dict[str, bytes] = field(default_factory=dict)

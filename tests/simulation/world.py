@@ -130,6 +130,8 @@ class World:
             if not agent.is_dead and self.scheduler.now_ns - agent.hung_up_ns > OUTLIVES_NS:
                 raise InvariantError(f"the {agent.label} agent outlives its pipe by 2 s")
             if not agent.hangs and self.scheduler.now_ns - agent.hung_up_ns > STOPS_NS + agent.process.latency_ns * 3:
+                if any(not watch.is_over for watch in agent.watches):
+                    raise InvariantError(f"the watch of {agent.label} goes on after its pipe closed")
                 loads = [trial for trial in agent.trials if trial.is_loading]
                 if loads:
                     raise InvariantError(f"the load of {agent.label} goes on after its pipe closed")

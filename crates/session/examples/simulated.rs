@@ -56,6 +56,7 @@ enum Event {
     Progress { id: u64, reply: Reply },
     LoadEnded { trial: u64, id: u64, finished: Finished, tables: Vec<NamedTable> },
     WatchEnded { watch: u64, id: u64, finished: Finished, tables: Vec<NamedTable> },
+    WatchRefused { watch: u64, refused: Refused },
 }
 
 #[derive(Deserialize)]
@@ -102,6 +103,7 @@ impl Agent {
                 send_result(id, finished, tables, |frame| self.result.push_back(frame)).expect("in memory");
                 self.ended = Some(Ended::Watch(watch));
             }
+            Event::WatchRefused { watch, refused } => self.session.on_watch_ended(watch, Err(refused.into())),
         }
     }
 

@@ -1,0 +1,73 @@
+"""The real session of a watch and the real state machines of its agents in virtual time, with faults."""
+
+import pytest
+
+from tests.simulation.faults import Fault
+from tests.simulation.virtual_time import SECOND_NS
+from tests.simulation.watches import WatchSetting, watch_seed
+from whyperf.watch import session
+from whyperf.watch.spool import TableSpool
+
+SEEDS = 400
+#: In some of the first seeds a fault comes, or both sides are watched.
+FEW_SEEDS = 100
+BOTH = WatchSetting(near=None, far="beta", with_far=True, ends="caller", seconds=1.5)
+
+
+def fault(kind: str, label: str, at_s: float) -> Fault:
+    return Fault(kind, 1, label, round(at_s * SECOND_NS), 1, 0.5)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_seed_of_a_watch_violates_an_invariant(part: int) -> None:
+    outcomes = [watch_seed(seed) for seed in range(part, SEEDS, 4)]
+    assert [str(outcome) for outcome in outcomes if outcome.violation is not None] == []
+    for is_there in (
+        lambda outcome: outcome.is_killed,
+        lambda outcome: isinstance(outcome.error, KeyboardInterrupt),
+        lambda outcome: outcome.far_lost is not None,
+        lambda outcome: len(outcome.results) == 2,
+    ):
+        assert any(is_there(outcome) for outcome in outcomes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_seed_of_a_watch_gives_the_same_trace_again(seed: int) -> None:
+    first, second = watch_seed(seed), watch_seed(seed)
+    assert len(first.trace) > 10
+    assert first.trace == second.trace
+
+
+@pytest.mark.parametrize("kind", ["kill-agent", "kill-ssh", "stop-agent"])
+def test_a_far_side_that_is_lost_leaves_the_near_one(kind: str) -> None:
+    outcome = watch_seed(1, setting=BOTH, faults=[fault(kind, "far", 1.0)])
+    assert outcome.violation is None, str(outcome)
+    assert outcome.error is None
+    assert list(outcome.results) == ["near"]
+    assert outcome.far_lost
+
+
+def test_ctrl_c_keeps_the_result_of_both_sides() -> None:
+    outcome = watch_seed(1, setting=BOTH, faults=[fault("interrupt", "near", 1.0)])
+    assert outcome.violation is None, str(outcome)
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert outcome.results.keys() == {"near", "far"}
+
+
+def test_a_pipe_that_is_cut_ends_the_watch_of_its_agent() -> None:
+    outcome = watch_seed(1, setting=BOTH, faults=[fault("kill-controller", "near", 1.0)])
+    assert outcome.violation is None, str(outcome)
+    assert outcome.is_killed
+
+
+def test_an_end_that_comes_too_early_and_is_not_repeated_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent refuses to end a watch that has not begun, and nobody asks again."""
+    monkeypatch.setattr(session.WatchSession, "_is_ending", property(lambda _: False, lambda *_: None), raising=False)
+    found = [outcome for seed in range(FEW_SEEDS) if (outcome := watch_seed(seed)).violation is not None]
+    assert found
+    assert str(found[0]).startswith(f"watch {found[0].seed}, ")
+
+
+def test_tables_that_are_not_kept_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TableSpool, "tables", property(lambda _: {}))
+    assert watch_seed(1, setting=BOTH, faults=[]).violation == "the tables of near are not what its agent sent"

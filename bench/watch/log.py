@@ -135,7 +135,7 @@ def _captured(ends: Ends, folder: Path) -> Iterator[None]:
 
 
 def _in_mid_life(ends: Ends, folder: Path) -> list[Difference]:
-    """Both sides of iperf3's connections, a while after they opened and until before they close."""
+    """Both sides of iperf3's connections, a second after they opened and until before they close."""
     places = (WatchedPlace(netns=ends.netns["near"]), WatchedPlace(netns=ends.netns["far"]))
     client = ("iperf3", "-c", ends.address, "-p", str(PORT), "-t", "600", "-b", RATE_BPS)
     with WatchSession(*places, folder) as session:

@@ -211,7 +211,7 @@ def test_a_killed_watch_leaves_nothing_and_disturbs_nothing(
 
 
 def test_a_watch_of_a_process_ends_with_all_that_it_has_started(tmp_path: Path) -> None:
-    """The server's child sends on for a while after the server has ended."""
+    """The server's child sends on for 2 s after the server has ended."""
     script = """
 import os, socket, sys, time
 listener = socket.create_server(("127.0.0.1", 0))

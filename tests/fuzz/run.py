@@ -17,8 +17,9 @@ from pathlib import Path
 from tests.fuzz import corpora
 from tests.fuzz.targets import TARGETS
 
-#: Targets in Rust (crates/schema/fuzz), with the corpus that each starts from.
-OF_THE_AGENT = {"agent-frames": "frames", "agent-messages": "replies"}
+#: Targets in Rust (`fuzz` in crates/schema and crates/probe), with the corpus that each starts from; that of sockets is
+#: empty, because the kernel's messages are found without one.
+OF_THE_AGENT = {"agent-frames": "frames", "agent-messages": "replies", "agent-sockets": "sockets"}
 BUILT = Path("target/fuzz/agent")
 #: For each input: seconds on the clock, and memory of the whole process.
 TIMEOUT_S = 20

@@ -388,14 +388,14 @@ class SimulatedAgent:
         self.watches.append(own)
         refused = self.world.faults.refused_prepare(self)
 
-        def begin() -> None:
+        def watch_on() -> None:
             if refused is not None and not own.is_over:
                 own.is_over = True
                 self.machine.handle(self.now_ns, "watch_refused", watch=watch, refused=refused)
             else:
                 self._report_watched(own)
 
-        self.later(30 * MS, begin)
+        self.later(30 * MS, watch_on)
         if spec["duration_ns"] is not None:
             self._after(spec["duration_ns"], lambda: self.end_watch(own, "complete"))
         elif spec["ends_with_process"] is not None:

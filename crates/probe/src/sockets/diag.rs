@@ -11,7 +11,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::message::{Messages, Socket, SocketKey};
+use super::message::{Messages, Socket, SocketKey, sockets_in};
 
 /// The kernel answers at once; nothing waits longer than this for it.
 const MAX_WAIT_MS: i64 = 1_000;
@@ -195,10 +195,7 @@ impl Closings {
     pub fn take(&mut self, mut on_socket: impl FnMut(Socket)) {
         loop {
             match recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
-                Ok(length) => {
-                    let messages = Messages(&self.buffer[..length]).filter(|message| message.kind == SOCK_DIAG_BY_FAMILY);
-                    messages.filter_map(|message| Socket::parse(message.content)).for_each(&mut on_socket);
-                }
+                Ok(length) => sockets_in(&self.buffer[..length]).for_each(&mut on_socket),
                 Err(Errno::EINTR) => {}
                 Err(Errno::ENOBUFS) => self.overruns_count += 1,
                 Err(_) => return,

@@ -2,6 +2,7 @@
 //! lengths say.
 
 use netlink_packet_core::{NetlinkBuffer, NlasIterator, Parseable};
+use netlink_packet_sock_diag::SOCK_DIAG_BY_FAMILY;
 use netlink_packet_sock_diag::constants::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO, TCP_LISTEN};
 use netlink_packet_sock_diag::inet::{InetResponseHeader, SocketId};
 use std::net::SocketAddr;
@@ -177,6 +178,12 @@ fn text(value: &[u8]) -> Option<String> {
     std::str::from_utf8(text).ok().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
+/// The sockets that are named in what was received at once.
+pub fn sockets_in(received: &[u8]) -> impl Iterator<Item = Socket> {
+    let messages = Messages(received).filter(|message| message.kind == SOCK_DIAG_BY_FAMILY);
+    messages.filter_map(|message| Socket::parse(message.content))
+}
+
 /// A message of netlink.
 pub(super) struct Message<'a> {
     /// Its type.
@@ -206,6 +213,7 @@ impl<'a> Iterator for Messages<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const FAMILY_IPV6: u8 = 10;
 
@@ -299,5 +307,50 @@ mod tests {
         for length in [0, 15, 17, u32::MAX] {
             assert_eq!(found(&message(length, 20, 1, &[])), []);
         }
+    }
+
+    /// Two sockets with all attributes, as they are received.
+    fn received() -> Vec<u8> {
+        let content = [
+            mapped(),
+            attribute(INET_DIAG_SKMEMINFO, &[1; 36]),
+            attribute(INET_DIAG_INFO, &[2; 248]),
+            attribute(INET_DIAG_CONG, b"cubic\0"),
+            attribute(INET_DIAG_CGROUP_ID, &[3; 8]),
+        ]
+        .concat();
+        let length = u32::try_from(MESSAGE_HEADER_BYTES + content.len()).expect("short");
+        let header = [&length.to_ne_bytes()[..], &SOCK_DIAG_BY_FAMILY.to_ne_bytes(), &[0; 10]].concat();
+        [header, content].concat().repeat(2)
+    }
+
+    proptest! {
+        /// Whatever is changed, cut or repeated in it: no more sockets than there is room for, and no empty text. What the
+        /// fuzz target `sockets` looks for at length.
+        #[test]
+        fn whatever_is_received_is_read_within_its_bounds(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+            cut in any::<prop::sample::Index>(),
+            noise in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let mut bytes = received();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            bytes.truncate(cut.index(bytes.len() + 1));
+            bytes.extend(noise);
+            let found: Vec<Socket> = sockets_in(&bytes).collect();
+            prop_assert!(found.len() * (MESSAGE_HEADER_BYTES + HEADER_BYTES) <= bytes.len());
+            for socket in found {
+                prop_assert!(socket.congestion_control.is_none_or(|name| !name.is_empty() && !name.contains('\0')));
+                prop_assert!(socket.key.ends().iter().all(|end| end.ip() == end.ip().to_canonical()));
+            }
+        }
+    }
+
+    #[test]
+    fn both_sockets_are_read_where_nothing_is_changed() {
+        assert_eq!(sockets_in(&received()).count(), 2);
     }
 }

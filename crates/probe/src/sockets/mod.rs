@@ -23,6 +23,6 @@ pub mod settings;
 
 pub use control_groups::ControlGroups;
 pub use diag::{Closings, Detail, Diag};
-pub use message::{Memory, Socket, SocketKey, SocketState};
+pub use message::{Memory, Socket, SocketKey, SocketState, sockets_in};
 pub use owners::{Owner, Owners};
 pub use selection::Selected;

@@ -14,10 +14,11 @@ from tests.e2e import pcap
 
 
 def test_the_change_is_that_of_pairs() -> None:
-    pairs = [Pair(Half(bps, 1.0), Half(bps * 0.97, 0.99)) for bps in (10e9, 20e9, 40e9)]
-    bar, busy = overhead.rows_of("counters", pairs, 1, "")
+    pairs = [Pair(Half(bps, 1.0), Half(bps * 0.97, 0.99, 0.004)) for bps in (10e9, 20e9, 40e9)]
+    bar, busy, agent = overhead.rows_of("counters", pairs, 1, "")
     assert (bar.reached, bar.is_ok) == ("-3.00% (-3.00 to -3.00)", True)
     assert (busy.reached, busy.is_ok, busy.is_bar) == ("99.0%", True, False)
+    assert (agent.reached, agent.is_bar) == ("0.40% of all CPUs", False)
     assert not overhead.rows_of("user", pairs, 1, "")[0].is_ok
 
 

@@ -219,7 +219,8 @@ def held_acks(facts: Facts) -> Finding | None:
     """By the receiver's log: payload comes as soon as the timer lets an ACK go. A segment that is not full waits for an
     ACK by Nagle's rule only (RFC 896)."""
     lost, size, mss = facts.segments.held_ratio or 0.0, facts.segments.released_bytes, facts.receiver.sockets.mss_bytes
-    if facts.watched_sides != "receiver" or lost < MIN_HELD or size is None or not mss:
+    if facts.watched_sides != "receiver" or lost < MIN_HELD or size is None or not mss or is_left_unread(facts):
+        # With unread payload an ACK waits for the program, and the timer is the last resort.
         return None
     late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
     is_short = size < mss

@@ -101,7 +101,10 @@ def test_a_lower_level_is_said_and_only_doubtful_where_a_level_was_named(tmp_pat
 def test_a_refusal_is_one_sentence(tmp_path: Path, fault: str, code: int) -> None:
     environment = scripted(tmp_path, refuse={"fault": fault, "text": "there is no process 99 on this host"})
     done = watch(tmp_path, environment, "99")
-    assert (done.returncode, done.stderr) == (code, "whyperf: there is no process 99 on this host\n")
+    assert (done.returncode, done.stderr) == (
+        code,
+        "whyperf: there is no process 99 on this host; for a port write :99\n",
+    )
 
 
 def test_an_agent_that_dies_is_named(tmp_path: Path) -> None:

@@ -2,17 +2,15 @@
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from rich.console import Console
-
 from bench.cost import alike, overhead, pairs, perf, planted, sums
 from bench.cost.experiment import Setting
 from bench.cost.program import ProgramError
-from bench.row import Row, is_missed, print_rows, write_rows
+from bench.parts import refuse_unknown, run_parts
+from bench.row import Row
 from whyperf.cli.live import interrupts
 from whyperf.compare import CompareError
 from whyperf.profile import ProfileError
@@ -37,24 +35,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows (default: cost.json next to the records)")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder of the results")
     given = parser.parse_args(arguments)
-    unknown = [name for name in given.parts if name not in PARTS]
-    if unknown:
-        parser.error(f"{unknown[0]} is not one of {', '.join(PARTS)}")
+    refuse_unknown(parser, given.parts, PARTS)
     folder = given.out / f"cost-{datetime.now():%Y%m%d-%H%M%S}"
     setting = Setting(given.quick, folder)
     out = given.json or folder / "cost.json"
-    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    rows: list[Row] = []
-    for name in given.parts or PARTS:
-        start_s = time.monotonic()
-        found = PARTS[name](setting)
-        rows += found
-        print_rows(found, console)
-        console.print(f"{name}: {time.monotonic() - start_s:.0f} s\n")
-        # After each part, so that a later failure loses nothing.
-        write_rows(out, rows)
-    console.print(f"{out} has all rows, {folder} the records")
-    return 1 if is_missed(rows) else 0
+    return run_parts(PARTS, given.parts, setting, out)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,13 @@
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from rich.console import Console
-
-from bench.row import Row, is_missed, print_rows, write_rows
+from bench.parts import refuse_unknown, run_parts
+from bench.row import Row
 from bench.watch import first_verdict, kills, log, overhead, sockets
 from bench.watch.place import PlaceError
 from bench.watch.setting import Setting
@@ -40,9 +38,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows (default: watch.json in their folder)")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder of the results")
     given = parser.parse_args(arguments)
-    unknown = [name for name in given.parts if name not in PARTS]
-    if unknown:
-        parser.error(f"{unknown[0]} is not one of {', '.join(PARTS)}")
+    refuse_unknown(parser, given.parts, PARTS)
     levels = [level for level in get_args(Level) if level in given.levels.split(",")]
     if len(levels) != len(set(given.levels.split(","))):
         parser.error(f"levels are {', '.join(get_args(Level))}")
@@ -57,18 +53,7 @@ def main(arguments: list[str]) -> int:
         seed=given.seed,
     )
     out = given.json or folder / "watch.json"
-    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    rows: list[Row] = []
-    for name in given.parts or PARTS:
-        start_s = time.monotonic()
-        found = PARTS[name](setting)
-        rows += found
-        print_rows(found, console)
-        console.print(f"{name}: {time.monotonic() - start_s:.0f} s\n")
-        # After each part, so that a later failure loses nothing.
-        write_rows(out, rows)
-    console.print(f"{out} has all rows")
-    return 1 if is_missed(rows) else 0
+    return run_parts(PARTS, given.parts, setting, out)
 
 
 if __name__ == "__main__":

@@ -322,7 +322,7 @@ def test_a_namespace_that_cannot_be_entered(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
+@pytest.mark.root
 def test_a_namespace_that_may_not_be_entered(tmp_path: Path, started: Start) -> None:
     other = started(["unshare", "--net", "sh", "-c", "echo ready; exec sleep 60"], stdout=subprocess.PIPE)
     assert other.stdout is not None

@@ -385,6 +385,15 @@ def test_without_privilege_a_users_own_connections_are_watched_and_the_level_is_
 
 
 @pytest.mark.root
+def test_a_result_without_a_place_is_refused_before_the_command_starts(tmp_path: Path) -> None:
+    before = (*NOBODY_WHO_READS, "env", "HOME=/", "TMPDIR=/tmp")
+    done = watch(tmp_path, "--", "touch", "/tmp/whyperf-started", before=before)
+    assert done.returncode == 2
+    assert f"the result has no place: {tmp_path} may not be written to; name a folder with --out" in done.stderr
+    assert not Path("/tmp/whyperf-started").exists()
+
+
+@pytest.mark.root
 def test_without_privilege_it_says_what_it_cannot_see() -> None:
     """Connections of others are watched by port, without their processes; of its own processes it sees all."""
     folder = Path(tempfile.mkdtemp(prefix="watch-"))

@@ -1,5 +1,6 @@
 """Explains an experiment: each cell by its trial with the most evidence."""
 
+import shlex
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -222,7 +223,18 @@ def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
         devices={host: carrying_device(trial, host, facts) for host, facts in hosts.items()},
         workloads=workloads,
         schedules=schedules,
+        command="" if experiment.plan.watched is None else started_command(experiment.plan.watched.command),
     )
+
+
+def started_command(line: str) -> str:
+    """What a watch was given after `--`, as for a shell; "" where that is nothing, or no text of one line."""
+    try:
+        arguments = shlex.split(line)
+    except ValueError:
+        return ""
+    command = shlex.join(arguments[arguments.index("--") + 1 :]) if "--" in arguments else ""
+    return command if command.isprintable() else ""
 
 
 @lru_cache(maxsize=8)

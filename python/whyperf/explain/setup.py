@@ -31,6 +31,7 @@ class Setup:
         hosts: the record's facts of each host by near and far, and `devices` those of the device that carried most
             packets there.
         workloads: the profile's own, and `schedules` likewise.
+        command: what a watch started and watched, as for a shell; "" where it is none, or cannot be printed in a line.
         knows_path_rate: whether the rate of the emulated path bounds a predicted gain.
     """
 
@@ -40,6 +41,7 @@ class Setup:
     devices: Mapping[str, Facts] = field(default_factory=dict)
     workloads: Mapping[str, Workload] = field(default_factory=dict)
     schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    command: str = ""
     knows_path_rate: bool = True
 
     def level(self, name: str) -> Level:

@@ -1,5 +1,6 @@
 """What to change for a program that is not ours: commands, and what each of them affects."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -22,6 +23,7 @@ from tests.unit.explain.watched_cases import (
 )
 from whyperf.cli.output.explanation import _change
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiment import started_command
 from whyperf.explain.model import ChangeStep
 from whyperf.explain.predicted import step_label
 from whyperf.explain.rules import judge
@@ -39,8 +41,8 @@ HOST: dict[str, Any] = {
 SETUP = Setup(testbed="network", hosts={"near": HOST}, devices={"near": {"name": "eth7"}})
 
 
-def steps(found: Facts) -> list[ChangeStep]:
-    change = judge(found, SETUP)[0].change
+def steps(found: Facts, setup: Setup = SETUP) -> list[ChangeStep]:
+    change = judge(found, setup)[0].change
     assert change is not None
     assert change.factors == {}
     return change.steps or []
@@ -87,6 +89,29 @@ def test_commands_name_the_watched_process_and_the_device() -> None:
         ("program", "strace -f -T -e trace=network,desc,read,write -p 4711")
     ]
     assert "ethtool -S eth7" in steps(LOSSY)[0].command
+
+
+def test_a_command_that_has_ended_is_named_to_be_started_again() -> None:
+    writer = seen_at_sender(process=4711, program="curl")(BUSY_WRITER)
+    attached = [step.command for step in steps(writer)]
+    started = [step.command for step in steps(writer, replace(SETUP, command="curl -T file http://host/"))]
+    assert "perf top -p 4711" in attached
+    assert "perf record -g curl -T file http://host/" in started
+    assert "taskset -c CPUS curl -T file http://host/" in started
+    assert not any("4711" in command or "PID" in command for command in started)
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("whyperf watch --out 'a b' -- sh -c 'curl x & wait'", "sh -c 'curl x & wait'"),
+        ("whyperf watch :80", ""),
+        ("whyperf watch -- printf 'a\nb'", ""),
+        ("whyperf watch -- 'open", ""),
+    ],
+)
+def test_the_command_of_a_watch(line: str, command: str) -> None:
+    assert started_command(line) == command
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,9 @@ def _selected(word: str) -> Selection | None:
         if not 1 <= int(word) <= MAX_PROCESS:
             raise UsageError(f"{word} is no process number; for a port write :{word}")
         return {"processes": [int(word)]}
-    if word.partition(" ")[0] == "localhost":
-        return {"addresses": list(LOCALHOST), **(_selected(word.partition(" ")[2]) or {})}
+    name, _, ports = word.partition(" ")
+    if name == "localhost" and (not ports or _PORTS.fullmatch(ports)):
+        return {"addresses": list(LOCALHOST), **(_selected(ports) or {})}
     if _is_address(word.strip("[]")):
         return {"addresses": [word.strip("[]")]}
     both = _ADDRESS_AND_PORT.fullmatch(word)

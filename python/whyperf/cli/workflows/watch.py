@@ -316,12 +316,15 @@ def _served(query: WatchQuery) -> "WatchMetrics | None":
 
 
 def _refuse_used(folder: Path) -> None:
-    """Refuses a folder that holds something, before anything is watched.
+    """Refuses a folder that holds something, or where none can be made, before anything is watched.
 
     Raises:
-        UsageError: it does, or is none.
+        UsageError: it is so.
     """
     if not folder.exists():
+        parent = next(parent for parent in folder.absolute().parents if parent.exists())
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise UsageError(f"the result has no place: {parent} may not be written to; name a folder with --out")
         return
     if not folder.is_dir() or any(folder.iterdir()):
         raise UsageError(f"{folder} holds something already; name a new folder with --out")

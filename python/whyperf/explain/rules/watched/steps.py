@@ -22,11 +22,20 @@ Scope = Literal["socket", "program", "host"]
 Steps = Iterator[ChangeStep]
 
 PROCESS = "PID"
+COMMAND = "COMMAND"
 ROUTE = "ROUTE"
 FASTER = "bbr"
 """A congestion control that does not take each loss for a full queue."""
 LARGE_CALL_BYTES = 131_072
 _STRACE = f"strace -f -T -e trace=network,desc,read,write -p {PROCESS}"
+_PERF = f"perf top -p {PROCESS}"
+_TASKSET = f"taskset -apc CPUS {PROCESS}"
+_STARTING: Mapping[str, str] = {
+    _STRACE: f"strace -f -T -e trace=network,desc,read,write {COMMAND}",
+    _PERF: f"perf record -g {COMMAND}",
+    _TASKSET: f"taskset -c CPUS {COMMAND}",
+}
+"""The same for a command that is started with it."""
 
 
 def with_steps(change: Change, finding: Finding, facts: Facts, setup: Setup) -> Change:
@@ -35,7 +44,21 @@ def with_steps(change: Change, finding: Finding, facts: Facts, setup: Setup) -> 
     steps = [] if made is None else list(made(finding, facts, setup))
     if not steps:
         steps = [_of_change(change)]
-    return change.model_copy(update={"factors": {}, "steps": steps})
+    return change.model_copy(update={"factors": {}, "steps": [_addressed(step, facts, setup) for step in steps]})
+
+
+def _addressed(step: ChangeStep, facts: Facts, setup: Setup) -> ChangeStep:
+    """The step with the number of the watched process. A command that whyperf started has ended, so it is named to be
+    started again.
+    """
+    command = step.command
+    if setup.command and step.host == "near":
+        command = _STARTING.get(command, command).replace(COMMAND, setup.command)
+    else:
+        sides = [_side(facts, "sender"), _side(facts, "receiver")]
+        process = next((seen.process for _, seen, host in sides if host == step.host and seen.process), None)
+        command = command if process is None else command.replace(PROCESS, str(process))
+    return step.model_copy(update={"command": command})
 
 
 def _of_change(change: Change) -> ChangeStep:
@@ -77,12 +100,8 @@ def _side(facts: Facts, role: Role) -> tuple[HostFacts, WatchedSockets, str]:
     return end, end.watched or WatchedSockets(), host
 
 
-def _step(
-    code: str, scope: Scope, host: str, command: str = "", *, process: int | None = None, **values: Value | None
-) -> ChangeStep:
-    """A step; PID in its command is the watched process, where it is known."""
-    if process is not None:
-        command = command.replace(PROCESS, str(process))
+def _step(code: str, scope: Scope, host: str, command: str = "", **values: Value | None) -> ChangeStep:
+    """A step; PID in its command is the watched process, and COMMAND what starts it."""
     return ChangeStep(
         code=code, values=known(values), scope=scope, words=render("step", code, values), command=command, host=host
     )
@@ -99,7 +118,7 @@ def _buffer(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
         settings = setup.hosts.get(host, {})
         if is_fixed is not False:
             code = "buffer.fixed" if is_fixed else "buffer.perhaps_fixed"
-            command = "ss -tmn" if is_fixed is None else "strace -f -e trace=setsockopt COMMAND"
+            command = "ss -tmn" if is_fixed is None else f"strace -f -e trace=setsockopt {COMMAND}"
             yield _step(code, "program", host, command, option=option, program=seen.program or None)
         if is_fixed is not True:
             bound = raise_sysctls(settings, {f"net.ipv4.tcp_{letter}mem": (0, 0, 2 * wanted)})
@@ -126,7 +145,7 @@ def _program(code: str, role: Role | None, command: str = "") -> Callable[[Findi
 
     def steps(finding: Finding, facts: Facts, _: Setup) -> Steps:
         _end, seen, host = _side(facts, role or _role(finding, facts))
-        yield _step(code, "program", host, command, process=seen.process, program=seen.program or None)
+        yield _step(code, "program", host, command, program=seen.program or None)
 
     return steps
 
@@ -155,8 +174,8 @@ def _named(command: str, host: str, setup: Setup) -> str:
 
 
 def _nagle(_: Finding, facts: Facts, __: Setup) -> Steps:
-    _end, seen, host = _side(facts, "sender")
-    yield _step("one_write", "program", host, _STRACE, process=seen.process)
+    host = _side(facts, "sender")[2]
+    yield _step("one_write", "program", host, _STRACE)
     yield _step("no_delay", "socket", host)
 
 
@@ -170,8 +189,8 @@ def _calls(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
     code = "larger_writes" if role == "sender" else "larger_reads"
 
     def steps(_: Finding, facts: Facts, __: Setup) -> Steps:
-        _end, seen, host = _side(facts, role)
-        yield _step(code, "program", host, _STRACE, process=seen.process, call_bytes=LARGE_CALL_BYTES)
+        host = _side(facts, role)[2]
+        yield _step(code, "program", host, _STRACE, call_bytes=LARGE_CALL_BYTES)
 
     return steps
 
@@ -185,8 +204,8 @@ def _pacing(_: Finding, facts: Facts, setup: Setup) -> Steps:
 def _placement(finding: Finding, facts: Facts, setup: Setup) -> Steps:
     """CPU placement: the program away from what else wants its CPU, and receive processing away from the program."""
     role = _role(finding, facts)
-    _end, seen, host = _side(facts, role)
-    yield _step("placement", "program", host, f"taskset -apc CPUS {PROCESS}", process=seen.process)
+    host = _side(facts, role)[2]
+    yield _step("placement", "program", host, _TASKSET)
     yield _step("others", "host", host, "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head")
     if role == "receiver":
         yield _step("steering", "host", host, _named(_RPS, host, setup))
@@ -201,12 +220,12 @@ def _computing(role: Role) -> Callable[[Finding, Facts, Setup], Steps]:
     def steps(finding: Finding, facts: Facts, _: Setup) -> Steps:
         if finding.variant.endswith(("sampled", "packets", "packets.written")):
             return
-        _end, seen, host = _side(facts, role)
-        yield _step("computing", "program", host, f"perf top -p {PROCESS}", process=seen.process)
+        host = _side(facts, role)[2]
+        yield _step("computing", "program", host, _PERF)
         if finding.variant == "busy":
             code = "larger_writes" if role == "sender" else "larger_reads"
-            yield _step(code, "program", host, _STRACE, process=seen.process, call_bytes=LARGE_CALL_BYTES)
-        yield _step("placement", "program", host, f"taskset -apc CPUS {PROCESS}", process=seen.process)
+            yield _step(code, "program", host, _STRACE, call_bytes=LARGE_CALL_BYTES)
+        yield _step("placement", "program", host, _TASKSET)
 
     return steps
 
@@ -215,7 +234,7 @@ def _segments(finding: Finding, facts: Facts, _: Setup) -> Steps:
     """Segments that something holds small; with a small MTU the advice for the own load is enough."""
     if finding.variant == "held":
         host = _side(facts, "sender")[2]
-        yield _step("max_segment", "program", host, "strace -f -e trace=setsockopt COMMAND")
+        yield _step("max_segment", "program", host, f"strace -f -e trace=setsockopt {COMMAND}")
         yield _step("max_segment.route", "host", "", "ip route show; nft list ruleset | grep maxseg")
 
 

@@ -136,9 +136,9 @@ def _selected(word: str) -> Selection | None:
         if not 1 <= int(word) <= MAX_PROCESS:
             raise UsageError(f"{word} is no process number; for a port write :{word}")
         return {"processes": [int(word)]}
-    name, _, ports = word.partition(" ")
-    if name == "localhost" and (not ports or _PORTS.fullmatch(ports)):
-        return {"addresses": list(LOCALHOST), **(_selected(ports) or {})}
+    name, _, of_ports = word.partition(" ")
+    if name == "localhost" and (not of_ports or _PORTS.fullmatch(of_ports)):
+        return {"addresses": list(LOCALHOST), **(_selected(of_ports) or {})}
     if _is_address(word.strip("[]")):
         return {"addresses": [word.strip("[]")]}
     both = _ADDRESS_AND_PORT.fullmatch(word)

@@ -1,13 +1,16 @@
-//! Compiles the BPF programs: those of the evidence, the one that samples stacks, and the one that lists settings of sockets.
+//! Compiles the BPF programs: those of the evidence, those for stage times, the one that samples stacks, and the one that
+//! lists settings of sockets.
 
 use std::path::Path;
 
 const EVIDENCE: &str = "src/evidence/bpf";
+const STAGES: &str = "src/stages/bpf";
 const STACKS: &str = "src/stacks/bpf";
 const SETTINGS: &str = "src/sockets/settings/bpf";
 
 fn main() {
     println!("cargo:rerun-if-changed={EVIDENCE}");
+    println!("cargo:rerun-if-changed={STAGES}");
     println!("cargo:rerun-if-changed={STACKS}");
     println!("cargo:rerun-if-changed={SETTINGS}");
     let compiler = bpf_build::Compiler::new();
@@ -20,6 +23,7 @@ fn main() {
             bpf_build::pack(&object);
         }
     }
+    compiler.compile(&Path::new(STAGES).join("stages.bpf.c"), "stages.bpf.o", &[]);
     compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
     compiler.compile(&Path::new(SETTINGS).join("settings.bpf.c"), "settings.bpf.o", &[]);
 }

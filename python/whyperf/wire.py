@@ -621,23 +621,6 @@ class ProfileReport(TypedDict):
     unnamed: str | None
 
 
-class EvidenceReport(TypedDict):
-    """What the evidence of one end of a trial is worth."""
-
-    asked: Evidence
-    broken_off: str | None
-    got: Evidence
-    logged_calls_count: Count
-    logged_events_count: Count
-    lost_calls_count: list[CpuCount]
-    lost_events_count: list[CpuCount]
-    missed_runs_count: Count
-    missing: list[Hook]
-    profile: ProfileReport | None
-    reason: str | None
-    unseen_segments_count: Count
-
-
 class ProgramsBorrow(TypedDict):
     """The end uses what the other has lent; where it cannot, it loads its own."""
 
@@ -664,16 +647,6 @@ class ReplyConnected(TypedDict):
     reply: Literal["connected"]
 
 
-class ReplyFinished(TypedDict):
-    """The load of a trial ended."""
-
-    evidence: EvidenceReport
-    notes: list[Note]
-    outcome: Outcome
-    payload_bytes: Count
-    reply: Literal["finished"]
-
-
 class ReplyHello(TypedDict):
     """To [`Request::Hello`]."""
 
@@ -686,15 +659,6 @@ class ReplyHost(HostFacts):
     """To [`Request::DescribeHost`]."""
 
     reply: Literal["host"]
-
-
-class ReplyPrepared(TypedDict):
-    """To [`Request::Prepare`]."""
-
-    echo_port: U16 | None
-    loan: Loan | None
-    port: U16 | None
-    reply: Literal["prepared"]
 
 
 class ReplyProgress(TypedDict):
@@ -711,6 +675,13 @@ class ReplyProgress(TypedDict):
     retransmitted_segments: Count
     srtt_ns: Count
     start_mono_ns: Count
+
+
+class SamplingChange(TypedDict):
+    """How many blocks are sampled from a moment on."""
+
+    mono_ns: Count
+    one_in_count: U32
 
 
 class Selection(TypedDict):
@@ -737,6 +708,83 @@ class SimulatedHost(TypedDict):
 
 
 Hosts: TypeAlias = Annotated[list[SimulatedHost], Len(2)]
+
+
+class StagesLoan(TypedDict):
+    """How an end finds the programs for stage times that the other has loaded."""
+
+    control_map: U32
+    cpus_map: U32
+    empty_pair_ns: U32
+    gaps_map: U32
+    logs_map: U32
+    missing: list[Hook]
+    tags: list[str]
+
+
+class ReplyPrepared(TypedDict):
+    """To [`Request::Prepare`]."""
+
+    echo_port: U16 | None
+    loan: Loan | None
+    port: U16 | None
+    reply: Literal["prepared"]
+    stages_loan: StagesLoan | None
+
+
+class StagesReport(TypedDict):
+    """What the stage times of one end of a trial are worth."""
+
+    block_bytes: U32
+    broken_off: str | None
+    empty_pair_ns: Count
+    lost_rows_count: list[CpuCount]
+    missing: list[Hook]
+    overhead_ppm: U32
+    own_ns: Count
+    reason: str | None
+    rows_count: Count
+    runs_count: Count
+    sampling: list[SamplingChange]
+
+
+class EvidenceReport(TypedDict):
+    """What the evidence of one end of a trial is worth."""
+
+    asked: Evidence
+    broken_off: str | None
+    got: Evidence
+    logged_calls_count: Count
+    logged_events_count: Count
+    lost_calls_count: list[CpuCount]
+    lost_events_count: list[CpuCount]
+    missed_runs_count: Count
+    missing: list[Hook]
+    profile: ProfileReport | None
+    reason: str | None
+    stages: StagesReport | None
+    unseen_segments_count: Count
+
+
+class ReplyFinished(TypedDict):
+    """The load of a trial ended."""
+
+    evidence: EvidenceReport
+    notes: list[Note]
+    outcome: Outcome
+    payload_bytes: Count
+    reply: Literal["finished"]
+
+
+class StagesSpec(TypedDict):
+    """
+    Which segments of a trial have stage times. Both sides are asked for the same, so that they sample the same
+    segments.
+    """
+
+    block_bytes: U32
+    one_in_count: U32
+    overhead_ppm: U32
 
 
 class TestbedEnd(TypedDict):
@@ -1311,6 +1359,8 @@ class RequestPrepare(TypedDict):
     round_trip_probe_ns: NotRequired[U64 | None]
     schedule: NotRequired[list[ScheduledFlow]]
     socket: SocketSpec
+    stages: NotRequired[StagesSpec | None]
+    stages_loan: NotRequired[StagesLoan | None]
     stop: Stop
     threads_count: NotRequired[U32]
     token: str

@@ -149,6 +149,7 @@ class Watch:
             "missed_runs_count": 0,
             "missing": [],
             "profile": None,
+            "stages": None,
             "reason": self._scenario.reason,
             "unseen_segments_count": 0,
         }

@@ -40,7 +40,7 @@ pub struct LeftOut {
 }
 
 /// Why the trial's connections cannot be watched one by one, when they cannot.
-fn only_cpus(spec: &TrialSpec) -> Option<&'static str> {
+pub fn only_cpus(spec: &TrialSpec) -> Option<&'static str> {
     if spec.connections_count > MAX_CONNECTIONS {
         return Some("of more than 10,000 connections only the CPUs' soft interrupts are watched");
     }
@@ -174,5 +174,6 @@ pub fn report_of(watch: &Watch, asked: Evidence, broken_off: Option<String>, lef
         unseen_segments_count: 0,
         broken_off,
         profile: None,
+        stages: None,
     }
 }

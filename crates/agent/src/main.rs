@@ -8,6 +8,7 @@ mod sampler;
 mod segment_log;
 mod serve;
 mod simulate;
+mod stages;
 mod transports;
 mod trial;
 mod watch;

@@ -10,6 +10,7 @@ use load::LoadError;
 use load::open::{self, Arrivals, Folder, Listening, Opened};
 use load::round_trips::Echo;
 use path::Testbed;
+use schema::evidence::Programs;
 use schema::message::{Fault, Reply, Request};
 use schema::trial::{Opening, ProbeTransport, TrialSpec};
 use schema::watch::WatchSpec;
@@ -25,8 +26,9 @@ use std::time::{Duration, Instant};
 
 use crate::evidence::{EvidenceCollector, LoadedPrograms};
 use crate::pipe::{Replies, ReplySink, watch_for_close};
+use crate::stages::{LoadedStages, StageTimes};
 use crate::transports;
-use crate::trial::{self, Abort};
+use crate::trial::{self, Abort, Watching};
 use crate::watch::{self, Ended, Ender};
 
 /// Bytes read from the pipe at once.
@@ -50,6 +52,7 @@ struct Trial {
     number: u64,
     spec: Arc<TrialSpec>,
     evidence: EvidenceCollector,
+    stages: StageTimes,
     abort: Abort,
     /// On the far side, until it accepts.
     listening: Option<Listening>,
@@ -66,6 +69,7 @@ struct Server {
     watch: Option<Ender>,
     testbed: Option<Testbed>,
     programs: LoadedPrograms,
+    stages: LoadedStages,
     controls: congestion::Holder,
     /// Answers the trial's round-trip probe, on the far side.
     echo: Option<Echo>,
@@ -114,6 +118,7 @@ pub fn serve_stdio() -> anyhow::Result<()> {
         watch: None,
         testbed: None,
         programs: LoadedPrograms::default(),
+        stages: LoadedStages::default(),
         controls: congestion::Holder::default(),
         echo: None,
         echo_address: None,
@@ -270,22 +275,24 @@ impl Server {
         transports::register(&mut self.controls, &mut spec).map_err(|error| refusal_of_load(&error))?;
         let spec = Arc::<TrialSpec>::from(spec);
         let mut evidence = self.programs.collector(&spec);
-        let loan = evidence.loan();
+        let mut stages = self.stages.prepare(&spec);
+        let (loan, stages_loan) = (evidence.loan(), stages.loan().filter(|_| spec.programs == Programs::Lend));
         let listening = match spec.opening {
             Opening::Connect => None,
             Opening::Listen => {
                 let listening = Listening::open(&spec).map_err(|error| refusal_of_load(&error))?;
                 self.echo = Echo::for_trial(&spec).map_err(|error| refusal_of_load(&error))?;
                 evidence.start(listening.port(), true, &spec.own_cpus);
+                stages.start(listening.port(), true);
                 self.arrivals = listening.arrivals();
                 Some(listening)
             }
         };
         let (port, echo_port) = (listening.as_ref().map(Listening::port), self.echo.as_ref().map(Echo::port));
-        let prepared =
-            Prepared { reply: Reply::Prepared { port, loan, echo_port }, opening: spec.opening, connections_count: spec.connections_count };
+        let reply = Reply::Prepared { port, loan, stages_loan, echo_port };
+        let prepared = Prepared { reply, opening: spec.opening, connections_count: spec.connections_count };
         let folders = Folder::of_both_hosts(&spec);
-        self.trial = Some(Trial { number: 0, spec, evidence, abort: Abort::default(), listening, opened: None, _folders: folders });
+        self.trial = Some(Trial { number: 0, spec, evidence, stages, abort: Abort::default(), listening, opened: None, _folders: folders });
         Ok(prepared)
     }
 
@@ -300,6 +307,7 @@ impl Server {
         let Some(trial) = &mut self.trial else { return };
         let spec = Arc::clone(&trial.spec);
         trial.evidence.start(port, false, &spec.own_cpus);
+        trial.stages.start(port, false);
         // The kernel answers ICMP at no port.
         let echo_port = echo_port.or((spec.round_trip_probe_by == ProbeTransport::Icmp).then_some(0));
         self.echo_address = echo_port.map(|port| SocketAddr::new(address, port));
@@ -340,15 +348,16 @@ impl Server {
     fn load(&mut self, number: u64, id: u64, at_mono_ns: u64) {
         let Some(trial) = &mut self.trial else { return };
         let Some(opened) = trial.opened.take() else { return };
-        let (spec, evidence, abort) = (Arc::clone(&trial.spec), trial.evidence.clone(), trial.abort.clone());
+        let (spec, abort) = (Arc::clone(&trial.spec), trial.abort.clone());
+        let (evidence, stages) = (trial.evidence.clone(), trial.stages.clone());
         let (replies, echo, events) = (ReplySink::new(&self.replies, id), self.echo_address, self.events.clone());
         thread::spawn(move || {
-            let ran = trial::run(&spec, opened, at_mono_ns, echo, &abort, &evidence, &replies);
+            let ran = trial::run(&spec, opened, at_mono_ns, echo, &abort, Watching { evidence: &evidence, stages: &stages }, &replies);
             let ended = ran.map_err(|error| {
                 let fault = if error.is::<LoadError>() { Fault::Host } else { Fault::Internal };
                 Refusal { fault, text: format!("{error:#}") }
             });
-            drop((spec, evidence, abort));
+            drop((spec, evidence, stages, abort));
             // As above.
             let _ = events.send(Event::LoadEnded(number, ended));
         });

@@ -9,7 +9,7 @@ use load::urgency::Urgent;
 use probe::processes::Busy;
 use schema::evidence::EvidenceReport;
 use schema::message::{Finished, Note, Outcome, Reply};
-use schema::table::{CALLS, ROUND_TRIPS, SEGMENTS};
+use schema::table::{CALLS, ROUND_TRIPS, SEGMENTS, STAGES};
 use schema::trial::{Role, Stop, TrialSpec};
 use session::report::{Table, send_result};
 use std::net::SocketAddr;
@@ -24,6 +24,7 @@ use crate::pipe::ReplySink;
 use crate::profile::StackSampling;
 use crate::sampler::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
+use crate::stages::{StageTimes, StageTimesLog, WrittenStages};
 
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
@@ -86,6 +87,15 @@ impl Abort {
     }
 }
 
+/// What looks at the kernel while a trial runs.
+#[derive(Clone, Copy)]
+pub struct Watching<'a> {
+    /// Counters, and the log of segments and calls.
+    pub evidence: &'a EvidenceCollector,
+    /// Stage times.
+    pub stages: &'a StageTimes,
+}
+
 /// Runs the load of a trial from `start_mono_ns` on and sends its result and its tables, but not the last `done`.
 ///
 /// # Errors
@@ -96,15 +106,17 @@ pub fn run(
     start_mono_ns: u64,
     echo: Option<SocketAddr>,
     abort: &Abort,
-    evidence: &EvidenceCollector,
+    watching: Watching<'_>,
     replies: &ReplySink,
 ) -> anyhow::Result<()> {
+    let Watching { evidence, stages } = watching;
     // Both hosts are asked at about the same time: where the planned start was over by then, the other began then.
     let common_start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened)?;
     let mut profile = StackSampling::prepare(spec, &load.threads);
     let log = evidence.watch().filter(|watch| watch.log().is_some()).map(|watch| SegmentLog::of_trial(watch, spec, &load));
+    let stage_log = stages.log(spec, &load);
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
     abort.on_running(load.abort_handle());
@@ -125,7 +137,7 @@ pub fn run(
     let over = probe::clock::mono_ns() >= common_start_mono_ns.saturating_add(spec.deadline_ns).saturating_sub(DEADLINE_SLACK_NS);
     drop(urgent);
     let ends = load.join();
-    let profile = profile.map(|sampling| sampling.finish(evidence.program_tags()));
+    let profile = profile.map(|sampling| sampling.finish([evidence.program_tags(), stages.program_tags()].concat()));
     let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
     let Ends { results, .. } = ends;
@@ -133,21 +145,29 @@ pub fn run(
     if log.is_some() {
         close(spec, load, abort, evidence);
     }
+    let staged = stage_log.map(StageTimesLog::finish);
     let Written { file, calls, broken_off, left_out } = log.map(SegmentLog::finish).unwrap_or_default();
 
     let notes = notes(spec, strangers_count, &results, &sampler, evidence);
     let payload_bytes = results.iter().map(|result| result.payload_bytes).sum();
     let (profile, stacks) = profile.unzip();
-    let report = EvidenceReport { profile: profile.map(Box::new), ..evidence.end(broken_off, sampler.unseen_segments_count(), left_out) };
+    let (staged, stage_times) = staged.map_or((None, None), |WrittenStages { file, gaps, report }| (Some((file, gaps)), Some(report)));
+    let report = EvidenceReport {
+        profile: profile.map(Box::new),
+        stages: stage_times.map(Box::new),
+        ..evidence.end(broken_off, sampler.unseen_segments_count(), left_out)
+    };
     let finished = Finished { outcome: outcome(&results, over), payload_bytes, notes, evidence: report };
     let counted = sampler.into_tables().into_iter().map(|table| Ok(Table::of_bytes(table.name(), table.finish()?)));
     let round_trips =
         round_trips.map(|found| Ok(Table::of_bytes(ROUND_TRIPS.name, record::host::round_trips(&spec.host, &found).finish()?)));
     let stacks = stacks.flatten().map(|found| record::host::stacks::tables(&spec.host, &found));
     let stacks = stacks.into_iter().flatten().map(|table| Ok(Table::of_bytes(table.name(), table.finish()?)));
-    let logged = [(&SEGMENTS, file), (&CALLS, calls)];
+    let (stage_rows, gaps) = staged.unwrap_or_default();
+    let gaps = gaps.into_iter().map(|table| Ok(Table::of_bytes(table.name(), table.finish()?)));
+    let logged = [(&SEGMENTS, file), (&CALLS, calls), (&STAGES, stage_rows)];
     let logged = logged.into_iter().filter_map(|(table, file)| file.map(|file| Ok(Table::of_file(table.name, file)?)));
-    send_result(replies.id(), finished, counted.chain(round_trips).chain(stacks).chain(logged), |frame| replies.push(frame))
+    send_result(replies.id(), finished, counted.chain(round_trips).chain(stacks).chain(gaps).chain(logged), |frame| replies.push(frame))
 }
 
 /// Closes the connections while they are watched, the receiver first, so that the log holds how.

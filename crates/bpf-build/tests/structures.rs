@@ -6,13 +6,18 @@ use bindgen::callbacks::{DeriveTrait, ImplementsTrait, ItemInfo, ParseCallbacks}
 use std::fs;
 
 /// Folders of programs, and what of their headers the reader needs.
-const SHARED: [(&str, &str, &str); 3] = [
+const SHARED: [(&str, &str, &str); 4] = [
     (
         "../probe/src/evidence",
         "record|call|log_head|connection|cpu|constants|control|end_number|load_thread|tuple|pick",
         "NONE|PORTS|PROCESS_WORDS|PICKS|SPARE_PICKS|SEVERAL_NAMESPACES",
     ),
     ("../probe/src/sockets/settings", "socket_settings", "NAGLE_OFF|.*_BUFFER_LOCK"),
+    (
+        "../probe/src/stages",
+        "sampled_end|stage_control|stage_segment|stage_level|stage_cpu|stage_record|gap_key|end_number",
+        "LEVELS|OWNERS|NO_STAGE|EMPTY_BINS|EMPTY_CALL",
+    ),
     ("../probe/src/stacks", "sampled|frames|sampled_cpu|sampling_request|thread_group", "MAX_FRAMES"),
 ];
 /// As `whyperf/types.h` names the integers.
@@ -51,7 +56,7 @@ fn generated(folder: &str, types: &str, constants: &str) -> String {
         .prepend_enum_name(false)
         .derive_default(true)
         .derive_eq(true)
-        .no_default("control|frames")
+        .no_default("control|stage_control|frames")
         .layout_tests(false)
         .use_core();
     bindings.generate().expect("libclang reads the header").to_string()

@@ -74,6 +74,7 @@ fn spec(opening: Opening, io_model: IoModel, transactions: &[Transaction]) -> Tr
         own_cpus: Vec::new(),
         evidence: Evidence::default(),
         profile_hz: None,
+        stages: None,
         transport: Transport::Udp,
         io_model,
         threads_count: 2,
@@ -83,6 +84,7 @@ fn spec(opening: Opening, io_model: IoModel, transactions: &[Transaction]) -> Tr
         round_trip_probe_ns: None,
         round_trip_probe_by: ProbeTransport::default(),
         programs: Programs::default(),
+        stages_loan: None,
     }
 }
 

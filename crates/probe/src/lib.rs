@@ -10,5 +10,6 @@ pub mod limits;
 pub mod processes;
 pub mod sockets;
 pub mod stacks;
+pub mod stages;
 pub mod tcp_info;
 pub mod threads;

@@ -115,6 +115,81 @@ pub struct EvidenceReport {
     /// The stack samples; absent where none were asked for.
     #[serde(default)]
     pub profile: Option<Box<ProfileReport>>,
+    /// The stage times; absent where none were asked for.
+    #[serde(default)]
+    pub stages: Option<Box<StagesReport>>,
+}
+
+/// Which segments of a trial have stage times. Both sides are asked for the same, so that they sample the same
+/// segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StagesSpec {
+    /// The sequence space is cut into blocks of so many bytes, a power of two. All of a sampled block is sampled.
+    pub block_bytes: u32,
+    /// Of so many blocks one is sampled at first, a power of two; a hash of connection and block decides.
+    pub one_in_count: u32,
+    /// Share of the CPUs' time that the programs may take, in millionths: with more, fewer blocks are sampled. 0: any.
+    pub overhead_ppm: u32,
+}
+
+/// How an end finds the programs for stage times that the other has loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StagesLoan {
+    /// Number of the map of what is sampled.
+    pub control_map: u32,
+    /// Number of the map of logs.
+    pub logs_map: u32,
+    /// Number of the map of gaps.
+    pub gaps_map: u32,
+    /// Number of the map of CPUs.
+    pub cpus_map: u32,
+    /// Cost of two runs of programs without anything between them, in ns, as measured when they were loaded.
+    pub empty_pair_ns: u32,
+    /// Tags of all programs.
+    pub tags: Vec<String>,
+    /// Hooks that are not there.
+    pub missing: Vec<Hook>,
+}
+
+/// What the stage times of one end of a trial are worth.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StagesReport {
+    /// Why there are none, in a sentence; absent when there are.
+    pub reason: Option<String>,
+    /// Hooks that were missing.
+    pub missing: Vec<Hook>,
+    /// Bytes of a block of the sequence space.
+    pub block_bytes: u32,
+    /// Of so many blocks one was sampled, and from when on.
+    pub sampling: Vec<SamplingChange>,
+    /// Share of the CPUs' time that the programs may take, in millionths; 0: any.
+    pub overhead_ppm: u32,
+    /// Cost of two runs of programs without anything between them, in ns: what a stage has in addition to its own time
+    /// for each of its `probes_count`.
+    pub empty_pair_ns: u64,
+    /// Rows that the log should hold, those lost included.
+    pub rows_count: u64,
+    /// Rows lost because the log was full, by CPU; empty when none was lost.
+    pub lost_rows_count: Vec<CpuCount>,
+    /// Runs of programs that ended or began a stage of this side near a sampled segment, on all CPUs.
+    pub runs_count: u64,
+    /// Time that these runs took, in ns, without what each costs before and after it.
+    pub own_ns: u64,
+    /// Why the log breaks off before the trial's end, in a sentence; absent when it does not.
+    pub broken_off: Option<String>,
+}
+
+/// How many blocks are sampled from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SamplingChange {
+    /// The moment, on this host's `CLOCK_MONOTONIC` in ns.
+    pub mono_ns: u64,
+    /// Of so many blocks one is sampled.
+    pub one_in_count: u32,
 }
 
 /// What a sample of a profile is taken after.

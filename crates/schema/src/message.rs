@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{EvidenceReport, Loan};
+use crate::evidence::{EvidenceReport, Loan, StagesLoan};
 use crate::host::HostFacts;
 use crate::offer::Offer;
 use crate::path::{PathAudit, PathSpec};
@@ -133,6 +133,9 @@ pub enum Reply {
         port: Option<u16>,
         /// The programs that this side lends, when it was asked to and has any.
         loan: Option<Loan>,
+        /// The programs for stage times that it lends, as `loan`.
+        #[serde(default)]
+        stages_loan: Option<StagesLoan>,
         /// UDP port where the listening side answers the round-trip probe, when it was asked to.
         #[serde(default)]
         echo_port: Option<u16>,

@@ -9,6 +9,7 @@ mod host_counters;
 mod path;
 mod profile;
 mod sctp;
+mod stages;
 mod tcp_options;
 mod tls;
 mod transactions;
@@ -31,6 +32,7 @@ pub use host_counters::{HOST_COUNTERS, HostCounter, HostCounterRow};
 pub use path::{PATH, PATH_LATENESS, PathDirection, PathLatenessRow, PathRow, ROUND_TRIPS, RoundTripRow};
 pub use profile::{FUNCTIONS, FunctionKind, FunctionRow, STACKS, StackContext, StackRow, ThreadGroup};
 pub use sctp::{SCTP, SctpRow};
+pub use stages::{STAGE_GAPS, STAGES, Stage, StageGap, StageGapRow, StageRow};
 pub use tcp_options::{TCP_OPTIONS, TcpOptionsRow};
 pub use tls::{TLS, TlsRow};
 pub use transactions::{DATAGRAMS, DatagramRow, LATENCIES, LatencyKind, LatencyRow, TRANSACTIONS, TransactionRow};
@@ -91,7 +93,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 26] = [
+pub const TABLES: [&Table; 28] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -109,6 +111,8 @@ pub const TABLES: [&Table; 26] = [
     &CALLS,
     &STACKS,
     &FUNCTIONS,
+    &STAGES,
+    &STAGE_GAPS,
     &TRANSACTIONS,
     &LATENCIES,
     &DATAGRAMS,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Evidence, Programs};
+use crate::evidence::{Evidence, Programs, StagesLoan, StagesSpec};
 use crate::schedule::ScheduledFlow;
 use crate::table::word_enum;
 use crate::workload::{DatagramStream, IoModel, Transport, Workload};
@@ -238,6 +238,9 @@ pub struct TrialSpec {
     /// Stack samples of each own CPU in a second; absent: none are taken.
     #[serde(default)]
     pub profile_hz: Option<u32>,
+    /// Which segments have stage times; absent: none have.
+    #[serde(default)]
+    pub stages: Option<StagesSpec>,
     /// What carries the connections.
     #[serde(default)]
     pub transport: Transport,
@@ -266,4 +269,7 @@ pub struct TrialSpec {
     /// Whose programs watch it.
     #[serde(default)]
     pub programs: Programs,
+    /// The other side's programs for stage times, where it has lent some; a side that lends `programs` lends these, too.
+    #[serde(default)]
+    pub stages_loan: Option<StagesLoan>,
 }

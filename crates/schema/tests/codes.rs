@@ -1,7 +1,7 @@
 //! The codes that BPF programs write into the record's columns of words are generated from the words: a header of
 //! enumerations, which the programs include.
 
-use schema::table::{AckReason, CallKind, CallOutcome, Context, Retransmission, SegmentDirection};
+use schema::table::{AckReason, CallKind, CallOutcome, Context, Retransmission, SegmentDirection, Stage, StageGap};
 use std::fmt::Write;
 use std::fs;
 
@@ -9,13 +9,15 @@ const GENERATED: &str = "../bpf-build/include/whyperf/codes.h";
 
 fn generated() -> String {
     let mut text = "/* Generated from crates/schema by `make schemas`; a test compares the two. */\n#pragma once\n".to_owned();
-    let enumerations: [(&str, &[&str]); 6] = [
+    let enumerations: [(&str, &[&str]); 8] = [
         ("direction", &SegmentDirection::WORDS),
         ("context", &Context::WORDS),
         ("ack_reason", &AckReason::WORDS),
         ("retransmission", &Retransmission::WORDS),
         ("call_kind", &CallKind::WORDS),
         ("outcome", &CallOutcome::WORDS),
+        ("stage", &Stage::WORDS),
+        ("stage_gap", &StageGap::WORDS),
     ];
     for (name, texts) in enumerations {
         let prefix = name.to_uppercase();

@@ -33,7 +33,7 @@ fn done(session: &mut Session, now_ns: u64) -> Vec<String> {
                 format!("{id}: {}", serde_json::to_value(reply).expect("JSON")["reply"].as_str().unwrap_or_default())
             }
             Action::Prepare(spec) => {
-                let reply = Reply::Prepared { port: None, loan: None, echo_port: None };
+                let reply = Reply::Prepared { port: None, loan: None, stages_loan: None, echo_port: None };
                 session.on_prepared(Ok(Prepared { reply, opening: spec.opening, connections_count: 1 }));
                 continue;
             }

@@ -1,7 +1,7 @@
 """A calibration, from timed steps and a measured grid to costs, ensemble and verdict."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,10 +11,10 @@ from whyperf.calibrate.costs import Prior, priors, profile
 from whyperf.calibrate.errors import CalibrationError
 from whyperf.calibrate.fit import Fit, fit
 from whyperf.calibrate.grid import Point, held_out
-from whyperf.calibrate.identify import Found, identify
+from whyperf.calibrate.identify import Found, Narrowed, identify, narrowing
 from whyperf.calibrate.judge import Verdict, judge
 from whyperf.calibrate.model import Answer, Model, model, question
-from whyperf.calibrate.steps import Steps
+from whyperf.calibrate.steps import Measured, Steps
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Calibration:
     found: Sequence[Found]
     points: Sequence[Point]
     verdict: Verdict
+    staged: Mapping[str, Measured] = field(default_factory=dict)
+    """Costs that stage times show, by key."""
+    narrowed: Narrowed | None = None
+    """How much these narrow the ensemble; None without any."""
 
 
 def calibration_of(
@@ -38,6 +42,7 @@ def calibration_of(
     *,
     generations: int,
     seed: int,
+    staged: Mapping[str, Measured] | None = None,
     on_generation: Callable[[int, float], None] = lambda _generation, _loss: None,
 ) -> Calibration:
     """Fits the costs of `base` to half of the points, and judges them by the other half.
@@ -48,19 +53,28 @@ def calibration_of(
         points: the grid.
         generations: how long the fit searches.
         seed: of the search, and of what is held out.
+        staged: costs that stage times of the grid show, by key. With any, the fit is made without them, too, to report
+            how much they narrow the ensemble.
         on_generation: called after each generation with its number and the least loss so far.
 
     Raises:
         CalibrationError: nothing can be held out, or the model refuses the host.
     """
     is_out = held_out(points, seed)
-    known = priors(steps.measured)
+    known = priors(steps.measured, staged)
     seen = [point for point, out in zip(points, is_out, strict=True) if not out]
     if not seen or len(seen) == len(points):
         raise CalibrationError("the grid has one window or one write size only; half of its cells must be held out")
     with model() as simulator:
         ask = partial(_ask, simulator, profile(base, known))
         done = fit(known, seen, ask, generations=generations, seed=seed, on_generation=on_generation)
+        narrowed = None
+        if staged:
+            timed = priors(steps.measured)
+            # The bounds of the model's costs are those of their priors.
+            other = partial(_ask, simulator, profile(base, timed))
+            without = fit(timed, seen, other, generations=generations, seed=seed, on_generation=on_generation)
+            narrowed = narrowing(identify(known, done), identify(timed, without), staged)
         said = ask([(member.costs, point) for point in points for member in done.members])
     count = len(done.members)
     rates = [_rates(said[number * count : (number + 1) * count]) for number in range(len(points))]
@@ -73,6 +87,8 @@ def calibration_of(
         found=identify(known, done),
         points=points,
         verdict=judge(points, is_out, rates),
+        staged=staged or {},
+        narrowed=narrowed,
     )
 
 

@@ -17,6 +17,10 @@ TIMED = 3.0
 SHARED = 6.0
 #: The same of what was not timed here.
 UNTIMED = 10.0
+#: The same of what the stages of real packets show: no loop warms their caches, and each is one cost alone.
+STAGED = 1.5
+STAGE_TIMES = "stage times"
+"""The source of such a prior."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,19 @@ RECIPES: Sequence[_Recipe] = (
 )
 
 
-def priors(measured: Mapping[str, Measured]) -> list[Prior]:
-    """The priors of all costs, from what was timed and from usual values where nothing was."""
-    return [_prior(recipe, measured) for recipe in RECIPES]
+def priors(measured: Mapping[str, Measured], staged: Mapping[str, Measured] | None = None) -> list[Prior]:
+    """The priors of all costs, from what was timed and from usual values where nothing was.
+
+    What stage times show of a cost (`staged`, by its key) comes before what was timed.
+    """
+    seen = staged or {}
+    return [_staged(seen[recipe.key]) if recipe.key in seen else _prior(recipe, measured) for recipe in RECIPES]
+
+
+def _staged(found: Measured) -> Prior:
+    """A prior from stage times: plausible within a factor, or within its interval where that is wider."""
+    low, high = min(found.value / STAGED, found.low), max(found.value * STAGED, found.high)
+    return Prior(found.name, found.value, max(low, found.value / UNTIMED), high, STAGE_TIMES)
 
 
 def profile(base: str, known: Sequence[Prior]) -> str:

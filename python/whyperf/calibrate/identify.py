@@ -4,12 +4,12 @@ A cost that all near-best sets agree on is determined by the data. One that goes
 another one goes in the opposite direction, and only their sum is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from whyperf.calibrate.costs import Prior
+from whyperf.calibrate.costs import STAGE_TIMES, Prior
 from whyperf.calibrate.fit import Fit
 
 #: A cost is determined when the ensemble needs less than this part of the plausible range, in logarithms.
@@ -36,8 +36,34 @@ class Found:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the data say what it is."""
-        return self.used_ratio <= DETERMINED_RATIO
+        """Whether the data say what it is: stage times alone, or all near-best sets of costs."""
+        return self.is_staged or self.used_ratio <= DETERMINED_RATIO
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether stage times show it, within whose bounds the ensemble may use all."""
+        return self.prior.source == STAGE_TIMES
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """How wide the ensemble is with stage times over how wide it is without, in logarithms (medians over costs): of the
+    costs that stages show, and of the others.
+    """
+
+    staged_ratio: float
+    others_ratio: float | None
+
+
+def narrowing(found: Sequence[Found], without: Sequence[Found], staged: Collection[str]) -> Narrowed:
+    """Compares the ensembles of two fits of the same costs."""
+    widths = {
+        cost.prior.key: float(np.log(cost.high / cost.low) / max(np.log(other.high / other.low), 1e-9))
+        for cost, other in zip(found, without, strict=True)
+    }
+    own = [width for key, width in widths.items() if key in staged]
+    rest = [width for key, width in widths.items() if key not in staged]
+    return Narrowed(float(np.median(own)), float(np.median(rest)) if rest else None)
 
 
 def identify(priors: Sequence[Prior], fit: Fit) -> list[Found]:

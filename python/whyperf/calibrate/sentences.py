@@ -1,9 +1,10 @@
 """A calibration in words, for the terminal and the page."""
 
-from whyperf.analyze.text import bit_rate, octets, percent
+from whyperf.analyze.text import bit_rate, count, octets, percent, significant
 from whyperf.calibrate.calibration import Calibration
 from whyperf.calibrate.identify import Found
 from whyperf.calibrate.judge import Judged
+from whyperf.calibrate.stages import step_checks
 
 
 def verdict_lines(calibration: Calibration) -> list[str]:
@@ -23,11 +24,34 @@ def verdict_lines(calibration: Calibration) -> list[str]:
             f"{signs.right} right ({percent(signs.right / signs.pairs)}); of {all_signs.pairs} with one held-out cell "
             f"or two, {all_signs.right} ({percent(all_signs.right / all_signs.pairs)})."
         )
+    if calibration.staged:
+        lines += _staged_lines(calibration)
     undetermined = [cost.prior.key for cost in calibration.found if not cost.is_determined]
     if undetermined:
         lines.append(
             f"{len(calibration.fit.members)} sets of costs do about equally well; the data do not determine "
             f"{', '.join(undetermined)}."
+        )
+    return lines
+
+
+def _staged_lines(calibration: Calibration) -> list[str]:
+    """What stage times add, and how they compare with the timed steps."""
+    lines = [f"Stage times show {count(len(calibration.staged), 'cost')} directly: {', '.join(calibration.staged)}."]
+    narrowed = calibration.narrowed
+    if narrowed is not None:
+        rest = "" if narrowed.others_ratio is None else f", of the others to {percent(narrowed.others_ratio)}"
+        lines.append(
+            f"They narrow the ensemble of these costs to {percent(narrowed.staged_ratio)} of its width without "
+            f"them (in logarithms, median){rest}."
+        )
+    checks = step_checks(calibration.steps.measured, calibration.staged)
+    if checks:
+        worst = max(checks, key=lambda check: abs(check.difference_ratio))
+        median = sorted(abs(check.difference_ratio) for check in checks)[len(checks) // 2]
+        lines.append(
+            f"Next to {count(len(checks), 'timed step')}, stage times differ by {percent(median)} in the median, and "
+            f"most in {worst.step} ({significant(worst.timed)} timed, {significant(worst.staged)} by stages)."
         )
     return lines
 
@@ -49,5 +73,5 @@ def point_row(judged: Judged) -> tuple[str, ...]:
 def determined_by_data(found: Found) -> str:
     """Whether the data say what a cost is, and what it stands for where not."""
     if found.is_determined:
-        return "yes"
+        return "by stage times" if found.is_staged else "yes"
     return f"no; with {', '.join(found.traded_with)}" if found.traded_with else "no"

@@ -11,6 +11,7 @@ from whyperf.analyze import Summary
 from whyperf.analyze.cost.result import CellCost
 from whyperf.analyze.flow import FlowTrial, as_watched, at_levels, open_trial
 from whyperf.analyze.flow.view import Level
+from whyperf.analyze.stages import TrialStages
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
@@ -19,9 +20,11 @@ from whyperf.explain.gather import (
     carrying_device,
     costs_of,
     gather_facts,
+    stages_of,
     stated_link_bps,
     with_costs,
     with_program,
+    with_stages,
 )
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
@@ -71,6 +74,8 @@ def explain_experiment(
     """
     trials = experiment.trials()
     costs, missing = costs_of(experiment, trials, cells)
+    staged, unread = stages_of(experiment, trials, cells)
+    missing += unread
     long = {} if max_logged is None else long_logs(trials.manifests, max_logged)
     best = best_trials({name: found for name, found in trials.manifests.items() if name not in long})
     # A watched connection has no other trial; without its log it still has the rest.
@@ -90,6 +95,7 @@ def explain_experiment(
             measured=measured,
             by_plan=by_plan,
             cost=costs.get(cell.id),
+            stages=staged.get(cell.id),
         )
         for cell in wanted
     ]
@@ -139,6 +145,7 @@ def explain_trial(
     levels: Mapping[str, Level] | None = None,
     watched: Literal["", "sender", "receiver", "both"] = "",
     cost: CellCost | None = None,
+    stages: TrialStages | None = None,
 ) -> CellExplanation:
     """Why one trial is as fast as it is; a cell's explanation.
 
@@ -146,7 +153,7 @@ def explain_trial(
     measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
     bounds the evidence by role: what is above is treated as if it had not been recorded. `watched` has the trial
     explained as a connection of another program, of which these sides were watched. `cost` is that of the cell, where
-    its trials have stack samples.
+    its trials have stack samples, and `stages` what its trials with stage times show.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
@@ -158,7 +165,15 @@ def explain_trial(
         if watched:
             read = as_watched(read, None if watched == "both" else watched)
         return _explained(
-            experiment, cell, read, rate, one_machine=one_machine, measured=measured, by_plan=by_plan, cost=cost
+            experiment,
+            cell,
+            read,
+            rate,
+            one_machine=one_machine,
+            measured=measured,
+            by_plan=by_plan,
+            cost=cost,
+            stages=stages,
         )
     except RecordError as error:
         return _unexplained(cell, trial, rate, render("missing", "unreadable", {"trial": trial, "reason": str(error)}))
@@ -174,6 +189,7 @@ def _explained(
     measured: MeasuredCells | None,
     by_plan: bool,
     cost: CellCost | None,
+    stages: TrialStages | None,
 ) -> CellExplanation:
     logs = read_logs(trial)
     budgets = budgets_of(trial, logs)
@@ -187,7 +203,7 @@ def _explained(
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
-    facts = with_costs(facts, cost)
+    facts = with_stages(with_costs(facts, cost), stages)
     if facts.is_watched:
         facts = with_program(facts, experiment, trial)
     faults: list[str] = []

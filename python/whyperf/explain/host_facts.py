@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from whyperf.explain.cost_facts import CostFacts
 from whyperf.explain.host_limits import HostLimits
 from whyperf.explain.model import Spell
+from whyperf.explain.stage_facts import StageFacts
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.watched_facts import WatchedSockets
 
@@ -125,6 +126,7 @@ class HostFacts:
         spells: how often it was in each of them, and `longest` when it was longest.
         encrypts: whether the application encrypts what its calls move, as over TLS.
         cost: what its CPU time goes to, from the samples of the cell's trials; None where none has any.
+        stages: what the stages of a packet take, from the cell's trials with stage times; None where it has none.
         watched: what samples of the sockets of another program show; None of the own load.
     """
 
@@ -139,6 +141,7 @@ class HostFacts:
     devices: Devices = field(default_factory=Devices)
     limits: HostLimits = field(default_factory=HostLimits)
     cost: CostFacts | None = None
+    stages: StageFacts | None = None
     watched: WatchedSockets | None = None
 
     def ratio(self, *states: State) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from whyperf.explain.wording.catalog import render
-from whyperf.plan import LOG_PREFIX
+from whyperf.plan import LOG_PREFIX, STAGES_PREFIX
 from whyperf.record import LOST, Experiment, Manifest
 
 MAX_LOGGED_AFTER_RUN = 500_000
@@ -26,9 +26,14 @@ def not_read(trial: Manifest, experiment: Experiment) -> str:
 
 
 def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
-    """The trial of each cell with the most evidence: one with a log, then one that was measured, then any."""
+    """The trial of each cell with the most evidence: one with a log, then one that was measured, then any.
+
+    None is one that was made for stage times.
+    """
     chosen: dict[str, tuple[int, str]] = {}
     for name, manifest in manifests.items():
+        if name.startswith(STAGES_PREFIX):
+            continue
         is_whole = manifest.status not in LOST
         worth = 2 * is_whole + (name.startswith(LOG_PREFIX) and not manifest.lacks_log)
         if manifest.cell not in chosen or worth > chosen[manifest.cell][0]:

@@ -7,7 +7,18 @@ from typing import Final, Literal
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes, parts_of
-from whyperf.plan.model import LOCAL, MODEL, Cell, Level, Plan, PlannedWorkload, StopRule, Testbed, identify
+from whyperf.plan.model import (
+    LOCAL,
+    MODEL,
+    Cell,
+    Level,
+    Plan,
+    PlannedStages,
+    PlannedWorkload,
+    StopRule,
+    Testbed,
+    identify,
+)
 from whyperf.plan.on_model import for_model
 from whyperf.plan.only import kept
 from whyperf.plan.schedules import with_schedules
@@ -38,6 +49,7 @@ def build(
     overrides: Overrides | None = None,
     evidence: Level | None = None,
     profile_hz: int | None = None,
+    stages: PlannedStages | None = None,
 ) -> Plan:
     """The plan; the same arguments give the same plan, byte for byte.
 
@@ -52,6 +64,8 @@ def build(
         evidence: of both sides at most; with `segments`, at least one log trial of every cell. As the profile says
             when absent.
         profile_hz: stack samples of each CPU in a second, 0 for none. As the profile says when absent.
+        stages: how segments are sampled for stage times, in at least one more trial of every cell. As the profile says
+            when absent, unless `evidence` is given; none on the model.
 
     Raises:
         ProfileError: whatever cannot be measured, before anything is touched.
@@ -81,6 +95,9 @@ def build(
     taking_part = {cell.id for cell in cells}
     blocks = randomized_blocks(all_cells, trials_of_sweep, seed)
     logs = randomized_blocks(all_cells, _log_trials(profile, evidence), seed)
+    # The model has no stages: its costs are those of its profile.
+    staged = {} if target == MODEL else _stage_trials(profile, evidence, is_asked=stages is not None)
+    stage_blocks = randomized_blocks(all_cells, staged, seed) if staged else ()
     plan = Plan(
         id="",
         experiment="",
@@ -96,6 +113,8 @@ def build(
         varied=_varied(profile, cells),
         blocks=_thinned(blocks, taking_part),
         log_blocks=_thinned(logs, taking_part),
+        stage_blocks=_thinned(stage_blocks, taking_part),
+        stages=(stages or PlannedStages()) if staged else None,
         evidence="user" if evidence == "user" else "counters",
         profile_hz=(profile.design.profile_hz if profile_hz is None else profile_hz) or None,
         stop=stop,
@@ -154,6 +173,15 @@ def _log_trials(profile: Profile, evidence: Level | None) -> dict[str, int]:
     least = 1 if evidence == "segments" else 0
     own = {sweep.name: sweep.log_trials for sweep in profile.sweeps}
     return {name: max(least, profile.design.log_trials if given is None else given) for name, given in own.items()}
+
+
+def _stage_trials(profile: Profile, evidence: Level | None, *, is_asked: bool) -> dict[str, int]:
+    """Trials with stage times of each cell by sweep; empty for none."""
+    if evidence is not None and not is_asked:
+        return {}
+    least, usual = int(is_asked), profile.design.stage_trials
+    own = {sweep.name: usual if sweep.stage_trials is None else sweep.stage_trials for sweep in profile.sweeps}
+    return {name: max(least, count) for name, count in own.items()} if is_asked or any(own.values()) else {}
 
 
 def _stop(profile: Profile, cells: Sequence[Cell], trials: int | None) -> tuple[StopRule, dict[str, int]]:

@@ -150,8 +150,20 @@ WATCHED: Final = "watched"
 CONNECTION: Final = "connection"
 #: How a trial with the segment log is named: its figures are never a throughput.
 LOG_PREFIX = "log"
+#: How a trial with stage times is named: neither are its figures.
+STAGES_PREFIX = "stages"
+#: Trials that are not measured for their throughput.
+EXTRA_PREFIXES = (LOG_PREFIX, STAGES_PREFIX)
 
 Level = Literal["user", "counters", "segments"]
+
+
+class PlannedStages(PlanModel):
+    """How segments are sampled for stage times: of `one_in` blocks of the sequence space one; None: as many as cost
+    little, see `whyperf.run.stages`.
+    """
+
+    one_in: int | None = Field(default=None, ge=1, le=65_536)
 
 
 class PlannedTrial(NamedTuple):
@@ -166,11 +178,18 @@ class PlannedTrial(NamedTuple):
     evidence: Level = "counters"
     #: Stack samples of each CPU in a second; None: none are taken.
     profile_hz: int | None = None
+    #: Which segments have stage times; None: none have.
+    stages: PlannedStages | None = None
 
     @property
     def is_log(self) -> bool:
         """Whether it carries the segment log."""
         return self.evidence == "segments"
+
+    @property
+    def is_extra(self) -> bool:
+        """Whether its figures are never a throughput: it carries the segment log or stage times."""
+        return self.is_log or self.stages is not None
 
 
 class Testbed(PlanModel):
@@ -211,6 +230,9 @@ class Plan(PlanModel):
     profile_hz: int | None = None
     #: Like `blocks`, of trials with the segment log; they come last.
     log_blocks: tuple[tuple[str, ...], ...] = ()
+    #: Like `log_blocks`, of trials with stage times, and how these are sampled.
+    stage_blocks: tuple[tuple[str, ...], ...] = ()
+    stages: PlannedStages | None = None
     #: What the cells do in addition to plain streams, resolved.
     workloads: dict[str, PlannedWorkload] = Field(default_factory=dict)
     #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
@@ -245,6 +267,10 @@ class Plan(PlanModel):
         for number, block in enumerate(self.log_blocks, start=1):
             for cell in block:
                 yield PlannedTrial(f"{LOG_PREFIX}{number:02d}-{cell}", number, cell, "segments")
+        for number, block in enumerate(self.stage_blocks, start=1):
+            for cell in block:
+                name = f"{STAGES_PREFIX}{number:02d}-{cell}"
+                yield PlannedTrial(name, number, cell, self.evidence or "user", stages=self.stages)
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -254,7 +280,7 @@ class Plan(PlanModel):
     @property
     def trials_count(self) -> int:
         """Trials at most; a stop rule may need fewer."""
-        return sum(len(block) for block in (*self.blocks, *self.log_blocks))
+        return sum(len(block) for block in (*self.blocks, *self.log_blocks, *self.stage_blocks))
 
     @property
     def log_trials_count(self) -> int:
@@ -262,9 +288,19 @@ class Plan(PlanModel):
         return sum(len(block) for block in self.log_blocks)
 
     @property
+    def stage_trials_count(self) -> int:
+        """Trials with stage times among them."""
+        return sum(len(block) for block in self.stage_blocks)
+
+    @property
+    def measured_trials_count(self) -> int:
+        """Trials that are measured for their throughput among them."""
+        return sum(len(block) for block in self.blocks)
+
+    @property
     def is_single(self) -> bool:
-        """Whether a single trial is measured, log trials apart."""
-        return self.trials_count - self.log_trials_count == 1
+        """Whether a single trial is measured, trials with the segment log or stage times apart."""
+        return self.measured_trials_count == 1
 
     def named(self, experiment: str) -> Self:
         """The same plan under another experiment's name."""
@@ -276,6 +312,9 @@ class Plan(PlanModel):
         for part in (document, *document["cells"]):
             if part["watched"] is None:
                 del part["watched"]
+        # A plan without stage times has the same bytes as one from before there were any.
+        if not self.stage_blocks:
+            del document["stage_blocks"], document["stages"]
         document["stop"] = self.stop.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         lines = [f'"{key}": {_listed(key, value)}' for key, value in document.items()]
         return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -331,6 +370,8 @@ def identify(plan: Plan) -> str:
         decides["profile_hz"] = plan.profile_hz
     if plan.log_blocks:
         decides["log_blocks"] = plan.model_dump(mode="json", include={"log_blocks"})["log_blocks"]
+    if plan.stage_blocks:
+        decides |= plan.model_dump(mode="json", include={"stage_blocks", "stages"})
     if plan.watched is not None:
         decides["watched"] = plan.watched.model_dump(mode="json")
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -358,6 +399,6 @@ _AUTO_BEFORE = {"io_model": "blocking"}
 
 
 def _listed(key: str, value: object) -> str:
-    if key in {"cells", "blocks", "log_blocks"} and isinstance(value, list) and value:
+    if key in {"cells", "blocks", "log_blocks", "stage_blocks"} and isinstance(value, list) and value:
         return "[\n " + ",\n ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
     return json.dumps(value, ensure_ascii=False)

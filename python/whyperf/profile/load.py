@@ -162,7 +162,7 @@ def _refuse_testbed_factors(profile: Profile) -> None:
 
 
 def _design(table: DesignTable) -> Design:
-    more = {"pause_ms": table.pause_ms, "log_trials": table.log_trials, "profile_hz": table.profile_hz}
+    more = {name: getattr(table, name) for name in ("pause_ms", "log_trials", "stage_trials", "profile_hz")}
     if table.interval_width is None or table.trials_max is None:
         return Design(trials=table.trials or 1, **more)
     return Design(None, table.trials_min or 3, table.trials_max, table.interval_width, **more)
@@ -193,7 +193,7 @@ def _sweep(table: SweepTable) -> Sweep:
         if not entry:
             raise ProfileError("", f"{key}.exclude", "an empty combination would leave out every cell; remove it")
         exclude.append({name: _levels(name, written, f"{key}.exclude") for name, written in entry.items()})
-    return Sweep(table.name, fixed, levels, table.trials, tuple(exclude), table.log_trials)
+    return Sweep(table.name, fixed, levels, table.trials, tuple(exclude), table.log_trials, table.stage_trials)
 
 
 def _fixed(table: Mapping[str, Any], key: str) -> Factors:

@@ -45,6 +45,7 @@ class DesignTable(Table):
     interval_width: float | None = Field(default=None, gt=0, le=10)
     pause_ms: int = Field(default=0, ge=0, le=3_600_000)
     log_trials: int = Field(default=0, ge=0, le=MAX_LOG_TRIALS)
+    stage_trials: int = Field(default=0, ge=0, le=MAX_LOG_TRIALS)
     profile_hz: int = Field(default=0, ge=0, le=MAX_PROFILE_HZ)
 
     @model_validator(mode="after")
@@ -69,6 +70,7 @@ class SweepTable(Table):
     factors: dict[str, object] = {}
     trials: int | None = Field(default=None, ge=1, le=MAX_TRIALS)
     log_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
+    stage_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
     exclude: list[dict[str, object]] = []
 
 
@@ -96,6 +98,8 @@ class Design:
     pause_ms: int = 0
     #: Trials of each cell, in addition to the others, in which every segment is logged.
     log_trials: int = 0
+    #: Trials of each cell, in addition to the others, in which sampled segments have the time of each stage.
+    stage_trials: int = 0
     #: Stack samples of each CPU in a second, in the trials without the log; 0: none.
     profile_hz: int = 0
 
@@ -116,6 +120,7 @@ class Sweep:
     #: A cell is left out when, in one of these, every factor has one of the levels given.
     exclude: tuple[dict[str, tuple[Level, ...]], ...] = ()
     log_trials: int | None = None
+    stage_trials: int | None = None
 
 
 @dataclass(frozen=True)

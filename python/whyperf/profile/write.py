@@ -34,7 +34,8 @@ def _lines(profile: Profile) -> Iterator[str]:
         yield from _table(name, table)
     for sweep in profile.sweeps if len(profile.sweeps) > 1 or not _is_empty(profile.sweeps[0]) else ():
         yield from ("", "[[sweep]]", f"name = {_value(sweep.name)}")
-        for name, number in (("trials", sweep.trials), ("log_trials", sweep.log_trials)):
+        for name in ("trials", "log_trials", "stage_trials"):
+            number = getattr(sweep, name)
             if number is not None:
                 yield f"{name} = {number}"
         if sweep.exclude:
@@ -51,7 +52,8 @@ def _design(design: Design) -> dict[str, object]:
     rule: dict[str, object] = {"trials": design.trials}
     if design.trials is None:
         rule = {name: getattr(design, name) for name in ("trials_min", "trials_max", "interval_width")}
-    more = {name: number for name in ("pause_ms", "log_trials", "profile_hz") if (number := getattr(design, name))}
+    names = ("pause_ms", "log_trials", "stage_trials", "profile_hz")
+    more = {name: number for name in names if (number := getattr(design, name))}
     return rule | more
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import ValidationError
 
 from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, quoted, read_bytes, read_text, refuse_link
-from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
+from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
@@ -25,7 +25,7 @@ from whyperf.record.seal import NAME as SEAL
 from whyperf.record.seal import is_made_here, write_seal
 from whyperf.record.writer import TrialWriter
 
-TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
+TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,}|stages\d{2,})-c\d{4,}")
 END_NAME = re.compile(r"(near|far)(\d*)")
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
@@ -45,8 +45,13 @@ class Trials(NamedTuple):
 
     @property
     def measured(self) -> dict[str, Manifest]:
-        """Those that have a throughput: they carried no segment log, or are watched connections."""
-        return {name: manifest for name, manifest in self.manifests.items() if not name.startswith(LOG_PREFIX)}
+        """Those that have a throughput: they carried no segment log or stage times, or are watched connections."""
+        return {name: manifest for name, manifest in self.manifests.items() if not name.startswith(EXTRA_PREFIXES)}
+
+    @property
+    def staged(self) -> dict[str, Manifest]:
+        """Those made for stage times."""
+        return {name: manifest for name, manifest in self.manifests.items() if name.startswith(STAGES_PREFIX)}
 
     @property
     def logs(self) -> dict[str, Manifest]:
@@ -149,9 +154,9 @@ class Experiment:
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
 
-        Interrupted trials are to be made again, and void ones, at most `MAX_RERUNS` times. Failed trials, and log
-        trials without their log, count as made unless the experiment was opened with `retry_failed`; damaged ones do
-        not. A stop rule may need fewer.
+        Interrupted trials are to be made again, and void ones, at most `MAX_RERUNS` times. Failed trials, and those
+        for a log or for stage times that lack it, count as made unless the experiment was opened with `retry_failed`;
+        damaged ones do not. A stop rule may need fewer.
         """
         made = {
             name
@@ -161,7 +166,11 @@ class Experiment:
             and (
                 not self.retry_failed
                 or name in self._recorded
-                or not (manifest.status in LOST or (name.startswith(LOG_PREFIX) and manifest.lacks_log))
+                or not (
+                    manifest.status in LOST
+                    or (name.startswith(LOG_PREFIX) and manifest.lacks_log)
+                    or (name.startswith(STAGES_PREFIX) and manifest.lacks_stages)
+                )
             )
         }
         return [trial for trial in (plan or self.plan).trials() if trial.id not in made]

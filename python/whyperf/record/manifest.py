@@ -100,6 +100,12 @@ class Manifest(FrozenModel):
         )
 
     @property
+    def lacks_stages(self) -> bool:
+        """Whether an end has no stage times; of a trial that was made for them."""
+        reports = [end.evidence.get("stages") or {"reason": ""} for end in self.hosts.values()]
+        return any(report.get("reason") is not None for report in reports)
+
+    @property
     def logged_count(self) -> int:
         """Segments that the logs of all ends should hold."""
         return sum(int(end.evidence.get("logged_events_count") or 0) for end in self.hosts.values())

@@ -126,7 +126,7 @@ def _read(files: Sequence[str], columns: Sequence[str] | None) -> pl.DataFrame:
     scanned = pl.scan_parquet(list(files), include_file_paths=PATH, glob=False, missing_columns="insert")
     trial = pl.col(PATH).str.extract(r"([^/]+)/[^/]+$").alias("trial")
     frame = scanned.select(trial, *(columns if columns is not None else [pl.all().exclude(PATH)])).collect()
-    number, cell = pl.col("trial").str.extract(r"^(?:log)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
+    number, cell = pl.col("trial").str.extract(r"^(?:log|stages)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
     return frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), pl.all().exclude("trial"))
 
 
@@ -144,7 +144,10 @@ def _read_packs(
             path = pack / f"{name}.{host}.parquet"
             if not os.path.lexists(path) or not room.has_for(path):
                 continue
-            number, cell = pl.col("trial").str.extract(r"^(?:log)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
+            number, cell = (
+                pl.col("trial").str.extract(r"^(?:log|stages)?(\d+)-"),
+                pl.col("trial").str.extract(r"-(.+)$"),
+            )
             own = pl.all().exclude("trial") if columns is None else pl.col(*columns)
             try:
                 frame = pl.read_parquet(path)

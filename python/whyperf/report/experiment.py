@@ -9,6 +9,7 @@ from whyperf.analyze.measures.goodput import measure
 from whyperf.analyze.measures.latency import merged, probe_requests
 from whyperf.analyze.time_series import COURSE_TABLES, courses_of
 from whyperf.analyze.transports.summary import trial_indicators
+from whyperf.calibrate import CalibratedHost
 from whyperf.record import LOST, Experiment, Trials
 from whyperf.record.durable import write_file
 from whyperf.record.errors import as_record_error
@@ -29,19 +30,27 @@ from whyperf.report.flow.section import flow_section
 from whyperf.report.kept_parts import KeptParts
 from whyperf.report.page import RecordData, render
 from whyperf.report.properties import path_facts
+from whyperf.report.stages import read_staged, stages_section
 from whyperf.report.studies.atm import first_study_section
 from whyperf.report.studies.published import study_section
 from whyperf.report.studies.stack_overheads import stack_overheads_section
+from whyperf.report.studies.user_copy import user_copy_section
 from whyperf.report.transports import transports_section
 
 MAX_TIME_CHARTS = 30
 """At most this many trials of a single cell are drawn over time."""
 
 
-def write_report(experiment: Experiment, summary: Summary, fingerprint: str | None = None) -> Path:
+def write_report(
+    experiment: Experiment,
+    summary: Summary,
+    fingerprint: str | None = None,
+    model: CalibratedHost | None = None,
+) -> Path:
     """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
 
-    `fingerprint` is that of the record (`whyperf.record.kept`), where it is known.
+    `fingerprint` is that of the record (`whyperf.record.kept`), where it is known. `model` is a calibrated
+    model of the host, whose processing times are drawn next to those measured.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
@@ -56,6 +65,8 @@ def write_report(experiment: Experiment, summary: Summary, fingerprint: str | No
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
     study = study or stack_overheads_section(experiment, trials)
+    staged = read_staged(experiment, trials)
+    study = study or user_copy_section(experiment.plan, staged)
     sections = [
         *_sections(experiment, summary, trials, board, why.marks),
         *([study] if study is not None else []),
@@ -63,7 +74,10 @@ def write_report(experiment: Experiment, summary: Summary, fingerprint: str | No
     testbed = experiment.testbed()
     path_properties = path_facts((testbed or {}).get("middle"), (trial.path for trial in trials.manifests.values()))
     cost = cost_section(experiment, trials)
-    data = RecordData(dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why, cost)
+    stages = stages_section(experiment.plan, staged, model)
+    data = RecordData(
+        dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why, cost, stages
+    )
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
     with as_record_error("write", path):

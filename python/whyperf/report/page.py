@@ -23,16 +23,21 @@ from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import changes, command
+from whyperf.report.stages import StagesSection
+from whyperf.report.stages.looks import stage_styles
 from whyperf.report.table import cells_table
 
 EXPLANATION = "explanation.html.j2"
 _COST = "cost.html.j2"
+STAGES = "stages.html.j2"
 _PAGE = "page.html.j2"
 
 
 @dataclass(frozen=True)
 class RecordData:
-    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation, cost."""
+    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation, cost,
+    processing times.
+    """
 
     hosts: dict[str, properties.Document]
     testbed: properties.Document | None
@@ -41,6 +46,7 @@ class RecordData:
     path: properties.Properties = field(default_factory=list)
     why: ExplanationSection | None = None
     cost: CostSection | None = None
+    stages: StagesSection | None = None
 
 
 def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Section], board: Switchboard) -> str:
@@ -51,8 +57,9 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
     table = cells_table(summary)
     styles = [asset("page.css")]
     # Bars of cost look like those of time.
-    styles += [asset("explanation/explanation.css")] if data.why or data.cost else []
+    styles += [asset("explanation/explanation.css")] if data.why or data.cost or data.stages else []
     styles += [asset("cost/cost.css"), class_styles()] if data.cost else []
+    styles += [asset("stages/stages.css"), stage_styles()] if data.stages else []
     styles += [flow_asset("flow.css")] if data.flow else []
     return _template().render(
         version=__version__,
@@ -70,6 +77,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         flow=data.flow,
         why=data.why,
         cost=data.cost,
+        stages=data.stages,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
         hosts=_hosts(data),
@@ -96,7 +104,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
 
 def prepare() -> None:
     """Compiles the templates and packs BokehJS; a page does both when this was not called before."""
-    for name in (EXPLANATION, _COST):
+    for name in (EXPLANATION, _COST, STAGES):
         _template().environment.get_template(name)
     packed_bokeh()
 
@@ -107,6 +115,7 @@ def _template() -> jinja2.Template:
         jinja2.DictLoader({
             EXPLANATION: asset(f"explanation/{EXPLANATION}"),
             _COST: asset(f"cost/{_COST}"),
+            STAGES: asset(f"stages/{STAGES}"),
             _PAGE: asset(_PAGE),
         }),
         jinja2.FunctionLoader(flow_asset),

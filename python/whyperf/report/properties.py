@@ -90,6 +90,8 @@ def plan_facts(plan: Plan, summary: Summary) -> Properties:
     ]
     if plan.log_blocks:
         facts.append(("Segment log", f"{count(plan.log_trials_count, 'trial')} more, in blocks after the others"))
+    if plan.stage_blocks:
+        facts.append(("Stage times", f"{count(plan.stage_trials_count, 'trial')} more, in blocks after the others"))
     facts += [(factor_name(name), _levels(plan, name)) for name in [*plan.varied, *_follow(plan)]]
     return facts
 
@@ -128,7 +130,7 @@ def _follow(plan: Plan) -> list[str]:
 
 def _blocks(plan: Plan) -> str:
     most = "at most " if plan.stop.interval_width is not None else ""
-    trials = plan.trials_count - plan.log_trials_count
+    trials = plan.measured_trials_count
     return f"{count(len(plan.blocks), 'randomized complete block')}, {most}{count(trials, 'trial')}"
 
 

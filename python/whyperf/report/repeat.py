@@ -117,11 +117,18 @@ def _log(plan: Plan) -> list[str]:
 
 def _evidence(plan: Plan) -> list[str]:
     """The options of the evidence of the plan; none if the profile sets it."""
-    level = _level(plan)
-    if not plan.profile_hz:
-        return ["--evidence", level] if level else []
-    rate = [] if plan.profile_hz == PROFILE_HZ else ["--profile-hz", str(plan.profile_hz)]
-    return ["--evidence", f"{level},profile" if level else "profile", *rate]
+    asked, options = [level] if (level := _level(plan)) else [], []
+    if plan.profile_hz:
+        asked.append("profile")
+        options += [] if plan.profile_hz == PROFILE_HZ else ["--profile-hz", str(plan.profile_hz)]
+    staged = {cell for block in plan.stage_blocks for cell in block}
+    if 0 < len(staged) < len(plan.cells):
+        # Only the profile can say which cells these are.
+        return []
+    if plan.stages is not None:
+        asked.append("stages")
+        options += [] if plan.stages.one_in is None else ["--stages-one-in", str(plan.stages.one_in)]
+    return ["--evidence", ",".join(asked), *options] if asked else []
 
 
 def _level(plan: Plan) -> str | None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial, cells_wanting
+from whyperf.plan import EXTRA_PREFIXES, Plan, PlannedTrial, cells_wanting
 from whyperf.record import INTERRUPTED, Experiment, Manifest
 from whyperf.run.errors import RunError
 from whyperf.run.observer import Observer
@@ -39,7 +39,7 @@ def run_plan(
     progress = _Progress(plan, missing, goodput_of)
     failed_in_row = 0
     for planned in missing:
-        if not planned.is_log and not progress.wants(planned.cell):
+        if not planned.is_extra and not progress.wants(planned.cell):
             continue
         if not wants(planned):
             continue
@@ -89,7 +89,7 @@ class _Progress:
 
     def on_trial(self, trial: str, cell: str) -> None:
         self.done += 1
-        if trial.startswith(LOG_PREFIX):
+        if trial.startswith(EXTRA_PREFIXES):
             return
         self._tried[cell] = self._tried.get(cell, 0) + 1
         goodput = self._goodput_of(trial) if self._sequential else None

@@ -10,6 +10,7 @@ from whyperf.profile import BY_NAME
 from whyperf.profile.options import OF_SOCKETS
 from whyperf.profile.workload import near_receives
 from whyperf.run.ends import FAR, NEAR, Cpus
+from whyperf.run.stages import stages_spec
 from whyperf.wire import RequestPrepare, Role, ScheduledFlow, SocketSpec, Stop, Transport, Workload
 
 NS_PER_S = 1_000_000_000
@@ -74,6 +75,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         "trial": planned.id,
         "evidence": planned.evidence,
         "profile_hz": planned.profile_hz,
+        "stages": None if planned.stages is None else stages_spec(planned.stages, levels, workload),
         "token": token,
         "connections_count": connections,
         "write_size_bytes": levels["write_size_bytes"],

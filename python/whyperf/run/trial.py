@@ -202,6 +202,7 @@ class _Trial:
         if prepared["port"] is None:
             raise RunError(f"{far.label}: the agent listens for the trial's connections and names no port")
         loan, port, echo_port = prepared["loan"], prepared["port"], prepared["echo_port"]
+        near_spec = {**near_spec, "stages_loan": prepared["stages_loan"]}
         near.call({**near_spec, "programs": {"by": "borrow", **loan}} if loan else near_spec)
         try:
             near.call({"request": "connect", "address": pair.address, "port": port, "echo_port": echo_port})

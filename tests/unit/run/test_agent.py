@@ -260,6 +260,7 @@ EVIDENCE: dict[str, object] = {
     "unseen_segments_count": 0,
     "broken_off": None,
     "profile": None,
+    "stages": None,
 }
 FINISHED = {
     "reply": "finished",

@@ -41,6 +41,7 @@ FINISHED: Mapping[str, Any] = {
         "missed_runs_count": 0,
         "unseen_segments_count": 0,
         "profile": None,
+        "stages": None,
     },
 }
 

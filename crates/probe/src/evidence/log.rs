@@ -17,7 +17,7 @@ pub struct LogReader<R> {
 }
 
 impl<R: Copy> LogReader<R> {
-    pub(super) fn new(logs: Mapped<LogHead>, own: Range<usize>, slots: u32) -> Self {
+    pub(crate) fn new(logs: Mapped<LogHead>, own: Range<usize>, slots: u32) -> Self {
         Self { logs, own, slots: u64::from(slots), records: PhantomData }
     }
 
@@ -54,7 +54,7 @@ impl<R: Copy> LogReader<R> {
     }
 
     /// Throws away what is there and counts from 0 again. No watched connection may exist.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         for cpu in self.own.clone() {
             for word in [HEAD, LOST, TAIL] {
                 self.word(cpu, word).store(0, Ordering::SeqCst);

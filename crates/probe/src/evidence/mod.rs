@@ -26,13 +26,14 @@ pub mod hooks;
 #[allow(missing_docs, dead_code, clippy::doc_markdown, clippy::unreadable_literal, reason = "it is generated")]
 mod layout;
 mod log;
-mod mapped;
-mod object;
+pub(crate) mod mapped;
+pub(crate) mod object;
 mod picks;
-mod shared;
+pub(crate) mod shared;
 mod watch;
 
 pub use chosen::{ChosenSocket, ChosenWatch, network_namespace};
+pub(crate) use layout::LogHead;
 pub use layout::{Call, Connection, Cpu, NONE, Record, Sized, Vector};
 pub use log::LogReader;
 pub(crate) use object::silence;

@@ -68,7 +68,7 @@ impl From<libbpf_rs::Error> for Refused {
 
 /// Whether the user may not (EPERM); a verifier that dislikes a program says EACCES, which is of the
 /// same kind. Only the text has the number.
-fn is_forbidden(error: &libbpf_rs::Error) -> bool {
+pub fn is_forbidden(error: &libbpf_rs::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && format!("{error:#}").contains("(os error 1)")
 }
 
@@ -199,7 +199,7 @@ pub fn missed_runs_count_of(numbers: &[u32]) -> u64 {
     numbers.iter().filter_map(info).map(|info| info.recursion_misses).sum()
 }
 
-fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
+pub fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
     let mut info = bpf_prog_info::default();
     let mut length = u32::try_from(size_of::<bpf_prog_info>()).unwrap_or(0);
     // SAFETY: the kernel writes at most `length` bytes of a structure made of integers; the file
@@ -247,7 +247,7 @@ fn try_calls(extent: &mut Extent, refused: &mut BTreeMap<&'static str, String>) 
     Ok(())
 }
 
-fn refusal(error: &libbpf_rs::Error) -> String {
+pub fn refusal(error: &libbpf_rs::Error) -> String {
     format!("this kernel refuses the program: {error}")
 }
 

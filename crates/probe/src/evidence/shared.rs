@@ -155,17 +155,17 @@ fn key(end: u32, thread: u32) -> [u8; 8] {
 }
 
 /// Another process's map by the kernel's number for it.
-fn found(number: u32) -> Result<MapHandle, Refused> {
+pub fn found(number: u32) -> Result<MapHandle, Refused> {
     let map = MapHandle::from_map_id(number)?;
     if map.map_type() == MapType::Array { Ok(map) } else { Err(strange(number)) }
 }
 
-fn strange(number: u32) -> Refused {
+pub fn strange(number: u32) -> Refused {
     Refused { reason: format!("map {number} is not what was lent") }
 }
 
 /// A map's values in this process's memory.
-fn mapped<T>(map: &MapHandle) -> Result<Mapped<T>, Refused> {
+pub fn mapped<T>(map: &MapHandle) -> Result<Mapped<T>, Refused> {
     // The kernel rounds the values of an array up to 8 bytes.
     let stride = (map.value_size() as usize).next_multiple_of(8);
     Mapped::new(map.as_fd(), stride, map.max_entries() as usize).map_err(|error| {

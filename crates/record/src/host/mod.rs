@@ -15,6 +15,7 @@ pub mod logs;
 pub mod programs;
 pub mod sctp;
 pub mod stacks;
+pub mod stages;
 pub mod tcp;
 pub mod threads;
 pub mod tls;

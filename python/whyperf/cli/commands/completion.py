@@ -41,7 +41,10 @@ def assignments(incomplete: str) -> list[str]:
 def evidence(incomplete: str) -> list[str]:
     """Levels of evidence; behind a comma those that go with what is there."""
     given, comma, last = incomplete.rpartition(",")
-    levels = ["profile"] if comma else ["user", "counters", "segments", "profile"]
+    more = ["profile", "stages"]
+    levels = (
+        [word for word in more if word not in given.split(",")] if comma else ["user", "counters", "segments", *more]
+    )
     return [f"{given}{comma}{level}" for level in levels if level.startswith(last)]
 
 

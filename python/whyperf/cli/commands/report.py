@@ -1,5 +1,6 @@
 """`whyperf report`: write an experiment's report anew."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,11 +8,17 @@ import typer
 from whyperf.cli.commands.arguments import ExperimentArgument
 
 NAME = "report"
-EXAMPLE = "Example: whyperf report results/window-sweep-4f69ee"
+EXAMPLE = "Examples: whyperf report results/window-sweep-4f69ee · whyperf report --model calibrated.toml"
 
 
 def command(
     experiment: ExperimentArgument = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="A calibrated host (whyperf calibrate), whose processing times are drawn next to those measured."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the path of the report as JSON.")] = False,
 ) -> int:
     """Writes the report again (one HTML page without external files) and prints its path."""
@@ -30,6 +37,11 @@ def command(
     summary = summarize(found) if stored is None else stored.summary
     if stored is None:
         write_result(found.folder, StoredResult(summary, None), fingerprint)
-    path = str(write(found, summary, fingerprint))
+    host = None
+    if model is not None:
+        from whyperf.calibrate import read_host  # noqa: PLC0415
+
+        host = read_host(model)
+    path = str(write(found, summary, fingerprint, host))
     typer.echo(json_format.dumps({"experiment": found.name, "report": path}) if json else path)
     return verdict(summary)

@@ -236,7 +236,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             metavar="LEVEL,…",
             help="Evidence: user (TCP_INFO), counters (BPF), or segments (also logs every segment, in separate "
-            "trials); and profile, also with one of these, as in counters,profile: samples stacks, for whyperf cost. "
+            "trials); and profile or stages, also with one of these, as in counters,profile: profile samples stacks, "
+            "for whyperf cost; stages times each stage of sampled segments, in separate trials. "
             "Default: as in the profile, usually counters where the host allows them.",
             autocompletion=completion.evidence,
             rich_help_panel=PLAN,
@@ -248,6 +249,16 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "--profile-hz",
             metavar="HZ",
             help="Stack samples of each CPU in a second, for --evidence profile. Default: 997.",
+            rich_help_panel=PLAN,
+        ),
+    ] = None,
+    stages_one_in: Annotated[
+        int | None,
+        typer.Option(
+            "--stages-one-in",
+            metavar="N",
+            help="For --evidence stages: sample one of N parts of each stream. Default: 16, and fewer where that costs "
+            "more than 2 % of the CPUs' time.",
             rich_help_panel=PLAN,
         ),
     ] = None,
@@ -402,7 +413,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             only=tuple(only or ()),
             leave_out_missing=leave_out_missing,
             trials=trials,
-            evidence=asked_evidence(evidence, profile_hz),
+            evidence=asked_evidence(evidence, profile_hz, stages_one_in),
             seed=seed,
             out=out,
             dry_run=dry_run,

@@ -153,6 +153,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         raise UsageError("a command behind -- starts in the network namespace of whyperf; drop --netns")
     found = watched(arguments or (), host=host, programs=programs or (), cgroups=cgroups or (), command=wrapped or ())
     asked = asked_evidence(evidence, profile_hz)
+    if asked.stages is not None:
+        raise UsageError("--evidence stages is of whyperf run; connections of other programs have no stage times")
     return watch(
         WatchQuery(
             watched=found,

@@ -3,39 +3,52 @@
 from typing import NamedTuple, get_args
 
 from whyperf.cli.exits import UsageError
-from whyperf.plan import Level
+from whyperf.plan import Level, PlannedStages
 from whyperf.profile.model import MAX_PROFILE_HZ, PROFILE_HZ
 
 PROFILE = "profile"
+STAGES = "stages"
 LEVELS = get_args(Level)
+#: Of more blocks than this one is never sampled.
+MAX_ONE_IN = 65_536
 
 
 class AskedEvidence(NamedTuple):
-    """`level` is None, and so is `profile_hz`, where the profile decides; `profile_hz` is 0 for no stack samples."""
+    """`level` is None, and so is `profile_hz`, where the profile decides; `profile_hz` is 0 for no stack samples.
+
+    `stages` says how segments are sampled for stage times; None for none.
+    """
 
     level: Level | None = None
     profile_hz: int | None = None
+    stages: PlannedStages | None = None
 
 
-def asked_evidence(text: str | None, profile_hz: int | None) -> AskedEvidence:
-    """The evidence of `--evidence TEXT --profile-hz N`.
+def asked_evidence(text: str | None, profile_hz: int | None, one_in: int | None = None) -> AskedEvidence:
+    """The evidence of `--evidence TEXT --profile-hz N --stages-one-in N`.
 
     Raises:
         UsageError: a word is no level, or two levels exclude each other.
     """
     if profile_hz is not None and not 1 <= profile_hz <= MAX_PROFILE_HZ:
         raise UsageError(f"--profile-hz {profile_hz} is not from 1 to {MAX_PROFILE_HZ}; {PROFILE_HZ} is usual")
+    if one_in is not None and (one_in not in range(1, MAX_ONE_IN + 1) or one_in.bit_count() != 1):
+        raise UsageError(f"--stages-one-in {one_in} is no power of two up to {MAX_ONE_IN}; 16 is usual")
+    if one_in is not None and STAGES not in (text or "").replace(" ", "").split(","):
+        raise UsageError(f"--stages-one-in {one_in} is for --evidence {STAGES}, which is not asked for; add it")
     if text is None:
         return AskedEvidence(None, profile_hz)
     asked = [word.strip() for word in text.split(",")]
     for word in asked:
-        if word not in {*LEVELS, PROFILE}:
+        if word not in {*LEVELS, PROFILE, STAGES}:
             known = ", ".join(LEVELS)
-            raise UsageError(f'--evidence: "{word}" is no level; give one of {known}, and {PROFILE} with it or alone')
-    levels = list(dict.fromkeys(word for word in asked if word != PROFILE))
+            more = f"and {PROFILE} and {STAGES} with it or alone"
+            raise UsageError(f'--evidence: "{word}" is no level; give one of {known}, {more}')
+    levels = list(dict.fromkeys(word for word in asked if word not in {PROFILE, STAGES}))
     if len(levels) > 1:
         raise UsageError(f"--evidence: {levels[0]} and {levels[1]} exclude each other; give the one that includes more")
     if PROFILE not in asked and profile_hz is not None:
         raise UsageError(f"--profile-hz {profile_hz} is for --evidence {PROFILE}, which is not asked for; add it")
     level: Level | None = levels[0] if levels else None  # type: ignore[assignment]
-    return AskedEvidence(level, (profile_hz or PROFILE_HZ) if PROFILE in asked else 0)
+    stages = PlannedStages(one_in=one_in) if STAGES in asked else None
+    return AskedEvidence(level, (profile_hz or PROFILE_HZ) if PROFILE in asked else 0, stages)

@@ -16,7 +16,7 @@ from whyperf.cli.exits import say
 from whyperf.cli.live.intervals import IntervalLines, PrintedLine
 from whyperf.cli.live.progress import Progress, cell_words, transaction_bytes
 from whyperf.cli.output.formats import OutputFormat
-from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
+from whyperf.plan import LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.record import INTERRUPTED
 from whyperf.run import RunError
 from whyperf.wire import ReplyProgress
@@ -29,6 +29,8 @@ LINE_S = 5.0
 COOL_DOWN = "cool-down"
 #: Of several hosts on a side the first reports.
 SIDES = ("near", "far")
+#: What a trial carries that is not measured for its throughput.
+EXTRA = {LOG_PREFIX: "the segment log", STAGES_PREFIX: "stage times"}
 
 
 def watcher_for(
@@ -45,7 +47,8 @@ def watcher_for(
     """
     progress = Progress(plan, missing)
     logs = sum(trial.is_log for trial in missing)
-    if logs <= 1 and len(missing) - logs <= 1 and "duration_s" in plan.cells[0].factors:
+    staged = sum(trial.stages is not None for trial in missing)
+    if max(logs, staged, len(missing) - logs - staged) <= 1 and "duration_s" in plan.cells[0].factors:
         called = on_measured if len(missing) == 1 else lambda: None
         return Intervals(progress, sys.stderr if as_json else sys.stdout, output, called)
     if sys.stderr.isatty():
@@ -192,11 +195,12 @@ class Intervals(Watcher):
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
         """The heading."""
         super().on_trial_started(trial, cell, done, total)
-        if trial.startswith(LOG_PREFIX):
-            self._print("\nAgain, with the segment log; this rate is not the result:")
+        extra = next((words for prefix, words in EXTRA.items() if trial.startswith(prefix)), None)
+        if extra is not None:
+            self._print(f"\nAgain, with {extra}; this rate is not the result:")
         each = transaction_bytes(self.progress.plan, cell)
         self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each, self._output)
-        if not trial.startswith(LOG_PREFIX):
+        if extra is None:
             self.measured = self._lines.measured
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:

@@ -23,7 +23,7 @@ from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.explain.verify.candidates import attempts_of
 from whyperf.explain.wording.catalog import uncapitalized
-from whyperf.plan import LOG_PREFIX, Plan
+from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
 from whyperf.record.kept import fingerprint_of
@@ -138,7 +138,7 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
         return (
             manifest is not None
             and manifest.status == "complete"
-            and not manifest.trial.startswith(LOG_PREFIX)
+            and not manifest.trial.startswith(EXTRA_PREFIXES)
             and not (manifest.is_watched and manifest.lacks_log)
             and cell.cell not in logged
             # A simulated trial may have been kept without what happened in it.

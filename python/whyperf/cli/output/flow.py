@@ -10,16 +10,21 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from whyperf.analyze.flow import open_trial
+from whyperf.analyze.flow import FlowTrial, open_trial
+from whyperf.analyze.stages import TrialStages, has_stages, trial_stages
+from whyperf.analyze.stages.experiment import read_cells
 from whyperf.analyze.text import percent, significant
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.output.stages import print_stages
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
 from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, warnings, write
 from whyperf.report.flow.connections import Column, connections
 from whyperf.report.flow.rows import host_rows
 from whyperf.report.repeat import command
+from whyperf.report.stages import stages_json, trial_section
+from whyperf.report.stages.section import ABOUT
 
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
@@ -42,19 +47,33 @@ def print_flow(
     for broken in sorted(damaged.keys() & {name, trial or _find_trial(experiment, None, {})}):
         effect = "may be shown incorrectly" if broken == name else "is left out"
         say(f"trial {broken} {effect}: {damaged[broken]}. {WARNING_TEXTS['damaged_trials'].advice}")
-    summary = summarize_flow(open_trial(experiment.folder / "trials" / name), connection)
+    trial_read = open_trial(experiment.folder / "trials" / name)
+    summary = summarize_flow(trial_read, connection)
     if connection is not None and connection not in summary.numbers:
         raise UsageError(f"{name} has no connection {connection}; it has {_numbers(summary)}")
-    path = write(experiment.folder, experiment.name, summary) if page and summary.logs else None
+    stages = _stages(experiment, trial_read, connection)
+    section = None if stages is None else trial_section(stages, f"{ABOUT} They are of trial {stages.trial}.")
+    path = None
+    if page and (summary.logs or section is not None):
+        path = write(experiment.folder, experiment.name, summary, section)
     if as_json:
-        print_json(flow_json(summary, experiment.name, path, host))
+        document = None if stages is None else stages_json(stages)
+        print_json(flow_json(summary, experiment.name, path, host, document))
     else:
-        _print(experiment, summary, host, path)
+        _print(experiment, summary, host, path, stages)
     return DONE if not damaged and all(log.is_nearly_complete for log in summary.logs) else DOUBTFUL
 
 
+def _stages(experiment: Experiment, trial: FlowTrial, connection: int | None) -> TrialStages | None:
+    """The processing times of the trial; where it has none, those of the trials of its cell that were made for them."""
+    if has_stages(trial):
+        return trial_stages(trial, connection)
+    cells = read_cells(experiment, experiment.trials(), {trial.cell})
+    return cells[0].found if cells else None
+
+
 def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[str]) -> str:
-    """The requested trial; otherwise the first complete one with a log, otherwise the first one with a table."""
+    """The requested trial; otherwise the first complete one with a log, with stage times, or with a table."""
     trials = experiment.folder / "trials"
     names = sorted(path.parent.name for path in trials.glob("[!.]*/manifest.json"))
     if not names:
@@ -67,11 +86,14 @@ def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[
         raise UsageError(f"{experiment.name} has no trial {wanted}; {hint}")
     kept = [name for name in names if name not in damaged] or names
     logged = [name for name in kept if any((trials / name).glob("segments.*.parquet"))]
+    staged = [name for name in kept if any((trials / name).glob("stages.*.parquet"))]
     whole = [name for name in kept if any((trials / name).glob("flows.*.parquet"))]
-    return (logged or whole or kept)[0]
+    return (logged or staged or whole or kept)[0]
 
 
-def _print(experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None) -> None:
+def _print(
+    experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None, stages: TrialStages | None
+) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(f"{experiment.name}, trial {summary.trial.trial}")
     known = next((cell.watched for cell in experiment.plan.cells if cell.id == summary.trial.cell), None)
@@ -88,16 +110,24 @@ def _print(experiment: Experiment, summary: FlowSummary, host: str | None, path:
     if table is not None:
         console.print()
         console.print(table)
+    if stages is not None:
+        print_stages(console, stages, host)
     console.print()
-    if not summary.logs:
-        console.print(no_log(experiment, summary), soft_wrap=True)
-    else:
-        for warning in warnings(summary):
-            console.print(f"Warning: {warning}", soft_wrap=True)
-        for gap in gaps(summary, nearly_complete=True):
-            console.print(f"Note: {gap}", soft_wrap=True)
+    for line in _notes(experiment, summary, stages):
+        console.print(line, soft_wrap=True)
     if path is not None:
         console.print(f"Page: {path}", soft_wrap=True)
+
+
+def _notes(experiment: Experiment, summary: FlowSummary, stages: TrialStages | None) -> Iterator[str]:
+    """Where the values are from, and what the logs lack."""
+    if not summary.logs and stages is not None:
+        yield f"The values above are from {_source(summary)}; the times are from {stages.trial}."
+    elif not summary.logs:
+        yield no_log(experiment, summary)
+    else:
+        yield from (f"Warning: {warning}" for warning in warnings(summary))
+        yield from (f"Note: {gap}" for gap in gaps(summary, nearly_complete=True))
 
 
 def _lines(label: str, text: str, width: int) -> Iterator[str]:
@@ -110,9 +140,7 @@ def _lines(label: str, text: str, width: int) -> Iterator[str]:
 
 def no_log(experiment: Experiment, summary: FlowSummary) -> str:
     """The evidence level of the values, and how to get the log."""
-    levels = {flow.level for flow in summary.hosts}
-    source = "BPF counters" if "counters" in levels else "TCP_INFO and the calls"
-    text = f"There is no segment log; the values above are from {source}."
+    text = f"There is no segment log; the values above are from {_source(summary)}."
     ends = [flow.end for flow in summary.hosts]
     refused = [end for end in ends if end.evidence.asked == "segments" and end.evidence.reason]
     if refused:
@@ -122,6 +150,11 @@ def no_log(experiment: Experiment, summary: FlowSummary) -> str:
         return f"{text} To see every segment, watch with --evidence segments, as root."
     same = command(experiment.plan.model_copy(update={"evidence": None}), str(experiment.folder))
     return f"{text} To measure with the log: {same} --evidence segments"
+
+
+def _source(summary: FlowSummary) -> str:
+    levels = {flow.level for flow in summary.hosts}
+    return "BPF counters" if "counters" in levels else "TCP_INFO and the calls"
 
 
 def _table(summary: FlowSummary) -> Table | None:

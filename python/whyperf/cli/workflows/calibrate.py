@@ -6,7 +6,17 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from whyperf.calibrate import Calibration, calibration_of, read_grid, time_steps, write_host
+from whyperf.analyze.stages.experiment import read_cells
+from whyperf.calibrate import (
+    Calibration,
+    Measured,
+    calibration_of,
+    read_grid,
+    stage_costs,
+    step_checks,
+    time_steps,
+    write_host,
+)
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.experiments import find_experiment
@@ -15,6 +25,7 @@ from whyperf.cli.output.calibration import print_calibration, print_steps
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.streams import print_json
 from whyperf.cli.workflows.measure import Order, measure
+from whyperf.plan import PlannedStages
 from whyperf.profile import shipped_names
 from whyperf.record import Experiment
 
@@ -54,10 +65,12 @@ def calibrate(wanted: Wanted) -> int:
         else:
             print_steps(steps)
         return DONE
+    grid = _grid(wanted)
     calibration = calibration_of(
         wanted.base,
         steps,
-        read_grid(_grid(wanted)),
+        read_grid(grid),
+        staged=_staged(grid),
         generations=wanted.generations,
         seed=wanted.seed,
         on_generation=_progress,
@@ -89,6 +102,12 @@ def as_json(calibration: Calibration) -> dict[str, object]:
         "base": calibration.base,
         "measured_on": dict(calibration.measured_on),
         "steps": {name: asdict(time) for name, time in calibration.steps.measured.items()},
+        "stages": {name: asdict(cost) for name, cost in calibration.staged.items()},
+        "narrowed": None if calibration.narrowed is None else asdict(calibration.narrowed),
+        "step_checks": [
+            asdict(check) | {"difference_ratio": check.difference_ratio}
+            for check in step_checks(calibration.steps.measured, calibration.staged)
+        ],
         "costs": [
             {
                 "key": cost.prior.key,
@@ -129,6 +148,14 @@ def as_json(calibration: Calibration) -> dict[str, object]:
     }
 
 
+def _staged(grid: Experiment) -> dict[str, Measured]:
+    """Costs that the stage times of the grid show; none where it has none."""
+    staged = stage_costs(read_cells(grid, grid.trials()))
+    if not staged:
+        say("No stage times: the grid has no trial with them (--evidence stages), or this host cannot take them.")
+    return staged
+
+
 def _grid(wanted: Wanted) -> Experiment:
     """The result to fit to: one that is there, or measured now."""
     if wanted.grid is not None and _is_result(wanted.grid):
@@ -148,7 +175,8 @@ def _grid(wanted: Wanted) -> Experiment:
         only=(),
         leave_out_missing=False,
         trials=wanted.trials,
-        evidence=AskedEvidence(),
+        # What stages take is an observation of single costs.
+        evidence=AskedEvidence(stages=PlannedStages()),
         seed=wanted.seed,
         out=folder,
         dry_run=False,

@@ -21,7 +21,12 @@ def show(plan: Plan, *, as_json: bool) -> int:
     """Prints the plan; nothing is measured or written."""
     size = estimate(plan)
     if as_json:
-        about = {"trials": size.trials, "log_trials": plan.log_trials_count, "seconds": round(size.seconds, 1)}
+        about = {
+            "trials": size.trials,
+            "log_trials": plan.log_trials_count,
+            "stage_trials": plan.stage_trials_count,
+            "seconds": round(size.seconds, 1),
+        }
         document = json.loads(plan.to_json()) | {"estimate": about}
         print_json(document)
         return DONE
@@ -30,11 +35,12 @@ def show(plan: Plan, *, as_json: bool) -> int:
     most = "at most " if plan.stop.interval_width is not None else ""
     blocks = f"{len(plan.blocks)} block{'' if len(plan.blocks) == 1 else 's'}"
     logs = f", then {plan.log_trials_count} with the segment log" if plan.log_blocks else ""
+    logs += f", then {plan.stage_trials_count} with stage times" if plan.stage_blocks else ""
     console.print(
-        f"Cells: {size.cells}; trials: {most}{size.trials - plan.log_trials_count} in {blocks}{logs}; time: "
+        f"Cells: {size.cells}; trials: {most}{plan.measured_trials_count} in {blocks}{logs}; time: "
         f"{most}about {duration(size.seconds)}; evidence: {plan.evidence or 'user'}"
     )
-    trials = Counter((trial.cell, trial.is_log) for trial in plan.trials())
+    trials = Counter((trial.cell, trial.is_log) for trial in plan.trials() if trial.stages is None)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     longest = max(len(cell.id) for cell in plan.cells)
     numbers = ("Trials", "Logs") if plan.log_blocks else ("Trials",)

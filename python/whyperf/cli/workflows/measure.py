@@ -202,6 +202,7 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
             trials=order.trials,
             evidence=order.evidence.level,
             profile_hz=order.evidence.profile_hz,
+            stages=order.evidence.stages,
             target=target.name,
             near=target.near,
             overrides=order.overrides,

@@ -65,6 +65,7 @@ def _plan(profile: Profile, target: Target, asked: ProfileRequest) -> Plan:
         trials=asked.trials,
         evidence=asked.evidence.level,
         profile_hz=asked.evidence.profile_hz,
+        stages=asked.evidence.stages,
         target=target.name,
         near=target.near,
     )
@@ -85,6 +86,14 @@ def _with_options(profile: Profile, asked: ProfileRequest, wanted: Plan) -> Prof
         sweeps = [replace(sweep, trials=None) for sweep in sweeps]
     if asked.evidence.profile_hz is not None:
         design = replace(design, profile_hz=asked.evidence.profile_hz)
+    if asked.evidence.stages is not None:
+        if asked.evidence.stages.one_in is not None:
+            raise UsageError(f"{OPTION}: a profile cannot say how much is sampled; leave out --stages-one-in")
+        design = replace(design, stage_trials=max(1, design.stage_trials))
+        sweeps = [replace(sweep, stage_trials=sweep.stage_trials and max(1, sweep.stage_trials)) for sweep in sweeps]
+    elif asked.evidence.level is not None:
+        design = replace(design, stage_trials=0)
+        sweeps = [replace(sweep, stage_trials=None) for sweep in sweeps]
     if asked.evidence.level == "segments":
         design = replace(design, log_trials=max(1, design.log_trials))
         sweeps = [replace(sweep, log_trials=sweep.log_trials and max(1, sweep.log_trials)) for sweep in sweeps]

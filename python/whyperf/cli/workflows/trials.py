@@ -148,14 +148,14 @@ class Goodputs:
         goodputs: dict[str, list[float]] = {}
         tried: dict[str, int] = {}
         for trial in plan.trials():
-            if trial.is_log or trial.id in to_make:
+            if trial.is_extra or trial.id in to_make:
                 continue
             tried[trial.cell] = tried.get(trial.cell, 0) + 1
             goodput = self.of(trial.id)
             if goodput is not None:
                 goodputs.setdefault(trial.cell, []).append(goodput)
         wanting = cells_wanting(plan, goodputs, tried)
-        return [trial for trial in missing if trial.is_log or trial.cell in wanting]
+        return [trial for trial in missing if trial.is_extra or trial.cell in wanting]
 
     def _read(self, trials: Trials) -> dict[str, float | None]:
         # Imported here: a plan with a fixed number of trials does not need it before the end.

@@ -4,6 +4,17 @@ from whyperf.explain.gather.costs import costs_of, with_costs
 from whyperf.explain.gather.direction import by_payload
 from whyperf.explain.gather.links import carrying_device, stated_link_bps
 from whyperf.explain.gather.program import with_program
+from whyperf.explain.gather.stages import stages_of, with_stages
 from whyperf.explain.gather.whole import gather_facts
 
-__all__ = ["by_payload", "carrying_device", "costs_of", "gather_facts", "stated_link_bps", "with_costs", "with_program"]
+__all__ = [
+    "by_payload",
+    "carrying_device",
+    "costs_of",
+    "gather_facts",
+    "stages_of",
+    "stated_link_bps",
+    "with_costs",
+    "with_program",
+    "with_stages",
+]

@@ -192,7 +192,7 @@ def refined(finding: Finding, facts: Facts) -> Finding:
         sides = [side for role in ("sender", "receiver") if (side := limiting_of(facts, role)) is not None]
         rows = [row for side in sides for row in _rows(side, shown=1)]
         return replace(finding, evidence=(*finding.evidence, *rows))
-    side = limiting_of(facts, _role_of(finding, facts))
+    side = limiting_of(facts, limiting_role(finding, facts))
     if side is None:
         return finding
     rows = list(_rows(side, but=finding))
@@ -237,7 +237,7 @@ def _bounded_by(side: Limiting, found: ClassFacts) -> gain.Gain:
     return gain.without_class(side.times_without(found.name), by_name()[found.name].title)
 
 
-def _role_of(finding: Finding, facts: Facts) -> str:
+def limiting_role(finding: Finding, facts: Facts) -> str:
     """The side that a finding is about; of one about both, that with the busier CPU."""
     if isinstance(role := finding.values.get("role"), str):
         return role

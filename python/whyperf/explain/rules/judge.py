@@ -43,6 +43,7 @@ from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.rules.populations import of_populations
+from whyperf.explain.rules.stages import refined
 from whyperf.explain.rules.watched.choice import once_each, rules_for, without_path
 from whyperf.explain.rules.watched.idle import idle
 from whyperf.explain.setup import Setup
@@ -165,7 +166,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
             found.insert(0, _open(found, facts) or capacity(facts) or _not_known(facts))
     elif confidence_in(found[0], facts.level, facts.watched_sides).word == "low":
         found.insert(0, _ranked(found, facts))
-    found = [costs.refined(finding, facts) for finding in found]
+    found = [refined(finding, facts) for finding in found]
     if facts.watched_sides in {"sender", "receiver"}:
         # The limit that comes next may be the other side's, which nobody saw.
         found = [replace(finding, gain=None) for finding in found]

@@ -8,11 +8,15 @@ from markupsafe import Markup
 
 from whyperf import __version__
 from whyperf.report.assets import asset as report_asset
-from whyperf.report.assets import together
+from whyperf.report.assets import prose, together
 from whyperf.report.flow.about import Steps, step_text
 from whyperf.report.flow.connections import Connections
 from whyperf.report.flow.drawing import Drawing
 from whyperf.report.flow.viewer import Viewer, asset, blocks_json, data, scripts
+from whyperf.report.stages import StagesSection
+from whyperf.report.stages.looks import stage_styles
+
+STAGES = "stages.html.j2"
 
 
 @dataclass(frozen=True)
@@ -35,15 +39,19 @@ class Page:
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     connections: Connections | None = None
+    stages: StagesSection | None = None
     terms: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
 
 def render(page: Page, drawing: Drawing) -> str:
     """The page as HTML."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=jinja2.FunctionLoader(asset)
-    )
-    environment.filters["together"] = together
+    stages = jinja2.DictLoader({STAGES: report_asset(f"stages/{STAGES}")})
+    loader = jinja2.ChoiceLoader([stages, jinja2.FunctionLoader(asset)])
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=loader)
+    environment.filters |= {"together": together, "prose": prose}
+    styles = [report_asset("page.css"), asset("flow.css")]
+    if page.stages is not None:
+        styles += [report_asset("explanation/explanation.css"), report_asset("stages/stages.css"), stage_styles()]
     drawn = list(dict.fromkeys(about["connection"] for about in drawing.tracks))
     hosts = list(dict.fromkeys((about["host"], about["role"]) for about in drawing.tracks))
     table = page.connections
@@ -57,8 +65,8 @@ def render(page: Page, drawing: Drawing) -> str:
         **vars(page),
         version=__version__,
         viewer=Viewer(drawn, hosts, step_text(page.steps.ack_ns), step_text(page.steps.super_ns)),
-        css=Markup(report_asset("page.css") + asset("flow.css")),
-        js=scripts("theme", "page"),
+        css=Markup("".join(styles)),
+        js=scripts("theme", "page") if drawing.tracks else asset("js/theme.js"),
         outside=outside,
         data=data(drawing.tracks, outside, known),
         blocks=blocks_json(drawing.first_blocks()),

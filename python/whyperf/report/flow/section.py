@@ -74,6 +74,7 @@ def flow_section(experiment: Experiment, summary: Summary, found: Trials, kept: 
     short = [name for name in names if name not in long]
     if len(summary.cells) == 1 and short[:1] == names[:1]:
         try:
+            # Processing times are a section of their own in the report.
             first = summarize_flow(open_trial(trials / names[0]))
             figures = _figures(experiment, first)
             kept.add_rows([row_of_summary(first)])

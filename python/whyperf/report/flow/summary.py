@@ -136,9 +136,17 @@ OVERVIEW = (
 )
 
 
-def flow_json(summary: FlowSummary, experiment: str, page: Path | None, host: str | None = None) -> dict[str, Any]:
-    """The summary of both hosts, or of `host`, as JSON. Unknown values are null."""
-    return {
+def flow_json(
+    summary: FlowSummary,
+    experiment: str,
+    page: Path | None,
+    host: str | None = None,
+    stages: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The summary of both hosts, or of `host`, as JSON, with processing times where there are some. Unknown values are
+    null.
+    """
+    found = {
         "experiment": experiment,
         "trial": summary.trial.trial,
         "cell": summary.trial.cell,
@@ -148,6 +156,7 @@ def flow_json(summary: FlowSummary, experiment: str, page: Path | None, host: st
         "ends": {flow.end.role: _host_json(flow) for flow in summary.hosts if host in {None, flow.end.host}},
         "connections": summary.connections.select(OVERVIEW).to_dicts(),
     }
+    return found if stages is None else found | {"stages": dict(stages)}
 
 
 def _host_json(flow: HostFlow) -> dict[str, Any]:

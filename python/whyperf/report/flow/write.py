@@ -7,6 +7,7 @@ from pathlib import Path
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial, scan_log
 from whyperf.analyze.text import count
+from whyperf.plan import STAGES_PREFIX
 from whyperf.record.durable import write_file
 from whyperf.record.errors import as_record_error
 from whyperf.report.flow.about import Steps, frame, of_log, of_track, steps_for
@@ -18,6 +19,7 @@ from whyperf.report.flow.rows import host_rows
 from whyperf.report.flow.summary import FlowSummary
 from whyperf.report.flow.terms import TERMS
 from whyperf.report.flow.track import Track
+from whyperf.report.stages import StagesSection
 
 MAX_DRAWN = 64
 """A page draws at most this many connections; `--connection` draws any other."""
@@ -25,20 +27,24 @@ MAX_DRAWN = 64
 SECOND_NS = 1_000_000_000
 
 
-def write(folder: Path, experiment: str, summary: FlowSummary) -> Path:
+def write(folder: Path, experiment: str, summary: FlowSummary, stages: StagesSection | None = None) -> Path:
     """Writes `flow-<trial>.html`, and the folder `flow-<trial>` if the page cannot hold every row; returns the page.
+
+    `stages` are the processing times of the trial, or of another one of its cell.
 
     Raises:
         RecordError: the log cannot be read, or the page cannot be written.
     """
-    return write_drawn(folder, experiment, summary)[0]
+    return write_drawn(folder, experiment, summary, stages)[0]
 
 
-def write_drawn(folder: Path, experiment: str, summary: FlowSummary) -> tuple[Path, Drawing]:
+def write_drawn(
+    folder: Path, experiment: str, summary: FlowSummary, stages: StagesSection | None = None
+) -> tuple[Path, Drawing]:
     """Like `write`; also returns the drawing of the page."""
     drawing = _drawing(folder, summary)
     path = page_path(folder, summary.trial.trial)
-    text = render(_page(experiment, summary), drawing)
+    text = render(_page(experiment, summary, stages), drawing)
     with as_record_error("write", path):
         write_file(path, text.encode())
     return path, drawing
@@ -99,7 +105,7 @@ def _rows(summary: FlowSummary, numbers: Sequence[int]) -> int:
     return sum(int(scan.select("connection").collect().height) for scan in scans if scan is not None)
 
 
-def _page(experiment: str, summary: FlowSummary) -> Page:
+def _page(experiment: str, summary: FlowSummary, stages: StagesSection | None) -> Page:
     return Page(
         experiment=experiment,
         trial=summary.trial.trial,
@@ -109,7 +115,9 @@ def _page(experiment: str, summary: FlowSummary) -> Page:
         hosts=[
             HostFacts(f"{flow.end.role.capitalize()} ({flow.end.host} side)", host_rows(flow)) for flow in summary.hosts
         ],
-        connections=connections(summary),
+        # The script of the viewer fills the table.
+        connections=connections(summary) if summary.logs else None,
+        stages=stages,
         steps=steps_of(summary.trial),
         terms=TERMS,
     )
@@ -146,6 +154,9 @@ def gaps(summary: FlowSummary, *, nearly_complete: bool) -> list[str]:
 def warnings(summary: FlowSummary) -> list[str]:
     """Missing logs, and logs that are far from complete."""
     found = gaps(summary, nearly_complete=False)
+    if summary.trial.trial.startswith(STAGES_PREFIX):
+        # It was made without one.
+        return found
     for flow in summary.hosts:
         if flow.log is None:
             why = flow.end.evidence.reason or "None was requested."
@@ -155,7 +166,9 @@ def warnings(summary: FlowSummary) -> list[str]:
 
 def _notes(summary: FlowSummary) -> list[str]:
     notes = [*([pattern(summary)] if pattern(summary) else []), *gaps(summary, nearly_complete=True)]
-    if summary.trial.is_watched:
+    if summary.trial.trial.startswith(STAGES_PREFIX):
+        notes.append("The throughput of a trial with stage times is never used: taking them lowers it.")
+    elif summary.trial.is_watched:
         notes.append("Writing the log lowers the throughput of the connection.")
     else:
         notes.append("The throughput of a trial with a segment log is never used: writing the log lowers it.")

@@ -4,17 +4,11 @@
 #pragma once
 
 #include "maps.h"
+#include "sight.h"
 
 /* include/linux/socket.h. */
 #define AF_INET 2
 #define AF_INET6 10
-
-/* include/net/tcp_states.h. */
-#define TCP_SYN_SENT 2
-#define TCP_TIME_WAIT 6
-#define TCP_NEW_SYN_RECV 12
-
-#define IPPROTO_TCP 6
 
 /* Inode of the initial PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
@@ -48,14 +42,6 @@ static __always_inline void map_ipv4(__u32 *address, __be32 ipv4)
 	address[1] = 0;
 	address[2] = bpf_htonl(0xffff);
 	address[3] = ipv4;
-}
-
-/* A sock that is not full stands for a connection of TCP; UDP may use the same ports. */
-static __always_inline bool is_tcp(const struct sock *sk)
-{
-	unsigned char state = sk->__sk_common.skc_state;
-
-	return state == TCP_NEW_SYN_RECV || state == TCP_TIME_WAIT || sk->sk_protocol == IPPROTO_TCP;
 }
 
 /* Whether there is a tuple of it. */

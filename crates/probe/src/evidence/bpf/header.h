@@ -1,7 +1,7 @@
 /* Reads the headers of a packet. */
 #pragma once
 
-#include "state.h"
+#include "sight.h"
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD

@@ -176,6 +176,6 @@ static __always_inline void on_in(struct sk_buff *skb)
 	count_in(connection, &segment);
 	count_duplicate(connection, &segment, which);
 	if (constants.log_mask)
-		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), DIRECTION_IN, context_of(cpu), cpu->running && is_ksoftirqd(), NONE,
+		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), DIRECTION_IN, context_of(cpu->running), cpu->running && is_ksoftirqd(), NONE,
 			    NONE);
 }

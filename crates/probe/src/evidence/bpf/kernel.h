@@ -11,6 +11,7 @@
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum {
@@ -110,8 +111,24 @@ struct tcp_sock {
 	struct tcp_options_received rx_opt;
 };
 
+struct iov_iter {
+	unsigned long count;
+};
+
+struct msghdr {
+	struct iov_iter msg_iter;
+};
+
+/* What TCP keeps in `cb` of a packet. */
+struct tcp_skb_cb {
+	__u32 seq;
+	__u32 end_seq;
+	__u32 ack_seq;
+};
+
 struct sk_buff {
 	struct sock *sk;
+	char cb[48];
 	struct net_device *dev;
 	unsigned int len;
 	unsigned int data_len;

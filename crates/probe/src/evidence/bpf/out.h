@@ -4,49 +4,7 @@
 #pragma once
 
 #include "log.h"
-
-/* Vectors; include/linux/interrupt.h. */
-#define TIMER_SOFTIRQ 1
-#define NET_RX_SOFTIRQ 3
-#define TASKLET_SOFTIRQ 6
-#define HRTIMER_SOFTIRQ 8
-
-/* enum tcp_ca_state; include/uapi/linux/tcp.h. */
-#define TCP_CA_RECOVERY 3
-#define TCP_CA_LOSS 4
-
-static __always_inline __u8 context_of(const struct cpu *cpu)
-{
-	switch (cpu->running) {
-	case 0:
-		return CONTEXT_PROCESS;
-	case NET_RX_SOFTIRQ + 1:
-		return CONTEXT_NET_RX;
-	case TIMER_SOFTIRQ + 1:
-		return CONTEXT_TIMER;
-	case HRTIMER_SOFTIRQ + 1:
-		return CONTEXT_HRTIMER;
-	case TASKLET_SOFTIRQ + 1:
-	case 1: /* bottom-half workqueues of high priority run there */
-		return CONTEXT_WORKER;
-	}
-	return CONTEXT_OTHER;
-}
-
-/* The states in which a segment below snd_nxt leaves: RFC 6298 timeout, RFC 6675 and RFC 8985
- * recovery, and the tail loss probe of RFC 8985 section 7, which a timer sends in any other state.
- */
-static __always_inline __u8 retransmission_kind(struct tcp_sock *tp, __u8 context)
-{
-	struct inet_connection_sock *icsk = (void *)tp;
-	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
-
-	if (state == TCP_CA_LOSS)
-		return RETRANSMISSION_TIMEOUT;
-	if (state == TCP_CA_RECOVERY)
-		return RETRANSMISSION_FAST;
-	return context == CONTEXT_TIMER ? RETRANSMISSION_PROBE : RETRANSMISSION_OTHER;
-}
+#include "sending.h"
 
 /* Why a pure ACK leaves. When it reaches the device the socket has already forgotten, so it is derived
  * from what the segments before it said and from who is sending:
@@ -87,16 +45,6 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 	return unacknowledged > icsk->icsk_ack.rcv_mss ? ACK_REASON_SECOND_SEGMENT : ACK_REASON_QUICK;
 }
 
-/* NULL where the sock stands for a request, or for a connection that is gone: it is not full. */
-static __always_inline struct tcp_sock *tcp_sock_of(struct sock *sk)
-{
-	if (sk->__sk_common.skc_state == TCP_NEW_SYN_RECV || sk->__sk_common.skc_state == TCP_TIME_WAIT)
-		return NULL;
-	if (can_see_as)
-		return seen_as(sk, struct tcp_sock);
-	return (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
-}
-
 static __always_inline void on_out(struct sk_buff *skb)
 {
 	struct sock *sk = skb->sk;
@@ -135,7 +83,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 	barrier_var(before);
 	read_segment(&segment, &header, skb->len - before);
 	read_gso(&segment, skb);
-	context = context_of(cpu);
+	context = context_of(cpu->running);
 	ksoftirqd = cpu->running && is_ksoftirqd();
 	if (context == CONTEXT_PROCESS && task_flags() & PF_WQ_WORKER)
 		context = CONTEXT_WORKER;

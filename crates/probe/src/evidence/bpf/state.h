@@ -2,28 +2,7 @@
 #pragma once
 
 #include "chosen.h"
-
-/* include/linux/sched.h. */
-#define PF_IDLE 0x2
-#define PF_WQ_WORKER 0x20
-#define PF_KTHREAD 0x200000
-
-/* An object's address seen as its type, for reading only. Kernels before 6.2 cannot. */
-#define seen_as(address, type) ((type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(type)))
-#define can_see_as bpf_ksym_exists(bpf_rdonly_cast)
-
-/* Kernels before 5.11 give the task by its address only. */
-static __always_inline __u32 task_flags(void)
-{
-	struct task_struct *task;
-
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
-		task = bpf_get_current_task_btf();
-		return task->flags;
-	}
-	task = (struct task_struct *)bpf_get_current_task();
-	return BPF_CORE_READ(task, flags);
-}
+#include "sight.h"
 
 /* Kernel threads in which softirqs run: ksoftirqd, and the idle task at the end of an interrupt. */
 static __always_inline bool is_ksoftirqd(void)

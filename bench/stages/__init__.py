@@ -1,0 +1,1 @@
+"""Proof of the stage times: sums, planted delays, sampling and overhead."""

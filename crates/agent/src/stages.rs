@@ -1,0 +1,304 @@
+//! Stage times of a trial: which programs sample, and the log that they fill.
+
+use load::running::Load;
+use probe::evidence::Refused;
+use probe::stages::{StageRecord, StageWatch, Usage, cpu_of_log};
+use record::host::{counted, stages};
+use record::table::Columns;
+use record::{Log, RecordError};
+use schema::evidence::{CpuCount, SamplingChange, StagesLoan, StagesReport, StagesSpec};
+use schema::table::StageRow;
+use schema::trial::TrialSpec;
+use schema::workload::Transport;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::evidence::only_cpus;
+use crate::segment_log::Urgency;
+
+/// How often the log is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// How often the programs' cost is looked at.
+const WEIGH: Duration = Duration::from_millis(100);
+/// Below this fullness the log waits, and from the second on it is written at the cost of the load.
+const WAIT_FULLNESS: f64 = 0.2;
+const HURRY_FULLNESS: f64 = 0.4;
+/// Records taken of a log before those of the next.
+const SLICE_RECORDS: u64 = 16_384;
+/// Of more blocks than this one is never sampled.
+const MAX_ONE_IN: u32 = 1 << 16;
+
+/// Keeps loaded programs from trial to trial.
+#[derive(Default)]
+pub struct LoadedStages {
+    watch: Option<Arc<StageWatch>>,
+}
+
+/// The stage times of one trial.
+#[derive(Clone, Default)]
+pub struct StageTimes {
+    spec: Option<StagesSpec>,
+    watch: Option<Arc<StageWatch>>,
+    reason: Option<String>,
+}
+
+impl LoadedStages {
+    /// What samples a trial that asks for it. A trial that does not has none of the programs in the kernel.
+    pub fn prepare(&mut self, trial: &TrialSpec) -> StageTimes {
+        let Some(spec) = trial.stages else {
+            self.watch = None;
+            return StageTimes::default();
+        };
+        let reason = match trial.transport {
+            Transport::Tcp | Transport::Tls | Transport::Mptcp => only_cpus(trial).map(str::to_owned),
+            _ => Some("stage times are those of TCP".to_owned()),
+        };
+        if reason.is_some() {
+            self.watch = None;
+            return StageTimes { spec: Some(spec), watch: None, reason };
+        }
+        match self.watching(trial.stages_loan.as_ref()) {
+            Ok(watch) => StageTimes { spec: Some(spec), watch: Some(watch), reason: None },
+            Err(refused) => StageTimes { spec: Some(spec), watch: None, reason: Some(refused.reason) },
+        }
+    }
+
+    fn watching(&mut self, loan: Option<&StagesLoan>) -> Result<Arc<StageWatch>, Refused> {
+        let suits = |watch: &Arc<StageWatch>| loan.map_or_else(|| watch.is_own(), |loan| watch.is_of(loan));
+        if let Some(watch) = self.watch.clone().filter(suits) {
+            return Ok(watch);
+        }
+        self.watch = None;
+        // A user who may load programs need not be allowed to find another's.
+        let borrowed = loan.and_then(|loan| StageWatch::borrow(loan).ok());
+        let watch = Arc::new(borrowed.map_or_else(StageWatch::open, Ok)?);
+        self.watch = Some(Arc::clone(&watch));
+        Ok(watch)
+    }
+}
+
+impl StageTimes {
+    /// Samples the connections to this port from now on.
+    pub fn start(&mut self, port: u16, listens: bool) {
+        if let (Some(spec), Some(watch)) = (&self.spec, &self.watch)
+            && let Err(error) = watch.start(spec, port, listens)
+        {
+            self.reason = Some(format!("cannot sample: {error}"));
+            self.watch = None;
+        }
+    }
+
+    /// What this end lends to the other.
+    pub fn loan(&self) -> Option<StagesLoan> {
+        self.watch.as_ref()?.loan()
+    }
+
+    /// Tags of the BPF programs, as in their names in `/proc/kallsyms`.
+    pub fn program_tags(&self) -> Vec<String> {
+        self.watch.as_ref().map(|watch| watch.program_tags()).unwrap_or_default()
+    }
+
+    /// Begins to write the rows of the load's connections; `None` where the trial asks for none.
+    pub fn log(&self, trial: &TrialSpec, load: &Load) -> Option<StageTimesLog> {
+        let spec = self.spec?;
+        let Some(watch) = self.watch.clone() else {
+            let report = StagesReport { reason: self.reason.clone(), block_bytes: spec.block_bytes, ..StagesReport::default() };
+            return Some(StageTimesLog { ended: Arc::default(), writer: None, report });
+        };
+        let connections = counted::by_port(trial, load, |flow| flow.number);
+        let (ended, trial) = (Arc::new(AtomicBool::new(false)), trial.clone());
+        let end = Arc::clone(&ended);
+        let writer = thread::spawn(move || {
+            Writing { sampling: Sampling::of(&watch, spec), watch, spec, trial, connections, left_out: 0 }.write(&end)
+        });
+        Some(StageTimesLog { ended, writer: Some(writer), report: StagesReport::default() })
+    }
+}
+
+/// A log being written.
+pub struct StageTimesLog {
+    ended: Arc<AtomicBool>,
+    writer: Option<JoinHandle<WrittenStages>>,
+    report: StagesReport,
+}
+
+/// A written log.
+#[derive(Default)]
+pub struct WrittenStages {
+    /// The rows as a Parquet file; absent when it could not be written.
+    pub file: Option<File>,
+    /// What was not followed.
+    pub gaps: Option<Columns>,
+    /// What the stage times are worth.
+    pub report: StagesReport,
+}
+
+impl Drop for StageTimesLog {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
+}
+
+impl StageTimesLog {
+    /// Samples nothing more, writes what is still there and ends the file.
+    pub fn finish(mut self) -> WrittenStages {
+        self.ended.store(true, Ordering::SeqCst);
+        let Some(writer) = self.writer.take() else {
+            return WrittenStages { report: self.report.clone(), ..WrittenStages::default() };
+        };
+        let reason = || Some("the thread that writes stage times panicked".to_owned());
+        let broken = |_| WrittenStages { report: StagesReport { reason: reason(), ..StagesReport::default() }, ..WrittenStages::default() };
+        writer.join().unwrap_or_else(broken)
+    }
+}
+
+/// How many blocks are sampled, and what that costs.
+struct Sampling {
+    changes: Vec<SamplingChange>,
+    overhead_ppm: u32,
+    cpus: u64,
+    weighed: Instant,
+    usage: Usage,
+    /// Of this end, when the log began.
+    first_usage: Usage,
+}
+
+impl Sampling {
+    fn of(watch: &StageWatch, spec: StagesSpec) -> Self {
+        let usage = watch.usage();
+        let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        let changes = vec![SamplingChange { mono_ns: probe::clock::mono_ns(), one_in_count: watch.one_in_count() }];
+        Self { changes, overhead_ppm: spec.overhead_ppm, cpus, weighed: Instant::now(), usage, first_usage: watch.own_usage() }
+    }
+
+    /// Samples fewer blocks where the programs took more than they may. Where the other side's agent has loaded them, it
+    /// decides.
+    fn weigh(&mut self, watch: &StageWatch) {
+        let (now, usage) = (Instant::now(), watch.usage());
+        let runs_count = usage.runs_count.saturating_sub(self.usage.runs_count);
+        let own_ns = usage.own_ns.saturating_sub(self.usage.own_ns);
+        let wall_ns = u64::try_from(now.duration_since(self.weighed).as_nanos()).unwrap_or(u64::MAX).saturating_mul(self.cpus);
+        let taken_ns = own_ns.saturating_add(runs_count.saturating_mul(watch.empty_pair_ns()));
+        let is_over = exceeds(taken_ns, wall_ns, self.overhead_ppm);
+        (self.weighed, self.usage) = (now, usage);
+        let one_in_count = watch.one_in_count();
+        if is_over && watch.is_own() && one_in_count < MAX_ONE_IN {
+            watch.set_one_in_count(one_in_count * 2);
+        }
+        let one_in_count = watch.one_in_count();
+        if self.changes.last().is_some_and(|last| last.one_in_count != one_in_count) {
+            self.changes.push(SamplingChange { mono_ns: probe::clock::mono_ns(), one_in_count });
+        }
+    }
+}
+
+/// Whether `taken_ns` of `wall_ns` is more than so many millionths; 0: any share is allowed.
+fn exceeds(taken_ns: u64, wall_ns: u64, limit_ppm: u32) -> bool {
+    limit_ppm > 0 && u128::from(taken_ns) * 1_000_000 > u128::from(wall_ns) * u128::from(limit_ppm)
+}
+
+/// What the writer's thread has.
+struct Writing {
+    watch: Arc<StageWatch>,
+    spec: StagesSpec,
+    trial: TrialSpec,
+    connections: BTreeMap<u16, u32>,
+    sampling: Sampling,
+    left_out: u64,
+}
+
+impl Writing {
+    fn write(mut self, ended: &AtomicBool) -> WrittenStages {
+        let file = self.write_rows(ended);
+        self.watch.stop();
+        let (broken_off, file) = match file {
+            Ok(file) => (None, Some(file)),
+            Err(error) => (Some(format!("the stage times could not be written: {error}")), None),
+        };
+        let lost: BTreeMap<u32, u64> =
+            self.watch.log().iter().flat_map(|log| (0..).zip(log.lost())).fold(BTreeMap::new(), |mut by_cpu, (number, count)| {
+                *by_cpu.entry(cpu_of_log(number)).or_default() += count;
+                by_cpu
+            });
+        let lost_count = lost.values().sum::<u64>();
+        let written = self.watch.log().as_ref().map_or(0, |log| log.written());
+        let gaps = stages::gaps(&self.trial.host, &self.watch.gaps(), lost_count, |port| self.connections.get(&port).copied());
+        let usage = self.watch.own_usage();
+        let report = StagesReport {
+            reason: None,
+            missing: self.watch.missing().to_vec(),
+            block_bytes: self.spec.block_bytes,
+            sampling: self.sampling.changes,
+            overhead_ppm: self.spec.overhead_ppm,
+            empty_pair_ns: self.watch.empty_pair_ns(),
+            rows_count: (written + lost_count).saturating_sub(self.left_out),
+            lost_rows_count: lost.into_iter().filter(|(_, count)| *count > 0).map(|(cpu, count)| CpuCount { cpu, count }).collect(),
+            runs_count: usage.runs_count.saturating_sub(self.sampling.first_usage.runs_count),
+            own_ns: usage.own_ns.saturating_sub(self.sampling.first_usage.own_ns),
+            broken_off,
+        };
+        WrittenStages { file, gaps: Some(gaps), report }
+    }
+
+    fn write_rows(&mut self, ended: &AtomicBool) -> Result<File, RecordError> {
+        let mut urgency = Urgency::leave_to_others();
+        let mut file = Log::create()?;
+        loop {
+            // Looked at before the log: what comes after is still taken.
+            let is_last = ended.load(Ordering::SeqCst);
+            if is_last {
+                urgency.set(true);
+                self.watch.stop();
+            }
+            if self.sampling.weighed.elapsed() > WEIGH {
+                self.sampling.weigh(&self.watch);
+            }
+            let fullness = self.watch.log().as_ref().map_or(0.0, |log| log.fullness());
+            if is_last || fullness > WAIT_FULLNESS {
+                urgency.set(is_last || fullness > HURRY_FULLNESS);
+                while self.drain(&mut file)? > 0 {}
+                urgency.set(is_last);
+            }
+            if is_last {
+                return file.finish();
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Takes a slice of each log's records; returns how many.
+    fn drain(&mut self, file: &mut Log<StageRow<'static>>) -> Result<u64, RecordError> {
+        let (watch, mut outcome, mut left_out) = (Arc::clone(&self.watch), Ok(()), 0);
+        let guard = watch.log();
+        let Some(log) = &*guard else { return Ok(0) };
+        let taken = log.drain(SLICE_RECORDS, |number, record: &StageRecord| {
+            let row = self.connections.get(&record.port).and_then(|connection| {
+                stages::stage(&self.trial.host, self.trial.role_of(*connection), *connection, cpu_of_log(number), record)
+            });
+            match row {
+                Some(row) if outcome.is_ok() => outcome = file.push(row),
+                Some(_) => {}
+                None => left_out += 1,
+            }
+        });
+        self.left_out += left_out;
+        outcome.map(|()| taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_compared_in_millionths() {
+        assert!(exceeds(21, 1_000, 20_000));
+        assert!(!exceeds(20, 1_000, 20_000));
+        assert!(!exceeds(1_000, 1_000, 0), "0 allows any share");
+        assert!(exceeds(u64::MAX, u64::MAX, 999_999), "nothing overflows");
+    }
+}

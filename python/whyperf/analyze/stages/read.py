@@ -1,0 +1,180 @@
+"""The stage times of one host of a trial: the tables `stages` and `stage_gaps`, and what the manifest says of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from whyperf.analyze.flow.relative import stream_of, unwrap
+from whyperf.analyze.flow.trial import FlowTrial, read_manifest, reported_unreadable
+from whyperf.analyze.stages.writes import with_copies_placed
+
+if TYPE_CHECKING:
+    from whyperf.analyze.stages.copies import CopyCost
+
+TABLE = "stages"
+COLUMNS: Mapping[str, pl.DataType] = {
+    "connection": pl.UInt32(),
+    "direction": pl.String(),
+    "stage": pl.String(),
+    "sequence": pl.UInt32(),
+    "payload_bytes": pl.Int64(),
+    "wire_segments": pl.Int64(),
+    "start_mono_ns": pl.Int64(),
+    "wall_ns": pl.Float64(),
+    "cpu_ns": pl.Float64(),
+    "probes_count": pl.Int64(),
+    "copied_bytes": pl.Int64(),
+    "thread": pl.UInt32(),
+    "context": pl.String(),
+    "retransmission": pl.String(),
+    "one_in_count": pl.Int64(),
+    "cpu": pl.UInt32(),
+}
+"""Columns of the table that are read; one that an older agent did not write is null."""
+
+
+@dataclass(frozen=True)
+class StagesReport:
+    """What the stage times of a host are worth (`StagesReport` in crates/schema/src/evidence.rs).
+
+    One block of `block_bytes` in `one_in` was followed, the number that held for most rows. `empty_pair_ns` is the cost
+    of a probe, which is taken off each row for each of its probes. `missing` are hooks that this kernel lacks.
+    `own_ns` is the time that the programs took, on all CPUs.
+    """
+
+    reason: str | None = None
+    missing: tuple[str, ...] = ()
+    block_bytes: int = 0
+    one_in: int = 0
+    empty_pair_ns: int = 0
+    rows: int = 0
+    lost: int = 0
+    own_ns: int = 0
+    broken_off: str | None = None
+
+
+@dataclass(frozen=True)
+class HostStages:
+    """The stages at one host, on the controller's clock.
+
+    `frame` has a row for each stage of each followed packet, in the order of time: `row` (its number), `connection`,
+    `direction`, `stage`, `sequence` (Int64, unwrapped), `payload_bytes` (of a write call's entry what it is to write),
+    `wire_segments`, `time_ns` (start, after the start of the load), `wall_ns` and `cpu_ns` without the probes,
+    `copied_bytes` and `copied_from` (of rows with a copy in), `weight` (blocks that a followed one stands for), `order`
+    (a number in the order of time, one for all rows of a packet), `thread`, `context`, `cpu`, `is_again` (of a
+    retransmission). `gaps` counts by reason what was not followed. `clock_hz` is the rate of the time stamp counter.
+    `copies` says by what copies were taken out of other stages (`copies.with_copies_apart`).
+    """
+
+    host: str
+    role: str
+    frame: pl.DataFrame
+    report: StagesReport = field(default_factory=StagesReport)
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    clock_hz: int | None = None
+    copies: "CopyCost | None" = None
+
+    def of(self, connection: int) -> "HostStages":
+        """Those of one connection."""
+        own = self.frame.filter(pl.col("connection") == connection)
+        return replace(self, frame=own)
+
+
+def has_stages(trial: FlowTrial) -> bool:
+    """Whether a host of the trial has stage times."""
+    return any(trial.file(TABLE, host) is not None for host in trial.ends)
+
+
+def read_stages(trial: FlowTrial, host: str) -> HostStages | None:
+    """The stage times of the end at `host`, in the measured phase; None without its table.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    path = trial.file(TABLE, host)
+    if path is None:
+        return None
+    end = trial.ends[host]
+    with reported_unreadable(path):
+        there = pl.scan_parquet(path).collect_schema().names()
+        columns = [
+            (pl.col(name) if name in there else pl.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items()
+        ]
+        rows = pl.scan_parquet(path).select(columns).collect()
+    manifest = read_manifest(trial.folder).get("hosts", {}).get(host, {})
+    report = report_of((manifest.get("evidence") or {}).get("stages") or {}, rows["one_in_count"])
+    frame = prepared(rows, report, shift_ns=end.offset_ns + trial.zero_mono_ns)
+    window = end.window_ns or trial.window_ns
+    if window is not None:
+        frame = frame.filter(pl.col("time_ns").is_between(*window, closed="left"))
+    return HostStages(host, end.role, frame, report, _gaps(trial, host), manifest.get("tsc_hz"))
+
+
+def report_of(found: Mapping[str, Any], one_in: pl.Series) -> StagesReport:
+    """The report of a manifest; `one_in` is of the rows."""
+    most = one_in.drop_nulls().mode()
+    asked = [int(change["one_in_count"]) for change in found.get("sampling", ())]
+    return StagesReport(
+        reason=found.get("reason"),
+        missing=tuple(str(hook["name"]) for hook in found.get("missing", ())),
+        block_bytes=int(found.get("block_bytes") or 0),
+        # Without rows, what was asked for.
+        one_in=int(most.max() if len(most) else max(asked, default=0)),  # type: ignore[arg-type]
+        empty_pair_ns=int(found.get("empty_pair_ns") or 0),
+        rows=int(found.get("rows_count") or 0),
+        lost=sum(int(lost["count"]) for lost in found.get("lost_rows_count", ())),
+        own_ns=int(found.get("own_ns") or 0),
+        broken_off=found.get("broken_off"),
+    )
+
+
+def prepared(rows: pl.DataFrame, report: StagesReport, shift_ns: int) -> pl.DataFrame:
+    """The rows of the table as `HostStages.frame` has them; `shift_ns` is taken off their times."""
+    rows = rows.sort("start_mono_ns", maintain_order=True)
+    probes = pl.col("probes_count").fill_null(0) * report.empty_pair_ns
+    frame = rows.select(
+        "connection",
+        "direction",
+        "stage",
+        pl.Series("sequence", _unwrapped(rows)),
+        pl.col("payload_bytes").fill_null(0),
+        pl.col("wire_segments").fill_null(0),
+        (pl.col("start_mono_ns") - shift_ns).alias("time_ns"),
+        # Waiting has no probes of its own. A row may come out below 0: cut off, its mean would be too high.
+        (pl.col("wall_ns") - probes).alias("wall_ns"),
+        (pl.col("cpu_ns") - probes).alias("cpu_ns"),
+        pl.col("copied_bytes").fill_null(0),
+        pl.col("one_in_count").fill_null(1).alias("weight"),
+        "thread",
+        "context",
+        "cpu",
+        pl.col("retransmission").is_not_null().alias("is_again"),
+    ).with_row_index("row")
+    return with_copies_placed(frame.with_columns(_order()))
+
+
+def _unwrapped(rows: pl.DataFrame) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Sequence numbers beyond 32 bits, for payload and for what ACKs acknowledge alike."""
+    connection, sequence = rows["connection"].to_numpy(), rows["sequence"].to_numpy()
+    is_ack = rows["stage"].str.starts_with("ack_").to_numpy()
+    stream = stream_of(connection, (rows["direction"] == "out").to_numpy()) * np.uint32(2) + is_ack.astype(np.uint32)
+    return unwrap(sequence, stream, dict.fromkeys(np.unique(stream).tolist(), 0))
+
+
+def _order() -> pl.Expr:
+    """A number for each packet of each connection and direction, in the order in which packets begin."""
+    first = pl.col("time_ns").min().over("connection", "direction", "sequence")
+    return first.rank("dense").cast(pl.Int64).alias("order")
+
+
+def _gaps(trial: FlowTrial, host: str) -> dict[str, int]:
+    path = trial.file("stage_gaps", host)
+    if path is None:
+        return {}
+    with reported_unreadable(path):
+        found = pl.read_parquet(path, columns=["reason", "gaps_count"])
+    counted = found.group_by("reason").agg(pl.col("gaps_count").sum()).sort("gaps_count", descending=True)
+    return {str(reason): int(count) for reason, count in counted.iter_rows() if count}

@@ -1,0 +1,188 @@
+"""The section on processing times: time against size, bars of stages, single messages, tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from whyperf.analyze.stages import TrialStages
+from whyperf.analyze.stages.experiment import CellStages, StageLine, lines_over, read_cells
+from whyperf.analyze.stages.kinds import stage_of
+from whyperf.analyze.text import count, percent, seconds, setting
+from whyperf.calibrate import CalibratedHost
+from whyperf.plan import Plan
+from whyperf.record import Experiment, Trials
+from whyperf.report.explanation.styles import Look
+from whyperf.report.stages.drawn import MIN_RATIO, MessageFall, StageBar, falls_of, stage_bars
+from whyperf.report.stages.figure import SizeFigure, size_figures
+from whyperf.report.stages.looks import all_stages, look_of
+from whyperf.report.stages.modeled import differences, model_points
+from whyperf.report.stages.texts import KBYTE, Block, blocks_of, notes_of
+
+MAX_CELLS = 40
+"""At most this many cells are read."""
+MAX_BARS = 12
+"""Of these, so many have bars."""
+MAX_DETAILS = 4
+"""Of these, so many have their tables and single messages."""
+SIZES = frozenset({
+    *("write_size_bytes", "read_size_bytes", "request_size_bytes", "response_size_bytes"),
+    *("reply_size_bytes", "message_size_bytes"),
+})  # fmt: skip
+"""Factors that change sizes alone: over their levels a stage has one line."""
+ABOUT = (
+    "Where the time of a packet goes in each host, from tracepoints of sampled segments. The bars are processing: time "
+    "on the CPU, without what interrupted it. Waiting is apart. These trials are not used for any rate."
+)
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell: its setting (empty where there is only one), bars, and for some cells messages and tables."""
+
+    setting: str
+    bars: Sequence[StageBar]
+    falls: Sequence[MessageFall] = ()
+    blocks: Sequence[Block] = ()
+
+
+@dataclass(frozen=True)
+class StagesSection:
+    """All that the template draws."""
+
+    about: str
+    looks: Sequence[Look]
+    figures: Sequence[SizeFigure]
+    has_model: bool
+    lines: Block | None
+    cells: Sequence[CellView]
+    notes: Sequence[str]
+
+
+def read_staged(experiment: Experiment, trials: Trials) -> list[CellStages]:
+    """The cells that the page shows, of those with trials for stage times; empty without any.
+
+    Raises:
+        RecordError: the record cannot be read.
+    """
+    shown = {cell.id for cell in experiment.plan.cells[:MAX_CELLS]}
+    return read_cells(experiment, trials, shown) if trials.staged else []
+
+
+def stages_section(plan: Plan, cells: Sequence[CellStages], host: CalibratedHost | None = None) -> StagesSection | None:
+    """The section of cells that were read; None where there are none.
+
+    `host` is a model of this host, whose times are drawn next to those measured.
+    """
+    if not cells:
+        return None
+    found = [(cell, cell.found) for cell in cells if cell.found is not None]
+    names = {} if len(plan.cells) == 1 else {cell.id: _setting(plan, cell.id) for cell in plan.cells}
+    views = [
+        CellView(
+            names.get(cell.cell, ""),
+            stage_bars(stages) if at < MAX_BARS else (),
+            falls_of(stages) if at < MAX_DETAILS else (),
+            blocks_of(stages) if at < MAX_DETAILS else (),
+        )
+        for at, (cell, stages) in enumerate(found)
+    ]
+    differs_in_size = set(plan.varied) <= SIZES
+    drawn = [stages for _, stages in found] if differs_in_size else [stages for _, stages in found[:1]]
+    points = [point for stages in drawn for point in stages.sizes]
+    model = None if host is None else model_points(host, sorted({point.packet_bytes for point in points}))
+    figures = size_figures(points, model)
+    notes = [text for cell in cells for text in cell.reasons]
+    notes += [] if model is None else _model_notes(differences(points, model))
+    notes += [text for _, stages in found[:1] for text in notes_of(stages)]
+    notes += _left_out(plan, cells)
+    return StagesSection(
+        about=ABOUT,
+        looks=_looks([stages for _, stages in found]),
+        figures=figures,
+        has_model=model is not None and bool(figures),
+        lines=_lines_block(lines_over(cells)) if differs_in_size and len(found) > 1 else None,
+        cells=views,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def trial_section(found: TrialStages, about: str = ABOUT) -> StagesSection:
+    """The section of a single trial."""
+    return StagesSection(
+        about=about,
+        looks=_looks([found]),
+        figures=size_figures(found.sizes),
+        has_model=False,
+        lines=None,
+        cells=(CellView("", stage_bars(found), falls_of(found), blocks_of(found)),),
+        notes=tuple(notes_of(found)),
+    )
+
+
+def _setting(plan: Plan, cell: str) -> str:
+    return setting(dict(plan.cell(cell).factors), list(plan.differing)) or cell
+
+
+def _model_notes(apart: Mapping[str, float]) -> list[str]:
+    """How far the model is from the host."""
+    verbs = {"out": "sending", "in": "receiving"}
+    return [
+        f"Model, {verbs[direction]}: at most {percent(abs(ratio))} {'above' if ratio > 0 else 'below'} the host, over "
+        "all sizes."
+        for direction, ratio in apart.items()
+    ]
+
+
+def _looks(found: Sequence[TrialStages]) -> Sequence[Look]:
+    """Stages that bars have a visible part of, or that messages spend time in, in their order."""
+    names = {
+        total.stage.name
+        for stages in found
+        for direction in stages.totals
+        for total in direction.stages
+        if direction.cpu_ns.value and total.cpu_ns.value / direction.cpu_ns.value >= MIN_RATIO
+    }
+    names |= {
+        span.stage.name for stages in found for falls in stages.waterfalls for fall in falls for span in fall.spans
+    }
+    return tuple(look_of(stage.name) for stage in all_stages() if stage.name in names)
+
+
+def _lines_block(lines: Sequence[StageLine]) -> Block | None:
+    rows = [
+        (
+            f"{stage.title}, {'sending' if line.direction == 'out' else 'receiving'}",
+            seconds(line.fit.fixed_ns.value),
+            _ends(line.fit.fixed_ns.low, line.fit.fixed_ns.high),
+            seconds(line.fit.ns_per_byte.value * KBYTE),
+            _ends(*(None if end is None else end * KBYTE for end in line.fit.ns_per_byte[1:])),
+            percent(line.fit.misfit_ratio),
+        )
+        for line in lines
+        if (stage := stage_of(line.direction, line.stage)) is not None
+    ]
+    if not rows:
+        return None
+    note = (
+        "Lines through the mean times of all sizes, of both hosts together. The last column is how far the farthest "
+        "size is from its line. An interval below 0 means that bytes cost too little to be seen."
+    )
+    columns = ("Stage", "Each time", "95 % interval", "Per KByte", "95 % interval", "Farthest size")
+    return Block("Time against size", columns, rows, [note])
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{seconds(low)} to {seconds(high)}"
+
+
+def _left_out(plan: Plan, cells: Sequence[CellStages]) -> list[str]:
+    texts = []
+    if len(plan.cells) > MAX_CELLS:
+        texts.append(f"The first {MAX_CELLS} of {count(len(plan.cells), 'cell')} are read.")
+    if sum(cell.found is not None for cell in cells) > MAX_BARS:
+        texts.append(f"Bars of the first {MAX_BARS} cells.")
+    if sum(cell.found is not None for cell in cells) > MAX_DETAILS:
+        texts.append(
+            f"Tables and single messages of the first {MAX_DETAILS} cells. `whyperf flow RESULT TRIAL` has those of "
+            "any trial."
+        )
+    return texts

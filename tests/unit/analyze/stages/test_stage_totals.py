@@ -1,0 +1,219 @@
+"""What stages take: planted costs come out, per packet and per byte, whatever the sizes of rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.unit.analyze.stages.planted_stages import COSTS, EMPTY_PAIR_NS, IN, OUT, WAITS, Planted
+from whyperf.analyze.stages import HostStages, by_size, copy_cost, fit_of, totals, with_copies_apart
+from whyperf.analyze.stages.ranges import StageRows
+from whyperf.analyze.stages.writes import with_copies_placed
+
+SIZES = [64, 512, 1448, 4096, 16_384, 65_536] * 60
+
+
+def test_planted_costs_come_out_per_packet_without_the_probes() -> None:
+    planted = Planted([1448] * 400, jitter=0.1)
+    for role, stages, direction in (("sender", OUT, "out"), ("receiver", IN, "in")):
+        (found,) = totals(planted.host(role))
+        assert (found.direction, found.packets, found.segments) == (direction, 400, 400)
+        for name in stages:
+            total = found.stage(name)
+            assert total is not None, name
+            expected = 0.0 if name in WAITS else COSTS[name][0] + COSTS[name][1] * 1448
+            assert total.cpu_ns.value == pytest.approx(expected, rel=0.03, abs=1), name
+            assert total.waiting_ns.value == pytest.approx(WAITS.get(name, 0.0), abs=1), name
+            if expected:
+                assert total.cpu_ns.low is not None
+                assert total.cpu_ns.high is not None
+                assert total.cpu_ns.low < total.cpu_ns.value < total.cpu_ns.high
+
+
+def test_the_sum_and_the_share_of_the_driver_are_those_of_the_stages() -> None:
+    (found,) = totals(Planted([1448] * 200).host("receiver"))
+    expected = {name: COSTS[name][0] + COSTS[name][1] * 1448 for name in IN if name not in WAITS}
+    assert found.cpu_ns.value == pytest.approx(sum(expected.values()), rel=0.01)
+    assert found.driver_ns.value == pytest.approx(expected["driver_in"], rel=0.01)
+    assert found.driver_ratio.value == pytest.approx(expected["driver_in"] / sum(expected.values()), rel=0.01)
+    assert found.waiting_ns.value == pytest.approx(sum(WAITS[name] for name in IN if name in WAITS), rel=0.01)
+
+
+def test_a_stage_whose_rows_are_missing_in_part_is_named_and_not_taken_for_cheap() -> None:
+    host = Planted([1448] * 400).host("sender")
+    lost = (pl.col("stage") == "driver_out") & (pl.col("row") % 3 == 0)
+    (found,) = totals(_with(host, host.frame.filter(~lost)))
+    driver = found.stage("driver_out")
+    assert driver is not None
+    assert driver.cpu_ns.value == pytest.approx(COSTS["driver_out"][0] + COSTS["driver_out"][1] * 1448, rel=0.01)
+    assert not driver.is_complete
+    assert driver.covered_ratio < 0.8
+    assert all(total.is_complete for total in found.stages if total.stage.name != "driver_out")
+
+
+def test_what_few_packets_cause_is_shared_by_all() -> None:
+    """One wake-up for four packets costs each a quarter."""
+    host = Planted([1448] * 400).host("receiver")
+    wakes = host.frame.filter(pl.col("stage") == "wakeup")["sequence"].sort().gather_every(4)
+    kept = (pl.col("stage") != "wakeup") | pl.col("sequence").is_in(wakes.to_list())
+    (found,) = totals(_with(host, host.frame.filter(kept)))
+    wakeup = found.stage("wakeup")
+    assert wakeup is not None
+    assert wakeup.cpu_ns.value == pytest.approx(COSTS["wakeup"][0] / 4, rel=0.02)
+    assert wakeup.is_complete
+
+
+def test_missing_stages_are_named() -> None:
+    (found,) = totals(Planted([1448] * 40, left_out=frozenset({"qdisc_out", "qdisc_wait"})).host("sender"))
+    assert [stage.name for stage in found.missing] == ["qdisc_out"]
+
+
+def test_a_stage_with_two_rows_for_a_packet_counts_its_bytes_once() -> None:
+    """TCP goes on after the driver: the same packet has another row of `tcp_out`."""
+    host = Planted([1448] * 200).host("sender")
+    again = host.frame.filter(pl.col("stage") == "tcp_out").with_columns(
+        cpu_ns=pl.lit(50.0), wall_ns=pl.lit(50.0), time_ns=pl.col("time_ns") + 5_000
+    )
+    (found,) = totals(_with(host, pl.concat([host.frame, again]).sort("time_ns")))
+    total = found.stage("tcp_out")
+    assert total is not None
+    assert found.packets == 200
+    assert total.cpu_ns.value == pytest.approx(COSTS["tcp_out"][0] + COSTS["tcp_out"][1] * 1448 + 50, rel=0.01)
+
+
+def test_retransmissions_cost_what_arrives() -> None:
+    host = Planted([1448] * 200).host("sender")
+    again = host.frame.filter(pl.col("stage") == "driver_out").with_columns(is_again=pl.lit(value=True))
+    (found,) = totals(_with(host, pl.concat([host.frame, again]).sort("time_ns")))
+    total = found.stage("driver_out")
+    assert total is not None
+    assert found.packets == 200
+    assert total.cpu_ns.value == pytest.approx(2 * (COSTS["driver_out"][0] + COSTS["driver_out"][1] * 1448), rel=0.01)
+
+
+@pytest.mark.parametrize("stage", ["tcp_out", "copy_out", "driver_in"])
+def test_lines_have_the_planted_fixed_time_and_time_per_byte(stage: str) -> None:
+    host = Planted(SIZES, jitter=0.05).host("sender" if stage in OUT else "receiver")
+    line = fit_of(host.frame.filter(pl.col("stage") == stage))
+    assert line is not None
+    fixed, per_byte = COSTS[stage]
+    assert (line.sizes, line.smallest_bytes, line.largest_bytes) == (6, 64, 65_536)
+    assert line.fixed_ns.value == pytest.approx(fixed, rel=0.05)
+    assert line.ns_per_byte.value == pytest.approx(per_byte, rel=0.15, abs=0.001)
+    assert line.fixed_ns.low is not None
+    assert line.fixed_ns.high is not None
+    assert line.fixed_ns.low <= fixed <= line.fixed_ns.high
+
+
+def test_intervals_of_lines_hold_in_most_samples() -> None:
+    """A 95 % interval: of 40 samples at least 34 have the truth in it (binomial, 0.2 %)."""
+    fixed, _ = COSTS["tcp_out"]
+    lines = [
+        fit_of(Planted(SIZES[:180], jitter=0.2, seed=seed).host("sender").frame.filter(pl.col("stage") == "tcp_out"))
+        for seed in range(40)
+    ]
+    held = [line for line in lines if line and line.fixed_ns.low <= fixed <= line.fixed_ns.high]  # type: ignore[operator]
+    assert len(held) >= 34
+
+
+def test_sizes_that_are_alike_make_no_line() -> None:
+    assert fit_of(Planted([1400, 1448] * 100).host("sender").frame.filter(pl.col("stage") == "tcp_out")) is None
+
+
+def test_one_size_far_from_the_line_does_not_move_it() -> None:
+    host = Planted(SIZES).host("sender")
+    odd = (pl.col("stage") == "tcp_out") & (pl.col("payload_bytes") == 4096)
+    frame = host.frame.with_columns(pl.when(odd).then(pl.col("cpu_ns") * 4).otherwise(pl.col("cpu_ns")).alias("cpu_ns"))
+    line = fit_of(frame.filter(pl.col("stage") == "tcp_out"))
+    assert line is not None
+    assert line.method == "Theil-Sen"
+    assert line.ns_per_byte.value == pytest.approx(COSTS["tcp_out"][1], rel=0.3)
+    assert line.misfit_ratio > 0.5
+
+
+def test_processing_time_against_size() -> None:
+    host = Planted(SIZES).host("sender")
+    points = by_size(host)
+    assert [round(point.packet_bytes) for point in points] == sorted(set(SIZES))
+    for point in points:
+        stages = {name: COSTS[name] for name in OUT if name not in WAITS}
+        size = point.packet_bytes
+        assert point.cpu_ns.value == pytest.approx(sum(a + b * size for a, b in stages.values()), rel=0.02)
+        assert point.driver_ns.value == pytest.approx(
+            stages["driver_out"][0] + stages["driver_out"][1] * size, rel=0.02
+        )
+        assert (point.direction, point.packets) == ("out", 60)
+
+
+def test_rows_of_calls_are_shared_by_the_packets_of_their_bytes() -> None:
+    """A write of 16 KB that leaves in four packets: each has a quarter of the call."""
+    rows = pl.DataFrame(
+        {
+            "sequence": [0, 16_384],
+            "payload_bytes": [16_384, 16_384],
+            "time_ns": [0, 100],
+            "cpu_ns": [800.0, 400.0],
+            "wall_ns": [800.0, 400.0],
+            "order": [0, 1],
+        }
+    )
+    stage = StageRows(rows)
+    starts = np.array([0, 4096, 12_288, 14_336, 32_768])
+    found = stage.handled(starts, starts + 4096)
+    assert found.cpu_ns == pytest.approx([200, 200, 200, 100 + 50, 0])
+    assert found.bytes == pytest.approx([4096, 4096, 4096, 4096, 0])
+    assert stage.containing(np.array([0, 16_383, 16_384, 32_767, 32_768, -1])).tolist() == [0, 0, 1, 1, -1, -1]
+
+
+def test_copies_inside_tcp_are_found_by_those_alone() -> None:
+    """Half of the writes are copied without a transmission; the others are copied inside `tcp_out`."""
+    planted = Planted([1448, 4096, 16_384] * 120)
+    frame = planted.host("sender").frame
+    inside = pl.col("sequence").rank("dense") % 2 == 0
+    copies = frame.filter(pl.col("stage") == "copy_in").with_columns(inside.alias("inside"))
+    moved = copies.filter("inside").select(
+        "sequence", pl.col("cpu_ns").alias("more"), pl.col("payload_bytes").alias("b")
+    )
+    frame = frame.join(moved, on="sequence", how="left").with_columns(
+        pl.when(pl.col("stage") == "tcp_out")
+        .then(pl.col("cpu_ns") + pl.col("more").fill_null(0))
+        .otherwise("cpu_ns")
+        .alias("cpu_ns"),
+        pl.when(pl.col("stage") == "tcp_out")
+        .then(pl.col("b").fill_null(0))
+        .otherwise("copied_bytes")
+        .alias("copied_bytes"),
+    )
+    frame = frame.filter((pl.col("stage") != "copy_in") | pl.col("more").is_null()).drop("more", "b")
+    host = _with(planted.host("sender"), with_copies_placed(frame.drop("copied_from").sort("row")))
+    cost = copy_cost(host.frame)
+    assert cost is not None
+    assert (cost.shown_by, cost.rows) == ("copy_in", 180)
+    assert cost.ns_per_byte.value == pytest.approx(COSTS["copy_in"][1], rel=0.01)
+    (found,) = totals(with_copies_apart(host))
+    copy, tcp = found.stage("copy_in"), found.stage("tcp_out")
+    assert copy is not None
+    assert tcp is not None
+    size = found.packet_bytes
+    # What a copy takes each time stays with TCP, of the half that is copied there.
+    assert tcp.cpu_ns.value == pytest.approx(900 + 0.004 * size + 45, rel=0.02)
+    assert copy.cpu_ns.value == pytest.approx(0.11 * size + 45, rel=0.03)
+    assert copy.is_complete
+
+
+def test_copies_stay_where_nothing_shows_them() -> None:
+    host = Planted([1448] * 100, left_out=frozenset({"copy_in"})).host("sender")
+    host = _with(
+        host, host.frame.with_columns(copied_bytes=pl.when(pl.col("stage") == "tcp_out").then(1448).otherwise(0))
+    )
+    assert copy_cost(host.frame) is None
+    assert with_copies_apart(host) is host
+
+
+def test_probes_are_taken_off() -> None:
+    few, many = (Planted([1448] * 60, probes=probes).host("sender") for probes in (1, 9))
+    assert EMPTY_PAIR_NS > 0
+    assert few.frame["cpu_ns"].to_list() == many.frame["cpu_ns"].to_list()
+
+
+def _with(host: HostStages, frame: pl.DataFrame) -> HostStages:
+    return HostStages(host.host, host.role, frame, host.report)

@@ -1,0 +1,114 @@
+"""Stage times as evidence of verdicts: which stage takes a CPU's time, and in which one a packet waits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.unit.analyze.stages.planted_stages import Planted
+from whyperf.analyze.stages.trial import analyzed
+from whyperf.explain.causes import Cause
+from whyperf.explain.gather import with_stages
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.rules.finding import Finding
+from whyperf.explain.rules.stages import refined
+from whyperf.explain.stage_facts import StageFacts, StageTime
+from whyperf.explain.trial_facts import Facts
+
+
+def stage(name: str, cpu_ns: float = 0.0, waiting_ns: float = 0.0, per_kbyte: float | None = None) -> StageTime:
+    return StageTime(name, name.replace("_", " ").capitalize(), f"about {name}", cpu_ns, waiting_ns, per_kbyte)
+
+
+def facts(sender: tuple[StageTime, ...] = (), receiver: tuple[StageTime, ...] = (), **more: float) -> Facts:
+    ends = [
+        HostFacts(
+            host=host,
+            stages=StageFacts(stages, sum(found.cpu_ns for found in stages), 1448, more.get("packets_per_interrupt")),
+        )
+        if stages
+        else HostFacts(host=host)
+        for host, stages in (("near", sender), ("far", receiver))
+    ]
+    return Facts("001-c0001", sender=ends[0], receiver=ends[1])
+
+
+def rows(cause: Cause, of: Facts, **values: str) -> list[tuple[str, str]]:
+    found = refined(Finding(cause, 0.5, 0.9, (), values=values), of)
+    return [(row.code, str(row.values["stage"])) for row in found.evidence]
+
+
+def test_a_cpu_that_is_the_limit_has_its_dearest_stage() -> None:
+    of = facts(receiver=(stage("copy_out", 900, 10), stage("tcp_in", 400), stage("wakeup_wait", 0, 9000)))
+    assert rows(Cause.RECEIVER_CPU, of) == [("stage_cpu", "Copy out")]
+    (row,) = refined(Finding(Cause.RECEIVER_CPU, 0.5, 0.9, ()), of).evidence
+    assert (row.host, row.table, row.value, row.unit) == ("far", "stages", 900, "ns")
+    assert row.words == (
+        "Copy out takes most of the processing of a packet at the receiver: 900 ns of 1.30 µs (69 %), at 1,448 bytes "
+        "per packet (about copy_out)."
+    )
+
+
+def test_slow_copies_are_named() -> None:
+    quick, slow = (facts(sender=(stage("copy_in", 900, per_kbyte=ns),)) for ns in (399, 400))
+    assert rows(Cause.SENDER_CPU, quick) == [("stage_cpu", "Copy in")]
+    assert rows(Cause.SENDER_CPU, slow) == [("stage_cpu", "Copy in"), ("stage_copy", "Copy in")]
+
+
+@pytest.mark.parametrize(
+    ("cause", "waits", "longest"),
+    [
+        (Cause.OTHER_LOAD, {"wakeup_wait": 50_000, "softirq_wait": 3_000, "qdisc_wait": 90_000}, "Wakeup wait"),
+        (Cause.OTHER_LOAD, {"wakeup_wait": 2_000, "softirq_wait": 30_000}, "Softirq wait"),
+        (Cause.LOCAL_QUEUE, {"qdisc_wait": 90_000, "wakeup_wait": 500_000}, "Qdisc wait"),
+        (Cause.SLOW_READER, {"socket_wait": 80_000, "wakeup_wait": 5_000}, "Socket wait"),
+        (Cause.ROUND_TRIP, {"qdisc_wait": 5_000, "wakeup_wait": 7_000}, "Wakeup wait"),
+    ],
+)
+def test_a_verdict_on_waiting_names_the_longest_wait_that_it_may_be_about(
+    cause: Cause, waits: dict[str, float], longest: str
+) -> None:
+    of = facts(receiver=tuple(stage(name, waiting_ns=ns) for name, ns in waits.items()))
+    assert rows(cause, of, role="receiver") == [("stage_wait", longest)]
+
+
+def test_waits_as_short_as_any_switch_are_not_shown() -> None:
+    assert rows(Cause.OTHER_LOAD, facts(receiver=(stage("wakeup_wait", waiting_ns=999),)), role="receiver") == []
+
+
+def test_interrupts_that_are_put_off_are_shown_with_the_wait_for_them() -> None:
+    for brought, shown in ((1.9, None), (8.0, 8.0)):
+        of = facts(receiver=(stage("softirq_wait", waiting_ns=20_000),), packets_per_interrupt=brought)
+        (row,) = refined(Finding(Cause.OTHER_LOAD, 0.5, 0.9, (), values={"role": "receiver"}), of).evidence
+        assert row.values.get("interrupt_packets") == shown
+        assert ("one interrupt brings 8 packets" in row.words) is (shown is not None)
+
+
+def test_other_verdicts_have_no_stages() -> None:
+    of = facts(receiver=(stage("copy_out", 900), stage("wakeup_wait", waiting_ns=50_000)))
+    assert rows(Cause.RANDOM_LOSS, of) == []
+    assert rows(Cause.RECEIVE_BUFFER, of) == []
+
+
+def test_without_stage_times_nothing_changes() -> None:
+    finding = Finding(Cause.RECEIVER_CPU, 0.5, 0.9, ())
+    assert refined(finding, facts()) is finding
+
+
+def test_facts_have_the_stages_of_each_side_and_what_makes_messages_slow() -> None:
+
+    delays = np.zeros(800)
+    delays[::90] = 60_000
+    planted = Planted([1448] * 800, extra_ns={"wakeup_wait": delays})
+    found = analyzed("stages01-c0001", "c0001", [planted.host("sender"), planted.host("receiver")], 0)
+    of = with_stages(Facts("001-c0001"), found)
+    assert of.sender.stages is not None
+    assert of.receiver.stages is not None
+    assert [entry.name for entry in of.sender.stages.stages][:2] == ["call_entry", "copy_in"]
+    assert of.receiver.stages.dearest is not None
+    assert of.receiver.stages.dearest.name == "tcp_in"
+    assert of.receiver.stages.slow_stage is not None
+    assert of.receiver.stages.slow_stage.name == "wakeup_wait"
+    turned = with_stages(replace(Facts("001-c0001"), is_turned=True), found)
+    # The roles are the payload's, which goes the other way: at neither host was any followed in that direction.
+    assert (turned.sender.stages, turned.receiver.stages) == (None, None)

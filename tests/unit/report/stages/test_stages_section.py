@@ -1,0 +1,136 @@
+"""Processing times on the page, in the terminal and as JSON."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analyze.stages.planted_stages import Planted
+from tests.unit.analyze.stages.staged_results import staged
+from tests.unit.report.test_page import page
+from whyperf.calibrate import CalibratedHost
+from whyperf.cli.app import main
+from whyperf.cli.exits import DONE
+from whyperf.record import Experiment
+from whyperf.report.stages import read_staged, stages_section
+from whyperf.report.stages.figure import size_figures
+from whyperf.report.stages.looks import all_stages, look_of
+from whyperf.report.stages.modeled import differences, model_points
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    """Three sizes, each with a stage trial."""
+    return staged(tmp_path_factory.mktemp("staged") / "made", gaps={"no_start": 7, "merged": 40})
+
+
+def test_each_stage_has_a_look_of_its_own() -> None:
+    looks = [look_of(stage.name) for stage in all_stages()]
+    assert len({look.letters for look in looks}) == len(looks)
+    processed = [look for look, stage in zip(looks, all_stages(), strict=True) if not stage.is_wait]
+    assert len({(look.paint, look.texture) for look in processed}) == len(processed)
+    assert {look.texture for look, stage in zip(looks, all_stages(), strict=True) if stage.is_wait} == {"hollow"}
+
+
+def test_the_section_has_a_figure_bars_messages_and_lines(experiment: Experiment) -> None:
+    found = stages_section(experiment.plan, read_staged(experiment, experiment.trials()))
+    assert found is not None
+    assert [figure.title for figure in found.figures] == ["Sending", "Receiving"]
+    for figure in found.figures:
+        assert sorted({mark.kind for mark in figure.marks}) == ["driver", "total"]
+        total = [mark for mark in figure.marks if mark.kind == "total"]
+        driver = [mark for mark in figure.marks if mark.kind == "driver"]
+        assert len(total) == len(driver) == 3
+        assert all(whole.bottom > part.bottom for whole, part in zip(total, driver, strict=True))
+        assert all(mark.low <= mark.bottom <= mark.high for mark in figure.marks)
+    assert [cell.setting for cell in found.cells] == [
+        "write size 64 bytes",
+        "write size 1,024 bytes",
+        "write size 4,096 bytes",
+    ]
+    for cell in found.cells:
+        assert [bar.title for bar in cell.bars] == [
+            "Sending at the sender (near side)",
+            "Receiving at the receiver (far side)",
+        ]
+        for bar in cell.bars:
+            assert sum(part.ratio for part in bar.parts) == pytest.approx(1, abs=0.01)
+    assert found.lines is not None
+    assert ("Copy out, receiving") in {row[0] for row in found.lines.rows}
+    assert any("7 where the hook before the stage ran unseen" in note for note in found.notes)
+    assert any("40 wire segments that GRO merged" in note for note in found.notes)
+
+
+def test_rows_of_a_message_are_in_the_order_of_time_and_within_the_drawing(experiment: Experiment) -> None:
+    found = stages_section(experiment.plan, read_staged(experiment, experiment.trials()))
+    assert found is not None
+    falls = found.cells[0].falls
+    assert len(falls) == 2
+    for fall in falls:
+        assert fall.rows[0].left == 0
+        assert [row.look.name for row in fall.rows][:2] == ["Call entry", "Copy in"]
+        assert all(0 <= row.left <= 100 and row.left + row.width <= 100.1 for row in fall.rows)
+
+
+def test_the_page_has_the_section_and_the_flow_page_too(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page(experiment.folder)
+    (part,) = re.findall(r'<section id="stages">.*?</section>', text, re.DOTALL)
+    assert part.count("st-dot") >= 12
+    assert 'href="#stages"' in text
+    assert main(["flow", str(experiment.folder), "stages01-c0002"]) == DONE
+    out = capsys.readouterr().out
+    assert "Processing times, stages01-c0002" in out
+    assert "Sending at the sender (near side)" in out
+    assert "Messages from the sender (near side) to the receiver (far side)" in out
+    assert re.search(r"TCP in\s+4[12]\d ns", out)
+    written = (experiment.folder / "flow-stages01-c0002.html").read_text()
+    assert '<section id="stages">' in written
+    assert "flow-data" not in written
+
+
+def test_json_has_all_figures(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["flow", str(experiment.folder), "stages01-c0001", "--json", "--no-page"]) == DONE
+    document = json.loads(capsys.readouterr().out)["stages"]
+    assert document["trial"] == "stages01-c0001"
+    assert [entry["direction"] for entry in document["directions"]] == ["out", "in"]
+    stages = {entry["stage"]: entry for entry in document["directions"][1]["stages"]}
+    assert stages["tcp_in"]["cpu_ns"]["value"] == pytest.approx(420, rel=0.05)
+    assert stages["wakeup_wait"]["waiting_ns"]["value"] == pytest.approx(4000, rel=0.05)
+    assert document["messages"][0]["count"] == 400
+    assert document["hosts"]["near"]["gaps"] == {"merged": 40, "no_start": 7}
+
+
+def test_a_result_without_stage_trials_has_no_section(tmp_path: Path) -> None:
+    from tests.unit.analyze import synthetic as made  # noqa: PLC0415
+
+    text = page(made.write(tmp_path / "plain", [made.Trial(duration_s=2)]))
+    assert 'id="stages"' not in text
+    assert "st-plot" not in text
+
+
+def test_one_size_makes_no_figure() -> None:
+    planted = Planted([1448] * 100)
+    from whyperf.analyze.stages import by_size  # noqa: PLC0415
+
+    assert size_figures(by_size(planted.host("sender"))) == []
+
+
+def test_a_model_is_drawn_next_to_the_host(experiment: Experiment) -> None:
+    sets = ({"write_call_us": 0.5, "output_us": 1.0, "transmit_us": 0.5, "copy_in_ns_per_byte": 0.1, "input_us": 2.0},)
+    host = CalibratedHost("linux-6.18+veth", "", {}, sets, {}, {}, 0.1)
+    points = model_points(host, [64, 4096])
+    assert [point.cpu_ns for point in points["out"]] == pytest.approx([2006.4, 2409.6])
+    assert [point.driver_ns for point in points["out"]] == pytest.approx([500, 500])
+    assert [point.cpu_ns for point in points["in"]] == pytest.approx([2000, 2000])
+    cells = read_staged(experiment, experiment.trials())
+    measured = [point for cell in cells if cell.found is not None for point in cell.found.sizes]
+    apart = differences(measured, points)
+    assert set(apart) == {"out", "in"}
+    found = stages_section(experiment.plan, cells, host)
+    assert found is not None
+    assert found.has_model
+    assert [kind for kind, _ in found.figures[0].paths] == ["driver", "total", "model total", "model driver"]
+    assert any(note.startswith("Model, sending: at most ") for note in found.notes)

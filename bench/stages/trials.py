@@ -71,8 +71,8 @@ class Staged:
         """CPU time of the load's threads, and of softirqs that are not on top of them, on the host's own CPUs."""
         threads = self.table("threads", host).filter(pl.col("phase") == "measure")
         softirqs = self.table("softirqs", host).filter(pl.col("phase") == "measure", "own")
-        beside_ns = (softirqs["softirq_ns"].cast(pl.Int64) - softirqs["on_load_ns"].fill_null(0).cast(pl.Int64)).sum()
-        return float(threads["cpu_ns"].sum()) + float(beside_ns)
+        own_softirqs_ns = (softirqs["softirq_ns"].cast(pl.Int64) - softirqs["on_load_ns"].fill_null(0).cast(pl.Int64)).sum()
+        return float(threads["cpu_ns"].sum()) + float(own_softirqs_ns)
 
     def goodput_bps(self) -> float:
         """Payload that the receiver took in the phase, per time."""

@@ -16,6 +16,8 @@ RULES = Path(__file__).with_name("rules.toml")
 NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`(\"“«\d])|(?<=;)\s+|\n\s*\n")
 WORD = re.compile(r"\S*[^\W\d_]\S*")
+#: A list of nothing but names, as a table has it.
+LISTED = re.compile(r"\s*`code`(?:,\s+`code`)*\s*")
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Rules:
         start = 0
         for sentence in SENTENCE_END.split(piece.text):
             count = len(WORD.findall(sentence))
-            if count > self.sentence_words:
+            if count > self.sentence_words and not LISTED.fullmatch(sentence):
                 line = piece.line + piece.text.count("\n", 0, piece.text.find(sentence, start))
                 opening = " ".join(sentence.split()[:6])
                 yield Hit(

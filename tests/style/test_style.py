@@ -114,6 +114,9 @@ def test_a_sentence_of_a_document_has_at_most_30_words() -> None:
     ((line, text),) = found("a.md", f"Short.\n{sentence.title()} more.\n")
     assert (line, text) == (2, '"Word Word Word Word Word Word …" has 31 words')
     assert found("a.py", f"# {sentence} more.\n") == []
+    names = ", ".join(["`name`"] * 31)
+    assert found("a.md", f"| a |\n| - |\n| {names} |\n") == []
+    assert len(found("a.md", f"| a |\n| - |\n| {names} of one |\n")) == 1
 
 
 def test_a_type_name_stands_for_at_most_three_things() -> None:

@@ -67,7 +67,7 @@ fn of(rows: &[(u32, StageRecord)], stage: Stage) -> impl Iterator<Item = &StageR
     rows.iter().map(|(_, record)| record).filter(move |record| record.stage == stage as u8)
 }
 
-/// Starts both ends of the loopback by two watches on one set of programs.
+/// Starts both hosts of the loopback by two watches on one set of programs.
 fn both(port: u16, spec: &StagesSpec) -> Option<[StageWatch; 2]> {
     let lender = watch()?;
     let borrower = StageWatch::borrow(&lender.loan().expect("a loan")).expect("maps");
@@ -77,7 +77,7 @@ fn both(port: u16, spec: &StagesSpec) -> Option<[StageWatch; 2]> {
 }
 
 #[test]
-fn every_stage_of_a_stream_has_rows_at_both_ends() {
+fn every_stage_of_a_stream_has_rows_at_both_hosts() {
     const BYTES: usize = 8 << 20;
     let _guard = guard();
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
@@ -133,7 +133,7 @@ fn processing_takes_no_time_twice() {
 }
 
 #[test]
-fn both_ends_sample_the_same_blocks() {
+fn both_hosts_sample_the_same_blocks() {
     let _guard = guard();
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
     let spec = StagesSpec { one_in_count: 4, ..ALL };
@@ -150,7 +150,7 @@ fn both_ends_sample_the_same_blocks() {
 
 /// A reader that sleeps is woken, and waits for its CPU; one that comes late finds the data.
 #[test]
-fn waiting_is_told_from_processing() {
+fn waiting_is_kept_apart_from_processing() {
     let _guard = guard();
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
     let spec = StagesSpec { block_bytes: 1 << 12, ..ALL };
@@ -165,8 +165,8 @@ fn waiting_is_told_from_processing() {
         }
     });
     let (mut stream, _) = listener.accept().expect("accept");
-    for turn in 0..20 {
-        if turn >= 10 {
+    for round in 0..20 {
+        if round >= 10 {
             thread::sleep(3 * LATE);
         }
         stream.read_exact(&mut [0; 64]).expect("read");

@@ -100,7 +100,7 @@ pub struct StageCpu {
     pub waited_from_ns: __u64,
     /// how long it waited; 0: that was given to a segment already
     pub waited_ns: __u64,
-    /// what is on its way from TCP to the driver, by its address
+    /// what is between TCP and the driver, by its address
     pub queued_packet: __u64,
     /// what is in the driver
     pub driver_packet: __u64,

@@ -9,7 +9,7 @@
 //! softirqs, other threads, and what the programs themselves take, stop the clock of what is below them.
 //!
 //! Which segments are sampled is decided by a hash of connection and sequence number: all stages of a segment at both
-//! hosts are, whatever becomes of the segment on the way. Programs take the time only near sampled segments. Elsewhere a
+//! hosts are, whatever becomes of the segment. Programs take the time only near sampled segments. Elsewhere a
 //! run is as short as it can be.
 //!
 //! Not seen: what lies between two hooks, such as the end of the copy in a write call that transmits; interrupts without a

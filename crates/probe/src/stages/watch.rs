@@ -73,7 +73,7 @@ pub fn cpu_of_log(number: u32) -> u32 {
 }
 
 impl StageWatch {
-    /// Loads and attaches programs for both ends of trials; they idle until [`StageWatch::start`].
+    /// Loads and attaches programs for both hosts of trials; they idle until [`StageWatch::start`].
     ///
     /// # Errors
     /// The kernel refuses, with the reason in a sentence.

@@ -20,7 +20,7 @@ word_enum! {
         QdiscWait = "qdisc_wait",
         /// The driver's transmission.
         DriverOut = "driver_out",
-        /// Receive processing without a packet of its own after a transmission: it tells another CPU of what is in its
+        /// Receive processing without a packet of its own after a transmission: it signals another CPU what is in its
         /// backlog.
         Handover = "handover",
         /// The end of a call: from the last copy or transmission back to the application.

@@ -195,7 +195,7 @@ class Intervals(Watcher):
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
         """The heading."""
         super().on_trial_started(trial, cell, done, total)
-        extra = next((words for prefix, words in EXTRA.items() if trial.startswith(prefix)), None)
+        extra = next((reason for prefix, reason in EXTRA.items() if trial.startswith(prefix)), None)
         if extra is not None:
             self._print(f"\nAgain, with {extra}; this rate is not the result:")
         each = transaction_bytes(self.progress.plan, cell)

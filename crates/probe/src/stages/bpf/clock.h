@@ -84,7 +84,7 @@ static __always_inline void begin_at(struct run *run, struct stage_cpu *cpu, __u
 		cpu->attention = attention - 1;
 }
 
-static __always_inline void begin(struct run *run, struct stage_cpu *cpu)
+static __always_inline void start_run(struct run *run, struct stage_cpu *cpu)
 {
 	begin_at(run, cpu, cpu->running != 0);
 }
@@ -236,7 +236,7 @@ static __always_inline void know_thread(void)
 	bpf_task_storage_get(&parked_threads, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Whether a packet is on its way from TCP to the driver. */
+/* Whether a packet is between TCP and the driver. */
 static __always_inline bool is_leaving(const struct stage_level *level)
 {
 	return level->stage == STAGE_QDISC_OUT || level->stage == STAGE_ACK_OUT;

@@ -78,7 +78,7 @@ struct stage_cpu {
 	__u64 interrupt_ns;     /* how long that took; 0: there is none whose time was not given to a segment yet */
 	__u64 waited_from_ns;   /* when the receive processing that runs was asked for */
 	__u64 waited_ns;        /* how long it waited; 0: that was given to a segment already */
-	__u64 queued_packet;    /* what is on its way from TCP to the driver, by its address */
+	__u64 queued_packet;    /* what is between TCP and the driver, by its address */
 	__u64 driver_packet;    /* what is in the driver */
 	__u64 runs_count[OWNERS]; /* runs of programs that took the time: by side, 0 for neither */
 	__u64 own_ns[OWNERS];     /* time of these that was not the stages' */

@@ -18,7 +18,7 @@ struct {
 	__type(value, struct stage_cpu);
 } stage_cpus SEC(".maps");
 
-/* A log for each end, CPU and level: each has one writer. The length of a value is set when the object is loaded. */
+/* A log for each host, CPU and level: each has one writer. The length of a value is set when the object is loaded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -47,7 +47,7 @@ static __always_inline void on_backlog(struct sk_buff *skb)
 
 	if (!cpu || !cpu->attention || is_idle() || !read_arrival(&waiting.segment, skb) || !waiting.segment.is_sampled)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	waiting.since_ns = run.now_ns;
 	bpf_map_update_elem(&waiting_packets, &key, &waiting, BPF_ANY);
 	__sync_fetch_and_add(&stage_control.waiting_count, 1);
@@ -68,7 +68,7 @@ static __always_inline void on_gro(struct sk_buff *skb)
 		pay_attention(cpu);
 	else if (!cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	cpu->has_gro = 1;
 	if (segment.is_sampled)
 		give_waits(&run, &segment, false);
@@ -85,7 +85,7 @@ static __always_inline void on_gro_end(void)
 
 	if (!cpu || !cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	close(&run);
 	open(&run, STAGE_DRIVER_IN);
 	end(&run);
@@ -105,7 +105,7 @@ static __always_inline void on_arrival(struct sk_buff *skb)
 		pay_attention(cpu);
 	else if (!cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (segment.is_sampled) {
 		has_waited = end_wait(&run, skb, STAGE_SOFTIRQ_WAIT, &waited);
 		give_waits(&run, &segment, has_waited);
@@ -139,7 +139,7 @@ static __always_inline void on_tcp(struct sock *sk, struct sk_buff *skb)
 		pay_attention(cpu);
 	else if (!cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (run.level->stage == STAGE_IP_IN && run.level->segment.sequence == segment.sequence)
 		segment.wire_segments = run.level->segment.wire_segments;
 	close(&run);
@@ -164,7 +164,7 @@ static __always_inline void on_data_ready(void)
 
 	if (!cpu || !cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (run.level->stage == STAGE_TCP_IN) {
 		close(&run);
 		open(&run, STAGE_WAKEUP);
@@ -184,7 +184,7 @@ static __always_inline void on_waking(struct task_struct *task)
 
 	if (!cpu || !cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	/* Before Linux 6.2 nothing shows when the reader is notified. */
 	if ((run.level->stage == STAGE_WAKEUP || run.level->stage == STAGE_TCP_IN) && run.level->segment.is_sampled) {
 		thread = task->pid;

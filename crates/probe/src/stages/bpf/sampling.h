@@ -1,5 +1,5 @@
 /* Which segments are sampled: those of every Nth block of the sequence space, by a hash of connection, direction and block. Both
- * hosts find the same, whatever they make of the segments on the way.
+ * hosts find the same, whatever they make of the segments.
  */
 #pragma once
 

@@ -68,7 +68,7 @@ static __always_inline void on_departure(struct sk_buff *skb)
 		pay_attention(cpu);
 	else if (!cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	/* A packet passes here once a device; only the first one is the route's. */
 	route = sk->sk_dst_cache;
 	if (route && route->dev != skb->dev) {
@@ -106,7 +106,7 @@ static __always_inline void on_enqueue(struct sk_buff *skb)
 
 	if (!cpu || !cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (is_leaving(run.level) && run.level->segment.is_sampled && cpu->queued_packet == key) {
 		waiting.since_ns = run.now_ns;
 		waiting.segment = run.level->segment;
@@ -132,7 +132,7 @@ static __always_inline void on_dequeue(struct sk_buff *skb)
 			return;
 		pay_attention(cpu);
 	}
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (end_wait(&run, skb, STAGE_QDISC_WAIT, &segment) && !(is_leaving(run.level) && cpu->queued_packet == (__u64)skb)) {
 		pay_attention(cpu);
 		close(&run);
@@ -165,7 +165,7 @@ static __always_inline void on_driver(struct sk_buff *skb)
 			return;
 		pay_attention(cpu);
 	}
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (is_leaving(run.level) && cpu->queued_packet == (__u64)skb) {
 		segment = run.level->segment;
 		is_known = true;
@@ -203,7 +203,7 @@ static __always_inline void on_transmitted(struct sk_buff *skb, int outcome)
 	if (!cpu || !cpu->attention || cpu->driver_packet != (__u64)skb)
 		return;
 	cpu->driver_packet = 0;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (outcome == NETDEV_TX_BUSY && run.level->segment.is_sampled)
 		count_gap(run.level->segment.which, STAGE_GAP_REQUEUED, 1);
 	if (run.level->stage == STAGE_ACK_OUT) {

@@ -163,7 +163,7 @@ static __always_inline void on_raise(__u32 vector)
 
 	if (vector != NET_RX_SOFTIRQ || !cpu || !cpu->attention)
 		return;
-	begin(&run, cpu);
+	start_run(&run, cpu);
 	if (!cpu->raised_ns)
 		cpu->raised_ns = run.now_ns;
 	end(&run);

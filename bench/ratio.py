@@ -31,3 +31,8 @@ def ratio_of_pairs(ours: list[float], theirs: list[float], seed: int) -> Ratio:
     drawn = rng.choice(ratios, size=(RESAMPLES, ratios.size))
     low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
     return Ratio(float(np.median(ratios)), float(low), float(high), ratios.size)
+
+
+def text_of(ratio: Ratio) -> str:
+    """`-1.2 % (-2.0 to -0.4)`: median and 95 % interval of the change."""
+    return f"{ratio.median - 1:+.2%} ({(ratio.low - 1) * 100:+.2f} to {(ratio.high - 1) * 100:+.2f})"

@@ -1,55 +1,166 @@
-"""Planted delays are in the right stage: rules of a firewall at the receiver are in `ip_in`, and in no other."""
+"""Planted delays of known size are in the right stage: twelve doses of four kinds, each with a slope of 1.
 
-from statistics import median
-
-from bench.cost.experiment import Setting, cells_by
-from bench.cost.row import Row
-from bench.stages.trials import WAITS, Staged, opened, slope
-from whyperf.plan import PlannedStages
-
-#: Rules that each packet passes at the receiver.
-RULES = (0, 100, 200, 400, 800)
-PROFILE = f"""
-[fixed]
-duration_s = 0.8
-warmup_s = 0.2
-cooldown_s = 0.1
-write_rate_bps = 400000000
-[[sweep]]
-name = "rules"
-[sweep.factors]
-firewall_rules = {list(RULES)}
+- *IP*: rules of a firewall at the receiver, against the CPU time that the kernel counts.
+- *queue*: netem holds each packet of the sender for a set time.
+- *wake-up*: a program of a higher class has the reader's CPU half of the time, and records from when to when.
+- *application*: the reader computes for a set time between a request and its answer.
 """
 
-MAX_ELSEWHERE = 0.1
-"""Of what a dose adds to all stages of the receiver, the part that is not in the IP stage."""
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+
+from bench.cost.experiment import Setting, cells_by, levels_text
+from bench.cost.planted import BURST, BURST_WORKLOAD, FIXED, RULES, RULES_SWEEP, SPIN_SWEEP, SPIN_US, SPINNERS
+from bench.row import Row
+from bench.stages.trials import Staged, opened, slope
+from whyperf.plan import PlannedStages
+from whyperf.run import Session
+
+MAX_ERROR = 0.1
+EVERY = PlannedStages(one_in=1)
+READER = next(spinner for spinner in SPINNERS if spinner.role == "receiver")
+
+#: Of one message at a time, so that none waits behind another.
+MESSAGES = """
+[fixed]
+duration_s = 2
+warmup_s = 0.2
+cooldown_s = 0.1
+write_size_bytes = 512
+write_rate_bps = 400000
+no_delay = true
+"""
+NETEM_US = (500, 1000, 2000)
+BUSY_US = (1000, 2000, 4000)
+BUSY = """
+import os, sys, time
+seconds, out = float(sys.argv[1]), open(sys.argv[2], "w", buffering=1)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+while True:
+    start = time.monotonic_ns()
+    while time.monotonic_ns() < start + seconds * 1e9:
+        pass
+    print(start, time.monotonic_ns(), file=out)
+    time.sleep(seconds)
+"""
 
 
 def run(setting: Setting) -> list[Row]:
-    """Measures all doses in turn, and looks where their time went."""
+    """Measures all doses, kind by kind."""
+    return [*_rules(setting), *_queue(setting), *_wakeup(setting), *_application(setting)]
+
+
+def _rules(setting: Setting) -> list[Row]:
+    """More of the CPU time that the kernel counts for a packet is as much more in `ip_in`."""
+    text = FIXED + RULES_SWEEP.format(burst=BURST, levels=levels_text(RULES)) + BURST_WORKLOAD
     stage_ns: dict[int, list[float]] = {dose: [] for dose in RULES}
-    total_ns: dict[int, list[float]] = {dose: [] for dose in RULES}
-    with opened(PROFILE, setting.folder / "doses") as (plan, measure):
+    counted_ns: dict[int, list[float]] = {dose: [] for dose in RULES}
+    with opened(text, setting.folder / "rules") as (plan, measure, _):
         cells = cells_by(plan, "firewall_rules")
-        for _ in range(setting.of(4, 1)):
+        for _ in range(setting.of(6, 1)):
             for dose in RULES:
-                trial = measure(cells[dose], PlannedStages(one_in=1))
-                stage_ns[dose].append(trial.per_segment_ns("far", "ip_in"))
-                total_ns[dose].append(_all_stages_ns(trial))
-    ip = [median(stage_ns[dose]) for dose in RULES]
-    total = [median(total_ns[dose]) for dose in RULES]
-    share = slope(list(map(float, RULES)), ip) / slope(list(map(float, RULES)), total)
-    is_ok = abs(share - 1) <= MAX_ELSEWHERE
-    values = {"rules": RULES, "ip_in_ns": ip, "all_stages_ns": total}
-    return [
-        Row("doses", "slope of ip_in over that of all stages", "1 ± 0.1", f"{share:.3f}", is_ok, values=values),
-        Row("doses", "a rule", "–", f"{slope(list(map(float, RULES)), ip):.1f} ns", is_ok=True, is_bar=False),
-    ]
+                found = measure(cells[dose], EVERY)
+                stage_ns[dose].append(found.per_segment_ns("far", "ip_in"))
+                packets = found.rows("far").filter(direction="in", stage="ip_in")["sequence"].len()
+                counted_ns[dose].append(
+                    sum(found.counted_ns(host) - found.programs_ns(host) for host in ("near", "far")) / packets
+                )
+    planted = [median(counted_ns[dose]) for dose in RULES]
+    return _judged("IP", "rules", RULES, planted, [median(stage_ns[dose]) for dose in RULES])
 
 
-def _all_stages_ns(trial: Staged) -> float:
-    """Processing of a segment that arrives, from the interrupt to the reader."""
-    rows = trial.rows("far").filter(direction="in")
-    segments = rows.filter(stage="ip_in")
-    processing = rows.filter(~rows["stage"].is_in(WAITS))
-    return float(processing["own_ns"].sum()) / max(segments["sequence"].n_unique(), 1)
+def _queue(setting: Setting) -> list[Row]:
+    """What netem adds to a packet's time in the queue."""
+    found_ns = []
+    with opened(MESSAGES, setting.folder / "queue") as (plan, measure, session):
+        for dose in NETEM_US:
+            trials = []
+            for _ in range(setting.of(3, 1)):
+                with _held(session, dose):
+                    trials.append(measure(plan.cells[0].id, EVERY).per_segment_ns("near", "qdisc_wait", "wall_ns"))
+            found_ns.append(median(trials))
+    return _judged("queue", "µs of netem", NETEM_US, [dose * 1e3 for dose in NETEM_US], found_ns)
+
+
+@contextmanager
+def _held(session: Session, delay_us: int) -> Iterator[None]:
+    assert session.testbed is not None
+    near = session.testbed["near"]
+    tc = ["nsenter", f"--net={near['netns']}", "tc", "qdisc"]
+    subprocess.run([*tc, "add", "dev", near["device"], "root", "netem", "delay", f"{delay_us}us"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*tc, "del", "dev", near["device"], "root"], check=True)
+
+
+def _wakeup(setting: Setting) -> list[Row]:
+    """A reader that is woken while the other program computes waits until that ends."""
+    planted_ns, found_ns = [], []
+    with opened(MESSAGES, setting.folder / "wake-up") as (plan, measure, _):
+        cpus = measure(plan.cells[0].id, EVERY).manifest.hosts["far"].spec["pin_cpus"] or [0]
+        for dose in BUSY_US:
+            log = setting.folder / f"busy-{dose}"
+            waits: list[tuple[float, float]] = []
+            for _ in range(setting.of(3, 1)):
+                with _busy(cpus[0], dose, log):
+                    found = measure(plan.cells[0].id, EVERY)
+                waits += _waits(found, log)
+            planted_ns.append(mean(planted for planted, _ in waits))
+            found_ns.append(mean(found for _, found in waits))
+    return _judged("wake-up", "µs of a busy CPU", BUSY_US, planted_ns, found_ns)
+
+
+def _waits(found: Staged, log: Path) -> list[tuple[float, float]]:
+    """Of each arrival: how long the other program still computed, and how long the reader waited, in ns."""
+    spans = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    rows = found.rows("far").filter(stage="wakeup_wait")
+    waits = []
+    for start_ns, wall_ns in rows.select("start_mono_ns", "wall_ns").iter_rows():
+        left = next((end - start_ns for start, end in spans if start <= start_ns < end), 0)
+        waits.append((float(left), float(wall_ns)))
+    return waits
+
+
+@contextmanager
+def _busy(cpu: int, dose_us: int, log: Path) -> Iterator[None]:
+    argv = ["taskset", "-c", str(cpu), sys.executable, "-c", BUSY, str(dose_us / 1e6), str(log)]
+    child = subprocess.Popen(argv)
+    try:
+        yield
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _application(setting: Setting) -> list[Row]:
+    """Time of computing between a request and its answer."""
+    text = FIXED + SPIN_SWEEP.format(levels=levels_text(SPIN_US), steps=", ".join(READER.steps))
+    found_ns: dict[int, list[float]] = {dose: [] for dose in SPIN_US}
+    with opened(text, setting.folder / "application") as (plan, measure, _):
+        cells = cells_by(plan, "think_us")
+        for _ in range(setting.of(4, 1)):
+            for dose in SPIN_US:
+                found = measure(cells[dose], EVERY)
+                rows = found.rows("far").filter(stage="application")
+                found_ns[dose].append(float(rows["own_ns"].sum()) / found.transactions())
+    medians = [median(found_ns[dose]) for dose in SPIN_US]
+    return _judged("application", "µs of computing", SPIN_US, [dose * 1e3 for dose in SPIN_US], medians)
+
+
+def _judged(kind: str, unit: str, doses: Sequence[int], planted: Sequence[float], found: Sequence[float]) -> list[Row]:
+    """A row for the slope, and one for the step from each dose to the next."""
+    values = {"doses": doses, "planted_ns": planted, "found_ns": found}
+    all_of = slope(planted, found)
+    asked = f"1 ± {MAX_ERROR}"
+    rows = [Row("doses", f"{kind}: slope", asked, f"{all_of:.3f}", abs(all_of - 1) <= MAX_ERROR, values=values)]
+    for (low, low_ns, low_found), (high, high_ns, high_found) in pairwise(zip(doses, planted, found, strict=True)):
+        step = (high_found - low_found) / (high_ns - low_ns)
+        is_ok = abs(step - 1) <= MAX_ERROR
+        rows.append(Row("doses", f"{kind}: from {low} to {high} {unit}", asked, f"{step:.3f}", is_ok))
+    return rows

@@ -3,7 +3,8 @@
 from statistics import median
 
 from bench.cost.experiment import Setting
-from bench.cost.row import Row
+from bench.ratio import ratio_of_pairs, text_of
+from bench.row import Row
 from bench.stages.trials import Staged, opened
 from whyperf.plan import PlannedStages
 
@@ -15,6 +16,7 @@ cooldown_s = 0.05
 congestion_control = "reno"
 """
 
+SEED = 1
 MAX_LOSS = 0.02
 MAX_BIAS = 0.03
 #: Stages that a stream always has.
@@ -23,22 +25,23 @@ SENDER, RECEIVER = ("tcp_out", "driver_out"), ("ip_in", "tcp_in", "copy_out")
 
 def run(setting: Setting) -> list[Row]:
     """Trials without and with stage times, at the default sampling, in turn; then one of 64 blocks against all."""
-    with opened(PROFILE, setting.folder / "overhead") as (plan, measure):
+    with opened(PROFILE, setting.folder / "overhead") as (plan, measure, _):
         cell = plan.cells[0].id
-        ratios = []
+        with_bps, without_bps = [], []
         for pair in range(setting.of(30, 3)):
             order = (None, PlannedStages()) if pair % 2 else (PlannedStages(), None)
             found = {stages is not None: measure(cell, stages).goodput_bps() for stages in order}
-            ratios.append(found[True] / found[False])
-        ratio = median(ratios)
+            with_bps.append(found[True])
+            without_bps.append(found[False])
+        ratio = ratio_of_pairs(with_bps, without_bps, SEED)
         rows = [
             Row(
                 "overhead",
-                f"goodput at the default sampling, {len(ratios)} pairs",
+                f"goodput at the default sampling, {ratio.pairs} pairs",
                 f"≥ -{MAX_LOSS:.0%} (median)",
-                f"{ratio - 1:+.1%}",
-                ratio >= 1 - MAX_LOSS,
-                values={"ratios": ratios},
+                text_of(ratio),
+                ratio.median >= 1 - MAX_LOSS,
+                values={"with_bps": with_bps, "without_bps": without_bps},
             )
         ]
         few, every = [], []

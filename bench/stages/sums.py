@@ -3,7 +3,7 @@
 from statistics import median
 
 from bench.cost.experiment import Setting
-from bench.cost.row import Row
+from bench.row import Row
 from bench.stages.trials import HOSTS, opened
 from whyperf.plan import PlannedStages
 
@@ -33,7 +33,7 @@ MAX_ERROR = 0.05
 def run(setting: Setting) -> list[Row]:
     """Measures each write size with and without GSO, every segment sampled."""
     rows = []
-    with opened(PROFILE, setting.folder / "sums") as (plan, measure):
+    with opened(PROFILE, setting.folder / "sums") as (plan, measure, _):
         for cell in plan.cells:
             trials = [measure(cell.id, PlannedStages(one_in=1)) for _ in range(setting.of(3, 1))]
             name = f"writes of {cell.factors['write_size_bytes']} bytes, {cell.sweep}"

@@ -1,17 +1,17 @@
 """Trials with stage times on the embedded testbed, and what they say of a host: straight from the tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
 from bench.cost.experiment import Watcher, profile_of
-from whyperf.plan import Plan, PlannedStages, PlannedTrial, build
+from whyperf.plan import Level, Plan, PlannedStages, PlannedTrial, build
 from whyperf.record import Experiment, Manifest
-from whyperf.run import Kind, Session, Target
+from whyperf.run import Kind, RunError, Session, Target
 from whyperf.run.trial import run_trial
 
 #: Stages in which nothing is processed.
@@ -71,7 +71,9 @@ class Staged:
         """CPU time of the load's threads, and of softirqs that are not on top of them, on the host's own CPUs."""
         threads = self.table("threads", host).filter(pl.col("phase") == "measure")
         softirqs = self.table("softirqs", host).filter(pl.col("phase") == "measure", "own")
-        own_softirqs_ns = (softirqs["softirq_ns"].cast(pl.Int64) - softirqs["on_load_ns"].fill_null(0).cast(pl.Int64)).sum()
+        own_softirqs_ns = (
+            softirqs["softirq_ns"].cast(pl.Int64) - softirqs["on_load_ns"].fill_null(0).cast(pl.Int64)
+        ).sum()
         return float(threads["cpu_ns"].sum()) + float(own_softirqs_ns)
 
     def goodput_bps(self) -> float:
@@ -80,6 +82,11 @@ class Staged:
         rows = self.table("intervals", host).filter(pl.col("phase") == "measure")
         start_ns, end_ns = int(rows["start_mono_ns"].min()), int(rows["end_mono_ns"].max())  # type: ignore[arg-type]
         return 8e9 * float(rows["payload_bytes"].sum()) / (end_ns - start_ns)
+
+    def transactions(self) -> int:
+        """Transactions that ended in the phase that is measured."""
+        rows = self.table("transactions", "near").filter(pl.col("phase") == "measure")
+        return int(rows["transactions_count"].sum())
 
     def per_segment_ns(self, host: str, stage: str, column: str = "own_ns") -> float:
         """The mean over sampled segments of what a stage took.
@@ -94,27 +101,38 @@ class Staged:
         return float(each[column].mean())  # type: ignore[arg-type]
 
 
+class Measure(Protocol):
+    """Makes one trial of a cell."""
+
+    def __call__(self, cell: str, stages: PlannedStages | None, evidence: Level = "counters") -> Staged:
+        """With these stage times, or without, and this other evidence.
+
+        Raises:
+            RunError: it was not completed.
+        """
+
+
 @contextmanager
-def opened(text: str, folder: Path, evidence: str = "counters") -> Iterator[tuple[Plan, Callable[..., Staged]]]:
-    """The plan of a profile on the testbed, and what makes one trial of a cell."""
+def opened(text: str, folder: Path) -> Iterator[tuple[Plan, Measure, Session]]:
+    """The plan of a profile, what makes its trials, and the session that they are made in, on the testbed."""
     profile = profile_of(text, "stages")
-    plan = build(profile, trials=1, evidence=evidence)  # type: ignore[arg-type]
+    plan = build(profile, trials=1)
     with Experiment.create(folder, plan, profile.text) as experiment, Session(plan, Target(Kind.VETH)) as session:
         for host, facts in session.facts.items():
             experiment.write_host(host, facts)
         made = 0
 
-        def measure(cell: str, stages: PlannedStages | None) -> Staged:
+        def measure(cell: str, stages: PlannedStages | None, evidence: Level = "counters") -> Staged:
             nonlocal made
             made += 1
-            planned = PlannedTrial(f"{made:03d}-{cell}", made, cell, plan.evidence or "user", stages=stages)
-            watcher = Watcher()
+            planned = PlannedTrial(f"{made:03d}-{cell}", made, cell, evidence, stages=stages)
             with experiment.begin_trial(planned.id) as writer:
-                manifest = writer.commit(run_trial(session, planned, plan.cell(cell), writer, watcher.on_progress))
-            watcher.on_trial_finished(planned.id, manifest.status, manifest.reason)
+                manifest = writer.commit(run_trial(session, planned, plan.cell(cell), writer, Watcher().on_progress))
+            if manifest.status != "complete":
+                raise RunError(f"{planned.id}: {manifest.status}: {manifest.reason}")
             return Staged(experiment.folder / "trials" / planned.id, manifest)
 
-        yield plan, measure
+        yield plan, measure, session
 
 
 def slope(doses: Sequence[float], values: Sequence[float]) -> float:

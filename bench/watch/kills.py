@@ -21,9 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from bench.ratio import ratio_of_pairs
+from bench.ratio import ratio_of_pairs, text_of
 from bench.row import Row
-from bench.watch.overhead import text_of
 from bench.watch.place import PATIENCE_S, WHYPERF, Namespace, PlaceError, own_namespace, started
 from bench.watch.setting import Setting
 from tests.e2e import bpf_objects, host_state

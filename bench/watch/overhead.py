@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from threading import Event
 
-from bench.ratio import Ratio, ratio_of_pairs
+from bench.ratio import ratio_of_pairs, text_of
 from bench.row import Row
 from bench.watch.place import CpuTimes, Iperf3, Namespace, PlaceError, cpu_s, iperf3, own_namespace
 from bench.watch.setting import Setting
@@ -95,11 +95,6 @@ def rows_of(level: Level, pairs: Sequence[Pair], seed: int, compared: str) -> li
         Row("overhead", f"CPUs busy, {level}", f"≥ {MIN_BUSY:.0%}", f"{busy:.1%}", busy >= MIN_BUSY, is_bar=False),
         Row("overhead", f"CPU time of the agent, {level}", "", f"{agent:.2%} of all CPUs", is_ok=True, is_bar=False),
     ]
-
-
-def text_of(ratio: Ratio) -> str:
-    """`-1.2 % (-2.0 to -0.4)`: median and 95 % interval of the change."""
-    return f"{ratio.median - 1:+.2%} ({(ratio.low - 1) * 100:+.2f} to {(ratio.high - 1) * 100:+.2f})"
 
 
 def _pair(setting: Setting, place: Namespace, level: Level, *, watched_first: bool) -> Pair:

@@ -1,7 +1,7 @@
 """Planted delays of known size are in the right stage: twelve doses of four kinds, each with a slope of 1.
 
 - *IP*: rules of a firewall at the receiver, against the CPU time that the kernel counts.
-- *queue*: netem holds each packet of the sender for a set time.
+- *queue*: a token bucket at the sender lets one of two packets through; the other waits until it has tokens again.
 - *wake-up*: a program of a higher class has the reader's CPU half of the time, and records from when to when.
 - *application*: the reader computes for a set time between a request and its answer.
 """
@@ -35,7 +35,20 @@ write_size_bytes = 512
 write_rate_bps = 400000
 no_delay = true
 """
-NETEM_US = (500, 1000, 2000)
+PAIRS = """
+[fixed]
+duration_s = 2
+warmup_s = 0.2
+cooldown_s = 0.1
+# Two segments with time stamps at MTU 1500, every 10 ms.
+write_size_bytes = 2896
+write_rate_bps = 2316800
+no_delay = true
+gso = false
+tso = false
+"""
+PACKET_BYTES, BUCKET_BYTES = 1514, 1600
+QUEUE_US = (500, 1000, 2000)
 BUSY_US = (1000, 2000, 4000)
 BUSY = """
 import os, sys, time
@@ -67,32 +80,33 @@ def _rules(setting: Setting) -> list[Row]:
                 found = measure(cells[dose], EVERY)
                 stage_ns[dose].append(found.per_segment_ns("far", "ip_in"))
                 packets = found.rows("far").filter(direction="in", stage="ip_in")["sequence"].len()
-                counted_ns[dose].append(
-                    sum(found.counted_ns(host) - found.programs_ns(host) for host in ("near", "far")) / packets
-                )
+                counted_ns[dose].append(sum(found.counted_ns(host) for host in ("near", "far")) / packets)
     planted = [median(counted_ns[dose]) for dose in RULES]
     return _judged("IP", "rules", RULES, planted, [median(stage_ns[dose]) for dose in RULES])
 
 
 def _queue(setting: Setting) -> list[Row]:
-    """What netem adds to a packet's time in the queue."""
+    """The second of two packets waits for what the bucket lacks; the first does not."""
     found_ns = []
-    with opened(MESSAGES, setting.folder / "queue") as (plan, measure, session):
-        for dose in NETEM_US:
+    with opened(PAIRS, setting.folder / "queue") as (plan, measure, session):
+        for dose in QUEUE_US:
             trials = []
             for _ in range(setting.of(3, 1)):
-                with _held(session, dose):
+                with _bucket(session, dose):
                     trials.append(measure(plan.cells[0].id, EVERY).per_segment_ns("near", "qdisc_wait", "wall_ns"))
             found_ns.append(median(trials))
-    return _judged("queue", "µs of netem", NETEM_US, [dose * 1e3 for dose in NETEM_US], found_ns)
+    return _judged("queue", "µs in a token bucket", QUEUE_US, [dose * 1e3 for dose in QUEUE_US], found_ns)
 
 
 @contextmanager
-def _held(session: Session, delay_us: int) -> Iterator[None]:
+def _bucket(session: Session, wait_us: int) -> Iterator[None]:
+    """Before the sender's device, so filled that a second packet waits for so long."""
     assert session.testbed is not None
     near = session.testbed["near"]
     tc = ["nsenter", f"--net={near['netns']}", "tc", "qdisc"]
-    subprocess.run([*tc, "add", "dev", near["device"], "root", "netem", "delay", f"{delay_us}us"], check=True)
+    rate_bps = 8 * (2 * PACKET_BYTES - BUCKET_BYTES) / (wait_us / 1e6)
+    shaper = ["root", "tbf", "rate", f"{rate_bps:.0f}bit", "burst", str(BUCKET_BYTES), "limit", "100kb"]
+    subprocess.run([*tc, "add", "dev", near["device"], *shaper], check=True)
     try:
         yield
     finally:

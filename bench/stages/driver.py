@@ -46,7 +46,7 @@ def run(setting: Setting) -> list[Row]:
     rows = []
     with opened(PROFILE, setting.folder / "driver-stages") as (plan, measure, _):
         for at, cell in enumerate(plan.cells):
-            trials = [measure(cell.id, PlannedStages(one_in=1), "user") for _ in range(setting.of(4, 1))]
+            trials = [measure(cell.id, PlannedStages(one_in=4), "user") for _ in range(setting.of(4, 1))]
             staged = median(_driver_ratio(trial) for trial in trials)
             below, own = _sampled_ratios(cost["cells"][at])
             name = f"driver's share, writes of {cell.factors['write_size_bytes']} bytes, {cell.sweep}"
@@ -67,15 +67,15 @@ def _sampled_ratios(cell: Any) -> tuple[float, float]:
     """Of the sender's cycles, those below the driver's entry, and those of the class; without taking samples."""
     side = next(side for side in cell["sides"] if side["role"] == "sender")
     classes = {entry["name"]: entry for entry in side["classes"]}
-    tracing = classes["own_tracing"]["exclusive"]["value"] if "own_tracing" in classes else 0.0
-    total = side["total"]["value"] - tracing
+    tracing = classes["own_tracing"]["exclusive"]["mean"] if "own_tracing" in classes else 0.0
+    total = side["total"]["mean"] - tracing
     functions = [function for entry in side["classes"] for function in entry["functions"]]
-    below = sum(function["inclusive"]["value"] for function in functions if function["name"] == ENTRY)
-    return below / total, classes[CLASS]["exclusive"]["value"] / total
+    below = sum(function["inclusive"] for function in functions if function["name"] == ENTRY)
+    return below / total, classes[CLASS]["exclusive"]["mean"] / total
 
 
 def _driver_ratio(trial: Staged) -> float:
     """Of the processing of the sender, the driver's."""
     rows = trial.rows("near")
     rows = rows.filter(~rows["stage"].is_in(WAITS))
-    return float(rows.filter(rows["stage"].is_in(DRIVER))["ns"].sum()) / float(rows["ns"].sum())
+    return float(rows.filter(rows["stage"].is_in(DRIVER))["own_ns"].sum()) / float(rows["own_ns"].sum())

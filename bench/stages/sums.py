@@ -1,4 +1,4 @@
-"""It sums: the CPU time of all stages, times how many were not sampled, is what schedstat and softirqs count."""
+"""It sums: the CPU time of all stages of a segment is what schedstat and softirqs count for one."""
 
 from statistics import median
 
@@ -13,6 +13,7 @@ duration_s = 1
 warmup_s = 0.3
 cooldown_s = 0.1
 no_delay = true
+read_size_bytes = 65536
 [[sweep]]
 name = "gso"
 [sweep.factors]
@@ -28,17 +29,18 @@ write_size_bytes = [64, 1024, 8192, 65536]
 """
 
 MAX_ERROR = 0.05
+EVERY = PlannedStages(one_in=1)
 
 
 def run(setting: Setting) -> list[Row]:
-    """Measures each write size with and without GSO, every segment sampled."""
+    """Every segment is followed, so that the programs' own time is known, which the kernel counts, too."""
     rows = []
     with opened(PROFILE, setting.folder / "sums") as (plan, measure, _):
         for cell in plan.cells:
-            trials = [measure(cell.id, PlannedStages(one_in=1)) for _ in range(setting.of(3, 1))]
+            trials = [measure(cell.id, EVERY) for _ in range(setting.of(5, 1))]
             name = f"writes of {cell.factors['write_size_bytes']} bytes, {cell.sweep}"
             for host in HOSTS:
-                ratios = [(trial.stage_ns(host) + trial.programs_ns(host)) / trial.counted_ns(host) for trial in trials]
+                ratios = [trial.stage_ns(host) / trial.counted_ns(host) for trial in trials]
                 ratio = median(ratios)
                 asked = f"within ± {MAX_ERROR:.0%}"
                 is_ok = abs(ratio - 1) <= MAX_ERROR

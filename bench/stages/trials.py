@@ -17,6 +17,8 @@ from whyperf.run.trial import run_trial
 #: Stages in which nothing is processed.
 WAITS = ("qdisc_wait", "softirq_wait", "wakeup_wait", "socket_wait")
 HOSTS = ("near", "far")
+MAX_LOST = 0.03
+"""Of the rows of a trial: what is missing is missing in the sums, too."""
 
 
 @dataclass(frozen=True)
@@ -47,25 +49,39 @@ class Staged:
         return dict(report)
 
     def rows(self, host: str) -> pl.DataFrame:
-        """The rows of the phase that is measured, each with `ns`, its corrected CPU time times its weight."""
+        """The rows of the phase that is measured, each with `own_ns`, its CPU time without programs."""
         start_ns, end_ns = self.window_ns(host)
         empty_ns = self.report(host)["empty_pair_ns"]
         rows = self.table("stages", host).filter(pl.col("start_mono_ns").is_between(start_ns, end_ns))
         cost_ns = pl.col("probes_count").cast(pl.Float64) * empty_ns
-        own_ns = (pl.col("cpu_ns") - cost_ns).clip(0)
-        return rows.with_columns(
-            pl.col("stage").cast(pl.String), (own_ns * pl.col("one_in_count")).alias("ns"), own_ns.alias("own_ns")
-        )
+        own_ns = (pl.col("cpu_ns") - cost_ns).clip(0).alias("own_ns")
+        return rows.with_columns(pl.col("stage").cast(pl.String), own_ns)
+
+    def followed_ratio(self, host: str) -> float:
+        """Of the payload that the host moved in the phase, the part whose segments were followed.
+
+        Raises:
+            LookupError: the log had no room for too many rows, or no segment was followed.
+        """
+        report, rows = self.report(host), self.rows(host)
+        lost = sum(cpu["count"] for cpu in report["lost_rows_count"])
+        stage = "driver_out" if self.manifest.hosts[host].role == "sender" else "copy_out"
+        followed = rows.filter(stage=stage)["payload_bytes"].sum()
+        if lost > MAX_LOST * report["rows_count"] or not followed:
+            raise LookupError(f"{self.manifest.trial}: {lost} rows are lost, {followed} bytes were followed")
+        moved = self.table("intervals", host).filter(pl.col("phase") == "measure")["payload_bytes"].sum()
+        return float(followed) / float(moved)
 
     def stage_ns(self, host: str) -> float:
-        """CPU time of all stages of all segments of the phase, as the sampled ones say."""
-        return float(self.rows(host)["ns"].sum())
+        """CPU time of the phase as stages show it: that of what was followed, for all payload, and of the programs.
 
-    def programs_ns(self, host: str) -> float:
-        """What programs near sampled segments took of this host in the phase."""
-        report, runs = self.report(host), float(self.rows(host)["probes_count"].sum())
-        all_runs = float(self.table("stages", host)["probes_count"].sum())
-        return runs * float(report["empty_pair_ns"]) + float(report["own_ns"]) * runs / all_runs
+        Raises:
+            LookupError: as `followed_ratio`.
+        """
+        rows, report = self.rows(host), self.report(host)
+        runs, all_runs = float(rows["probes_count"].sum()), float(self.table("stages", host)["probes_count"].sum())
+        programs_ns = runs * float(report["empty_pair_ns"]) + float(report["own_ns"]) * runs / all_runs
+        return float(rows["own_ns"].sum()) / self.followed_ratio(host) + programs_ns
 
     def counted_ns(self, host: str) -> float:
         """CPU time of the load's threads, and of softirqs that are not on top of them, on the host's own CPUs."""

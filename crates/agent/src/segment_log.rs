@@ -270,19 +270,18 @@ fn taken<R: Copy>(
 }
 
 /// The thread's standing with the scheduler.
-pub struct Urgency {
+struct Urgency {
     is_asked: bool,
 }
 
 impl Urgency {
     /// The thread runs when a CPU has nothing else to do, on any CPU.
-    pub fn leave_to_others() -> Self {
+    fn leave_to_others() -> Self {
         schedule(libc::SCHED_IDLE);
         Self { is_asked: false }
     }
 
-    /// Asks for CPU time as everybody does, or does not.
-    pub fn set(&mut self, is_asked: bool) {
+    fn set(&mut self, is_asked: bool) {
         if self.is_asked != is_asked {
             self.is_asked = is_asked;
             schedule(if is_asked { libc::SCHED_OTHER } else { libc::SCHED_IDLE });

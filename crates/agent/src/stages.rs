@@ -14,23 +14,27 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::evidence::only_cpus;
-use crate::segment_log::Urgency;
 
 /// How often the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// How often the programs' cost is looked at.
 const WEIGH: Duration = Duration::from_millis(100);
-/// Below this fullness the log waits, and from the second on it is written at the cost of the load.
+/// Below this fullness the log waits.
 const WAIT_FULLNESS: f64 = 0.2;
-const HURRY_FULLNESS: f64 = 0.4;
 /// Records taken of a log before those of the next.
-const SLICE_RECORDS: u64 = 16_384;
+const SLICE_RECORDS: usize = 4096;
+/// Records that are taken and not written at most, of 64 bytes each.
+const MAX_TAKEN: usize = 2_000_000;
 /// Of more blocks than this one is never sampled.
 const MAX_ONE_IN: u32 = 1 << 16;
+
+/// A record and the number of its log.
+type Taken = (u32, StageRecord);
 
 /// Keeps loaded programs from trial to trial.
 #[derive(Default)]
@@ -245,48 +249,65 @@ impl Writing {
     }
 
     fn write_rows(&mut self, ended: &AtomicBool) -> Result<File, RecordError> {
-        let mut urgency = Urgency::leave_to_others();
-        let mut file = Log::create()?;
-        loop {
-            // Looked at before the log: what comes after is still taken.
-            let is_last = ended.load(Ordering::SeqCst);
-            if is_last {
-                urgency.set(true);
-                self.watch.stop();
+        let (taker, taken) = mpsc::sync_channel(MAX_TAKEN / SLICE_RECORDS);
+        let watch = Arc::clone(&self.watch);
+        thread::scope(|scope| {
+            scope.spawn(move || take(&watch, ended, &taker));
+            let mut file = Log::create()?;
+            loop {
+                match taken.recv_timeout(WEIGH) {
+                    Ok(records) => records.iter().try_for_each(|(number, record)| self.push(*number, record, &mut file))?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return file.finish(),
+                }
+                if self.sampling.weighed.elapsed() > WEIGH {
+                    self.sampling.weigh(&self.watch);
+                }
             }
-            if self.sampling.weighed.elapsed() > WEIGH {
-                self.sampling.weigh(&self.watch);
-            }
-            let fullness = self.watch.log().as_ref().map_or(0.0, |log| log.fullness());
-            if is_last || fullness > WAIT_FULLNESS {
-                urgency.set(is_last || fullness > HURRY_FULLNESS);
-                while self.drain(&mut file)? > 0 {}
-                urgency.set(is_last);
-            }
-            if is_last {
-                return file.finish();
-            }
-            thread::sleep(LOOK);
-        }
+        })
     }
 
-    /// Takes a slice of each log's records; returns how many.
-    fn drain(&mut self, file: &mut Log<StageRow<'static>>) -> Result<u64, RecordError> {
-        let (watch, mut outcome, mut left_out) = (Arc::clone(&self.watch), Ok(()), 0);
-        let guard = watch.log();
-        let Some(log) = &*guard else { return Ok(0) };
-        let taken = log.drain(SLICE_RECORDS, |number, record: &StageRecord| {
-            let row = self.connections.get(&record.port).and_then(|connection| {
-                stages::stage(&self.trial.host, self.trial.role_of(*connection), *connection, cpu_of_log(number), record)
-            });
-            match row {
-                Some(row) if outcome.is_ok() => outcome = file.push(row),
-                Some(_) => {}
-                None => left_out += 1,
-            }
+    fn push(&mut self, number: u32, record: &StageRecord, file: &mut Log<StageRow<'static>>) -> Result<(), RecordError> {
+        let row = self.connections.get(&record.port).and_then(|connection| {
+            stages::stage(&self.trial.host, self.trial.role_of(*connection), *connection, cpu_of_log(number), record)
         });
-        self.left_out += left_out;
-        outcome.map(|()| taken)
+        match row {
+            Some(row) => file.push(row),
+            None => {
+                self.left_out += 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Takes what the logs hold until the trial has ended. That is quick, and to write rows is not: a log would fill meanwhile.
+/// A thread that waited for an idle CPU would come too late; rates of trials with stage times are no results.
+fn take(watch: &StageWatch, ended: &AtomicBool, taker: &SyncSender<Vec<Taken>>) {
+    loop {
+        // Looked at before the log: what comes after is still taken.
+        let is_last = ended.load(Ordering::SeqCst);
+        if is_last {
+            watch.stop();
+        }
+        if is_last || watch.log().as_ref().is_some_and(|log| log.fullness() > WAIT_FULLNESS) {
+            loop {
+                let mut records = Vec::new();
+                if let Some(log) = &*watch.log() {
+                    log.drain(SLICE_RECORDS as u64, |number, record: &StageRecord| records.push((number, *record)));
+                }
+                if records.is_empty() {
+                    break;
+                }
+                if taker.send(records).is_err() {
+                    return;
+                }
+            }
+        }
+        if is_last {
+            return;
+        }
+        thread::sleep(LOOK);
     }
 }
 

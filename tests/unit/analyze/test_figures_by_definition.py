@@ -1,6 +1,7 @@
 """Statistics against their definitions or SciPy, and sentences and thresholds at their boundaries."""
 
 import math
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
@@ -182,16 +183,16 @@ def test_quantities_as_text() -> None:
 @given(st.lists(st.floats(0, 100), min_size=0, max_size=9))
 def test_shares_of_a_path(values: list[float]) -> None:
     array = np.array(values)
-    total, squares = sum(values), sum(value * value for value in values)
+    total, squares = sum(map(Fraction, values)), sum(Fraction(value) ** 2 for value in values)
     if len(values) < 2 or squares <= 0:
         assert fairness(array) is None
     else:
-        assert fairness(array) == pytest.approx(total**2 / len(values) / squares)
+        assert fairness(array) == pytest.approx(float(total**2 / len(values) / squares))
     if len(values) < 2 or total <= 0:
         assert stability(array) is None
     else:
         assert stability(array) == pytest.approx(stats.variation(array, ddof=1), nan_ok=True)
-    assert mean(array) == (pytest.approx(total / len(values)) if values else None)
+    assert mean(array) == (pytest.approx(float(total / len(values))) if values else None)
 
 
 def test_ratios_of_rfc_6349_and_harm() -> None:

@@ -112,8 +112,11 @@ pub struct StageCpu {
     pub has_gro: __u32,
     /// whether an empty pair has begun
     pub is_measuring: __u32,
+    /// the last that the driver took; receive processing that follows signals another CPU of it
+    pub handed: StageSegment,
+    pub unused: __u32,
     /// no two CPUs write to one cache line
-    pub pad: [__u64; 6usize],
+    pub pad: [__u64; 3usize],
 }
 /// A row.
 #[repr(C)]

@@ -22,10 +22,12 @@ def fairness(bps: Floats) -> float | None:
     R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination for resource allocation in shared
     computer systems", DEC TR-301 (1984). None for fewer than two flows, or when nothing moved.
     """
-    squares = float((bps * bps).sum())
-    if bps.size < 2 or squares <= 0:
+    largest = float(bps.max(initial=0.0))
+    if bps.size < 2 or largest <= 0:
         return None
-    return float(bps.sum() ** 2 / (bps.size * squares))
+    # Squares of very small or large values alone would not fit in a float.
+    parts = bps / largest
+    return float(parts.sum() ** 2 / (bps.size * (parts * parts).sum()))
 
 
 def goodput_harm(alone_bps: float, together_bps: float) -> float | None:

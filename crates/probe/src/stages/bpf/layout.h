@@ -84,7 +84,9 @@ struct stage_cpu {
 	__u64 own_ns[OWNERS];     /* time of these that was not the stages' */
 	__u32 has_gro;          /* whether the receive processing that runs uses GRO */
 	__u32 is_measuring;     /* whether an empty pair has begun */
-	__u64 pad[6];           /* no two CPUs write to one cache line */
+	struct stage_segment handed; /* the last that the driver took; receive processing that follows signals another CPU of it */
+	__u32 unused;
+	__u64 pad[3];           /* no two CPUs write to one cache line */
 };
 
 /* A row. */

@@ -213,5 +213,6 @@ static __always_inline void on_transmitted(struct sk_buff *skb, int outcome)
 		close(&run);
 		open(&run, STAGE_TCP_OUT);
 	}
+	cpu->handed = run.level->segment;
 	end(&run);
 }

@@ -192,11 +192,13 @@ static __always_inline void on_softirq(__u32 vector)
 		cpu->raised_ns = 0;
 	}
 	forget(run.level);
-	/* Until a packet comes, it is what the thread's transmission has asked for. */
-	if (vector == NET_RX_SOFTIRQ)
-		open_of(&run, STAGE_HANDOVER, &cpu->levels[0].segment);
-	else
+	/* Until a packet comes, it is what a transmission has asked for. Its thread may have lost the CPU meanwhile. */
+	if (vector == NET_RX_SOFTIRQ) {
+		open_of(&run, STAGE_HANDOVER, &cpu->handed);
+		cpu->handed.is_sampled = 0;
+	} else {
 		open(&run, STAGE_TCP_OUT);
+	}
 	end(&run);
 }
 

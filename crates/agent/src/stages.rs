@@ -1,7 +1,7 @@
 //! Stage times of a trial: which programs sample, and the log that they fill.
 
 use load::running::Load;
-use probe::evidence::Refused;
+use probe::evidence::{LogReader, Refused};
 use probe::stages::{StageRecord, StageWatch, Usage, cpu_of_log};
 use record::host::{counted, stages};
 use record::table::Columns;
@@ -229,7 +229,7 @@ impl Writing {
                 by_cpu
             });
         let lost_count = lost.values().sum::<u64>();
-        let written = self.watch.log().as_ref().map_or(0, |log| log.written());
+        let written = self.watch.log().as_ref().map_or(0, LogReader::written);
         let gaps = stages::gaps(&self.trial.host, &self.watch.gaps(), lost_count, |port| self.connections.get(&port).copied());
         let usage = self.watch.own_usage();
         let report = StagesReport {
@@ -249,10 +249,10 @@ impl Writing {
     }
 
     fn write_rows(&mut self, ended: &AtomicBool) -> Result<File, RecordError> {
-        let (taker, taken) = mpsc::sync_channel(MAX_TAKEN / SLICE_RECORDS);
+        let (sender, taken) = mpsc::sync_channel(MAX_TAKEN / SLICE_RECORDS);
         let watch = Arc::clone(&self.watch);
         thread::scope(|scope| {
-            scope.spawn(move || take(&watch, ended, &taker));
+            scope.spawn(move || take(&watch, ended, &sender));
             let mut file = Log::create()?;
             loop {
                 match taken.recv_timeout(WEIGH) {
@@ -271,19 +271,17 @@ impl Writing {
         let row = self.connections.get(&record.port).and_then(|connection| {
             stages::stage(&self.trial.host, self.trial.role_of(*connection), *connection, cpu_of_log(number), record)
         });
-        match row {
-            Some(row) => file.push(row),
-            None => {
-                self.left_out += 1;
-                Ok(())
-            }
-        }
+        let Some(row) = row else {
+            self.left_out += 1;
+            return Ok(());
+        };
+        file.push(row)
     }
 }
 
 /// Takes what the logs hold until the trial has ended. That is quick, and to write rows is not: a log would fill meanwhile.
 /// A thread that waited for an idle CPU would come too late; rates of trials with stage times are no results.
-fn take(watch: &StageWatch, ended: &AtomicBool, taker: &SyncSender<Vec<Taken>>) {
+fn take(watch: &StageWatch, ended: &AtomicBool, sender: &SyncSender<Vec<Taken>>) {
     loop {
         // Looked at before the log: what comes after is still taken.
         let is_last = ended.load(Ordering::SeqCst);
@@ -299,7 +297,7 @@ fn take(watch: &StageWatch, ended: &AtomicBool, taker: &SyncSender<Vec<Taken>>) 
                 if records.is_empty() {
                     break;
                 }
-                if taker.send(records).is_err() {
+                if sender.send(records).is_err() {
                     return;
                 }
             }

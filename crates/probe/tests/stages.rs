@@ -84,25 +84,25 @@ fn every_stage_of_a_stream_has_rows_at_both_hosts() {
     let Some([sender, receiver]) = both(listener.local_addr().expect("address").port(), &ALL) else { return };
     assert_eq!(sender.missing(), receiver.missing());
     transfer(&listener, BYTES, 1 << 17);
-    let (sent, received) = (rows(&sender), rows(&receiver));
+    let (sent, arrived) = (rows(&sender), rows(&receiver));
     for stage in [Stage::CallEntry, Stage::CopyIn, Stage::TcpOut, Stage::QdiscOut, Stage::DriverOut, Stage::CallExit, Stage::Application] {
         assert!(of(&sent, stage).count() > 0, "{stage:?} of {:?}", counts(&sent));
     }
     for stage in [Stage::DriverIn, Stage::IpIn, Stage::TcpIn, Stage::Wakeup, Stage::CopyOut, Stage::AckOut, Stage::SoftirqWait] {
-        assert!(of(&received, stage).count() > 0, "{stage:?} of {:?}", counts(&received));
+        assert!(of(&arrived, stage).count() > 0, "{stage:?} of {:?}", counts(&arrived));
     }
     // The driver has had every byte once; what the last rows of a CPU lacked may miss a few segments.
     let covered = of(&sent, Stage::DriverOut).filter(|row| row.retransmission == 255).map(|row| u64::from(row.payload_bytes)).sum::<u64>();
     assert!((BYTES as u64 * 9 / 10..=BYTES as u64).contains(&covered), "{covered}");
-    let copied = of(&received, Stage::CopyOut).map(|row| u64::from(row.copied_bytes)).sum::<u64>();
+    let copied = of(&arrived, Stage::CopyOut).map(|row| u64::from(row.copied_bytes)).sum::<u64>();
     assert!((BYTES as u64 * 9 / 10..=BYTES as u64).contains(&copied), "{copied}");
     assert!(of(&sent, Stage::DriverOut).all(|row| row.direction == OUT));
-    for (_, row) in sent.iter().chain(&received) {
+    for (_, row) in sent.iter().chain(&arrived) {
         assert!(row.cpu_ns <= row.wall_ns, "{row:?}");
         assert_eq!(row.sample_mask, 0);
     }
     assert!((5..500).contains(&sender.empty_pair_ns()), "{} ns", sender.empty_pair_ns());
-    assert!(sender.usage().runs_count > (sent.len() as u64 + received.len() as u64) / 2);
+    assert!(sender.usage().runs_count > u64::midpoint(sent.len() as u64, arrived.len() as u64));
 }
 
 fn counts(rows: &[(u32, StageRecord)]) -> BTreeMap<&'static str, usize> {
@@ -142,13 +142,16 @@ fn both_hosts_sample_the_same_blocks() {
     let blocks = |rows: &[(u32, StageRecord)], stage| -> BTreeSet<u32> {
         of(rows, stage).filter(|row| row.payload_bytes > 0).map(|row| row.sequence / BLOCK_BYTES).collect()
     };
-    let (sent, received) = (blocks(&rows(&sender), Stage::DriverOut), blocks(&rows(&receiver), Stage::IpIn));
-    assert_eq!(sent, received);
+    let (sent, arrived) = (blocks(&rows(&sender), Stage::DriverOut), blocks(&rows(&receiver), Stage::IpIn));
+    assert_eq!(sent, arrived);
     let all = (64 << 20) / BLOCK_BYTES as usize;
     assert!((all / 8..all / 2).contains(&sent.len()), "{} of {all} blocks", sent.len());
 }
 
 /// A reader that sleeps is woken, and waits for its CPU; one that comes late finds the data.
+/// How late the reader is.
+const LATE: Duration = Duration::from_millis(3);
+
 #[test]
 fn waiting_is_kept_apart_from_processing() {
     let _guard = guard();
@@ -156,7 +159,6 @@ fn waiting_is_kept_apart_from_processing() {
     let spec = StagesSpec { block_bytes: 1 << 12, ..ALL };
     let Some([sender, receiver]) = both(listener.local_addr().expect("address").port(), &spec) else { return };
     let address = listener.local_addr().expect("address");
-    const LATE: Duration = Duration::from_millis(3);
     let writer = thread::spawn(move || {
         let mut stream = TcpStream::connect(address).expect("connect");
         for _ in 0..20 {
@@ -172,12 +174,12 @@ fn waiting_is_kept_apart_from_processing() {
         stream.read_exact(&mut [0; 64]).expect("read");
     }
     writer.join().expect("writer");
-    let received = rows(&receiver);
-    let woken: Vec<_> = of(&received, Stage::WakeupWait).collect();
-    assert!(woken.len() >= 5, "{:?}", counts(&received));
+    let arrived = rows(&receiver);
+    let woken: Vec<_> = of(&arrived, Stage::WakeupWait).collect();
+    assert!(woken.len() >= 5, "{:?}", counts(&arrived));
     assert!(woken.iter().all(|row| row.cpu_ns == 0 && row.wall_ns > 0));
-    let late = of(&received, Stage::SocketWait).filter(|row| row.wall_ns > 500_000).count();
-    assert!(late >= 3, "{:?} {late}", counts(&received));
+    let late = of(&arrived, Stage::SocketWait).filter(|row| row.wall_ns > 500_000).count();
+    assert!(late >= 3, "{:?} {late}", counts(&arrived));
     assert!(rows(&sender).iter().all(|(_, row)| row.stage != Stage::CopyOut as u8));
 }
 

@@ -21,8 +21,8 @@ KEPT = {
     *("trial", "host", "budgets", "missing", "gaps", "transport", "level", "name", "cost", "stages"),
     *("watched", "watched_sides", "conversation", "short_gap_ratio"),
 }
-"""What is no figure that a rule compares; and what no situation has: costs (test_cost_rules.py), stages (test_stage_rules.py), and
-connections of other programs (test_one_sided_rules.py)."""
+"""What is no figure that a rule compares; and what no situation has: costs (test_cost_rules.py), stages
+(test_stage_rules.py), and connections of other programs (test_one_sided_rules.py)."""
 
 
 @cache

@@ -1,4 +1,4 @@
-//! Rows of the stage times: tables stages and stage_gaps.
+//! Rows of the stage times: tables `stages` and `stage_gaps`.
 
 use probe::stages::{Gap, StageRecord};
 use schema::table::{Context, Retransmission, SegmentDirection, Stage, StageGap, StageGapRow, StageRow};

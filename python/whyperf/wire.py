@@ -785,6 +785,7 @@ class StagesSpec(TypedDict):
     block_bytes: U32
     one_in_count: U32
     overhead_ppm: U32
+    window_ms: U32
 
 
 class TestbedEnd(TypedDict):

@@ -1,12 +1,13 @@
 //! Stage times of a trial: which programs sample, and the log that they fill.
 
 use load::running::Load;
+use probe::clock::mono_ns;
 use probe::evidence::{LogReader, Refused};
 use probe::stages::{StageRecord, StageWatch, Usage, cpu_of_log};
 use record::host::{counted, stages};
 use record::table::Columns;
 use record::{Log, RecordError};
-use schema::evidence::{CpuCount, SamplingChange, StagesLoan, StagesReport, StagesSpec};
+use schema::evidence::{CpuCount, Programs, SamplingChange, StagesLoan, StagesReport, StagesSpec};
 use schema::table::StageRow;
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
@@ -22,14 +23,17 @@ use crate::evidence::only_cpus;
 
 /// How often the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// How often the programs' cost is looked at.
-const WEIGH: Duration = Duration::from_millis(100);
+/// How often the programs' cost is looked at: over whole periods.
+const WEIGH: Duration = Duration::from_secs(1);
 /// Below this fullness the log waits.
 const WAIT_FULLNESS: f64 = 0.2;
 /// Records taken of a log before those of the next.
 const SLICE_RECORDS: usize = 4096;
 /// Records that are taken and not written at most, of 64 bytes each.
 const MAX_TAKEN: usize = 2_000_000;
+/// The programs are attached for a window in each period.
+const PERIOD_NS: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
 /// Of more blocks than this one is never sampled.
 const MAX_ONE_IN: u32 = 1 << 16;
 
@@ -88,9 +92,10 @@ impl LoadedStages {
 impl StageTimes {
     /// Samples the connections to this port from now on.
     pub fn start(&mut self, port: u16, listens: bool) {
-        if let (Some(spec), Some(watch)) = (&self.spec, &self.watch)
-            && let Err(error) = watch.start(spec, port, listens)
-        {
+        let (Some(spec), Some(watch)) = (&self.spec, &self.watch) else { return };
+        let started = watch.open_window().map_err(|refused| refused.reason);
+        let started = started.and_then(|()| watch.start(spec, port, listens).map_err(|error| error.to_string()));
+        if let Err(error) = started {
             self.reason = Some(format!("cannot sample: {error}"));
             self.watch = None;
         }
@@ -175,7 +180,7 @@ impl Sampling {
     fn of(watch: &StageWatch, spec: StagesSpec) -> Self {
         let usage = watch.usage();
         let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        let changes = vec![SamplingChange { mono_ns: probe::clock::mono_ns(), one_in_count: watch.one_in_count() }];
+        let changes = vec![SamplingChange { mono_ns: mono_ns(), one_in_count: watch.one_in_count() }];
         Self { changes, overhead_ppm: spec.overhead_ppm, cpus, weighed: Instant::now(), usage, first_usage: watch.own_usage() }
     }
 
@@ -195,7 +200,7 @@ impl Sampling {
         }
         let one_in_count = watch.one_in_count();
         if self.changes.last().is_some_and(|last| last.one_in_count != one_in_count) {
-            self.changes.push(SamplingChange { mono_ns: probe::clock::mono_ns(), one_in_count });
+            self.changes.push(SamplingChange { mono_ns: mono_ns(), one_in_count });
         }
     }
 }
@@ -252,7 +257,10 @@ impl Writing {
         let (sender, taken) = mpsc::sync_channel(MAX_TAKEN / SLICE_RECORDS);
         let watch = Arc::clone(&self.watch);
         thread::scope(|scope| {
-            scope.spawn(move || take(&watch, ended, &sender));
+            // Sides that do not share programs would look at different segments.
+            let is_shared = matches!(self.trial.programs, Programs::Lend);
+            let window_ns = if is_shared { u64::from(self.spec.window_ms) * NS_PER_MS } else { 0 };
+            scope.spawn(move || take(&watch, ended, &sender, window_ns));
             let mut file = Log::create()?;
             loop {
                 match taken.recv_timeout(WEIGH) {
@@ -279,10 +287,23 @@ impl Writing {
     }
 }
 
+/// Attaches the programs within a window and detaches them after it: most of what they cost is that hooks run them at all,
+/// and that is the same however few segments are sampled.
+fn keep_windows(watch: &StageWatch, window_ns: u64) {
+    if mono_ns() % PERIOD_NS >= window_ns {
+        watch.close_window();
+    } else if let Err(refused) = watch.open_window() {
+        tracing::warn!("cannot attach the programs for stage times again: {}", refused.reason);
+    }
+}
+
 /// Takes what the logs hold until the trial has ended. That is quick, and to write rows is not: a log would fill meanwhile.
 /// A thread that waited for an idle CPU would come too late; rates of trials with stage times are no results.
-fn take(watch: &StageWatch, ended: &AtomicBool, sender: &SyncSender<Vec<Taken>>) {
+fn take(watch: &StageWatch, ended: &AtomicBool, sender: &SyncSender<Vec<Taken>>, window_ns: u64) {
     loop {
+        if window_ns > 0 {
+            keep_windows(watch, window_ns);
+        }
         // Looked at before the log: what comes after is still taken.
         let is_last = ended.load(Ordering::SeqCst);
         if is_last {

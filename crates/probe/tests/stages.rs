@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const BLOCK_BYTES: u32 = 1 << 18;
-const ALL: StagesSpec = StagesSpec { block_bytes: BLOCK_BYTES, one_in_count: 1, overhead_ppm: 0 };
+const ALL: StagesSpec = StagesSpec { block_bytes: BLOCK_BYTES, one_in_count: 1, overhead_ppm: 0, window_ms: 0 };
 const OUT: u8 = 0;
 
 /// One test at a time: programs of two would be in each other's stages.

@@ -131,6 +131,8 @@ pub struct StagesSpec {
     pub one_in_count: u32,
     /// Share of the CPUs' time that the programs may take, in millionths: with more, fewer blocks are sampled. 0: any.
     pub overhead_ppm: u32,
+    /// For so long the programs are attached in each second, where both sides are one host. 0: all the time.
+    pub window_ms: u32,
 }
 
 /// How an end finds the programs for stage times that the other has loaded.

@@ -4,7 +4,7 @@ import pytest
 
 from whyperf.plan import EXTRA_PREFIXES, Plan, PlannedStages, PlannedWorkload, build
 from whyperf.profile import Profile, parse
-from whyperf.run.stages import MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, OVERHEAD_PPM, stages_spec
+from whyperf.run.stages import MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, OVERHEAD_PPM, WINDOW_MS, stages_spec
 
 TEXT = """
 about = "A test."
@@ -54,12 +54,14 @@ def test_a_plan_without_them_is_as_before(profile: Profile) -> None:
 
 def test_a_block_holds_several_parts_and_is_a_power_of_two() -> None:
     spec = stages_spec(PlannedStages(), STREAM, None)
-    assert spec == {"block_bytes": 2**20, "one_in_count": 16, "overhead_ppm": OVERHEAD_PPM}
+    assert spec == {"block_bytes": 2**20, "one_in_count": 4, "overhead_ppm": OVERHEAD_PPM, "window_ms": WINDOW_MS}
+    assert stages_spec(PlannedStages(), STREAM | {"path_rtt_ms": 40}, None)["window_ms"] == 0
     small = stages_spec(PlannedStages(one_in=1), STREAM | {"write_size_bytes": 1, "reply_size_bytes": 1}, None)
-    assert small == {"block_bytes": MIN_BLOCK_BYTES, "one_in_count": 1, "overhead_ppm": 0}
+    assert small == {"block_bytes": MIN_BLOCK_BYTES, "one_in_count": 1, "overhead_ppm": 0, "window_ms": 0}
     workload = PlannedWorkload(name="rr", metric="transactions")
     exchange = {**STREAM, "request_size_bytes": 2048, "response_size_bytes": 64}
     assert stages_spec(PlannedStages(), exchange, workload)["block_bytes"] == 2**14
-    assert stages_spec(PlannedStages(), exchange, workload)["one_in_count"] == 4
+    assert stages_spec(PlannedStages(), exchange, workload)["one_in_count"] == 2
+    assert stages_spec(PlannedStages(), exchange, workload)["window_ms"] == 0
     large = stages_spec(PlannedStages(), STREAM | {"write_size_bytes": 2**30}, None)
     assert large["block_bytes"] == MAX_BLOCK_BYTES

@@ -38,6 +38,8 @@ pub struct StageControl {
     pub waiting_count: __u32,
     /// whether empty pairs are measured
     pub is_measuring: __u32,
+    /// since when all programs look; what was seen before is forgotten. 0: they do not
+    pub window_ns: __u64,
     /// how often an empty pair took so many ns; the last bin counts all beyond
     pub empty_ns: [__u64; 1024usize],
 }
@@ -115,8 +117,12 @@ pub struct StageCpu {
     /// the last that the driver took; receive processing that follows signals another CPU of it
     pub handed: StageSegment,
     pub unused: __u32,
+    /// the window that all of this is of
+    pub window_ns: __u64,
+    /// whether it was seen in this window that a thread, or that a softirq runs
+    pub is_known: __u64,
     /// no two CPUs write to one cache line
-    pub pad: [__u64; 3usize],
+    pub pad: [__u64; 1usize],
 }
 /// A row.
 #[repr(C)]

@@ -51,14 +51,26 @@ impl StagePrograms {
         Ok(Self { links: Vec::new(), object, missing })
     }
 
-    /// Attaches every program that was loaded.
+    /// Attaches every program that was loaded, unless they are.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn attach(&mut self) -> Result<(), Refused> {
-        let loaded = self.object.progs_mut().filter(|program| program.autoload());
-        self.links = loaded.map(|program| program.attach()).collect::<Result<_, _>>()?;
+        if self.links.is_empty() {
+            let loaded = self.object.progs_mut().filter(|program| program.autoload());
+            self.links = loaded.map(|program| program.attach()).collect::<Result<_, _>>()?;
+        }
         Ok(())
+    }
+
+    /// Detaches all; they stay loaded.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// Whether programs see anything.
+    pub fn is_attached(&self) -> bool {
+        !self.links.is_empty()
     }
 
     /// Hooks that are not there, with the reason.

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::layout::{EMPTY_BINS, EMPTY_CALL, ENDS, GapKey, LEVELS, OWNERS, StageControl, StageCpu, StageRecord};
 use super::object::StagePrograms;
+use crate::clock::mono_ns;
 use crate::evidence::mapped::Mapped;
 use crate::evidence::object::bytes_of;
 use crate::evidence::shared::{found, mapped, strange};
@@ -36,13 +37,14 @@ pub struct StageWatch {
     logs: Mutex<Option<Mapped<LogHead>>>,
     log_slots: u32,
     empty_pair_ns: u64,
+    missing: Vec<Hook>,
     /// The end that is sampled; `ENDS` before the first trial.
     end: AtomicUsize,
 }
 
 /// Whose the programs are.
 enum Origin {
-    Own(StagePrograms),
+    Own(Mutex<StagePrograms>),
     /// Of another process, which alone keeps them in the kernel.
     Borrowed(StagesLoan),
 }
@@ -84,8 +86,10 @@ impl StageWatch {
         let [control, of_cpus, logs] = [".bss", "stage_cpus", "stage_logs"].map(|name| programs.map(name));
         let (control, of_cpus, logs) = (mapped(&control?)?, mapped(&of_cpus?)?, mapped(&logs?)?);
         programs.attach()?;
+        look_since(&control, mono_ns());
         let empty_pair_ns = measure_empty_pair(&control);
-        Ok(Self::new(Origin::Own(programs), control, of_cpus, logs, log_slots, empty_pair_ns))
+        let missing = programs.missing().to_vec();
+        Ok(Self::new(Origin::Own(Mutex::new(programs)), missing, control, of_cpus, logs, log_slots, empty_pair_ns))
     }
 
     /// Samples with what another process on this machine has loaded, as the other side.
@@ -103,11 +107,12 @@ impl StageWatch {
             return Err(strange(loan.logs_map));
         }
         let (control, cpus, logs) = (mapped(&control)?, mapped(&cpus)?, mapped(&logs)?);
-        Ok(Self::new(Origin::Borrowed(loan.clone()), control, cpus, logs, log_slots, u64::from(loan.empty_pair_ns)))
+        Ok(Self::new(Origin::Borrowed(loan.clone()), loan.missing.clone(), control, cpus, logs, log_slots, u64::from(loan.empty_pair_ns)))
     }
 
     fn new(
         origin: Origin,
+        missing: Vec<Hook>,
         control: Mapped<StageControl>,
         cpus: Mapped<StageCpu>,
         logs: Mapped<LogHead>,
@@ -115,7 +120,7 @@ impl StageWatch {
         empty_pair_ns: u64,
     ) -> Self {
         let end = AtomicUsize::new(ENDS as usize);
-        Self { origin, control, cpus, log: Mutex::new(None), logs: Mutex::new(Some(logs)), log_slots, empty_pair_ns, end }
+        Self { origin, missing, control, cpus, log: Mutex::new(None), logs: Mutex::new(Some(logs)), log_slots, empty_pair_ns, end }
     }
 
     /// Whether it uses these programs of another process.
@@ -131,6 +136,7 @@ impl StageWatch {
     /// How another process finds these programs.
     pub fn loan(&self) -> Option<StagesLoan> {
         let Origin::Own(programs) = &self.origin else { return None };
+        let programs = lock(programs);
         let number = |name| Some(programs.map(name).ok()?.info().ok()?.info.id);
         Some(StagesLoan {
             control_map: number(".bss")?,
@@ -186,6 +192,35 @@ impl StageWatch {
         if end < ENDS as usize {
             // SAFETY: as in `start`.
             unsafe { (&raw mut (*self.control.pointer(0)).ends[end].port).write_volatile(0) }
+        }
+    }
+
+    /// Attaches the programs again: a window opens. Nothing where one is open, or where they are another process's.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn open_window(&self) -> Result<(), Refused> {
+        let Origin::Own(programs) = &self.origin else { return Ok(()) };
+        let mut programs = lock(programs);
+        if !programs.is_attached() {
+            programs.attach()?;
+            let control = self.control.pointer(0);
+            // SAFETY: as in `start`.
+            unsafe { (&raw mut (*control).waiting_count).write_volatile(0) };
+            look_since(&self.control, mono_ns());
+        }
+        Ok(())
+    }
+
+    /// Detaches the programs: no hook costs anything until the next window.
+    pub fn close_window(&self) {
+        if let Origin::Own(programs) = &self.origin {
+            let mut programs = lock(programs);
+            if programs.is_attached() {
+                // They are detached one after another: the first must not be missed by the others.
+                look_since(&self.control, 0);
+                programs.detach();
+            }
         }
     }
 
@@ -247,23 +282,20 @@ impl StageWatch {
 
     /// Hooks that are not there, with the reason.
     pub fn missing(&self) -> &[Hook] {
-        match &self.origin {
-            Origin::Own(programs) => programs.missing(),
-            Origin::Borrowed(loan) => &loan.missing,
-        }
+        &self.missing
     }
 
     /// Tags of all programs, as in their names in `/proc/kallsyms`.
     pub fn program_tags(&self) -> Vec<String> {
         match &self.origin {
-            Origin::Own(programs) => programs.tags(),
+            Origin::Own(programs) => lock(programs).tags(),
             Origin::Borrowed(loan) => loan.tags.clone(),
         }
     }
 
     fn gaps_map(&self) -> Result<MapHandle, Refused> {
         match &self.origin {
-            Origin::Own(programs) => programs.map("stage_gaps"),
+            Origin::Own(programs) => lock(programs).map("stage_gaps"),
             Origin::Borrowed(loan) => Ok(MapHandle::from_map_id(loan.gaps_map)?),
         }
     }
@@ -275,6 +307,12 @@ impl StageWatch {
             let _ = map.delete(&key);
         }
     }
+}
+
+/// Opens the window of all programs; 0 closes it.
+fn look_since(control: &Mapped<StageControl>, since_ns: u64) {
+    // SAFETY: into the one element of the mapping, a field that programs only read.
+    unsafe { (&raw mut (*control.pointer(0)).window_ns).write_volatile(since_ns) }
 }
 
 /// The keys of an end, and as the kernel reads them.

@@ -36,11 +36,63 @@ static __always_inline struct sampled_end *end_of(__u32 which)
 	return &stage_control.ends[number];
 }
 
-static __always_inline struct stage_cpu *this_cpu(void)
+/* What was known before the programs were attached again is forgotten. */
+static __noinline void start_window(struct stage_cpu *cpu)
+{
+	int level;
+
+	for (level = 0; level < LEVELS; level++) {
+		cpu->levels[level].cursor_ns = 0;
+		cpu->levels[level].stage = NO_STAGE;
+		cpu->levels[level].segment.which = 0;
+		cpu->levels[level].segment.is_sampled = 0;
+	}
+	cpu->running = 0;
+	cpu->attention = 0;
+	cpu->entered_ns = 0;
+	cpu->interrupted_ns = 0;
+	cpu->raised_ns = 0;
+	cpu->interrupt_ns = 0;
+	cpu->waited_ns = 0;
+	cpu->queued_packet = 0;
+	cpu->driver_packet = 0;
+	cpu->handed.is_sampled = 0;
+	cpu->is_measuring = 0;
+	cpu->is_known = 0;
+	cpu->window_ns = stage_control.window_ns;
+}
+
+static __always_inline struct stage_cpu *cpu_of_window(void)
 {
 	__u32 number = bpf_get_smp_processor_id();
+	struct stage_cpu *cpu = stage_control.window_ns ? bpf_map_lookup_elem(&stage_cpus, &number) : NULL;
 
-	return bpf_map_lookup_elem(&stage_cpus, &number);
+	if (cpu && cpu->window_ns != stage_control.window_ns)
+		start_window(cpu);
+	return cpu;
+}
+
+/* None before it is known what runs on it: a window may open within a softirq. */
+static __always_inline struct stage_cpu *this_cpu(void)
+{
+	struct stage_cpu *cpu = cpu_of_window();
+
+	return cpu && cpu->is_known ? cpu : NULL;
+}
+
+/* For hooks that show what runs. */
+static __always_inline struct stage_cpu *this_known_cpu(void)
+{
+	struct stage_cpu *cpu = cpu_of_window();
+
+	if (cpu)
+		cpu->is_known = 1;
+	return cpu;
+}
+
+static __always_inline bool is_of_window(__u64 seen_ns)
+{
+	return seen_ns >= stage_control.window_ns;
 }
 
 static __noinline void count_gap(__u32 which, __u32 reason, __u64 count)
@@ -252,8 +304,8 @@ static __always_inline bool end_wait(struct run *run, struct sk_buff *skb, __u32
 
 	if (!waiting)
 		return false;
-	/* One that was dropped leaves its address to another. */
-	if ((waiting->segment.direction == DIRECTION_OUT) != (stage == STAGE_QDISC_WAIT)) {
+	/* One that was dropped, or that left unseen, leaves its address to another. */
+	if ((waiting->segment.direction == DIRECTION_OUT) != (stage == STAGE_QDISC_WAIT) || !is_of_window(waiting->since_ns)) {
 		bpf_map_delete_elem(&waiting_packets, &key);
 		return false;
 	}

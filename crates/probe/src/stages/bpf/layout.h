@@ -38,6 +38,7 @@ struct stage_control {
 	__u32 block_shift;            /* a block is 2 to this power bytes */
 	__u32 waiting_count;          /* the programs' own: packets put into a queue discipline or backlog, about */
 	__u32 is_measuring;           /* whether empty pairs are measured */
+	__u64 window_ns;              /* since when all programs look; what was seen before is forgotten. 0: they do not */
 	__u64 empty_ns[EMPTY_BINS];   /* how often an empty pair took so many ns; the last bin counts all beyond */
 };
 
@@ -86,7 +87,9 @@ struct stage_cpu {
 	__u32 is_measuring;     /* whether an empty pair has begun */
 	struct stage_segment handed; /* the last that the driver took; receive processing that follows signals another CPU of it */
 	__u32 unused;
-	__u64 pad[3];           /* no two CPUs write to one cache line */
+	__u64 window_ns;        /* the window that all of this is of */
+	__u64 is_known;         /* whether it was seen in this window that a thread, or that a softirq runs */
+	__u64 pad[1];           /* no two CPUs write to one cache line */
 };
 
 /* A row. */

@@ -85,7 +85,7 @@ struct {
 struct parked {
 	struct stage_level level;
 	__u64 since_ns;  /* how much of the stage it had behind it when it lost its CPU; ~0: not known */
-	__u64 is_valid;
+	__u64 parked_ns; /* 0: nothing is parked */
 };
 
 struct {

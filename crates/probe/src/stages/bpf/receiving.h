@@ -222,7 +222,8 @@ static __noinline void end_socket_waits(struct run *run, const struct stage_segm
 		bpf_map_delete_elem(&arrivals, &key);
 		segment.sequence = key.sequence;
 		segment.payload_bytes = rest.payload_bytes;
-		if (!rest.has_woken)
+		/* One of a window before may be of other data with the same number. */
+		if (!rest.has_woken && is_of_window(rest.since_ns))
 			write_wait(run, STAGE_SOCKET_WAIT, &segment, rest.since_ns);
 		if (rest.payload_bytes > left) {
 			key.sequence += left;

@@ -15,7 +15,7 @@ static __always_inline void measure_empty(struct run *run)
 /* At raw_syscalls:sys_enter. */
 static __always_inline void on_enter(long call)
 {
-	struct stage_cpu *cpu = this_cpu();
+	struct stage_cpu *cpu = this_known_cpu();
 	struct run run;
 
 	if (!cpu)
@@ -35,7 +35,7 @@ static __always_inline void on_enter(long call)
 /* At raw_syscalls:sys_exit. */
 static __always_inline void on_exit(void)
 {
-	struct stage_cpu *cpu = this_cpu();
+	struct stage_cpu *cpu = this_known_cpu();
 	struct run run;
 
 	if (!cpu || !cpu->attention)
@@ -97,7 +97,7 @@ static __always_inline void park(struct run *run, struct task_struct *task)
 		return;
 	parked->level = *level;
 	parked->since_ns = level->cursor_ns ? run->now_ns - run->above_ns - level->cursor_ns : ~0ULL;
-	parked->is_valid = 1;
+	parked->parked_ns = run->now_ns;
 }
 
 /* The thread that gets it. */
@@ -109,18 +109,19 @@ static __always_inline void unpark(struct run *run, struct parked *parked)
 	*level = parked->level;
 	level->above_ns = above_ns;
 	level->cursor_ns = parked->since_ns == ~0ULL ? 0 : run->now_ns - run->above_ns - parked->since_ns;
-	parked->is_valid = 0;
+	parked->parked_ns = 0;
 }
 
 /* At sched:sched_switch. */
 static __always_inline void on_switch(struct task_struct *left, struct task_struct *came)
 {
-	struct stage_cpu *cpu = this_cpu();
+	struct stage_cpu *cpu = this_known_cpu();
 	struct stage_segment segment;
 	struct parked *parked;
 	struct woken *woken;
 	__u32 thread = came->pid;
 	__u64 since_ns = 0;
+	bool is_parked;
 	struct run run;
 
 	if (!cpu || is_idle())
@@ -129,21 +130,24 @@ static __always_inline void on_switch(struct task_struct *left, struct task_stru
 	woken = thread && (__s32)stage_control.waiting_count > 0 ? bpf_map_lookup_elem(&woken_readers, &thread) : NULL;
 	if (woken) {
 		segment = woken->segment;
-		since_ns = woken->since_ns;
+		since_ns = is_of_window(woken->since_ns) ? woken->since_ns : 0;
 		bpf_map_delete_elem(&woken_readers, &thread);
-		__sync_fetch_and_add(&stage_control.waiting_count, -1);
-		pay_attention(cpu);
+		if (since_ns) {
+			__sync_fetch_and_add(&stage_control.waiting_count, -1);
+			pay_attention(cpu);
+		}
 	}
-	if (parked && parked->is_valid && parked->level.segment.is_sampled)
+	is_parked = parked && parked->parked_ns && is_of_window(parked->parked_ns);
+	if (is_parked && parked->level.segment.is_sampled)
 		pay_attention(cpu);
 	if (!cpu->attention) {
 		if (parked)
-			parked->is_valid = 0;
+			parked->parked_ns = 0;
 		return;
 	}
 	begin_at(&run, cpu, 0);
 	park(&run, left);
-	if (parked && parked->is_valid)
+	if (is_parked)
 		unpark(&run, parked);
 	else
 		forget(run.level);
@@ -172,7 +176,7 @@ static __always_inline void on_raise(__u32 vector)
 /* At irq:softirq_entry. */
 static __always_inline void on_softirq(__u32 vector)
 {
-	struct stage_cpu *cpu = this_cpu();
+	struct stage_cpu *cpu = this_known_cpu();
 	struct run run;
 
 	if (!cpu)
@@ -205,7 +209,7 @@ static __always_inline void on_softirq(__u32 vector)
 /* At irq:softirq_exit. */
 static __always_inline void on_softirq_end(void)
 {
-	struct stage_cpu *cpu = this_cpu();
+	struct stage_cpu *cpu = this_known_cpu();
 	__u64 entered_ns;
 	struct run run;
 

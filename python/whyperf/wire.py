@@ -401,6 +401,19 @@ SimulatedEnd: TypeAlias = Literal["complete", "deadline", "stuck", "refused"]
 Source: TypeAlias = Literal["built_in", "module", "whyperf"]
 
 
+StageLimitKind: TypeAlias = Literal[
+    "no_napi", "threaded_napi", "busy_polling", "steering", "xdp", "stacked_device", "cpu_clocks", "unknown"
+]
+
+
+class StageLimit(TypedDict):
+    """What keeps stages of a trial from being shown on one host."""
+
+    device: str | None
+    kind: StageLimitKind
+    value: str
+
+
 State: TypeAlias = Literal["loaded", "loadable", "refused"]
 
 
@@ -498,6 +511,7 @@ class HostFacts(TypedDict):
     machine: str
     memory_bytes: Count
     privileges: NotRequired[Privileges | None]
+    stage_hooks: list[Hook]
     sysctls: dict[str, str]
     tsc_hz: Count | None
 
@@ -738,6 +752,7 @@ class StagesReport(TypedDict):
     block_bytes: U32
     broken_off: str | None
     empty_pair_ns: Count
+    limits: list[StageLimit]
     lost_rows_count: list[CpuCount]
     missing: list[Hook]
     overhead_ppm: U32

@@ -24,6 +24,7 @@ FACTS: dict[str, Any] = {
     "devices": [],
     "distribution": "none",
     "hooks": [],
+    "stage_hooks": [],
     "hostname": "here",
     "kernel": "6.12.0",
     "machine": "x86_64",

@@ -1,18 +1,22 @@
 //! Stage times of a trial: which programs sample, and the log that they fill.
 
 use load::running::Load;
+use load::sockopt;
 use probe::clock::mono_ns;
 use probe::evidence::{LogReader, Refused};
+use probe::stages::limits::{Connected, limits};
 use probe::stages::{StageRecord, StageWatch, Usage, cpu_of_log};
 use record::host::{counted, stages};
 use record::table::Columns;
 use record::{Log, RecordError};
-use schema::evidence::{CpuCount, Programs, SamplingChange, StagesLoan, StagesReport, StagesSpec};
+use schema::evidence::{CpuCount, Programs, SamplingChange, StageLimit, StagesLoan, StagesReport, StagesSpec};
 use schema::table::StageRow;
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
-use std::collections::BTreeMap;
+use socket2::SockAddr;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -119,13 +123,33 @@ impl StageTimes {
             return Some(StageTimesLog { ended: Arc::default(), writer: None, report });
         };
         let connections = counted::by_port(trial, load, |flow| flow.number);
+        let limits = limits(&connected(load), watch.cpu_clocks());
         let (ended, trial) = (Arc::new(AtomicBool::new(false)), trial.clone());
         let end = Arc::clone(&ended);
         let writer = thread::spawn(move || {
-            Writing { sampling: Sampling::of(&watch, spec), watch, spec, trial, connections, left_out: 0 }.write(&end)
+            Writing { sampling: Sampling::of(&watch, spec), watch, spec, trial, connections, limits, left_out: 0 }.write(&end)
         });
         Some(StageTimesLog { ended, writer: Some(writer), report: StagesReport::default() })
     }
+}
+
+/// What the sockets of the load's connections say of their path.
+fn connected(load: &Load) -> BTreeSet<Connected> {
+    let found = load.flows.iter().filter_map(|flow| flow.socket.as_ref()).filter_map(|socket| {
+        let ip = |address: io::Result<SockAddr>| Some(address.ok()?.as_socket()?.ip().to_canonical());
+        Some(Connected {
+            local: ip(socket.local_addr())?,
+            peer: ip(socket.peer_addr())?,
+            napi_id: number(sockopt::INCOMING_NAPI_ID.get(socket)),
+            busy_poll_us: number(sockopt::BUSY_POLL.get(socket)).unwrap_or(0),
+        })
+    });
+    found.collect()
+}
+
+/// An option's value; absent where the kernel has no such option.
+fn number(value: io::Result<i32>) -> Option<u32> {
+    u32::try_from(value.ok()?).ok()
 }
 
 /// A log being written.
@@ -216,6 +240,7 @@ struct Writing {
     spec: StagesSpec,
     trial: TrialSpec,
     connections: BTreeMap<u16, u32>,
+    limits: Vec<StageLimit>,
     sampling: Sampling,
     left_out: u64,
 }
@@ -240,6 +265,7 @@ impl Writing {
         let report = StagesReport {
             reason: None,
             missing: self.watch.missing().to_vec(),
+            limits: self.limits,
             block_bytes: self.spec.block_bytes,
             sampling: self.sampling.changes,
             overhead_ppm: self.spec.overhead_ppm,

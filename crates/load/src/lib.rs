@@ -30,7 +30,7 @@ pub mod running;
 mod sctp;
 pub mod secure;
 mod sender;
-mod sockopt;
+pub mod sockopt;
 mod stamps;
 pub mod thread;
 pub mod transport;

@@ -33,6 +33,8 @@ pub const NO_DELAY: IntOption = tcp("TCP_NODELAY", libc::TCP_NODELAY);
 pub const CORK: IntOption = tcp("TCP_CORK", libc::TCP_CORK);
 /// A read asks the device for packets this long, in microseconds.
 pub const BUSY_POLL: IntOption = any("SO_BUSY_POLL", libc::SO_BUSY_POLL);
+/// The NAPI instance that the last packet came from; 0: it came from none (Linux 4.12).
+pub const INCOMING_NAPI_ID: IntOption = any("SO_INCOMING_NAPI_ID", libc::SO_INCOMING_NAPI_ID);
 /// Sends without copying may be asked for.
 pub const ZERO_COPY: IntOption = any("SO_ZEROCOPY", libc::SO_ZEROCOPY);
 /// A bind to an address alone leaves the port to connect(2), which may then use one that is in use towards another

@@ -163,6 +163,9 @@ pub struct StagesReport {
     pub reason: Option<String>,
     /// Hooks that were missing.
     pub missing: Vec<Hook>,
+    /// What of the connections' path in this host the stages do not show, or show as a part of another stage.
+    #[serde(default)]
+    pub limits: Vec<StageLimit>,
     /// Bytes of a block of the sequence space.
     pub block_bytes: u32,
     /// Of so many blocks one was sampled, and from when on.
@@ -182,6 +185,40 @@ pub struct StagesReport {
     pub own_ns: u64,
     /// Why the log breaks off before the trial's end, in a sentence; absent when it does not.
     pub broken_off: Option<String>,
+}
+
+/// What can keep stages from being shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageLimitKind {
+    /// Packets arrive without NAPI: through the backlog of a CPU. `value` is the kind of device.
+    NoNapi,
+    /// Threads, not softirqs, take packets from the device.
+    ThreadedNapi,
+    /// Receive calls take packets from the device themselves, for up to `value`.
+    BusyPolling,
+    /// The device's packets are given to other CPUs (RPS): `value` lists them.
+    Steering,
+    /// A program processes packets before the first stage; `value` is how it is attached.
+    Xdp,
+    /// The device is on top of others: a tunnel, VLAN, bridge or bond. `value` is its kind, and on what.
+    StackedDevice,
+    /// The clock of a CPU differs from the first one's, or could not be compared: `value`.
+    CpuClocks,
+    /// Some of this could not be found out, for the reason in `value`.
+    Unknown,
+}
+
+/// What keeps stages of a trial from being shown on one host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageLimit {
+    /// What.
+    pub kind: StageLimitKind,
+    /// The network device; absent where it is about the host.
+    pub device: Option<String>,
+    /// Details, see the kind.
+    pub value: String,
 }
 
 /// How many blocks are sampled from a moment on.

@@ -77,6 +77,9 @@ pub struct HostFacts {
     pub abilities: Vec<Ability>,
     /// The places in the kernel where evidence is taken, and whether it can be taken there.
     pub hooks: Vec<Hook>,
+    /// The places in the kernel where stage times are taken, and whether they can be taken there; empty where `hooks` is.
+    #[serde(default)]
+    pub stage_hooks: Vec<Hook>,
     /// What the agent may do; absent where `hooks` is empty, because nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privileges: Option<Privileges>,

@@ -198,7 +198,13 @@ def sent(
     for name, frame in tables_of(parts, host).items():
         paths[name] = folder / f"{name}.parquet"
         frame.write_parquet(paths[name])
-    facts: Any = {**HOST_FACTS, "boot_id": f"boot-of-{host}", "hostname": f"{host}-host", "hooks": []}
+    facts: Any = {
+        **HOST_FACTS,
+        "boot_id": f"boot-of-{host}",
+        "hostname": f"{host}-host",
+        "hooks": [],
+        "stage_hooks": [],
+    }
     evidence = json.loads((parts[0].trial / "manifest.json").read_text())["hosts"][parts[0].host].get("evidence")
     finished: Any = {**FINISHED, "evidence": {**FINISHED["evidence"], **(evidence or {})}}
     side = WatchedSide(host=host, facts=facts, clock=None, finished=finished, tables=paths)

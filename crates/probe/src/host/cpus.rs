@@ -8,7 +8,7 @@ pub(crate) fn online() -> Vec<u32> {
 }
 
 /// CPUs online within the process's affinity, ascending.
-pub(super) fn allowed() -> Vec<u32> {
+pub(crate) fn allowed() -> Vec<u32> {
     let status = system::read("/proc/self/status");
     let online = online();
     let mut cpus = from_list(system::field(&status, "Cpus_allowed_list").unwrap_or_default());

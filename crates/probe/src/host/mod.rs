@@ -16,10 +16,10 @@ mod tsc;
 
 use schema::host::HostFacts;
 
-use crate::evidence;
+use crate::{evidence, stages};
 
 /// Describes the host the calling process runs on, and the devices of its network namespace;
-/// `with_hooks` tries the hooks of the evidence, which takes about 0.1 s more.
+/// `with_hooks` tries the hooks of the evidence, which takes about 0.3 s more.
 pub fn describe(agent_version: &str, with_hooks: bool) -> HostFacts {
     let cpu_information = system::read("/proc/cpuinfo");
     HostFacts {
@@ -39,6 +39,7 @@ pub fn describe(agent_version: &str, with_hooks: bool) -> HostFacts {
         devices: devices::list(),
         abilities: abilities::list(),
         hooks: if with_hooks { evidence::hooks() } else { Vec::new() },
+        stage_hooks: if with_hooks { stages::hooks() } else { Vec::new() },
         privileges: with_hooks.then(privileges::describe),
     }
 }

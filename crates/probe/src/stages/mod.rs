@@ -21,6 +21,7 @@ pub mod hooks;
 #[rustfmt::skip]
 #[allow(missing_docs, dead_code, clippy::doc_markdown, clippy::unreadable_literal, reason = "it is generated")]
 mod layout;
+pub mod limits;
 mod object;
 mod watch;
 

@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::layout::{EMPTY_BINS, EMPTY_CALL, ENDS, GapKey, LEVELS, OWNERS, StageControl, StageCpu, StageRecord};
+use super::limits::{CpuClock, compare};
 use super::object::StagePrograms;
 use crate::clock::mono_ns;
 use crate::evidence::mapped::Mapped;
 use crate::evidence::object::bytes_of;
 use crate::evidence::shared::{found, mapped, strange};
 use crate::evidence::{LogHead, LogReader, Refused};
+use crate::host::cpus::allowed;
 
 /// Memory of all logs together, as far as there is a choice.
 const LOGS_BYTES: u64 = 64 << 20;
@@ -38,6 +40,7 @@ pub struct StageWatch {
     log_slots: u32,
     empty_pair_ns: u64,
     missing: Vec<Hook>,
+    clocks: Vec<CpuClock>,
     /// The end that is sampled; `ENDS` before the first trial.
     end: AtomicUsize,
 }
@@ -120,7 +123,8 @@ impl StageWatch {
         empty_pair_ns: u64,
     ) -> Self {
         let end = AtomicUsize::new(ENDS as usize);
-        Self { origin, missing, control, cpus, log: Mutex::new(None), logs: Mutex::new(Some(logs)), log_slots, empty_pair_ns, end }
+        let (log, logs, clocks) = (Mutex::new(None), Mutex::new(Some(logs)), compare(&allowed()));
+        Self { origin, missing, control, cpus, log, logs, log_slots, empty_pair_ns, clocks, end }
     }
 
     /// Whether it uses these programs of another process.
@@ -244,6 +248,11 @@ impl StageWatch {
     /// Cost of two runs of programs without anything between them, in ns; 0 where it could not be measured.
     pub fn empty_pair_ns(&self) -> u64 {
         self.empty_pair_ns
+    }
+
+    /// The clocks of the CPUs against the first one's, as compared when this was made.
+    pub fn cpu_clocks(&self) -> &[CpuClock] {
+        &self.clocks
     }
 
     /// What programs took until now, for whichever side.

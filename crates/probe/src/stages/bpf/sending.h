@@ -72,8 +72,15 @@ static __always_inline void on_departure(struct sk_buff *skb)
 	/* A packet passes here once a device; only the first one is the route's. */
 	route = sk->sk_dst_cache;
 	if (route && route->dev != skb->dev) {
-		if (segment.is_sampled)
+		if (segment.is_sampled && segment.payload_bytes) {
 			count_gap(which, STAGE_GAP_STACKED_DEVICE, 1);
+			/* From the upper device's driver into the queue of the next. */
+			if (run.level->stage == STAGE_DRIVER_OUT) {
+				close(&run);
+				open(&run, STAGE_QDISC_OUT);
+				cpu->queued_packet = (__u64)skb;
+			}
+		}
 		end(&run);
 		return;
 	}

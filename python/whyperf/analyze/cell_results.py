@@ -91,6 +91,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
             *_control_facts(inputs),
             *_unseen_facts(inputs.evidence),
             *_unsampled_facts(inputs.evidence),
+            *(Fact(code="stage_times", text=text) for text in inputs.stage_notes),
             *_cost_facts(inputs, evidence),
         ],
     )

@@ -26,6 +26,7 @@ def assemble(
     *,
     logs: Sequence[Document] = (),
     probe_cost: Document | None = None,
+    stage_notes: Sequence[str] = (),
 ) -> Inputs:
     """The analysis' view of an experiment.
 
@@ -34,6 +35,7 @@ def assemble(
     the rate observed until they ended; all instants move to the controller's clock. `damaged` names trials that cannot
     be read, with the reason; they are left out completely and reported. `logs` are the manifests of the trials with
     the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
+    `stage_notes` are sentences about trials with stage times.
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
@@ -73,6 +75,7 @@ def assemble(
         evidence=evidence_rows([*manifests, *logs]),
         observed=_observed(lost, rows("flows", lost), rows("intervals", lost), rows("transactions", lost)),
         probe_cost=probe_cost,
+        stage_notes=tuple(stage_notes),
         schedule=pl.DataFrame(
             [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
             schema=dict(SCHEDULE),

@@ -123,7 +123,8 @@ class Inputs:
     interrupted are in `trials` but have no rows in the tables; what they moved until then is in `observed`, which has
     the columns of `goodput.measure` with `transactions_per_s`, and is never a result. Trials with the segment log are
     in `evidence` only, which has the columns of `evidence.EVIDENCE`; a watched connection's only trial is in all.
-    `damaged` are the trials that cannot be read, with the reason; they are nowhere else.
+    `damaged` are the trials that cannot be read, with the reason; they are nowhere else. `stage_notes` are sentences
+    about what trials with stage times lack.
     """
 
     experiment: str
@@ -154,3 +155,4 @@ class Inputs:
     round_trips: pl.DataFrame
     watched: pl.DataFrame
     schedule: pl.DataFrame
+    stage_notes: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.tables import TABLES
 from whyperf.analyze.read.watched import OF_WATCHED
+from whyperf.analyze.stages.notes import stage_notes
 from whyperf.record import Experiment, Trials, read_table
 
 
@@ -42,4 +43,5 @@ def read_inputs(
         list(damaged.items()),
         logs=logs,
         probe_cost=experiment.probe_cost(),
+        stage_notes=stage_notes(experiment, found),
     )

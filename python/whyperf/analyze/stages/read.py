@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from whyperf.analyze.stages.writes import with_copies_placed
 
 if TYPE_CHECKING:
     from whyperf.analyze.stages.copies import CopyCost
+    from whyperf.wire import StageLimit
 
 TABLE = "stages"
 COLUMNS: Mapping[str, pl.DataType] = {
@@ -41,12 +43,14 @@ class StagesReport:
     """What the stage times of a host are worth (`StagesReport` in crates/schema/src/evidence.rs).
 
     One block of `block_bytes` in `one_in` was followed, the number that held for most rows. `empty_pair_ns` is the cost
-    of a probe, which is taken off each row for each of its probes. `missing` are hooks that this kernel lacks.
+    of a probe, which is taken off each row for each of its probes. `missing` are hooks that this kernel lacks, with
+    what they give; `limits` is what else keeps stages from being shown.
     `own_ns` is the time that the programs took, on all CPUs.
     """
 
     reason: str | None = None
-    missing: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    limits: "tuple[StageLimit, ...]" = ()
     block_bytes: int = 0
     one_in: int = 0
     empty_pair_ns: int = 0
@@ -110,16 +114,21 @@ def read_stages(trial: FlowTrial, host: str) -> HostStages | None:
     window = end.window_ns or trial.window_ns
     if window is not None:
         frame = frame.filter(pl.col("time_ns").is_between(*window, closed="left"))
-    return HostStages(host, end.role, frame, report, _gaps(trial, host), manifest.get("tsc_hz"))
+    if "gro" in frame["stage"]:
+        # Tunnels receive by a NAPI without a number.
+        report = replace(report, limits=tuple(limit for limit in report.limits if limit["kind"] != "no_napi"))
+    gaps = gaps_of(trial.folder, host) | moved_packets(frame)
+    return HostStages(host, end.role, frame, report, gaps, manifest.get("tsc_hz"))
 
 
-def report_of(found: Mapping[str, Any], one_in: pl.Series) -> StagesReport:
+def report_of(found: Mapping[str, Any], one_in: pl.Series | None = None) -> StagesReport:
     """The report of a manifest; `one_in` is of the rows."""
-    most = one_in.drop_nulls().mode()
+    most = pl.Series(dtype=pl.Int64) if one_in is None else one_in.drop_nulls().mode()
     asked = [int(change["one_in_count"]) for change in found.get("sampling", ())]
     return StagesReport(
         reason=found.get("reason"),
-        missing=tuple(str(hook["name"]) for hook in found.get("missing", ())),
+        missing={str(hook["name"]): str(hook.get("gives", "")) for hook in found.get("missing", ())},
+        limits=tuple(found.get("limits", ())),
         block_bytes=int(found.get("block_bytes") or 0),
         # Without rows, what was asked for.
         one_in=int(most.max() if len(most) else max(asked, default=0)),  # type: ignore[arg-type]
@@ -170,9 +179,31 @@ def _order() -> pl.Expr:
     return first.rank("dense").cast(pl.Int64).alias("order")
 
 
-def _gaps(trial: FlowTrial, host: str) -> dict[str, int]:
-    path = trial.file("stage_gaps", host)
-    if path is None:
+def moved_packets(frame: pl.DataFrame) -> dict[str, int]:
+    """Packets that arrived, by what the rows show of their CPU: `by_thread` were taken from the device by a thread and
+    not by a softirq, `steered` changed the CPU between GRO and IP. Reasons without packets are left out.
+    """
+    arrived = frame.filter((pl.col("direction") == "in") & (pl.col("payload_bytes") > 0))
+    taken, processed = (arrived.filter(pl.col("stage") == stage) for stage in ("gro", "ip_in"))
+    # Without NAPI there is no GRO, and the first stage is the next one.
+    first = processed if taken.is_empty() else taken
+    key = ["connection", "sequence"]
+    both = taken.unique(key).join(processed.unique(key), on=key, suffix="_later")
+    found = {
+        "by_thread": first.filter(pl.col("context") == "process").height,
+        "steered": both.filter(pl.col("cpu") != pl.col("cpu_later")).height,
+    }
+    return {reason: number for reason, number in found.items() if number}
+
+
+def gaps_of(folder: Path, host: str) -> dict[str, int]:
+    """What was not followed at a host of the trial in `folder`, by reason, the most frequent first.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    path = folder / f"stage_gaps.{host}.parquet"
+    if not path.exists():
         return {}
     with reported_unreadable(path):
         found = pl.read_parquet(path, columns=["reason", "gaps_count"])

@@ -50,7 +50,8 @@ class StageTotal:
 class DirectionTotals:
     """All stages of the payload that leaves or arrives at a host.
 
-    `packets` were followed, with `segments` on the wire and `bytes` of payload. `driver_ratio` is the part of the CPU
+    `packets` were followed, with `segments` on the wire and `bytes` of payload; they stand for `weight` packets of the
+    trial. `driver_ratio` is the part of the CPU
     time that the driver's stages have.
     """
 
@@ -64,6 +65,7 @@ class DirectionTotals:
     driver_ns: Amount
     waiting_ns: Amount
     driver_ratio: Amount
+    weight: float = 0.0
 
     @property
     def packet_bytes(self) -> float:
@@ -148,6 +150,7 @@ def _direction(host: HostStages, direction: str) -> DirectionTotals | None:
         driver_ns=of_sums[1].times(size),
         waiting_ns=of_sums[2].times(size),
         driver_ratio=share,
+        weight=float(packets["weight"].sum()),
     )
 
 

@@ -16,6 +16,7 @@ from whyperf.analyze.stages.waterfall import Waterfall, waterfalls
 class TrialStages:
     """The stage times of a trial: `hosts` that have some, the sender first; `totals` and `sizes` of each direction at
     each host; `messages` that one host wrote and the other read, with the `waterfalls` of single ones.
+    `uncertainty_ns` is how far the clocks of both hosts may differ; 0 where they are one clock.
     """
 
     trial: str
@@ -25,6 +26,7 @@ class TrialStages:
     sizes: Sequence[SizePoint]
     messages: Sequence[Messages]
     waterfalls: Sequence[Sequence[Waterfall]]
+    uncertainty_ns: float = 0.0
 
     def host(self, name: str) -> HostStages:
         """The host of that side."""
@@ -70,4 +72,5 @@ def analyzed(trial: str, cell: str, hosts: Sequence[HostStages], uncertainty_ns:
         sizes=[point for host in hosts for point in by_size(host)],
         messages=[messages(found) for _, _, found in lives],
         waterfalls=[waterfalls(*found) for found in lives],
+        uncertainty_ns=uncertainty_ns,
     )

@@ -154,7 +154,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
     found = watched(arguments or (), host=host, programs=programs or (), cgroups=cgroups or (), command=wrapped or ())
     asked = asked_evidence(evidence, profile_hz)
     if asked.stages is not None:
-        raise UsageError("--evidence stages is of whyperf run; connections of other programs have no stage times")
+        raise UsageError(
+            "whyperf watch cannot time stages: their hooks recognize segments by the port of a trial; use whyperf run "
+            "--evidence stages"
+        )
     return watch(
         WatchQuery(
             watched=found,

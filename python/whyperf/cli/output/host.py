@@ -37,13 +37,29 @@ def print_facts(facts: HostFacts) -> None:
         )
     console.print(table)
     if facts["hooks"]:
-        console.print(_hooks(facts["hooks"]))
+        console.print(_hooks("Hook of the evidence", facts["hooks"]))
+    # An agent of an older version has none.
+    stage_hooks = facts.get("stage_hooks") or []
+    if stage_hooks:
+        console.print(_hooks("Hook of stage times", stage_hooks))
+        console.print(stage_sentence(stage_hooks))
 
 
-def _hooks(hooks: list[Hook]) -> Table:
+def stage_sentence(hooks: Sequence[Hook]) -> str:
+    """Which stages `--evidence stages` can time on this kernel."""
+    missing = [hook for hook in hooks if not hook["can"]]
+    if not missing:
+        return "Stage times (--evidence stages): this kernel can time every stage."
+    if len(missing) == len(hooks):
+        return f"Stage times (--evidence stages): none, because {missing[0]['reason']}."
+    listed = "; ".join(f"{hook['gives']} (no {hook['name']})" for hook in missing)
+    return f"Stage times (--evidence stages): all but {listed}."
+
+
+def _hooks(title: str, hooks: list[Hook]) -> Table:
     """Where evidence is taken in the kernel, and whether it can be."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Hook of the evidence", "", "Why", "Gives"):
+    for heading in (title, "", "Why", "Gives"):
         table.add_column(heading)
     for hook in hooks:
         table.add_row(hook["name"], "yes" if hook["can"] else "no", hook["reason"], hook["gives"])

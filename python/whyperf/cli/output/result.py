@@ -122,6 +122,10 @@ def _print_as_asked(summary: Summary, output: OutputFormat, folder: Path) -> Non
         _print(summary, output, folder)
         if summary.evidence is not None and summary.evidence.log_trials:
             print(f"\nSegment flow: whyperf flow {folder}")  # noqa: T201
+        from whyperf.plan import STAGES_PREFIX  # noqa: PLC0415 - a stored result needs no plan
+
+        if any(folder.glob(f"trials/{STAGES_PREFIX}*/stages.*.parquet")):
+            print(f"\nProcessing times: whyperf flow {folder}")  # noqa: T201
 
 
 def _print_why(sentence: str, output: OutputFormat) -> None:

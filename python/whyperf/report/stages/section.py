@@ -15,7 +15,7 @@ from whyperf.report.stages.drawn import MIN_RATIO, MessageFall, StageBar, falls_
 from whyperf.report.stages.figure import SizeFigure, size_figures
 from whyperf.report.stages.looks import all_stages, look_of
 from whyperf.report.stages.modeled import differences, model_points
-from whyperf.report.stages.texts import KBYTE, Block, blocks_of, notes_of
+from whyperf.report.stages.texts import KBYTE, Block, blocks_of, limits_of, notes_of
 
 MAX_CELLS = 40
 """At most this many cells are read."""
@@ -93,6 +93,7 @@ def stages_section(plan: Plan, cells: Sequence[CellStages], host: CalibratedHost
     notes = [text for cell in cells for text in cell.reasons]
     notes += [] if model is None else _model_notes(differences(points, model))
     notes += [text for _, stages in found[:1] for text in notes_of(stages)]
+    notes += [text for _, stages in found[1:] for text in limits_of(stages)]
     notes += _left_out(plan, cells)
     return StagesSection(
         about=ABOUT,

@@ -12,6 +12,7 @@ from whyperf.analyze.stages import (
     StageTotal,
     TrialStages,
 )
+from whyperf.analyze.stages.notes import GAPS, gap_sentence, hook_sentences, limit_sentences, nothing_sampled
 from whyperf.analyze.text import count, octets, percent, seconds, significant
 
 KBYTE = 1024
@@ -20,22 +21,6 @@ NS_PER_S = 1e9
 MIN_SHARE = 0.0005
 MAX_MISFIT = 0.5
 """A line is shown if no size is farther from it, as a part of its time."""
-GAPS = {
-    "no_start": "where the hook before the stage ran unseen",
-    "merged": "wire segments that GRO merged into followed ones",
-    "split": "parts that a super-segment was cut into before the driver",
-    "retransmission": "retransmissions",
-    "softirq_sent": "packets that receive processing or a timer sent, which belong to no call",
-    "socket_backlog": "packets that TCP processed in the process that held the socket",
-    "other_cpu": "packets that left the queue on another CPU",
-    "stacked_device": "transmissions through a device below another",
-    "requeued": "transmissions that the driver refused",
-    "no_arrival": "copies whose arrival is not known",
-    "lost_record": "rows that the log had no room for",
-}
-"""What `stage_gaps` counts, as it is read after a number."""
-LEFT_OUT = frozenset({"no_start", "stacked_device", "requeued", "no_arrival", "lost_record"})
-"""Of these, the reasons for which a time is missing; the others were followed."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +69,7 @@ def _totals(host: HostStages, total: DirectionTotals) -> Block:
     notes = [f"{packets} followed, {octets(total.packet_bytes)} on average. {driver}{_between(total.driver_ratio)}."]
     notes += _incomplete(total)
     columns: tuple[str, ...] = (
-        *("Stage", "CPU per packet", "95 % interval", "Cycles", "Waiting", "Each time + per KByte"),
+        *("Stage", "CPU per packet", "95 % interval", "Cycles", "Waiting", "Fixed + per KByte"),
     )
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
@@ -106,7 +91,13 @@ def _row(host: HostStages, total: StageTotal) -> tuple[str, ...]:
 
 
 def _interval(amount: Amount) -> str:
-    return NONE if amount.low is None or amount.high is None else f"{seconds(amount.low)} to {seconds(amount.high)}"
+    return NONE if amount.low is None or amount.high is None else _range(amount.low, amount.high)
+
+
+def _range(low_ns: float, high_ns: float) -> str:
+    """Two times, with one unit where both have the same."""
+    (low, unit), high = seconds(low_ns).split(), seconds(high_ns)
+    return f"{low}–{high}" if high.endswith(f" {unit}") else f"{low} {unit}–{high}"
 
 
 def _cycles(host: HostStages, ns: float) -> str:
@@ -114,10 +105,13 @@ def _cycles(host: HostStages, ns: float) -> str:
 
 
 def fit_text(fit: Fit | None) -> str:
-    """A line: what a stage takes each time, and for each KByte; empty where the sizes lie on no line."""
+    """A line: a fixed time, and that of each KByte. Empty where sizes are on no line, or larger ones take no longer."""
     if fit is None or fit.misfit_ratio > MAX_MISFIT:
         return ""
-    return f"{seconds(fit.fixed_ns.value)} + {seconds(fit.ns_per_byte.value * KBYTE)}"
+    slope = fit.ns_per_byte
+    if (slope.value if slope.low is None else slope.low) <= 0:
+        return ""
+    return f"{seconds(fit.fixed_ns.value)} + {seconds(slope.value * KBYTE)}"
 
 
 def _incomplete(total: DirectionTotals) -> Iterator[str]:
@@ -149,12 +143,12 @@ def _messages(found: TrialStages, messages: Messages) -> Block:
     whole = [messages.mean_ns, messages.latency_ns["p50"].value, messages.latency_ns["p99"].value]
     slow = sum(share.slow_ns or 0.0 for share in messages.stages)
     rows.append(("Whole time", *map(seconds, whole), *((seconds(slow), "100 %") if has_slow else ())))
-    columns = ("Stage", "Mean", "Median", "99 %", *(("Slowest 1 %", "Of their delay") if has_slow else ()))
+    columns = ("Stage", "Mean", "Median", "99 %", *(("Slowest 1 %", "Of extra time") if has_slow else ()))
     return Block(
         f"Messages from the {side_text(writer)} to the {side_text(reader)}",
         columns,
         rows,
-        list(_message_notes(messages)),
+        [*_message_notes(messages), *_clock_notes(messages, found.uncertainty_ns)],
     )
 
 
@@ -180,7 +174,7 @@ def _message_notes(messages: Messages) -> Iterator[str]:
     if slowest is not None and slowest.excess_ratio is not None:
         share = f"{percent(slowest.excess_ratio.value)}{_between(slowest.excess_ratio)}"
         where = f"{slowest.stage.title} ({slowest.stage.about})"
-        yield f"Most of what the slowest 1 % take longer ({share}) is in: {where}."
+        yield f"The slowest 1 % take longer mostly in: {where}. It has {share} of their extra time."
     if messages.lives.unread:
         yield f"{count(messages.lives.unread, 'message')} left out: not followed until the reader had them."
     if messages.lives.early:
@@ -190,13 +184,40 @@ def _message_notes(messages: Messages) -> Iterator[str]:
         )
 
 
+def _clock_notes(messages: Messages, uncertainty_ns: float) -> Iterator[str]:
+    """How exact times from one host to the other are, where the hosts have clocks of their own."""
+    if uncertainty_ns <= 0:
+        return
+    path = next((share.p50_ns for share in messages.stages if share.stage.name == "path"), 0.0)
+    within = f"The hosts have clocks of their own, compared to within {seconds(uncertainty_ns)}"
+    if path <= uncertainty_ns:
+        yield f"{within}: too little for Path, which is not known. The whole time is uncertain by that."
+    else:
+        yield f"{within}: Path and the whole time are uncertain by that."
+
+
 def _ends(amount: Amount) -> str:
-    return "" if amount.low is None or amount.high is None else f" ({seconds(amount.low)} to {seconds(amount.high)})"
+    return "" if amount.low is None or amount.high is None else f" ({_range(amount.low, amount.high)})"
+
+
+def limits_of(found: TrialStages) -> list[str]:
+    """What keeps stages from being shown, by host."""
+    return [text for host in found.hosts for text in _limits(host)]
+
+
+def _limits(host: HostStages) -> Iterator[str]:
+    sentences = (*hook_sentences(host.report), *limit_sentences(host.report.limits))
+    return (f"{host.host.capitalize()} side: {sentence}" for sentence in sentences)
 
 
 def notes_of(found: TrialStages) -> list[str]:
     """How it was sampled, and what is missing, by host."""
-    return [text for host in found.hosts for text in _host_notes(host)]
+    notes = [text for host in found.hosts for text in _host_notes(host)]
+    if len(found.hosts) > 1 and not found.messages and all(host.frame.height for host in found.hosts):
+        notes.append(
+            "No message was sampled from its write call until it was read: use longer trials, or --stages-one-in 1."
+        )
+    return notes
 
 
 def _host_notes(host: HostStages) -> Iterator[str]:
@@ -204,13 +225,10 @@ def _host_notes(host: HostStages) -> Iterator[str]:
     if report.reason is not None:
         yield f"{side}: {report.reason}"
     if host.frame.is_empty() and report.reason is None:
-        yield (
-            f"{side}: no segment was sampled, because few blocks of {octets(report.block_bytes)} were sent. "
-            "`--stages-one-in 1` follows all of them."
-        )
+        yield f"{side}: {nothing_sampled(report)}"
     elif report.one_in:
         yield (
-            f"{side}: 1 of {report.one_in} blocks of {octets(report.block_bytes)} was followed. "
+            f"{side}: 1 of {report.one_in} blocks of {octets(report.block_bytes)} was sampled. "
             f"{report.empty_pair_ns} ns are taken off for each probe."
         )
     if host.copies is not None and host.copies.shown_by == "tcp_out":
@@ -218,13 +236,9 @@ def _host_notes(host: HostStages) -> Iterator[str]:
             f"{side}: copying is what TCP and IP out take more for more bytes, "
             f"{significant(host.copies.ns_per_byte.value * KBYTE)} ns per KByte: no other copies show it."
         )
-    if report.missing:
-        yield f"{side}: this kernel lacks {', '.join(report.missing)}; the stages around them are one."
+    yield from _limits(host)
     if report.broken_off is not None:
         yield f"{side}: the rows break off. {report.broken_off}"
-    left_out = {reason: number for reason, number in host.gaps.items() if reason in LEFT_OUT}
-    followed = {reason: number for reason, number in host.gaps.items() if reason not in LEFT_OUT}
-    for what, gaps in (("Not followed", left_out), ("Among what was followed", followed)):
-        if gaps:
-            listed = "; ".join(f"{number:,} {GAPS.get(reason, reason)}" for reason, number in gaps.items())
-            yield f"{what}, {host.host} side: {listed}."
+    known = [reason for reason in GAPS if reason in host.gaps]
+    others = [reason for reason in host.gaps if reason not in GAPS]
+    yield from (f"{side}: {gap_sentence(reason, host.gaps[reason], report.rows)}" for reason in (*known, *others))

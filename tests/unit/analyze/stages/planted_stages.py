@@ -33,6 +33,7 @@ WAITS: Mapping[str, float] = {"qdisc_wait": 2_000, "softirq_wait": 900, "wakeup_
 """Time of a stage that waits, in ns."""
 OUT = ("call_entry", "copy_in", "tcp_out", "qdisc_out", "qdisc_wait", "driver_out", "call_exit")
 IN = ("softirq_wait", "driver_in", "gro", "ip_in", "tcp_in", "wakeup", "wakeup_wait", "copy_out", "call_exit")
+BY_SOFTIRQ = frozenset({"softirq_wait", "driver_in", "gro", "ip_in", "tcp_in", "wakeup"})
 PATH_NS = 700
 HELD_NS = 350
 
@@ -101,7 +102,7 @@ class Planted:
                                 "probes_count": probes,
                                 "copied_bytes": size if stage in {"copy_in", "copy_out"} else 0,
                                 "thread": 1,
-                                "context": "process",
+                                "context": "net_rx" if stage in BY_SOFTIRQ else "process",
                                 "retransmission": None,
                                 "one_in_count": 64,
                                 "cpu": 0,

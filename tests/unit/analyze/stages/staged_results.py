@@ -13,8 +13,10 @@ from whyperf.record import Experiment
 SIZES = (64, 1024, 4096)
 
 
-def staged(folder: Path, planted: Sequence[Planted] = (), *, gaps: Mapping[str, int] | None = None) -> Experiment:
-    """An experiment over write sizes, with a trial for stage times of each cell."""
+def staged(
+    folder: Path, planted: Sequence[Planted] = (), *, gaps: Mapping[str, int] | None = None, **report: object
+) -> Experiment:
+    """An experiment over write sizes, with a trial for stage times of each cell; `report` changes what hosts report."""
     cells = list(planted) or [Planted([size] * 400, jitter=0.1, seed=size) for size in SIZES]
     trials = [
         made.Trial(cell=f"c{number:04d}", write_size_bytes=cell.sizes[0], duration_s=1)
@@ -22,11 +24,13 @@ def staged(folder: Path, planted: Sequence[Planted] = (), *, gaps: Mapping[str, 
     ]
     made.write(folder, trials)
     for trial, cell in zip(trials, cells, strict=True):
-        _add(folder, trial, cell, gaps or {})
+        _add(folder, trial, cell, gaps or {}, report)
     return Experiment.open(folder)
 
 
-def _add(folder: Path, trial: made.Trial, planted: Planted, gaps: Mapping[str, int]) -> None:
+def _add(
+    folder: Path, trial: made.Trial, planted: Planted, gaps: Mapping[str, int], more: Mapping[str, object]
+) -> None:
     home = folder / "trials" / f"stages01-{trial.cell}"
     home.mkdir()
     manifest = made.manifest(trial)
@@ -54,5 +58,5 @@ def _add(folder: Path, trial: made.Trial, planted: Planted, gaps: Mapping[str, i
             "block_bytes": BLOCK_BYTES,
             "empty_pair_ns": EMPTY_PAIR_NS,
         }
-        end["evidence"] = {**end.get("evidence", {}), "stages": {**report, "rows_count": table.height}}
+        end["evidence"] = {**end.get("evidence", {}), "stages": {**report, "rows_count": table.height, **more}}
     (home / "manifest.json").write_text(json.dumps(manifest))

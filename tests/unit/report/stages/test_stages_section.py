@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tests.unit.analyze.stages.planted_stages import Planted
 from tests.unit.analyze.stages.staged_results import staged
 from tests.unit.report.test_page import page
+from whyperf.analyze.stages import Amount, Fit
+from whyperf.analyze.stages.trial import analyzed
 from whyperf.calibrate import CalibratedHost
 from whyperf.cli.app import main
 from whyperf.cli.exits import DONE
@@ -17,6 +20,7 @@ from whyperf.report.stages import read_staged, stages_section
 from whyperf.report.stages.figure import size_figures
 from whyperf.report.stages.looks import all_stages, look_of
 from whyperf.report.stages.modeled import differences, model_points
+from whyperf.report.stages.texts import blocks_of, fit_text
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +62,8 @@ def test_the_section_has_a_figure_bars_messages_and_lines(experiment: Experiment
             assert sum(part.ratio for part in bar.parts) == pytest.approx(1, abs=0.01)
     assert found.lines is not None
     assert ("Copy out, receiving") in {row[0] for row in found.lines.rows}
-    assert any("7 where the hook before the stage ran unseen" in note for note in found.notes)
-    assert any("40 wire segments that GRO merged" in note for note in found.notes)
+    assert any(re.match(r"Near side: 7 stages \(0\.[23] % of the rows\) had no start", note) for note in found.notes)
+    assert any("40 wire segments became part of a larger packet by GRO" in note for note in found.notes)
 
 
 def test_rows_of_a_message_are_in_the_order_of_time_and_within_the_drawing(experiment: Experiment) -> None:
@@ -134,3 +138,46 @@ def test_a_model_is_drawn_next_to_the_host(experiment: Experiment) -> None:
     assert found.has_model
     assert [kind for kind, _ in found.figures[0].paths] == ["driver", "total", "model total", "model driver"]
     assert any(note.startswith("Model, sending: at most ") for note in found.notes)
+
+
+def test_times_with_one_unit_have_it_once_and_a_line_that_does_not_rise_is_none(experiment: Experiment) -> None:
+    found = stages_section(experiment.plan, read_staged(experiment, experiment.trials()))
+    assert found is not None
+    rows = {row[0]: row for row in found.cells[0].blocks[1].rows}
+    assert re.fullmatch(r"4[12]\d–4[23]\d ns", rows["TCP in"][2])
+    line = Amount(10.0, 9.0, 11.0)
+    fit = Fit(line, Amount(0.5, 0.4, 0.6), 64, 4096, 3, "least squares", 0.1)
+    assert fit_text(fit) == "10.0 ns + 512 ns"
+    assert not fit_text(replace(fit, ns_per_byte=Amount(0.5, -0.1, 1.1)))
+    assert not fit_text(replace(fit, ns_per_byte=Amount(-0.5)))
+
+
+@pytest.mark.parametrize(
+    ("uncertainty_ns", "sentence"),
+    [
+        (0, None),
+        (100, "compared to within 100 ns: Path and the whole time are uncertain by that."),
+        (5_000, "compared to within 5.00 µs: too little for Path, which is not known."),
+    ],
+)
+def test_clocks_of_two_hosts_are_said_to_be_as_exact_as_they_are(uncertainty_ns: int, sentence: str | None) -> None:
+    planted = Planted([1448] * 300)
+    found = analyzed("t", "c", [planted.host("sender"), planted.host("receiver")], uncertainty_ns)
+    notes = " ".join(blocks_of(found)[-1].notes)
+    assert ("clocks of their own" in notes) is (sentence is not None)
+    assert (sentence or "") in notes
+
+
+def test_the_page_and_the_terminal_name_what_stages_do_not_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = [{"kind": "stacked_device", "device": "br0", "value": "bridge on eth0"}]
+    experiment = staged(tmp_path / "made", gaps={"lost_record": 3}, limits=limits)
+    stacked = "Stacked devices, br0 (bridge on eth0): Queue, Driver out and Driver in have the time of all of them."
+    assert f"Near side: {stacked}" in page(experiment.folder)
+    assert main(["flow", str(experiment.folder), "stages01-c0002", "--no-page"]) == DONE
+    assert f"Far side: {stacked}" in capsys.readouterr().out
+    assert main(["show", str(experiment.folder)]) == DONE
+    out = capsys.readouterr().out
+    assert out.count(stacked) == 1
+    assert "Stage times, far side: 9 rows" in out

@@ -17,7 +17,8 @@ from whyperf.explain.trial_facts import Facts
 
 
 def stage(name: str, cpu_ns: float = 0.0, waiting_ns: float = 0.0, per_kbyte: float | None = None) -> StageTime:
-    return StageTime(name, name.replace("_", " ").capitalize(), f"about {name}", cpu_ns, waiting_ns, per_kbyte)
+    title = name.replace("_", " ").capitalize()
+    return StageTime(name, title, f"about {name}", cpu_ns, waiting_ns, per_kbyte, is_wait=name.endswith("_wait"))
 
 
 def facts(sender: tuple[StageTime, ...] = (), receiver: tuple[StageTime, ...] = (), **more: float) -> Facts:
@@ -82,6 +83,24 @@ def test_interrupts_that_are_put_off_are_shown_with_the_wait_for_them() -> None:
         (row,) = refined(Finding(Cause.OTHER_LOAD, 0.5, 0.9, (), values={"role": "receiver"}), of).evidence
         assert row.values.get("interrupt_packets") == shown
         assert ("one interrupt brings 8 packets" in row.words) is (shown is not None)
+
+
+def test_a_verdict_on_one_side_is_about_that_side_and_the_stage_in_which_it_lost_its_cpu() -> None:
+    of = facts(sender=(stage("copy_in", 900, 47_000),), receiver=(stage("softirq_wait", waiting_ns=90_000),))
+    assert rows(Cause.OTHER_LOAD, of, role="sender") == [("stage_kept", "Copy in")]
+    assert rows(Cause.OTHER_LOAD, of, role="receiver") == [("stage_wait", "Softirq wait")]
+    assert rows(Cause.SHARED_CPU, of) == [("stage_wait", "Softirq wait")]
+    # What waits within a stage is no evidence of a queue.
+    assert rows(Cause.LOCAL_QUEUE, of) == []
+
+
+@pytest.mark.parametrize(("application_ns", "is_shown"), [(8_000, True), (900, False)])
+def test_a_program_that_takes_more_than_the_network_code_is_shown(application_ns: float, is_shown: bool) -> None:
+    of = facts(receiver=(stage("copy_out", 1_000),))
+    assert of.receiver.stages is not None
+    receiver = replace(of.receiver, stages=replace(of.receiver.stages, application_ns=application_ns))
+    found = refined(Finding(Cause.SLOW_READER, 0.5, 0.9, ()), replace(of, receiver=receiver))
+    assert [row.code for row in found.evidence] == ["stage_application"] * is_shown
 
 
 def test_other_verdicts_have_no_stages() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from whyperf.analyze.stages import DirectionTotals, Messages, StageTotal, TrialStages
 from whyperf.analyze.stages.experiment import read_cells
+from whyperf.analyze.stages.kinds import APPLICATION
 from whyperf.explain.stage_facts import StageFacts, StageTime
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import render
@@ -51,6 +52,7 @@ def _side(found: TrialStages, host: str | None, direction: str) -> StageFacts | 
         cpu_ns=total.cpu_ns.value,
         packet_bytes=total.packet_bytes,
         packets_per_interrupt=_per_interrupt(total),
+        application_ns=_application_ns(found, total),
     )
     writes = direction == "out"
     own = [entry for entry in found.messages if (entry.lives.writer if writes else entry.lives.reader) == host]
@@ -66,7 +68,14 @@ def _stage(total: StageTotal) -> StageTime:
         cpu_ns=total.cpu_ns.value,
         waiting_ns=total.waiting_ns.value,
         ns_per_kbyte=None if line is None else line.ns_per_byte.value * KBYTE,
+        is_wait=total.stage.is_wait,
     )
+
+
+def _application_ns(found: TrialStages, total: DirectionTotals) -> float:
+    """What the program itself takes between the calls that move this payload, for a packet."""
+    rows = found.host(total.host).frame.filter(stage=APPLICATION, direction=total.direction)
+    return float((rows["cpu_ns"] * rows["weight"]).sum()) / total.weight if total.weight else 0.0
 
 
 def _per_interrupt(total: DirectionTotals) -> float | None:

@@ -28,6 +28,10 @@ WAITS: Mapping[Cause, tuple[str, ...]] = {
     Cause.THINK_TIME: ("wakeup_wait", "socket_wait"),
 }
 """The waits that a verdict may be about; the longest of them is shown."""
+KEPT = frozenset({Cause.OTHER_LOAD, Cause.SHARED_CPU, Cause.CPU_QUOTA, Cause.PAUSE})
+"""Verdicts on what keeps a thread from its CPU: that may also happen within a stage that processes."""
+BETWEEN_CALLS = frozenset({Cause.SLOW_READER, Cause.SLOW_WRITER, Cause.THINK_TIME})
+"""Verdicts on a program: what it does itself between two calls."""
 MIN_WAIT_NS = 1_000
 """A shorter wait is no more than any switch between threads takes."""
 COPIES = frozenset({"copy_in", "copy_out"})
@@ -57,11 +61,13 @@ def _rows(finding: Finding, facts: Facts) -> Iterator[Evidence]:
     found = end.stages
     if found is not None and finding.cause in REFINED:
         yield from _processing(role, end, found)
-    names = WAITS.get(finding.cause, ())
-    waiting = [(side, *longest) for side in (facts.sender, facts.receiver) if (longest := _longest(side, names))]
+    sides = _sides(finding, facts)
+    waiting = [(side, *longest) for side in sides if (longest := _longest(side, finding.cause)) is not None]
     if waiting:
         side, stage, total = max(waiting, key=lambda entry: entry[1].waiting_ns)
         yield _wait("sender" if side is facts.sender else "receiver", side, stage, total)
+    if finding.cause in BETWEEN_CALLS:
+        yield from _between_calls(finding, facts)
     if finding.cause in SHARES_SLOW and facts.exchanges is not None:
         yield from _slowest(facts)
 
@@ -90,18 +96,35 @@ def _cpu(role: str, end: HostFacts, found: StageFacts, stage: StageTime) -> Evid
     return figure("stage_cpu", TABLE, end, **values)
 
 
-def _longest(end: HostFacts, names: tuple[str, ...]) -> tuple[StageTime, StageFacts] | None:
-    """The longest wait of these at a side."""
+def _sides(finding: Finding, facts: Facts) -> tuple[HostFacts, ...]:
+    """The side that a verdict names, or both."""
+    named = {"sender": (facts.sender,), "receiver": (facts.receiver,)}
+    return named.get(str(finding.values.get("role")), (facts.sender, facts.receiver))
+
+
+def _longest(end: HostFacts, cause: Cause) -> tuple[StageTime, StageFacts] | None:
+    """The longest wait at a side of those that a cause may be about."""
     if end.stages is None:
         return None
-    waits = [stage for stage in end.stages.of(*names) if stage.waiting_ns >= MIN_WAIT_NS]
+    kept = [stage for stage in end.stages.stages if not stage.is_wait and cause in KEPT]
+    waits = [stage for stage in (*end.stages.of(*WAITS.get(cause, ())), *kept) if stage.waiting_ns >= MIN_WAIT_NS]
     return (max(waits, key=lambda stage: stage.waiting_ns), end.stages) if waits else None
+
+
+def _between_calls(finding: Finding, facts: Facts) -> Iterator[Evidence]:
+    """What the program takes between calls, where that is more than the host's network code takes."""
+    role = "sender" if finding.cause is Cause.SLOW_WRITER else str(finding.values.get("role", "receiver"))
+    end = facts.sender if role == "sender" else facts.receiver
+    found = end.stages
+    if found is not None and found.application_ns > found.cpu_ns:
+        values: dict[str, Value | None] = {"application_ns": found.application_ns, "cpu_ns": found.cpu_ns}
+        yield figure("stage_application", TABLE, end, **values, role=role)
 
 
 def _wait(role: str, end: HostFacts, stage: StageTime, found: StageFacts) -> Evidence:
     per_interrupt = found.packets_per_interrupt if stage.name == "softirq_wait" else None
     return figure(
-        "stage_wait",
+        "stage_wait" if stage.is_wait else "stage_kept",
         TABLE,
         end,
         wait_ns=stage.waiting_ns,

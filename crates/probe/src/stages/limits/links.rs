@@ -215,8 +215,8 @@ mod tests {
         assert_eq!((found.name.as_str(), found.kind_or(""), found.stacked_as()), ("lo", "loopback", None));
         assert!(interfaces.under(found, 4).is_empty());
         // TEST-NET-1, RFC 5737: no host has this address.
-        let stranger = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-        assert!(interfaces.towards(stranger, stranger).is_err(), "packets of another host have no route here");
+        let elsewhere = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+        assert!(interfaces.towards(elsewhere, elsewhere).is_err(), "packets of another host have no route here");
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl StageWatch {
     ) -> Self {
         let end = AtomicUsize::new(ENDS as usize);
         let (log, logs, clocks) = (Mutex::new(None), Mutex::new(Some(logs)), compare(&allowed()));
-        Self { origin, missing, control, cpus, log, logs, log_slots, empty_pair_ns, clocks, end }
+        Self { origin, control, cpus, log, logs, log_slots, empty_pair_ns, missing, clocks, end }
     }
 
     /// Whether it uses these programs of another process.

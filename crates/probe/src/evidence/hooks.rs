@@ -27,7 +27,7 @@ pub struct Place {
 pub const CALLS_NEED: [&str; 4] = ["sock_send_length", "sock_recv_length", "sys_enter", "sched_switch"];
 
 /// All places.
-pub const PLACES: [Place; 11] = [
+pub const PLACES: [Place; 10] = [
     Place {
         program: "net_dev_queue",
         group: "net",
@@ -41,14 +41,6 @@ pub const PLACES: [Place; 11] = [
         group: "net",
         gives: "segments and ACKs arriving, duplicates and disorder",
         is_essential: true,
-        level: Evidence::Counters,
-        is_for_chosen: false,
-    },
-    Place {
-        program: "tcp_probe",
-        group: "tcp",
-        gives: "ACKs for segments that waited in a socket's backlog, apart from those of read calls",
-        is_essential: false,
         level: Evidence::Counters,
         is_for_chosen: false,
     },

@@ -210,6 +210,8 @@ pub struct Out {
     pub by_context: [__u64; 6usize],
     /// pure ACKs sent, by reason
     pub by_reason: [__u64; 9usize],
+    /// what follows begins with a cache line
+    pub pad: __u64,
     /// data sent, by size
     pub sizes: [Sized; 24usize],
 }
@@ -236,16 +238,10 @@ pub struct Arrived {
     pub duplicate_acks: __u64,
     /// data that was not the next in sequence
     pub out_of_order_packets: __u64,
+    /// none of what follows is in two cache lines
+    pub pad: __u64,
     /// data, by size
     pub sizes: [Sized; 24usize],
-}
-/** Whether an arrival was processed in a process, and how far it had read by then: that has moved on once
- a read call sends.*/
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
-pub struct Processed {
-    pub in_process: __u32,
-    pub copied_seq: __u32,
 }
 /// Whether a read call has ended, and how far it had read by then.
 #[repr(C)]
@@ -254,9 +250,8 @@ pub struct Reading {
     pub has_read: __u32,
     pub copied_seq: __u32,
 }
-/** What is known and counted of one connection. Each part has one writer at a time: `out` under the
- socket's lock, `arrived` in the receive softirq, `processed` under the socket's lock, `reading` and
- the calls in the application's thread.*/
+/** What is known and counted of one connection, in as few cache lines a segment as can be. Each part has one writer at a time: `out` under the
+ socket's lock, `arrived` in the receive softirq, `reading` and the calls in the application's thread.*/
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Connection {
@@ -264,12 +259,14 @@ pub struct Connection {
     pub out: Out,
     /// what arrived
     pub arrived: Arrived,
-    pub processed: Processed,
     pub reading: Reading,
+    pub unused: __u64,
     /// write calls by bytes moved
     pub writes: [Sized; 24usize],
     /// read calls by bytes moved
     pub reads: [Sized; 24usize],
+    /// whole cache lines
+    pub pad: [__u64; 4usize],
 }
 /// Time of one vector.
 #[repr(C)]
@@ -282,19 +279,26 @@ pub struct Vector {
     /// of that, on top of threads of the load of each side
     pub on_load_ns: [__u64; 2usize],
 }
-/// Softirqs of one CPU, written by that CPU alone but for one field.
+/// Softirqs of one CPU, written by that CPU alone but for two fields. A softirq uses one cache line of it and its vector's.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Cpu {
     pub entered_ns: __u64,
+    /// the thread that ran when it was looked up last, as of bpf_get_current_pid_tgid
+    pub runner: __u64,
+    /// what it is
+    pub runner_bits: __u32,
+    /// `changes` when it was looked up
+    pub runner_changes: __u32,
+    /// counted up by each side's reader after it has changed what is of its load
+    pub changes: __u32,
     /// vector + 1; 0: no softirq runs
     pub running: __u32,
     /// set by each side's reader: whether its softirqs' time is taken
     pub is_timed: [__u16; 2usize],
+    pub unused: [__u32; 7usize],
     /// by number of the vector
     pub vectors: [Vector; 16usize],
-    /// no two CPUs write to one cache line
-    pub pad: [__u64; 6usize],
 }
 /// What is fixed when the object is loaded; all there is in .rodata.
 #[repr(C)]

@@ -160,8 +160,7 @@ impl Programs {
     }
 
     /// How often the kernel left out a program that sees segments because it was running on that CPU
-    /// already. The one at `tcp_probe` is left out now and then, when an arrival interrupts the
-    /// processing of an earlier one in a process; nothing depends on it in receive processing.
+    /// already.
     pub fn missed_runs_count(&self) -> u64 {
         self.essential().map(|info| info.recursion_misses).sum()
     }

@@ -5,6 +5,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use schema::evidence::Loan;
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::layout::{Call, Connection, Control, Cpu, ENDS, LoadThread, LogHead, Record, Tuple};
 use super::mapped::Mapped;
@@ -73,6 +74,16 @@ impl Shared {
         let load_threads = LoadThreads::Lent(loan.load_threads_map);
         let (control, connections, cpus) = (mapped(&control)?, mapped(&connections)?, mapped(&cpus)?);
         Ok(Self { control, connections, cpus, load_threads, chosen_sockets: None, logs, calls, extent })
+    }
+
+    /// Has programs look up again what the thread is that runs; to be called after what is of a load has changed.
+    pub fn forget_runners(&self) {
+        for cpu in 0..self.cpus.count() {
+            // SAFETY: `pointer` is to an element of the mapping, where the word is aligned; programs only read it, and the
+            // reader of the other side changes it atomically, too.
+            let changes = unsafe { AtomicU32::from_ptr(&raw mut (*self.cpus.pointer(cpu)).changes) };
+            changes.fetch_add(1, Ordering::SeqCst);
+        }
     }
 }
 

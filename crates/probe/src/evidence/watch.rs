@@ -217,7 +217,7 @@ impl Watch {
     pub(super) fn name_load(&self, threads: &[u32]) -> Result<(), Refused> {
         let Some(control) = self.control() else { return Ok(()) };
         let number = u32::try_from(self.end.load(Ordering::SeqCst)).unwrap_or(ENDS);
-        self.shared.load_threads.replace(number, threads)?;
+        self.shared.load_threads.replace(number, threads).inspect_err(|_| self.shared.forget_runners())?;
         let namespace =
             fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
         // SAFETY: as in `start`; programs look at the namespace only where the agent's number is written, which is last.
@@ -227,6 +227,7 @@ impl Watch {
             fence(Ordering::SeqCst);
             (&raw mut (*control).agent).write_volatile(std::process::id());
         }
+        self.shared.forget_runners();
         self.has_load_threads.store(true, Ordering::SeqCst);
         Ok(())
     }
@@ -243,6 +244,7 @@ impl Watch {
         if let Some(control) = self.control() {
             // SAFETY: as in `start`.
             unsafe { (&raw mut (*control).agent).write_volatile(0) }
+            self.shared.forget_runners();
         }
     }
 

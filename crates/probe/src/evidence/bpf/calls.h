@@ -84,9 +84,15 @@ static __always_inline void on_system_call(void)
 		thread->entered_ns = take_stock(thread, &thread->at_entry);
 }
 
+/* What is known of a thread of the kernel is never asked for: it enters no system call, so that its calls have no beginning. */
+static __always_inline struct thread *timed_thread_of(struct task_struct *task)
+{
+	return task->flags & PF_KTHREAD ? NULL : thread_of(task, 0);
+}
+
 static __always_inline void on_waking(struct task_struct *task)
 {
-	struct thread *thread = thread_of(task, 0);
+	struct thread *thread = timed_thread_of(task);
 
 	if (thread)
 		thread->woken_ns = bpf_ktime_get_ns();
@@ -110,15 +116,17 @@ static __always_inline void on_return(struct thread *thread, __u64 now)
 
 static __always_inline void on_switch(struct task_struct *left, bool is_runnable, struct task_struct *came)
 {
-	struct thread *thread = thread_of(left, 0);
+	struct thread *thread = timed_thread_of(left);
+	__u64 now = 0;
 
 	if (thread) {
-		thread->left_ns = bpf_ktime_get_ns();
+		now = bpf_ktime_get_ns();
+		thread->left_ns = now;
 		thread->left_runnable = is_runnable;
 	}
-	thread = thread_of(came, 0);
+	thread = timed_thread_of(came);
 	if (thread)
-		on_return(thread, bpf_ktime_get_ns());
+		on_return(thread, now ? now : bpf_ktime_get_ns());
 }
 
 static __always_inline void on_softirq(__u64 ns)

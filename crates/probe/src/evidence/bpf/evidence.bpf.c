@@ -21,30 +21,6 @@ int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 	return 0;
 }
 
-/* Where TCP processes an arrival late, in the process that held the socket meanwhile. Separates the ACKs
- * of that from those of a read call, which has moved `copied_seq` on. In receive processing, where
- * nearly all arrivals are processed, there is nothing to separate.
- */
-SEC("tp_btf/tcp_probe")
-int BPF_PROG(tcp_probe, struct sock *sk)
-{
-	struct cpu *cpu = this_cpu();
-	struct connection *connection;
-	struct tcp_sock *tp;
-	watched_t which;
-
-	if (!cpu || cpu->running)
-		return 0;
-	which = watched_sock(sk);
-	connection = which ? connection_of(which) : NULL;
-	tp = connection ? tcp_sock_of(sk) : NULL;
-	if (tp) {
-		connection->processed.in_process = 1;
-		connection->processed.copied_seq = tp->copied_seq;
-	}
-	return 0;
-}
-
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(softirq_entry, unsigned int vector)
 {
@@ -66,11 +42,16 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 		if (cpu->running == vector + 1 && cpu->entered_ns) {
 			struct vector *of = &cpu->vectors[vector & (VECTORS - 1)];
 			__u64 ns = bpf_ktime_get_ns() - cpu->entered_ns;
+			__u32 bits;
 
 			of->runs += 1;
 			of->ns += ns;
-			count_on_load(of, ns);
-			if (constants.calls_mask)
+			bits = runner_bits(cpu);
+			if (bits & 1 << LISTENING)
+				of->on_load_ns[LISTENING] += ns;
+			if (bits & 1 << CONNECTING)
+				of->on_load_ns[CONNECTING] += ns;
+			if (constants.calls_mask && !(bits & RUNS_KERNEL))
 				on_softirq(ns);
 		}
 		cpu->running = 0;

@@ -11,7 +11,7 @@
 #define RST 4
 #define ACK 16
 
-/* RFC 9293 section 3.1. */
+/* RFC 9293 section 3.1, as far as it is read. */
 struct tcp_header {
 	__be16 source;
 	__be16 destination;
@@ -20,9 +20,7 @@ struct tcp_header {
 	__u8 offset;
 	__u8 flags;
 	__be16 window;
-	__be16 checksum;
-	__be16 urgent;
-};
+} __attribute__((aligned(4)));
 
 struct segment {
 	__u32 sequence;
@@ -38,6 +36,30 @@ struct segment {
 static __always_inline bool is_before(__u32 first, __u32 other)
 {
 	return (__s32)(first - other) < 0;
+}
+
+/* As much of it in bytes. */
+#define TCP_BYTES 16
+
+/* A field at an offset that the protocol gives, in a header that is in memory, or that the kernel describes as a type. */
+#define field_at(header, offset, type) (*(const type *)((const void *)(header) + (offset)))
+
+static __always_inline void copy_tcp_header(struct tcp_header *header, const void *seen)
+{
+	header->source = field_at(seen, 0, __be16);
+	header->destination = field_at(seen, 2, __be16);
+	header->sequence = field_at(seen, 4, __be32);
+	header->acknowledgment = field_at(seen, 8, __be32);
+	*(__u32 *)&header->offset = field_at(seen, 12, __u32);
+}
+
+/* Without a call where the kernel lets a program look at an address, field by field; returns whether it could be read. */
+static __always_inline bool read_tcp_header(struct tcp_header *header, const unsigned char *address)
+{
+	if (!can_see_as)
+		return !bpf_probe_read_kernel(header, TCP_BYTES, address);
+	copy_tcp_header(header, seen_as(address, struct tcphdr));
+	return true;
 }
 
 /* `tcp_bytes` counts header and payload. */
@@ -76,6 +98,6 @@ static __always_inline void read_gso(struct segment *segment, const struct sk_bu
 			segment->wire_segments = BPF_CORE_READ(info, gso_segs);
 	}
 	/* Not every way in fills in the number of segments. */
-	if (segment->gso_size && segment->wire_segments == 0)
+	if (is_rare(segment->gso_size && segment->wire_segments == 0))
 		segment->wire_segments = (segment->payload_bytes + segment->gso_size - 1) / segment->gso_size;
 }

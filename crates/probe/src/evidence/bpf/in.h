@@ -11,63 +11,69 @@
 #define IFF_BRIDGE_PORT (1 << 9)
 #define IFF_OVS_DATAPATH (1 << 10)
 
-struct ipv4_tcp {
-	__u8 version;
-	__u8 service;
-	__be16 length;
-	__be16 identification;
-	__be16 fragment;
-	__u8 time_to_live;
-	__u8 protocol;
-	__be16 checksum;
-	__be32 source;
-	__be32 destination;
-	struct tcp_header tcp;
-};
+/* Bytes of the headers of IP without options; RFC 791 section 3.1 and RFC 8200 section 3. */
+#define IPV4_BYTES 20
+#define IPV6_BYTES 40
 
-struct ipv6_tcp {
-	__be32 flow;
-	__be16 length;
-	__u8 next;
-	__u8 hop_limit;
-	__u8 source[16];
-	__u8 destination[16];
-	struct tcp_header tcp;
-};
+static __always_inline void copy_address(__u32 *address, const void *header, int offset)
+{
+	int i;
+
+#pragma unroll
+	for (i = 0; i < 4; i++)
+		address[i] = field_at(header, offset + 4 * i, __be32);
+}
 
 /* Reads the TCP header behind IP, and where sockets are chosen the addresses; returns the bytes of header and payload, 0
- * when it is not TCP. A length field of 0 is that of a packet above 64 KB (BIG TCP).
+ * when it is not TCP. A length field of 0 is that of a packet above 64 KB (BIG TCP). Kernels that let no program look at an
+ * address copy both headers by one call.
  */
 static __always_inline __u32 read_arrival(struct tcp_header *header, struct tuple *tuple, const struct sk_buff *skb)
 {
+	__u8 copied[IPV6_BYTES + TCP_BYTES] __attribute__((aligned(8)));
+	const void *ip = copied;
+
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		struct ipv4_tcp packet;
 		__u32 ip_bytes, length;
 
-		if (bpf_probe_read_kernel(&packet, sizeof(packet), skb->data) || packet.protocol != IPPROTO_TCP)
+		if (can_see_as)
+			ip = seen_as(skb->data, struct iphdr);
+		else if (bpf_probe_read_kernel(copied, IPV4_BYTES + TCP_BYTES, skb->data))
 			return 0;
-		ip_bytes = (packet.version & 15) * 4;
-		length = packet.length ? bpf_ntohs(packet.length) : skb->len;
-		*header = packet.tcp;
+		if (field_at(ip, 9, __u8) != IPPROTO_TCP)
+			return 0;
+		ip_bytes = (field_at(ip, 0, __u8) & 15) * 4;
+		length = field_at(ip, 2, __be16);
+		length = length ? bpf_ntohs(length) : skb->len;
 		if (CHOOSES) {
-			map_ipv4(tuple->local, packet.destination);
-			map_ipv4(tuple->remote, packet.source);
+			map_ipv4(tuple->local, field_at(ip, 16, __be32));
+			map_ipv4(tuple->remote, field_at(ip, 12, __be32));
 		}
-		if (ip_bytes != 20 && bpf_probe_read_kernel(header, sizeof(*header), skb->data + ip_bytes))
+		if (!can_see_as && ip_bytes == IPV4_BYTES)
+			copy_tcp_header(header, copied + IPV4_BYTES);
+		else if (!read_tcp_header(header, skb->data + ip_bytes))
 			return 0;
 		return length - ip_bytes;
 	}
 	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		struct ipv6_tcp packet;
+		__be16 length;
 
-		if (bpf_probe_read_kernel(&packet, sizeof(packet), skb->data) || packet.next != IPPROTO_TCP)
+		if (can_see_as)
+			ip = seen_as(skb->data, struct ipv6hdr);
+		else if (bpf_probe_read_kernel(copied, IPV6_BYTES + TCP_BYTES, skb->data))
 			return 0;
-		*header = packet.tcp;
+		if (field_at(ip, 6, __u8) != IPPROTO_TCP)
+			return 0;
+		length = field_at(ip, 4, __be16);
 		if (CHOOSES) {
-			__builtin_memcpy(tuple->local, packet.destination, sizeof(tuple->local));
-			__builtin_memcpy(tuple->remote, packet.source, sizeof(tuple->remote));
+			copy_address(tuple->local, ip, 24);
+			copy_address(tuple->remote, ip, 8);
 		}
-		return packet.length ? bpf_ntohs(packet.length) : skb->len - 40;
+		if (!can_see_as)
+			copy_tcp_header(header, copied + IPV6_BYTES);
+		else
+			read_tcp_header(header, skb->data + IPV6_BYTES);
+		return length ? bpf_ntohs(length) : skb->len - IPV6_BYTES;
 	}
 	return 0;
 }
@@ -133,7 +139,6 @@ static __always_inline void on_in(struct sk_buff *skb)
 	struct segment segment;
 	struct connection *connection;
 	struct tuple tuple;
-	struct cpu *cpu;
 	__u32 tcp_bytes;
 	__u16 source, destination;
 	watched_t which;
@@ -168,14 +173,17 @@ static __always_inline void on_in(struct sk_buff *skb)
 	if (BPF_CORE_READ_BITFIELD(device, priv_flags) & (IFF_BRIDGE_PORT | IFF_MACVLAN_PORT | IFF_OVS_DATAPATH))
 		return;
 	connection = connection_of(which);
-	cpu = this_cpu();
-	if (!connection || !cpu)
+	if (!connection)
 		return;
 	read_segment(&segment, &header, tcp_bytes);
 	read_gso(&segment, skb);
 	count_in(connection, &segment);
 	count_duplicate(connection, &segment, which);
-	if (constants.log_mask)
-		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), DIRECTION_IN, context_of(cpu->running), cpu->running && is_ksoftirqd(), NONE,
+	if (constants.log_mask) {
+		struct cpu *cpu = this_cpu();
+		__u32 running = cpu ? cpu->running : 0;
+
+		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), DIRECTION_IN, context_of(running), running && cpu && runner_bits(cpu) & RUNS_KSOFTIRQD, NONE,
 			    NONE);
+	}
 }

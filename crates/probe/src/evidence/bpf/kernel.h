@@ -73,8 +73,19 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+typedef struct {
+	int owned;
+} socket_lock_t;
+
+struct sk_buff;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
+	struct {
+		int len;
+		struct sk_buff *head;
+	} sk_backlog;
 	unsigned long sk_pacing_rate;
 	__u16 sk_protocol;
 	struct dst_entry *sk_dst_cache;
@@ -108,6 +119,7 @@ struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	struct rb_root out_of_order_queue;
+	bool is_mptcp : 1;
 	struct tcp_options_received rx_opt;
 };
 
@@ -127,6 +139,7 @@ struct tcp_skb_cb {
 };
 
 struct sk_buff {
+	struct sk_buff *next;
 	struct sock *sk;
 	char cb[48];
 	struct net_device *dev;
@@ -137,6 +150,20 @@ struct sk_buff {
 	unsigned char *head;
 	unsigned char *data;
 	unsigned int end;
+	unsigned int truesize;
+};
+
+/* Headers, that are read at the offsets that their protocols give. */
+struct tcphdr {
+	__be16 source;
+};
+
+struct iphdr {
+	__u8 protocol;
+};
+
+struct ipv6hdr {
+	__u8 nexthdr;
 };
 
 struct skb_shared_info {

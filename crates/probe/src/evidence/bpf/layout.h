@@ -154,6 +154,7 @@ struct out {
 	__u64 ksoftirqd_packets;         /* sent in ksoftirqd among them */
 	__u64 by_context[CONTEXTS];      /* data sent, by context */
 	__u64 by_reason[ACK_REASONS];    /* pure ACKs sent, by reason */
+	__u64 pad;                       /* what follows begins with a cache line */
 	struct sized sizes[SIZE_CLASSES]; /* data sent, by size */
 };
 
@@ -171,15 +172,8 @@ struct arrived {
 	__u64 acks;                      /* pure ACKs */
 	__u64 duplicate_acks;            /* duplicate ACKs among them */
 	__u64 out_of_order_packets;      /* data that was not the next in sequence */
+	__u64 pad;                       /* none of what follows is in two cache lines */
 	struct sized sizes[SIZE_CLASSES]; /* data, by size */
-};
-
-/* Whether an arrival was processed in a process, and how far it had read by then: that has moved on once
- * a read call sends.
- */
-struct processed {
-	__u32 in_process;
-	__u32 copied_seq;
 };
 
 /* Whether a read call has ended, and how far it had read by then. */
@@ -188,17 +182,17 @@ struct reading {
 	__u32 copied_seq;
 };
 
-/* What is known and counted of one connection. Each part has one writer at a time: `out` under the
- * socket's lock, `arrived` in the receive softirq, `processed` under the socket's lock, `reading` and
- * the calls in the application's thread.
+/* What is known and counted of one connection, in as few cache lines a segment as can be. Each part has one writer at a time: `out` under the
+ * socket's lock, `arrived` in the receive softirq, `reading` and the calls in the application's thread.
  */
 struct connection {
 	struct out out;                    /* what left */
 	struct arrived arrived;            /* what arrived */
-	struct processed processed;
 	struct reading reading;
+	__u64 unused;
 	struct sized writes[SIZE_CLASSES]; /* write calls by bytes moved */
 	struct sized reads[SIZE_CLASSES];  /* read calls by bytes moved */
+	__u64 pad[4];                      /* whole cache lines */
 };
 
 /* Time of one vector. */
@@ -208,13 +202,22 @@ struct vector {
 	__u64 on_load_ns[ENDS]; /* of that, on top of threads of the load of each side */
 };
 
-/* Softirqs of one CPU, written by that CPU alone but for one field. */
+/* Bits of `runner_bits` beside those of `enum end_number`, each of which says that the thread is of the load of that end. */
+#define RUNS_KERNEL (1 << ENDS)          /* a thread of the kernel, or the idle task */
+#define RUNS_KSOFTIRQD (1 << (ENDS + 1)) /* ksoftirqd */
+
+/* Softirqs of one CPU, written by that CPU alone but for two fields. A softirq uses one cache line of it and its vector's.
+ */
 struct cpu {
 	__u64 entered_ns;
+	__u64 runner;                   /* the thread that ran when it was looked up last, as of bpf_get_current_pid_tgid */
+	__u32 runner_bits;              /* what it is */
+	__u32 runner_changes;           /* `changes` when it was looked up */
+	__u32 changes;                  /* counted up by each side's reader after it has changed what is of its load */
 	__u32 running;                  /* vector + 1; 0: no softirq runs */
 	__u16 is_timed[ENDS];           /* set by each side's reader: whether its softirqs' time is taken */
+	__u32 unused[7];
 	struct vector vectors[VECTORS]; /* by number of the vector */
-	__u64 pad[6];                   /* no two CPUs write to one cache line */
 };
 
 /* What is fixed when the object is loaded; all there is in .rodata. */

@@ -6,12 +6,43 @@
 #include "log.h"
 #include "sending.h"
 
+/* Packets that may wait in a backlog at most; TCP merges those that follow on each other. */
+#define BACKLOG_MOST 64
+
+/* Whether the process that holds a socket is processing its backlog: __release_sock (net/core/sock.c) takes the list of what
+ * waits away, and counts its bytes among those that wait until all are processed.
+ */
+static __always_inline bool is_in_backlog(const struct sock *sk)
+{
+	const struct sk_buff *waiting = sk->sk_backlog.head;
+	int i, bytes = sk->sk_backlog.len;
+
+	for (i = 0; i < BACKLOG_MOST && waiting && bytes > 0; i++) {
+		bytes -= waiting->truesize;
+		waiting = waiting->next;
+	}
+	return bytes > 0;
+}
+
+/* Whether a process that sends an ACK does so for itself instead of for an arrival that it processes. MPTCP reads from its
+ * subflows without holding them.
+ */
+static __always_inline bool sends_for_itself(struct tcp_sock *tp)
+{
+	const struct sock *sk = (const struct sock *)tp;
+
+	if (sk->sk_lock.owned)
+		return !is_in_backlog(sk);
+	return bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ_BITFIELD(tp, is_mptcp);
+}
+
 /* Why a pure ACK leaves. When it reaches the device the socket has already forgotten, so it is derived
  * from what the segments before it said and from who is sending:
  * - a number below snd_una is that of a probe or keepalive (tcp_xmit_probe_skb);
  * - the delayed-ACK timer and the timer of compressed ACKs have softirqs of their own;
- * - a process sends for a segment that waited in the backlog while it held the socket, or in a read
- *   call, from tcp_cleanup_rbuf; between two read calls it is asked to, by TCP_QUICKACK;
+ * - a process sends for a segment that waited in the backlog while it held the socket, or for one that it
+ *   fetched itself, by busy polling, before it held the socket, or in a read call, from tcp_cleanup_rbuf;
+ *   between two read calls it is asked to, by TCP_QUICKACK;
  * - receive processing sends for the segment just arrived (__tcp_ack_snd_check).
  */
 static __always_inline __u8 reason_of(const struct connection *connection, struct tcp_sock *tp, const struct segment *segment, __u8 context, bool connects)
@@ -34,8 +65,7 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 		return ACK_REASON_DELAYED_TIMER;
 	if (context == CONTEXT_HRTIMER || tp->out_of_order_queue.rb_node)
 		return ACK_REASON_OUT_OF_ORDER;
-	if (context == CONTEXT_PROCESS &&
-	    !(connection->processed.in_process && connection->processed.copied_seq == tp->copied_seq) &&
+	if (context == CONTEXT_PROCESS && sends_for_itself(tp) &&
 	    !(connection->reading.has_read && connection->reading.copied_seq == tp->copied_seq))
 		return ACK_REASON_READ_CALL;
 	if (is_unknown)
@@ -76,7 +106,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 	if (!connection || !cpu)
 		return;
 	offset = skb->transport_header;
-	if (bpf_probe_read_kernel(&header, sizeof(header), skb->head + offset))
+	if (!read_tcp_header(&header, skb->head + offset))
 		return;
 	/* Addresses are subtracted whole: a verifier wants no half of one. */
 	before = (__u64)(skb->head + offset) - (__u64)skb->data;
@@ -84,7 +114,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 	read_segment(&segment, &header, skb->len - before);
 	read_gso(&segment, skb);
 	context = context_of(cpu->running);
-	ksoftirqd = cpu->running && is_ksoftirqd();
+	ksoftirqd = cpu->running && runner_bits(cpu) & RUNS_KSOFTIRQD;
 	if (context == CONTEXT_PROCESS && task_flags() & PF_WQ_WORKER)
 		context = CONTEXT_WORKER;
 

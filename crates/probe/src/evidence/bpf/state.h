@@ -4,37 +4,28 @@
 #include "chosen.h"
 #include "sight.h"
 
-/* Kernel threads in which softirqs run: ksoftirqd, and the idle task at the end of an interrupt. */
-static __always_inline bool is_ksoftirqd(void)
+static __always_inline struct cpu *this_cpu(void)
 {
-	char name[16];
+	__u32 number = bpf_get_smp_processor_id();
 
-	if ((task_flags() & (PF_KTHREAD | PF_IDLE)) != PF_KTHREAD)
-		return false;
-	bpf_get_current_comm(name, sizeof(name));
-	return name[0] == 'k' && name[1] == 's' && name[2] == 'o' && name[3] == 'f' && name[4] == 't' && name[8] == 'd';
+	return bpf_map_lookup_elem(&cpus, &number);
 }
 
-/* Time of a softirq on top of a thread of the load: in the interrupt that the thread had, or where the thread itself
- * runs softirqs, at local_bh_enable. Threads of the kernel, such as ksoftirqd, are never the load. Where sockets are
- * chosen, all threads of the processes that have them are.
+/* Bits of the ends of whose load the thread is, by its place in their agents' PID namespaces. Where sockets are chosen, all
+ * threads of the processes that have them are.
  */
-static __always_inline void count_on_load(struct vector *vector, __u64 ns)
+static __always_inline __u32 load_bits(void)
 {
 	struct bpf_pidns_info here = {};
 	struct load_thread key = {};
 	__u64 looked_in = 0;
-	__u32 number;
+	__u32 number, bits = 0;
 
-	if (task_flags() & (PF_KTHREAD | PF_IDLE))
-		return;
 	if (CHOOSES) {
 		struct end *end = &control.ends[LISTENING];
 
 		key.thread = end->agent ? process_here(end) : 0;
-		if (key.thread && bpf_map_lookup_elem(&load_threads, &key))
-			vector->on_load_ns[LISTENING] += ns;
-		return;
+		return key.thread && bpf_map_lookup_elem(&load_threads, &key) ? 1 << LISTENING : 0;
 	}
 #pragma unroll
 	for (number = 0; number < ENDS; number++) {
@@ -51,15 +42,42 @@ static __always_inline void count_on_load(struct vector *vector, __u64 ns)
 		key.end = number;
 		key.thread = here.pid;
 		if (bpf_map_lookup_elem(&load_threads, &key))
-			vector->on_load_ns[number] += ns;
+			bits |= 1 << number;
 	}
+	return bits;
 }
 
-static __always_inline struct cpu *this_cpu(void)
+/* Threads of the kernel, such as ksoftirqd, are never the load; nor is the idle task, at the end of an interrupt. */
+static __always_inline __u32 look_up_runner(void)
 {
-	__u32 number = bpf_get_smp_processor_id();
+	__u32 flags = task_flags();
+	char name[16];
 
-	return bpf_map_lookup_elem(&cpus, &number);
+	if (!(flags & (PF_KTHREAD | PF_IDLE)))
+		return load_bits();
+	if (flags & PF_IDLE)
+		return RUNS_KERNEL;
+	bpf_get_current_comm(name, sizeof(name));
+	if (name[0] == 'k' && name[1] == 's' && name[2] == 'o' && name[3] == 'f' && name[4] == 't' && name[8] == 'd')
+		return RUNS_KERNEL | RUNS_KSOFTIRQD;
+	return RUNS_KERNEL;
+}
+
+/* What the thread is on top of which a softirq runs. It is looked up when that is another one than the last time, or when a
+ * reader has changed what is of its load: the look-up takes longer than all else that is done about a softirq.
+ */
+static __always_inline __u32 runner_bits(struct cpu *cpu)
+{
+	__u64 runner = bpf_get_current_pid_tgid();
+	/* Before the look-up: what a reader changes meanwhile is looked up the next time. */
+	__u32 changes = *(volatile __u32 *)&cpu->changes;
+
+	if (is_rare(cpu->runner != runner || cpu->runner_changes != changes)) {
+		cpu->runner_bits = look_up_runner();
+		cpu->runner = runner;
+		cpu->runner_changes = changes;
+	}
+	return cpu->runner_bits;
 }
 
 static __always_inline watched_t watched(enum end_number end, __u16 port)
@@ -91,7 +109,7 @@ static __always_inline struct connection *connection_of(watched_t which)
 	/* Verifiers before 6.18 do not see that bpf_ntohs leaves 16 bits. */
 	asm volatile("%0 &= 0x1ffff" : "+r"(place));
 	number = control.slot_of_port[place];
-	if (number == 0) {
+	if (is_rare(number == 0)) {
 #ifdef HAS_FETCH
 		number = __sync_fetch_and_add(&end->connections_count, 1);
 #else

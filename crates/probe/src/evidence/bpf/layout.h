@@ -202,7 +202,7 @@ struct vector {
 	__u64 on_load_ns[ENDS]; /* of that, on top of threads of the load of each side */
 };
 
-/* Bits of `runner_bits` beside those of `enum end_number`, each of which says that the thread is of the load of that end. */
+/* Bits of `runner_bits` in addition to those of `enum end_number`, each of which marks a thread of the load of that end. */
 #define RUNS_KERNEL (1 << ENDS)          /* a thread of the kernel, or the idle task */
 #define RUNS_KSOFTIRQD (1 << (ENDS + 1)) /* ksoftirqd */
 

@@ -24,6 +24,7 @@ fn main() {
         }
     }
     compiler.compile(&Path::new(STAGES).join("stages.bpf.c"), "stages.bpf.o", &[]);
+    bpf_build::pack("stages.bpf.o");
     compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
     compiler.compile(&Path::new(SETTINGS).join("settings.bpf.c"), "settings.bpf.o", &[]);
 }

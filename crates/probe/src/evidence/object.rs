@@ -262,6 +262,13 @@ fn load_without(extent: &Extent, refused: &BTreeMap<&'static str, String>) -> li
     open(extent, &names).map_err(|refused| libbpf_rs::Error::from(std::io::Error::other(refused.reason)))?.load()
 }
 
+/// An object that the build script has packed.
+pub(crate) fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut object = Vec::new();
+    ZlibDecoder::new(packed).read_to_end(&mut object).expect("the build script has packed it");
+    object
+}
+
 /// The object, sized, without some of its programs.
 fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
     let object = match (has_fetch(), extent.chosen > 0) {
@@ -270,9 +277,7 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
         (true, true) => CHOOSING_OBJECT,
         (false, true) => OLD_CHOOSING_OBJECT,
     };
-    let mut unpacked = Vec::new();
-    ZlibDecoder::new(object).read_to_end(&mut unpacked).expect("the build script has packed it");
-    let mut object = ObjectBuilder::default().open_memory(&unpacked)?;
+    let mut object = ObjectBuilder::default().open_memory(&unpacked(object))?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {

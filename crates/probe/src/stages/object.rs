@@ -9,10 +9,10 @@ use std::os::fd::AsFd;
 
 use super::hooks::PLACES;
 use super::layout::{ENDS, LEVELS, StageRecord};
-use crate::evidence::object::{bytes_of, info_of, is_forbidden, refusal};
+use crate::evidence::object::{bytes_of, info_of, is_forbidden, refusal, unpacked};
 use crate::evidence::{LogHead, Refused, silence};
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o.z"));
 
 /// A loaded object. Dropping it removes everything from the kernel.
 pub struct StagePrograms {
@@ -109,7 +109,7 @@ fn load_only(program: &str) -> libbpf_rs::Result<()> {
 }
 
 fn load_without(cpus: u32, log_slots: u32, refused: &BTreeMap<&'static str, String>) -> libbpf_rs::Result<Object> {
-    let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+    let mut object = ObjectBuilder::default().open_memory(&unpacked(OBJECT))?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {

@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_bridge_is_on_top_of_its_ports_and_a_vlan_of_its_device() {
-        let link = |index, lower, controller, is_stacked| Interface { index, lower, controller, is_stacked, ..Interface::default() };
+        let link = |index, lower, controller, is_stacked| Interface { index, is_stacked, lower, controller, ..Interface::default() };
         let netlink = Interfaces::read().expect("rtnetlink").netlink;
         let links =
             Interfaces { netlink, links: vec![link(1, None, Some(2), false), link(2, None, None, true), link(3, Some(2), None, true)] };

@@ -23,8 +23,9 @@ fn main() {
             bpf_build::pack(&object);
         }
     }
-    compiler.compile(&Path::new(STAGES).join("stages.bpf.c"), "stages.bpf.o", &[]);
-    bpf_build::pack("stages.bpf.o");
-    compiler.compile(&Path::new(STACKS).join("stacks.bpf.c"), "stacks.bpf.o", &[]);
-    compiler.compile(&Path::new(SETTINGS).join("settings.bpf.c"), "settings.bpf.o", &[]);
+    for (folder, name) in [(STAGES, "stages"), (STACKS, "stacks"), (SETTINGS, "settings")] {
+        let object = format!("{name}.bpf.o");
+        compiler.compile(&Path::new(folder).join(format!("{name}.bpf.c")), &object, &[]);
+        bpf_build::pack(&object);
+    }
 }

@@ -11,8 +11,9 @@ use std::{fs, io, slice};
 
 use super::layout::{self, Frames};
 use crate::evidence::Refused;
+use crate::evidence::object::unpacked;
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o.z"));
 
 /// Different stacks that are kept: 1 KB each, which cannot be swapped.
 pub const STACKS_MOST: u32 = 16_384;
@@ -106,7 +107,7 @@ impl Sampler {
     /// The kernel refuses the program or the events, with the reason in a sentence.
     pub fn start(asked: &SamplingRequest) -> Result<Self, Refused> {
         crate::evidence::silence();
-        let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+        let mut object = ObjectBuilder::default().open_memory(&unpacked(OBJECT))?;
         let (SampledLoad::Threads(load) | SampledLoad::Processes(load)) = &asked.load;
         let room = match &asked.load {
             SampledLoad::Threads(threads) => u32::try_from(threads.len()).unwrap_or(u32::MAX).max(1),

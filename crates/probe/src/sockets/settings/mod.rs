@@ -14,9 +14,10 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use crate::evidence::Refused;
+use crate::evidence::object::unpacked;
 use layout::{NAGLE_OFF, RECEIVE_BUFFER_LOCK, SEND_BUFFER_LOCK, SocketSettings};
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/settings.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/settings.bpf.o.z"));
 
 /// What a program has set of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl SettingsReader {
     /// The kernel refuses it, with the reason in a sentence.
     pub fn open() -> Result<Self, Refused> {
         crate::evidence::silence();
-        let object = ObjectBuilder::default().open_memory(OBJECT)?.load()?;
+        let object = ObjectBuilder::default().open_memory(&unpacked(OBJECT))?.load()?;
         let program = object.progs_mut().next().ok_or_else(|| Refused { reason: "the object has no program".to_owned() })?;
         let link = program.attach()?;
         Ok(Self { link, _object: object })

@@ -10,7 +10,8 @@ from whyperf.plan import PlannedStages
 
 PROFILE = """
 [fixed]
-duration_s = 1
+# Shorter trials have no windows.
+duration_s = 2
 warmup_s = 0.3
 cooldown_s = 0.05
 congestion_control = "reno"

@@ -62,4 +62,6 @@ def test_the_output_names_the_stages_and_the_page_draws_them(staged: Path) -> No
     assert "Sending at the sender (near side)" in done.out
     assert "Messages from the sender (near side) to the receiver (far side)" in done.out
     assert (staged / "flow-stages01-c0001.html").read_text().count('class="st-fall"') >= 2
-    assert "Processing times" not in whyperf("show", str(staged), folder=staged.parent).out
+    shown = whyperf("show", str(staged), folder=staged.parent).out
+    assert f"Processing times: whyperf flow {staged}" in shown
+    assert "Sending at the sender" not in shown

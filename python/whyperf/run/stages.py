@@ -13,6 +13,8 @@ ONE_IN_OF_MESSAGES = 2
 OVERHEAD_PPM = 20_000
 #: For so long the programs are attached in each second of a stream: hooks that run programs cost it most.
 WINDOW_MS = 30
+#: A shorter trial would have hardly a window.
+MIN_WINDOWED_S = 2.0
 #: The largest super-segment that most devices take, which streams are sent in.
 SUPER_SEGMENT_BYTES = 65_536
 #: Segments or calls in a block: the first in a block may lack its first stages.
@@ -30,7 +32,8 @@ def stages_spec(planned: PlannedStages, levels: Mapping[str, Any], workload: Pla
     """
     has_messages = workload is not None or levels["reply_size_bytes"] > 0
     # A segment on an emulated path would leave in one window and arrive after it.
-    is_stream = not has_messages and levels.get("path_rtt_ms", "none") == "none"
+    is_short = levels.get("duration_s", 0.0) < MIN_WINDOWED_S
+    has_windows = not (planned.one_in or has_messages or is_short) and levels.get("path_rtt_ms", "none") == "none"
     parts = [SUPER_SEGMENT_BYTES, levels["write_size_bytes"], levels["read_size_bytes"]]
     if workload is None and levels["reply_size_bytes"]:
         parts = [levels["write_size_bytes"], levels["reply_size_bytes"]]
@@ -44,5 +47,5 @@ def stages_spec(planned: PlannedStages, levels: Mapping[str, Any], workload: Pla
         "block_bytes": block_bytes,
         "one_in_count": planned.one_in or (ONE_IN_OF_MESSAGES if has_messages else ONE_IN),
         "overhead_ppm": 0 if planned.one_in else OVERHEAD_PPM,
-        "window_ms": WINDOW_MS if is_stream and not planned.one_in else 0,
+        "window_ms": WINDOW_MS if has_windows else 0,
     }

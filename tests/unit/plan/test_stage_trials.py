@@ -15,7 +15,7 @@ name = "main"
 [sweep.factors]
 connections = [1, 2]
 """
-STREAM = {"write_size_bytes": 131_072, "read_size_bytes": 65_536, "reply_size_bytes": 0}
+STREAM = {"write_size_bytes": 131_072, "read_size_bytes": 65_536, "reply_size_bytes": 0, "duration_s": 10.0}
 
 
 @pytest.fixture
@@ -55,7 +55,8 @@ def test_a_plan_without_them_is_as_before(profile: Profile) -> None:
 def test_a_block_holds_several_parts_and_is_a_power_of_two() -> None:
     spec = stages_spec(PlannedStages(), STREAM, None)
     assert spec == {"block_bytes": 2**20, "one_in_count": 4, "overhead_ppm": OVERHEAD_PPM, "window_ms": WINDOW_MS}
-    assert stages_spec(PlannedStages(), STREAM | {"path_rtt_ms": 40}, None)["window_ms"] == 0
+    for level in ({"path_rtt_ms": 40}, {"duration_s": 1.0}):
+        assert stages_spec(PlannedStages(), STREAM | level, None)["window_ms"] == 0
     small = stages_spec(PlannedStages(one_in=1), STREAM | {"write_size_bytes": 1, "reply_size_bytes": 1}, None)
     assert small == {"block_bytes": MIN_BLOCK_BYTES, "one_in_count": 1, "overhead_ppm": 0, "window_ms": 0}
     workload = PlannedWorkload(name="rr", metric="transactions")

@@ -137,8 +137,8 @@ def _of_side(host: str, report: StagesReport) -> Iterator[str]:
 def nothing_sampled(report: StagesReport) -> str:
     """Why no segment was sampled, and what to do."""
     return (
-        f"no segment was sampled, because few blocks of {octets(report.block_bytes)} were sent. "
-        "--stages-one-in 1 samples all of them."
+        f"no segment was sampled, because few blocks of {octets(report.block_bytes)} were sent while programs were "
+        "attached. --stages-one-in 1 samples all of them."
     )
 
 

@@ -1,5 +1,7 @@
 """How flows share a path: stability, fairness within a protocol, harm between protocols."""
 
+import math
+
 import numpy as np
 
 from whyperf.analyze.steady.rates import Floats
@@ -25,8 +27,8 @@ def fairness(bps: Floats) -> float | None:
     largest = float(bps.max(initial=0.0))
     if bps.size < 2 or largest <= 0:
         return None
-    # Squares of very small or large values alone would not fit in a float.
-    parts = bps / largest
+    # Squares of very small or large values alone would not fit in a float. A power of two rounds nothing.
+    parts = np.ldexp(bps, -math.frexp(largest)[1])
     return float(parts.sum() ** 2 / (bps.size * (parts * parts).sum()))
 
 

@@ -126,11 +126,12 @@ def test_both_hosts_sample_the_same_blocks(tmp_path: Path) -> None:
         found = trials.run(stages=PlannedStages(one_in=4))
         block_bytes = found.hosts["near"].evidence["stages"]["block_bytes"]
         sent, received = (
-            set((trials.stages(found, host).filter(stage=stage)["sequence"] // block_bytes).to_list())
+            (trials.stages(found, host).filter(stage=stage)["sequence"] // block_bytes).to_list()
             for host, stage in (("near", "driver_out"), ("far", "tcp_in"))
         )
-        assert len(sent) > 10
-        assert sent == received
+        assert len(set(sent)) > 10
+        # What the last one holds may arrive in a segment that starts in the one before.
+        assert set(sent) - {sent[-1]} == set(received) - {sent[-1]}
 
 
 @pytest.mark.skipif(shutil.which("nft") is None, reason="needs nft (package nftables)")

@@ -257,8 +257,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             "--stages-one-in",
             metavar="N",
-            help="For --evidence stages: sample one of N parts of each stream. Default: 16, and fewer where that costs "
-            "more than 2 % of the CPUs' time.",
+            help="For --evidence stages: sample one of N parts of each stream, a power of two. Default: 4, or 2 for "
+            "messages, and fewer where that costs more than 2 % of the CPUs' time.",
             rich_help_panel=PLAN,
         ),
     ] = None,

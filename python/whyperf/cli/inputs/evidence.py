@@ -33,7 +33,7 @@ def asked_evidence(text: str | None, profile_hz: int | None, one_in: int | None 
     if profile_hz is not None and not 1 <= profile_hz <= MAX_PROFILE_HZ:
         raise UsageError(f"--profile-hz {profile_hz} is not from 1 to {MAX_PROFILE_HZ}; {PROFILE_HZ} is usual")
     if one_in is not None and (one_in not in range(1, MAX_ONE_IN + 1) or one_in.bit_count() != 1):
-        raise UsageError(f"--stages-one-in {one_in} is no power of two up to {MAX_ONE_IN}; 16 is usual")
+        raise UsageError(f"--stages-one-in {one_in} is no power of two from 1 to {MAX_ONE_IN}; 4 is usual")
     if one_in is not None and STAGES not in (text or "").replace(" ", "").split(","):
         raise UsageError(f"--stages-one-in {one_in} is for --evidence {STAGES}, which is not asked for; add it")
     if text is None:

@@ -116,6 +116,8 @@ def _acks(flow: HostFlow) -> str:
     if acks is None:
         return ""
     parts = [f"{acks:,.0f}"]
+    if round(acks) == 0:
+        return _leveled(flow, parts[0], "acks_count")
     parts += [f"{significant(segments)} segments per ACK"] if segments is not None else []
     parts += [f"{significant(packets)} packets per ACK"] if packets is not None and packets != segments else []
     return _leveled(flow, ", ".join(parts), "acks_count")

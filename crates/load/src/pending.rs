@@ -21,7 +21,7 @@ impl<T> Pending<T> {
 
     /// Keeps one more. Returns its number, and the oldest where that had to go.
     pub fn push(&mut self, entry: T) -> (u64, Option<T>) {
-        let evicted = if self.entries.len() >= self.most { self.evict() } else { None };
+        let evicted = if self.is_full() { self.evict() } else { None };
         let number = self.next;
         self.next += 1;
         self.entries.insert(number, entry);
@@ -56,6 +56,16 @@ impl<T> Pending<T> {
     /// All of them, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         std::mem::take(&mut self.entries).into_values()
+    }
+
+    /// Whether the next one takes the place of the oldest.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= self.most
+    }
+
+    /// The one that has been there longest.
+    pub fn oldest(&self) -> Option<&T> {
+        self.entries.first_key_value().map(|(_, oldest)| oldest)
     }
 
     /// How many there are.

@@ -21,6 +21,9 @@ use crate::preamble::{self, LATER_BYTES};
 
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// For so long no other takes a connection's place. Its preamble follows as soon as its host has a CPU: a reset that
+/// crosses it would fail the call that waits for the answer.
+const MIN_SILENCE_NS: u64 = 100_000_000;
 /// Payload read together with a preamble at most, in bytes.
 const MAX_CREDIT_BYTES: usize = 4096;
 /// Connections taken from a port's queue before other users get their turn.
@@ -30,6 +33,9 @@ impl Worker {
     /// Takes who is at a port.
     pub(super) fn on_listener(&mut self, index: usize) {
         for _ in 0..ACCEPTS_AT_ONCE {
+            if self.opening.pending.is_full() && !self.is_place_free() {
+                return;
+            }
             let Some(listener) = self.shared.openings.listeners.get(index) else { return };
             match sys::accept(listener.as_raw_fd()) {
                 Ok(socket) => {
@@ -39,14 +45,24 @@ impl Worker {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The file of whoever has been silent longest is wanted for the next.
-                Err(error) if limits::of_open_files(&error).is_some() => match self.opening.pending.evict() {
-                    Some(evicted) => self.hear_once_more(evicted),
-                    None => return,
-                },
+                Err(error) if limits::of_open_files(&error).is_some() => {
+                    if !self.is_place_free() {
+                        return;
+                    }
+                    if let Some(evicted) = self.opening.pending.evict() {
+                        self.hear_once_more(evicted);
+                    }
+                }
                 // One that was gone before it was taken.
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether another may take the place of the connection that has been silent longest. Until then others wait in the
+    /// port's queue.
+    fn is_place_free(&self) -> bool {
+        self.opening.pending.oldest().is_some_and(|oldest| self.now_ns.saturating_sub(oldest.since_ns) >= MIN_SILENCE_NS)
     }
 
     /// A pending connection can be read.

@@ -13,6 +13,7 @@ from whyperf.plan.model import (
     Cell,
     Level,
     Plan,
+    PlannedFleet,
     PlannedStages,
     PlannedWorkload,
     StopRule,
@@ -46,6 +47,7 @@ def build(
     trials: int | None = None,
     target: str = "testbed",
     near: tuple[str, ...] = (LOCAL,),
+    fleet: PlannedFleet | None = None,
     overrides: Overrides | None = None,
     evidence: Level | None = None,
     profile_hz: int | None = None,
@@ -60,6 +62,7 @@ def build(
         trials: of every cell, instead of the profile's number or stop rule.
         target: `testbed`, `loopback`, or the name of the far host.
         near: hosts of the near sides, each with an agent of its own.
+        fleet: the far host of each of them, where `target` is a set of hosts.
         overrides: factors set to one level, or varied over several, in every sweep.
         evidence: of both sides at most; with `segments`, at least one log trial of every cell. As the profile says
             when absent.
@@ -106,6 +109,7 @@ def build(
         seed=seed,
         target=target,
         near=near,
+        fleet=fleet,
         far_parts=far_parts,
         testbed=Testbed(kind=_KINDS.get(target, "network")),
         cells=cells,

@@ -95,6 +95,26 @@ class PlannedWatch(PlanModel):
     far_host: str | None = None
 
 
+class HostPair(NamedTuple):
+    """Two hosts with a load between them: `near` opens the connections, `far` accepts them."""
+
+    near: str
+    far: str
+
+
+class PlannedFleet(PlanModel):
+    """Many hosts that load each other at the same time: who connects to whom, and how their agents are reached.
+
+    `far` is the far host of each pair, in the order of `Plan.near`. `groups` are the hosts by the names under which the
+    user has them. `via` is the pipe to each host: `ssh`, `kubectl`, `podman`, `docker`, `srun`, or a command with {host}.
+    """
+
+    pattern: Literal["pairs", "fan-in", "fan-out", "mesh"]
+    far: tuple[str, ...]
+    groups: dict[str, tuple[str, ...]] = {}
+    via: str = "ssh"
+
+
 class Cell(PlanModel):
     """One combination of factor levels, all factors resolved, in the order of the factor table.
 
@@ -209,10 +229,11 @@ class Plan(PlanModel):
     profile: str
     about: str
     seed: int
-    #: `testbed`, `loopback` or the name of the far host.
+    #: `testbed`, `loopback` or the name of the far host; of a fleet the set of far hosts, such as `node[1-4]`.
     target: str
-    #: Hosts of the near sides; more than one load the far host together.
+    #: The near host of each pair; without a fleet, more than one load the far host together.
     near: tuple[str, ...] = (LOCAL,)
+    fleet: PlannedFleet | None = None
     #: Groups of the workload by far host, in the order of the names in `target`; empty: all go to one far host.
     far_parts: tuple[tuple[str, ...], ...] = ()
     testbed: Testbed
@@ -245,6 +266,14 @@ class Plan(PlanModel):
     warnings: tuple[str, ...] = ()
     #: Where the cells are connections of other programs: what was asked for. None of an experiment of our own.
     watched: PlannedWatch | None = None
+
+    @cached_property
+    def pairs(self) -> tuple[HostPair, ...]:
+        """The hosts of each pair of agents, in the order of their names in the record: near and far, near2 and far2."""
+        if self.fleet is not None:
+            return tuple(map(HostPair, self.near, self.fleet.far))
+        far = self.target.split(",") if self.far_parts else [self.target] * len(self.near)
+        return tuple(map(HostPair, self.near, far))
 
     @cached_property
     def _by_id(self) -> dict[str, Cell]:
@@ -312,6 +341,8 @@ class Plan(PlanModel):
         for part in (document, *document["cells"]):
             if part["watched"] is None:
                 del part["watched"]
+        if self.fleet is None:
+            del document["fleet"]
         # A plan without stage times has the same bytes as one from before there were any.
         if not self.stage_blocks:
             del document["stage_blocks"], document["stages"]
@@ -360,6 +391,8 @@ def identify(plan: Plan) -> str:
     decides["cells"] = [_deciding(cell) for cell in decides["cells"]]
     if plan.near != (LOCAL,):
         decides["near"] = list(plan.near)
+    if plan.fleet is not None:
+        decides["fleet"] = plan.fleet.model_dump(mode="json", exclude={"groups"})
     if plan.far_parts:
         decides["far_parts"] = [list(part) for part in plan.far_parts]
     if plan.workloads:

@@ -106,13 +106,17 @@ class PlannedFleet(PlanModel):
     """Many hosts that load each other at the same time: who connects to whom, and how their agents are reached.
 
     `far` is the far host of each pair, in the order of `Plan.near`. `groups` are the hosts by the names under which the
-    user has them. `via` is the pipe to each host: `ssh`, `kubectl`, `podman`, `docker`, `srun`, or a command with {host}.
+    user has them. `via` is the pipe to each: `ssh`, `kubectl`, `podman`, `docker`, `srun`, or a command with {host}.
     """
 
     pattern: Literal["pairs", "fan-in", "fan-out", "mesh"]
     far: tuple[str, ...]
     groups: dict[str, tuple[str, ...]] = {}
     via: str = "ssh"
+    #: Numeric addresses for data connections, and what the pipe is given in the place of a host's name: where the user
+    #: has named them.
+    addresses: dict[str, str] = {}
+    destinations: dict[str, str] = {}
 
 
 class Cell(PlanModel):
@@ -392,7 +396,7 @@ def identify(plan: Plan) -> str:
     if plan.near != (LOCAL,):
         decides["near"] = list(plan.near)
     if plan.fleet is not None:
-        decides["fleet"] = plan.fleet.model_dump(mode="json", exclude={"groups"})
+        decides["fleet"] = plan.fleet.model_dump(mode="json", exclude={"groups", "addresses", "destinations"})
     if plan.far_parts:
         decides["far_parts"] = [list(part) for part in plan.far_parts]
     if plan.workloads:

@@ -67,6 +67,15 @@ class End(FrozenModel):
     payload_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
 
 
+class LostPair(FrozenModel):
+    """A pair of a fleet that was not part of a trial to its end: its number, its hosts, and why."""
+
+    pair: int = Field(ge=0)
+    near: str
+    far: str
+    reason: str
+
+
 class Manifest(FrozenModel):
     """One trial: what was asked, how it ended, and the files it should have."""
 
@@ -85,6 +94,8 @@ class Manifest(FrozenModel):
     #: What was asked of both sides; a record from before there was more than one level has user only.
     evidence_asked: Literal["user", "counters", "segments"] = "user"
     hosts: dict[str, End] = {}
+    #: Pairs of a fleet that are not among the hosts, because they were lost. Tables of theirs say nothing.
+    lost_pairs: list[LostPair] = []
     warnings: list[Any] = []
     #: The emulated path: what was `asked`, and the `audit` of how it was carried; empty without one.
     path: dict[str, Any] = {}
@@ -119,7 +130,8 @@ class Manifest(FrozenModel):
     def _complete_trials_have_both_sides(self) -> Self:
         if self.status == "complete":
             # Of a watched connection usually one side is visible.
-            for host in ("near", "far") if not self.is_watched else tuple(self.hosts) or ("near",):
+            some = self.is_watched or self.lost_pairs
+            for host in tuple(self.hosts) or ("near",) if some else ("near", "far"):
                 end = self.hosts.get(host)
                 if end is None or end.outcome is None or end.clock is None:
                     raise ValueError(f"the trial is complete but lacks the outcome or clock of {host}")

@@ -62,7 +62,7 @@ def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder:
     try:
         profile = _shipped(name) if name in shipped_names() else load(Path(name))
         only = (f"sweep={cell.sweep}",) if len(profile.sweeps) > 1 else ()
-        made = build(profile, only=only, target=plan.target, near=plan.near, overrides=levels).cells
+        made = build(profile, only=only, target=plan.target, near=plan.near, fleet=plan.fleet, overrides=levels).cells
     except (ProfileError, OSError):
         return ""
     # Factors that a sweep derives from others need not follow the levels that are set.
@@ -83,6 +83,10 @@ def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder:
 def _where(plan: Plan) -> list[str]:
     """The options of the two sides."""
     arguments = []
+    if plan.fleet is not None:
+        near, far = (",".join(dict.fromkeys(names)) for names in (plan.near, plan.fleet.far))
+        arguments += ["--from", near, "--to", far, "--pattern", plan.fleet.pattern]
+        return arguments + (["--via", plan.fleet.via] if plan.fleet.via != "ssh" else [])
     if plan.target == "loopback":
         arguments += ["--testbed", "loopback"]
     elif plan.target not in {"testbed", MODEL}:

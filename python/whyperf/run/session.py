@@ -1,6 +1,6 @@
 """A session: the agents, the testbed, and everything found out before the first trial."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from types import TracebackType
@@ -13,6 +13,7 @@ from whyperf.run.emulated import EmulatedPath
 from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, place_router, share_cpus
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.firewall import refuse_missing_firewall
+from whyperf.run.fleet import STARTS_AT_ONCE, LostPairs, at_once, own_address
 from whyperf.run.leftovers import clean
 from whyperf.run.offers import (
     congestion_controls,
@@ -65,10 +66,13 @@ class Session:
         self._testbed_key: tuple[Any, ...] | None = None
         self._holder: Agent | None = None
         self._ends: dict[str, End] = {}
+        #: Lost pairs whose agents did not start a second time.
+        self._given_up: set[int] = set()
         #: Called with the cell of each trial when its testbed and path are there, before its connections open.
         self.on_ready: Callable[[str], None] = lambda _: None
-        #: Why the session cannot go on: the first agent that was lost.
+        #: Why the session cannot go on: the first agent that was lost, or, of a fleet, the last pair.
         self.lost: RunError | None = None
+        self.lost_pairs = LostPairs(len(target.near))
         try:
             self._open()
         except BaseException:
@@ -78,7 +82,8 @@ class Session:
     @property
     def facts(self) -> dict[str, HostFacts]:
         """HostFacts by end (crates/schema/src/host.rs)."""
-        return {label: end.facts for label, end in self._ends.items()}
+        names = [name for pair in self.pairs.values() for name in pair.values() if name in self._ends]
+        return {name: self._ends[name].facts for name in names}
 
     def ends_for(self, cell: Cell) -> dict[str, End]:
         """All ends, on a testbed that is as this cell asks.
@@ -93,21 +98,23 @@ class Session:
     def cpus_for(self, factors: Mapping[str, Any]) -> dict[str, Cpus]:
         """Each side's CPUs as these factors ask."""
         cpus: dict[str, Cpus] = {}
-        for names in self.pairs:
+        for names in self.pairs.values():
             shared = share_cpus(self.kind, factors, {end: self._ends[name].facts for end, name in names.items()})
             cpus |= {names[end]: found for end, found in shared.items()}
         return cpus
 
     @property
-    def pairs(self) -> list[dict[str, str]]:
-        """The names of both agents of each pair, by side."""
-        return [labels(pair) for pair in range(len(self.target.near))]
+    def pairs(self) -> dict[int, dict[str, str]]:
+        """The names of both agents of each pair that is there, by its number and by side."""
+        lost = self.lost_pairs.reasons
+        return {pair: labels(pair) for pair in range(len(self.target.near)) if pair not in lost}
 
     def addresses(self, factors: Mapping[str, Any], pair: int = 0) -> tuple[str, str]:
         """Address that the near agent of a pair connects to, and that its far agent listens on."""
         version = factors["ip_version"]
-        ends = [self._ends[labels(number)[FAR]] for number in dict.fromkeys((pair, 0))]
         # On one machine the first pair's address is that of all.
+        numbers = (pair,) if self.target.fleet is not None else dict.fromkeys((pair, 0))
+        ends = [self._ends[labels(number)[FAR]] for number in numbers]
         address = next((end.addresses[version] for end in ends if version in end.addresses), None)
         if not address:
             raise RunError(f"the far host has no IPv{version} address", Fault.USAGE)
@@ -150,8 +157,34 @@ class Session:
         """Close it."""
         self.close()
 
-    def _on_lost(self, reason: RunError) -> None:
-        """Ends every wait for any agent: without the one that is lost no other's answer is worth waiting for."""
+    def revive(self) -> bool:
+        """Start the agents of lost pairs of a fleet once more; those that do not start then stay lost.
+
+        Returns whether some were lost, and all of these are back.
+        """
+        lost = [pair for pair in self.lost_pairs.reasons if pair not in self._given_up]
+        if not lost or self.lost is not None:
+            return False
+        for pair in lost:
+            for name in labels(pair).values():
+                if (end := self._ends.pop(name, None)) is not None:
+                    end.agent.close()
+        self._start_pairs(lost)
+        self._given_up |= self.lost_pairs.reasons.keys()
+        return not self._given_up.intersection(lost)
+
+    def _on_lost(self, pair: int | None, reason: RunError) -> None:
+        """Ends every wait for any agent: without the one that is lost no other's answer is worth waiting for.
+
+        Of a fleet only its own pair's: the others go on.
+        """
+        if pair is not None and self.target.fleet is not None:
+            self.lost_pairs.lose(pair, reason)
+            if not self.lost_pairs.are_all:
+                for name in labels(pair).values():
+                    if (end := self._ends.get(name)) is not None:
+                        end.agent.interrupt(reason)
+                return
         self.lost = self.lost or reason
         for agent in (*self.agents(), *([self._holder] if self._holder is not None else [])):
             agent.interrupt(reason)
@@ -163,52 +196,91 @@ class Session:
             clean()
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
-            self._holder.when_lost(self._on_lost)
+            self._holder.when_lost(lambda reason: self._on_lost(None, reason))
             self._host = describe_host(None)
             self._check({NEAR: self._host, FAR: self._host})
             self._check_paths()
             self._build_testbed(self.plan.cells[0])
             refuse_missing_firewall(self.plan.cells, self._ends[FAR].agent)
             return
-        for names, near_host, far_name in zip(self.pairs, self.target.near, self._far_hosts, strict=True):
-            near_argv = pipes.local() if near_host == LOCAL else pipes.ssh(near_host)
-            self._start(names[NEAR], near_argv, None if near_host == LOCAL else near_host, {})
-            far_argv = pipes.local() if far_name is None else pipes.ssh(far_name)
-            addresses = LOOPBACK_ADDRESSES if far_name is None else {}
-            self._start(names[FAR], far_argv, far_name, addresses)
-        found: dict[str, dict[int, str]] = {}
-        for names, far_name in zip(self.pairs, self._far_hosts, strict=True):
-            if far_name is not None:
-                far, found[far_name] = self._ends[names[FAR]], found.get(far_name) or self._far_addresses(far_name)
-                self._ends[names[FAR]] = End(far.agent, far.facts, found[far_name])
+        self._start_pairs(list(self.pairs))
+        if self.lost is not None:
+            raise self.lost
         self._check(self.facts)
 
-    def _start(self, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
-        """Start an end's agent, on this host or by ssh on another."""
-        self._add(name, Agent(name, argv, shares_clock=host is None, host=host), addresses)
+    def _start_pairs(self, pairs: Sequence[int]) -> None:
+        """Start the agents of these pairs; without a fleet one after the other, and all must.
 
-    def _add(self, name: str, agent: Agent, addresses: Mapping[int, str]) -> None:
+        Raises:
+            RunError: it does not start, and without it there is nothing to measure.
+        """
+        if self.target.fleet is None:
+            for pair in pairs:
+                self._start_pair(pair)
+            return
+        _, failures = at_once(self._start_pair, pairs, STARTS_AT_ONCE)
+        for pair in pairs:
+            if pair not in failures:
+                self.lost_pairs.find(pair)
+        for pair, error in failures.items():
+            self._on_lost(pair, error)
+
+    def _start_pair(self, pair: int) -> None:
+        near, far = self._hosts_of(pair)
+        for (label, name), host in zip(labels(pair).items(), (near, far), strict=True):
+            addresses = {} if label == NEAR else self._far_addresses(near, far)
+            self._start(pair, name, self._pipe_to(host), host, addresses)
+
+    def _pipe_to(self, host: str | None) -> list[str]:
+        """The command whose input and output reach an agent on a host."""
+        if host is None:
+            return pipes.local()
+        if self.target.fleet is None:
+            return pipes.ssh(host)
+        return pipes.ssh(self.target.fleet.destinations.get(host, host))
+
+    def _start(self, pair: int, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
+        """Start an end's agent, on this host or by ssh on another."""
+        self._add(pair, name, Agent(name, argv, shares_clock=host is None, host=host), addresses)
+
+    def _add(self, pair: int, name: str, agent: Agent, addresses: Mapping[int, str]) -> None:
         """Keep an end's agent, so that it is closed whatever comes, and ask it what its host is."""
         try:
-            agent.when_lost(self._on_lost)
+            agent.when_lost(lambda reason: self._on_lost(pair, reason))
             self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
         except BaseException:
             agent.close()
             raise
 
-    @property
-    def _far_hosts(self) -> list[str | None]:
-        """The far host of each pair; None on the loopback."""
-        if self.target.host is None:
-            return [None] * len(self.target.near)
-        hosts: list[str | None] = [*self.target.host.split(",")]
-        return hosts if self.plan.far_parts else hosts * len(self.target.near)
+    def _hosts_of(self, pair: int) -> tuple[str | None, str | None]:
+        """The near and the far host of a pair as for ssh; None for this one."""
+        if self.target.fleet is not None:
+            far: str | None = self.target.fleet.far[pair]
+        elif self.target.host is None:
+            far = None
+        else:
+            hosts = self.target.host.split(",")
+            far = hosts[pair] if self.plan.far_parts else hosts[0]
+        near: str | None = self.target.near[pair]
+        return (None if near == LOCAL else near), (None if far == LOCAL else far)
 
-    def _far_addresses(self, host: str) -> dict[int, str]:
+    def _far_addresses(self, near: str | None, far: str | None) -> dict[int, str]:
+        """Address of a far host for the data connections of a near one, by IP version.
+
+        Raises:
+            RunError: there is none.
+        """
         versions = {int(cell.factors["ip_version"]) for cell in self.plan.cells}
-        if self.target.address is not None:
-            return dict.fromkeys(versions, self.target.address)
-        return {version: pipes.address_of(host, version) for version in versions}
+        fleet = self.target.fleet
+        address = self.target.address or (None if fleet is None else fleet.addresses.get(far or LOCAL))
+        if address is not None:
+            return dict.fromkeys(versions, address)
+        if far is None and near is None:
+            return LOOPBACK_ADDRESSES
+        other = str(near if far is None else far)
+        other = other if fleet is None else fleet.destinations.get(other, other)
+        found = {version: pipes.address_of(other, version) for version in versions}
+        return found if far is not None else {version: own_address(there) for version, there in found.items()}
 
     def _check(self, facts: Mapping[str, HostFacts]) -> None:
         """Refuse now what every trial of a cell would be refused for."""
@@ -279,10 +351,10 @@ class Session:
         self.testbed = {"host": host, "spec": spec, "near": near, "far": far}
         if middle is not None:
             self.testbed["middle"] = middle
-        for names in self.pairs:
-            self._add(names[NEAR], self._agent_inside(names[NEAR], near["netns"]), {})
-            addresses = {4: far["ipv4"], 6: far["ipv6"]}
-            self._add(names[FAR], self._agent_inside(names[FAR], far["netns"]), addresses)
+        addresses = {4: far["ipv4"], 6: far["ipv6"]}
+        for pair, names in self.pairs.items():
+            self._add(pair, names[NEAR], self._agent_inside(names[NEAR], near["netns"]), {})
+            self._add(pair, names[FAR], self._agent_inside(names[FAR], far["netns"]), addresses)
         self._testbed_key = key
 
     def _agent_inside(self, label: str, netns: str) -> Agent:

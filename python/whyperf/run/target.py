@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from whyperf.plan import LOCAL
+from whyperf.plan import LOCAL, PlannedFleet
 
 
 class Kind(StrEnum):
@@ -22,6 +22,7 @@ class Target:
     ``address`` is the far host's numeric address for data connections, found by its ssh name when absent; ``port`` is
     the port it listens on, 0 for any. `near` are the near hosts, each with an agent of its own and a far
     agent for it: several load the far host together. The embedded testbed and the loopback have local ones only.
+    With a `fleet` each near host has a far host of its own, and `host` names all of them together.
     """
 
     kind: Kind | None = None
@@ -29,12 +30,15 @@ class Target:
     address: str | None = None
     port: int = 0
     near: tuple[str, ...] = (LOCAL,)
+    fleet: PlannedFleet | None = None
 
     @property
     def hosts(self) -> list[str | None]:
         """The hosts of all ends as for ssh, each once; None for this one."""
         names = [None if near == LOCAL else near for near in self.near]
-        far = [None] if self.host is None else self.host.split(",")
+        far: list[str | None] = [None] if self.host is None else [*self.host.split(",")]
+        if self.fleet is not None:
+            far = [None if name == LOCAL else name for name in self.fleet.far]
         return list(dict.fromkeys([*names, *far]))
 
     @property

@@ -19,22 +19,38 @@ class Together:
         self._end_of = {name: end for names in pairs for end, name in names.items()}
         self._count = len(pairs)
         self._observer = observer
+        self._left: set[str] = set()
         self._heard: dict[tuple[str, int], list[ReplyProgress]] = defaultdict(list)
         self._lock = Lock()
+
+    def leave(self, names: Mapping[str, str]) -> None:
+        """Wait no more for the agents of a pair that is lost."""
+        with self._lock:
+            if names[next(iter(names))] not in self._left:
+                self._left |= set(names.values())
+                self._count -= 1
+                for (end, interval), heard in list(self._heard.items()):
+                    if len(heard) >= self._count > 0:
+                        self._pass_on(end, interval)
 
     def on_progress(self, name: str, progress: ReplyProgress) -> None:
         """An agent's interval (Progress in crates/schema/src/message.rs)."""
         end = self._end_of[name]
         with self._lock:
+            if name in self._left:
+                return
             heard = self._heard[end, progress["interval"]]
             heard.append(progress)
-            if len(heard) == self._count:
-                del self._heard[end, progress["interval"]]
-                # The rest is the first one's.
-                whole: ReplyProgress = {
-                    **heard[0],
-                    "payload_bytes": sum(part["payload_bytes"] for part in heard),
-                    "load_cpu_ns": sum(part["load_cpu_ns"] for part in heard),
-                    "retransmitted_segments": sum(part["retransmitted_segments"] for part in heard),
-                }
-                self._observer(end, whole)
+            if len(heard) >= self._count:
+                self._pass_on(end, progress["interval"])
+
+    def _pass_on(self, end: str, interval: int) -> None:
+        heard = self._heard.pop((end, interval))
+        # The rest is the first one's.
+        whole: ReplyProgress = {
+            **heard[0],
+            "payload_bytes": sum(part["payload_bytes"] for part in heard),
+            "load_cpu_ns": sum(part["load_cpu_ns"] for part in heard),
+            "retransmitted_segments": sum(part["retransmitted_segments"] for part in heard),
+        }
+        self._observer(end, whole)

@@ -1,9 +1,10 @@
 """One trial: prepare all ends, connect, start together, collect the tables, write the manifest."""
 
 import time
-from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from whyperf import __version__
@@ -16,6 +17,7 @@ from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunError
 from whyperf.run.firewall import firewall
+from whyperf.run.fleet import CLOCKS_AT_ONCE, PAIRS_AT_ONCE, at_once
 from whyperf.run.session import Session
 from whyperf.run.spec import trial_specs
 from whyperf.run.target import Kind
@@ -30,6 +32,8 @@ _LEAD_NS = 15_000_000
 """Time from sending the start command to the start, in addition to the latency of the pipes."""
 _LEAD_NS_EACH = 400_000
 """More of it for each connection: making its thread, and what watches it."""
+_LEAD_NS_PAIR = 2_000_000
+"""More of it for each pair of agents: sending both the command."""
 _MORE_INTERVALS = 8
 """Intervals of a trial beyond what its deadline has room for: each phase may end within one."""
 _REPLY_GRACE_S = 15.0
@@ -73,8 +77,9 @@ def run_trial(
                     cell.schedule or (),
                 ),
                 session.addresses(cell.factors, number)[0],
+                number,
             )
-            for number, names in enumerate(session.pairs)
+            for number, names in session.pairs.items()
         ]
         on_one_host = session.kind is not Kind.NETWORK
         path = session.path_for(cell, planned.id)
@@ -82,9 +87,10 @@ def run_trial(
             manifest["path"] = {"asked": path.spec}
             path.carry()
         session.on_ready(cell.id)
-        trial = _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single)
-        with firewall(cell.factors, ends[FAR].agent):
+        trial = _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single, session.target.fleet is not None)
+        with firewall(cell.factors, ends[pairs[0].names[FAR]].agent):
             manifest |= trial.measure(writer, on_progress)
+        _note_lost_pairs(manifest, session, trial.lost)
     except PipeClosedError:
         raise
     except RunError as error:
@@ -92,6 +98,25 @@ def run_trial(
         manifest["reason"] = str(error)
         _abort(session)
     return manifest
+
+
+def _note_lost_pairs(manifest: Document, session: Session, lost: Mapping[int, RunError]) -> None:
+    """What a trial of a fleet says about pairs that did not take part to its end.
+
+    Where all their hosts answer again, the trial is void and can be repeated with all of them.
+    """
+    out = {**session.lost_pairs.reasons, **lost}
+    if not out:
+        return
+    pairs = session.plan.pairs
+    manifest["lost_pairs"] = [
+        {"pair": pair, "near": pairs[pair].near, "far": pairs[pair].far, "reason": str(reason)}
+        for pair, reason in sorted(out.items())
+    ]
+    if manifest["status"] != INTERRUPTED and session.revive():
+        first = min(out)
+        manifest["status"] = "void"
+        manifest["reason"] = f"the pair {pairs[first].near} → {pairs[first].far} was lost for a while: {out[first]}"
 
 
 def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started: datetime) -> Document:
@@ -120,6 +145,7 @@ class Pair:
     names: dict[str, str]
     specs: dict[str, RequestPrepare]
     address: str
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,31 +159,39 @@ class _Trial:
     path: EmulatedPath | None = None
     #: Whether what it measured is kept when the user interrupts it.
     keeps_interrupted: bool = False
+    #: Whether the other pairs go on where one fails.
+    goes_on: bool = False
+    #: Why pairs are out of this trial, by their numbers.
+    lost: dict[int, RunError] = field(default_factory=dict)
 
     def measure(self, writer: TrialWriter, on_progress: Progress) -> Document:
-        """Run the load and return what the manifest gets from it."""
-        agents = {name: end.agent for name, end in self.ends.items()}
+        """Run the load and return what the manifest gets from it.
+
+        Raises:
+            RunError: it failed; where pairs go on without each other, all have.
+        """
+        agents = {name: self.ends[name].agent for pair in self.pairs for name in pair.names.values()}
         specs: dict[str, RequestPrepare] = {
             pair.names[end]: {**spec, "host": pair.names[end]}
             for pair in self.pairs
             for end, spec in pair.specs.items()
         }
-        for pair in self.pairs:
-            self._connect(agents[pair.names[NEAR]], agents[pair.names[FAR]], specs, pair)
-        clocks = {name: agent.clock() for name, agent in agents.items()}
-        connections = sum(pair.specs[NEAR]["connections_count"] for pair in self.pairs)
-        lead_ns = _LEAD_NS + connections * _LEAD_NS_EACH + 4 * max(clock.uncertainty_ns for clock in clocks.values())
+        self._connect_all(agents, specs)
+        clocks = self._clocks(agents)
+        pairs = self._left()
+        agents = {name: agents[name] for pair in pairs for name in pair.names.values()}
+        lead_ns = self._lead_ns(pairs) + 4 * max(clocks[name].uncertainty_ns for name in agents)
         start_mono_ns = time.monotonic_ns() + lead_ns
         if self.path is not None:
             self.path.start(start_mono_ns)
-        together = Together([pair.names for pair in self.pairs], on_progress)
+        together = Together([pair.names for pair in pairs], on_progress)
 
         def collect(name: str) -> ReplyFinished:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
             # Its own load alone excuses an agent that is silent: another pair's may go on for long.
             others = [
                 agents[other]
-                for pair in self.pairs
+                for pair in pairs
                 if name in pair.names.values()
                 for other in pair.names.values()
                 if other != name
@@ -169,9 +203,18 @@ class _Trial:
                         other.load_moved()
                 together.on_progress(label, progress)
 
-            return _collect(agents[name], specs[name], at_mono_ns, writer, on_progress)
+            try:
+                return _collect(agents[name], specs[name], at_mono_ns, writer, on_progress)
+            except RunError as error:
+                pair = next(pair for pair in pairs if name in pair.names.values())
+                self.lost.setdefault(pair.number, error)
+                together.leave(pair.names)
+                raise
 
-        finished, is_interrupted = _all(collect, agents, keeps_interrupted=self.keeps_interrupted)
+        finished, is_interrupted = _all(collect, agents, keeps_interrupted=self.keeps_interrupted, goes_on=self.goes_on)
+        self._lose_failed(finished)
+        pairs = self._left()
+        finished = {name: finished[name] for pair in pairs for name in pair.names.values()}
         status, reason = (INTERRUPTED, "stopped by the user") if is_interrupted else _status(finished)
         carried: Document = {}
         if self.path is not None:
@@ -182,15 +225,77 @@ class _Trial:
             void = None if status in {"failed", INTERRUPTED} else why_void(audit, self.path.spec, busiest)
             if void is not None:
                 status, reason = "void", void
-        after = {name: agent.clock() for name, agent in agents.items()}
+        after = self._clocks({name: agents[name] for name in finished})
+        pairs = self._left()
         hosts: dict[str, Document] = {}
         first_connection = 0
         for pair in self.pairs:
-            for name in pair.names.values():
+            for name in pair.names.values() if pair in pairs else ():
                 hosts[name] = self._host_entry(name, specs[name], (clocks[name], after[name]), finished[name])
                 hosts[name]["first_connection"] = first_connection
             first_connection += pair.specs[NEAR]["connections_count"]
         return {"status": status, "reason": reason, "start_mono_ns": start_mono_ns, "hosts": hosts} | carried
+
+    def _left(self) -> list[Pair]:
+        """The pairs that still take part.
+
+        Raises:
+            RunError: why the first one does not, where none does.
+        """
+        left = [pair for pair in self.pairs if pair.number not in self.lost]
+        if not left:
+            raise next(iter(self.lost.values()))
+        return left
+
+    def _lead_ns(self, pairs: Sequence[Pair]) -> int:
+        """How long before the start the agents are given it: machines get ready at the same time."""
+        connections: dict[object, int] = defaultdict(int)
+        for pair in pairs:
+            for end, spec in pair.specs.items():
+                connections[self._machine_of(pair.names[end]), end] += spec["connections_count"]
+        return _LEAD_NS + max(connections.values()) * _LEAD_NS_EACH + len(pairs) * _LEAD_NS_PAIR
+
+    def _machine_of(self, name: str) -> tuple[str, str]:
+        facts = self.ends[name].facts
+        return facts["boot_id"], facts["hostname"]
+
+    def _connect_all(self, agents: Mapping[str, Agent], specs: dict[str, RequestPrepare]) -> None:
+        """Open the connections of all pairs. Without a fleet one pair after the other, and all must."""
+
+        def connect(pair: Pair) -> None:
+            self._connect(agents[pair.names[NEAR]], agents[pair.names[FAR]], specs, pair)
+
+        if not self.goes_on:
+            for pair in self.pairs:
+                connect(pair)
+            return
+        numbers = {pair.number: pair for pair in self.pairs}
+        _, failures = at_once(lambda number: connect(numbers[number]), list(numbers), PAIRS_AT_ONCE)
+        for number, error in failures.items():
+            self.lost.setdefault(number, error)
+            for name in numbers[number].names.values():
+                agents[name].post({"request": "abort"})
+
+    def _clocks(self, agents: Mapping[str, Agent]) -> dict[str, Clock]:
+        """All agents' clocks against the controller's."""
+        if not self.goes_on:
+            return {name: agent.clock() for name, agent in agents.items()}
+        clocks, failures = at_once(lambda name: agents[name].clock(), list(agents), CLOCKS_AT_ONCE)
+        for pair in self.pairs:
+            for name in pair.names.values():
+                if name in failures:
+                    self.lost.setdefault(pair.number, failures[name])
+        return clocks
+
+    def _lose_failed(self, finished: Mapping[str, ReplyFinished]) -> None:
+        """Of a fleet, take out the pairs whose own load failed."""
+        if not self.goes_on:
+            return
+        for pair in self.pairs:
+            ended = {name: finished[name] for name in pair.names.values() if name in finished}
+            status, reason = _status(ended)
+            if pair.number not in self.lost and (status == "failed" or len(ended) < len(pair.names)):
+                self.lost[pair.number] = RunError(reason or "an agent sent nothing")
 
     def _connect(self, near: Agent, far: Agent, specs: dict[str, RequestPrepare], pair: Pair) -> None:
         """Prepare both agents of a pair and open their connections.
@@ -265,12 +370,17 @@ def _with_far_side(error: AgentError, far: Agent) -> RunError:
 
 
 def _all(
-    collect: Callable[[str], ReplyFinished], agents: dict[str, Agent], *, keeps_interrupted: bool = False
+    collect: Callable[[str], ReplyFinished],
+    agents: dict[str, Agent],
+    *,
+    keeps_interrupted: bool = False,
+    goes_on: bool = False,
 ) -> tuple[dict[str, ReplyFinished], bool]:
     """Collect from all agents at once; when one fails, or the user interrupts, end the others too.
 
-    Returns the answer of each agent, and whether the user interrupted. Of an interrupted trial nothing is collected
-    unless ``keeps_interrupted``; then the load is aborted, and what all ends send in time is kept.
+    With ``goes_on`` the others end by themselves, and an agent that fails has no answer. Returns the answer of each
+    agent, and whether the user interrupted. Of an interrupted trial nothing is collected unless ``keeps_interrupted``;
+    then the load is aborted, and what all ends send in time is kept.
     """
     failures: list[Exception] = []
 
@@ -286,7 +396,7 @@ def _all(
         futures = {label: pool.submit(collect_or_note, label) for label in agents}
         is_interrupted = False
         try:
-            wait(futures.values(), return_when=FIRST_EXCEPTION)
+            wait(futures.values(), return_when=ALL_COMPLETED if goes_on else FIRST_EXCEPTION)
         except KeyboardInterrupt:
             if not keeps_interrupted:
                 raise
@@ -295,6 +405,9 @@ def _all(
                 agent.post({"request": "abort"})
             if wait(futures.values(), timeout=_INTERRUPT_GRACE_S).not_done or failures:
                 raise
+        if failures and goes_on and all(isinstance(failure, RunError) for failure in failures):
+            answered = {label: future.result() for label, future in futures.items() if future.exception() is None}
+            return answered, is_interrupted
         if failures:
             for agent in agents.values():
                 agent.post({"request": "abort"})

@@ -27,10 +27,20 @@ class Testbed(StrEnum):
     LOOPBACK = "loopback"
 
 
+class Pattern(StrEnum):
+    """Who connects to whom between two sets of hosts."""
+
+    PAIRS = "pairs"
+    FAN_IN = "fan-in"
+    FAN_OUT = "fan-out"
+    MESH = "mesh"
+
+
 PART = "What to measure"
 PLAN = "Trials and evidence"
 IPERF3 = "As in iperf3"
 PATH = "Emulated path"
+FLEET = "Many hosts"
 
 
 def command(  # noqa: PLR0917 - typer fills them by name
@@ -302,8 +312,41 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             "--from",
-            metavar="HOST,…",
-            help="Client hosts that generate load at the same time, each with all connections (local = this host).",
+            metavar="SET",
+            help="Client hosts that generate load at the same time, each with all connections, such as local,node[1-9] "
+            "(local = this host).",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="SET", help="Far hosts, such as node[1-15], @group or a,b.", rich_help_panel=FLEET
+        ),
+    ] = None,
+    pattern: Annotated[
+        Pattern | None,
+        typer.Option(
+            help="Who connects to whom. Default: pairs where both sets are as large, otherwise all to the one.",
+            rich_help_panel=FLEET,
+        ),
+    ] = None,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            "--hosts",
+            metavar="FILE",
+            help="Groups and addresses of hosts: TOML, or an inventory of Ansible (INI or JSON). "
+            "Default: ~/.config/whyperf/hosts.toml.",
+            rich_help_panel=FLEET,
+        ),
+    ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option(
+            "--via",
+            metavar="PIPE",
+            help="How hosts are reached: ssh, kubectl, podman, docker, srun, or a command with {host}.",
+            rich_help_panel=FLEET,
         ),
     ] = None,
     testbed: Annotated[
@@ -350,6 +393,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.inputs import iperf3  # noqa: PLC0415
     from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
+    from whyperf.cli.inputs.fleet import AskedFleet  # noqa: PLC0415
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
     from whyperf.cli.inputs.question import far_host  # noqa: PLC0415
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
@@ -406,7 +450,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             host=far_host(question, far, host),
             address=address,
             port=port,
-            near=near,
+            fleet=AskedFleet(near, to, None if pattern is None else pattern.value, hosts, via),
             testbed=testbed.value,
             overrides=given,
             options=tuple(name for name, text in options.items() if text is not None),

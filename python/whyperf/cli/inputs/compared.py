@@ -9,6 +9,7 @@ from typing import NoReturn
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs.evidence import asked_evidence
 from whyperf.cli.inputs.experiments import find_experiment
+from whyperf.cli.inputs.fleet import AskedFleet
 from whyperf.cli.inputs.overrides import overrides
 from whyperf.cli.output.formats import output_format
 from whyperf.compare import CompareError, Limit, LimitError, Source, limit_of
@@ -146,7 +147,7 @@ def _measured(request: CompareRequest, limits: Sequence[Limit]) -> int:
         host=request.host,
         address=None,
         port=0,
-        near=None,
+        fleet=AskedFleet(),
         testbed="auto",
         overrides=overrides({"duration_s": request.time}, request.both),
         options=("duration_s",) if request.time is not None else (),

@@ -18,6 +18,8 @@ CONTROL = "congestion_control"
 CONTROL_FACTORS = (CONTROL, "competitor")
 #: Every Linux has it and lets every user choose it (tcp(7), tcp_allowed_congestion_control).
 EVERYWHERE = "reno"
+#: What takes the place of the usual controls where a host may refuse them.
+OWN_LEVELS: Factors = {CONTROL: OWN_CONTROL, "competitor": EVERYWHERE}
 OWN = "net.ipv4.tcp_congestion_control"
 
 
@@ -46,8 +48,7 @@ def with_allowed_controls(
     refusing = {host: why for host, facts in asked.items() if (why := _why_refused(usual, host, facts)) is not None}
     if not refusing:
         return plan
-    levels: Factors = {CONTROL: OWN_CONTROL, "competitor": EVERYWHERE}
-    plan = planned(replace(profile, usual=levels))
+    plan = planned(replace(profile, usual=OWN_LEVELS))
     if any(cell.factors.get(CONTROL) == OWN_CONTROL for cell in plan.cells):
         host, why = next(iter(refusing.items()))
         own = ", ".join(f"{facts['sysctls'].get(OWN, 'not known')} on {_named(of)}" for of, facts in asked.items())

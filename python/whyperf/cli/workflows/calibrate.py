@@ -20,6 +20,7 @@ from whyperf.calibrate import (
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.experiments import find_experiment
+from whyperf.cli.inputs.fleet import AskedFleet
 from whyperf.cli.inputs.question import understand
 from whyperf.cli.output.calibration import print_calibration, print_steps
 from whyperf.cli.output.formats import Format, OutputFormat
@@ -168,7 +169,7 @@ def _grid(wanted: Wanted) -> Experiment:
         host=None,
         address=None,
         port=0,
-        near=None,
+        fleet=AskedFleet(),
         testbed="veth",
         overrides={},
         options=(),

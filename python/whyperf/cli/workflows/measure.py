@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.evidence import AskedEvidence
+from whyperf.cli.inputs.fleet import AskedFleet, target_of
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
 from whyperf.cli.inputs.scheduled import with_scale
-from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
+from whyperf.cli.inputs.unavailable import OWN_LEVELS, with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
@@ -38,7 +39,7 @@ class Order:
     host: str | None
     address: str | None
     port: int
-    near: str | None
+    fleet: AskedFleet
     testbed: str
     overrides: Overrides
     #: Which of them have options of their own.
@@ -153,7 +154,7 @@ def _on_this_machine(order: Order) -> Order:
         return replace(order, question=None, testbed="veth" if order.testbed == "auto" else order.testbed)
     named = order.host if order.host is not None else order.question
     version = THIS_MACHINE.get(str(named))
-    if version is None or order.address is not None or order.near is not None:
+    if version is None or order.address is not None or order.fleet.near is not None:
         return order
     overrides = {"ip_version": version, **order.overrides} if version != 4 else order.overrides
     testbed = order.testbed
@@ -205,11 +206,25 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
             stages=order.evidence.stages,
             target=target.name,
             near=target.near,
+            fleet=target.fleet,
             overrides=order.overrides,
         )
 
+    if target.fleet is not None:
+        # Whether each host allows the usual control is not asked: that of each host is.
+        profile = replace(profile, usual={**OWN_LEVELS, **profile.usual})
+        if order.leave_out_missing:
+            raise UsageError(
+                "--leave-out-missing asks one far host what it lacks; drop it, or measure with one far host"
+            )
     try:
-        return with_allowed_controls(profile, order.overrides, target.hosts, planned, asks_others=not order.dry_run)
+        return with_allowed_controls(
+            profile,
+            order.overrides,
+            () if target.fleet is not None else target.hosts,
+            planned,
+            asks_others=not order.dry_run,
+        )
     except ProfileError as error:
         if error.where != COMMAND_LINE:
             raise
@@ -218,7 +233,12 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:
     """Where to measure; says so when the embedded testbed is not what was hoped for."""
-    near = tuple(order.near.split(",")) if order.near is not None else (LOCAL,)
+    if order.fleet.is_meant:
+        if order.testbed != "auto":
+            raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or the hosts")
+        return target_of(order.fleet, host, order.address, order.port)
+    order.fleet.refuse_without_far_hosts()
+    near = tuple(order.fleet.near.split(",")) if order.fleet.near is not None else (LOCAL,)
     if "" in near:
         raise UsageError("--from wants names of hosts with a comma between them, such as --from local,host7")
     for name in near:
@@ -251,7 +271,7 @@ def _for_far_hosts(order: Order, profile: Profile, host: str, near: tuple[str, .
         )
     if given != parts:
         raise UsageError(f"--host {host} names {given} hosts, and the profile {parts}; name one, or {parts}")
-    if order.near is not None or order.address is not None:
+    if order.fleet.near is not None or order.address is not None:
         raise UsageError("--from and --address are for one far host; drop them, or name one host with --host")
     return near * given
 

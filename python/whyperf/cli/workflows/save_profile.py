@@ -129,9 +129,13 @@ def _command(path: Path, asked: ProfileRequest, target: Target) -> str:
     """What runs the profile; what it cannot hold are options again."""
     named = str(path) if path.parent != Path() else f"./{path}"
     command = ["whyperf", "run", named]
-    if target.host is not None:
+    if target.fleet is not None:
+        near, far = (",".join(dict.fromkeys(names)) for names in (target.near, target.fleet.far))
+        command += ["--from", near, "--to", far, "--pattern", target.fleet.pattern]
+        command += ["--via", target.fleet.via] if target.fleet.via != "ssh" else []
+    elif target.host is not None:
         command += ["--host", target.host]
-    if target.near != (LOCAL,):
+    if target.fleet is None and target.near != (LOCAL,):
         command += ["--from", ",".join(target.near)]
     if asked.testbed != "auto":
         command += ["--testbed", asked.testbed]

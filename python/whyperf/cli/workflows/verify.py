@@ -148,7 +148,7 @@ def hosts_of(plan: Plan) -> list[str]:
     """Hosts that measuring this plan contacts, each once."""
     if plan.testbed.kind != "network":
         return []
-    return list(dict.fromkeys([*plan.target.split(","), *(name for name in plan.near if name != LOCAL)]))
+    return [name for name in dict.fromkeys(host for pair in plan.pairs for host in reversed(pair)) if name != LOCAL]
 
 
 def chosen(explanation: Explanation, cell: str | None, number: int | None) -> list[Attempt]:
@@ -274,7 +274,9 @@ def _make(verification: Experiment, verified: Verified, *, as_json: bool) -> Non
     kind = KINDS[plan.testbed.kind]
     host = plan.target if kind is Kind.NETWORK else None
     wants = _UntilSettled(verification, verified)
-    measure_missing_trials(verification, Target(kind, host, near=plan.near), as_json=as_json, wants=wants)
+    measure_missing_trials(
+        verification, Target(kind, host, near=plan.near, fleet=plan.fleet), as_json=as_json, wants=wants
+    )
 
 
 def _shown(folder: Path) -> Path:

@@ -72,7 +72,9 @@ def plan_of(question: Profile, plan: Plan) -> Plan:
         Obstacle: the changed cell cannot be measured there, and why.
     """
     try:
-        return build(question, target=plan.target, near=plan.near, evidence=plan.evidence or "counters")
+        return build(
+            question, target=plan.target, near=plan.near, fleet=plan.fleet, evidence=plan.evidence or "counters"
+        )
     except ProfileError as error:
         raise Obstacle("not_in_plan", place=error.key or error.where, problem=error.problem) from None
 

@@ -55,7 +55,7 @@ def learn(plan: Plan, profile_text: str, documents: Mapping[str, Any], names: Ps
     """Gives pseudonyms to the hosts and devices that identifying fields name, before any text is rewritten."""
     for document in documents.values():
         _learn_hosts(document, names)
-    for host in (*plan.target.split(","), *plan.near):
+    for host in dict.fromkeys(host for pair in plan.pairs for host in reversed(pair)):
         _host(host, names)
     for found in _REMOTE_HOST.finditer(profile_text) if looks_like_uperf(profile_text) else ():
         _host(found[2], names)
@@ -110,11 +110,26 @@ def _anonymous_table(table: Mapping[str, Any], names: Pseudonyms, key: str) -> d
     return {names.text(name): anonymous(part, names, name) for name, part in kept.items()}
 
 
+def _anonymous_target(plan: Plan, names: Pseudonyms) -> str:
+    """The far hosts, each once."""
+    far = plan.target.split(",") if plan.fleet is None else dict.fromkeys(plan.fleet.far)
+    return ",".join(name if name in {*_PLACES, LOCAL} else names.host(name) for name in far)
+
+
+def _anonymous_fleet(plan: Plan, names: Pseudonyms) -> dict[str, Any] | None:
+    """The hosts of a fleet; groups, addresses and commands of the user are left out."""
+    if plan.fleet is None:
+        return None
+    far = [name if name == LOCAL else names.host(name) for name in plan.fleet.far]
+    return {"pattern": plan.fleet.pattern, "far": far, "via": plan.fleet.via if plan.fleet.via.isalpha() else "ssh"}
+
+
 def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
     """The plan; one of another identifier where it named hosts."""
     document = plan.model_dump(mode="json")
     document |= {
-        "target": ",".join(name if name in _PLACES else names.host(name) for name in plan.target.split(",")),
+        "target": _anonymous_target(plan, names),
+        "fleet": _anonymous_fleet(plan, names),
         "near": [near if near == LOCAL else names.host(near) for near in plan.near],
         "profile": plan.profile if plan.profile in shipped_names() or plan.watched is not None else OWN_PROFILE,
         "about": plan.about if _is_shipped(plan) else "",

@@ -1,6 +1,6 @@
 """Many hosts on the command line: `--from`, `--to`, `--pattern`, `--hosts` and `--via`."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +43,15 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         UsageError: a set, a pattern or a file that cannot be used, and what to do.
         RunError: a pipe that cannot be used.
     """
-    from whyperf.hosts import HostSetError, expand, fold, pair_hosts, read_inventory  # noqa: PLC0415 - other runs need none
-    from whyperf.run.agents.pipes import by_name  # noqa: PLC0415 - as above
+    # Imported here: other runs need none of it.
+    from whyperf.hosts import (  # noqa: PLC0415
+        HostSetError,
+        choose_pattern,
+        expand,
+        fold,
+        pair_hosts,
+        read_inventory,
+    )
 
     if host is not None and asked.to is not None:
         raise UsageError(f"{host} and --to {asked.to} both name far hosts; drop one of them")
@@ -54,18 +61,18 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
     if address is not None:
         raise UsageError("--address is for one far host; name the addresses of many in a file of hosts (--hosts)")
     via = asked.via or "ssh"
-    by_name(via)
     try:
         inventory = read_inventory(asked.inventory)
         near = expand(asked.near or LOCAL, inventory, "--from")
         far = expand(far_set, inventory, "--to")
-        pairs = pair_hosts(asked.pattern, near, far)
+        pattern = choose_pattern(asked.pattern, near, far)
+        pairs = pair_hosts(pattern, near, far)
     except HostSetError as error:
         raise UsageError(str(error)) from None
     names = dict.fromkeys([*near, *far])
     fleet = PlannedFleet(
-        pattern=pairs.pattern,
-        far=tuple(pair.far for pair in pairs.pairs),
+        pattern=pattern,
+        far=tuple(pair.far for pair in pairs),
         groups=_groups_of(names, inventory.groups),
         via=via,
         addresses={name: found for name in names if (found := inventory.address(name)) is not None},
@@ -76,15 +83,12 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         fold(far),
         None,
         port,
-        tuple(pair.near for pair in pairs.pairs),
+        tuple(pair.near for pair in pairs),
         fleet,
     )
 
 
-def _groups_of(names: dict[str, None], groups: object) -> dict[str, tuple[str, ...]]:
+def _groups_of(names: Container[str], groups: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """The groups that have hosts of the fleet, with these hosts alone."""
-    assert isinstance(groups, dict)
-    kept: dict[str, Sequence[str]] = {
-        group: [host for host in hosts if host in names] for group, hosts in groups.items()
-    }
-    return {group: tuple(hosts) for group, hosts in kept.items() if hosts}
+    kept = {group: tuple(host for host in hosts if host in names) for group, hosts in groups.items()}
+    return {group: hosts for group, hosts in kept.items() if hosts}

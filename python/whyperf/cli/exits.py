@@ -64,12 +64,13 @@ def _of_the_user(error: BaseException) -> tuple[int, str] | None:
         return USAGE, str(error)
     # Imported here: help and completion should not load what only a measurement needs.
     from whyperf.calibrate.errors import CalibrationError  # noqa: PLC0415
+    from whyperf.hosts import HostSetError  # noqa: PLC0415
     from whyperf.profile import ProfileError  # noqa: PLC0415
     from whyperf.record import RecordError  # noqa: PLC0415
     from whyperf.run import Fault, RunError  # noqa: PLC0415
 
     match error:
-        case ProfileError():
+        case ProfileError() | HostSetError():
             return USAGE, str(error)
         case RunError():
             return USAGE if error.fault is Fault.USAGE else FAILED, str(error)

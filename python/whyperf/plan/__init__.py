@@ -1,17 +1,16 @@
 """The design: from a profile to cells, blocks and a stop rule."""
 
+from whyperf.hosts import LOCAL, HostPair
 from whyperf.plan.build import COMMAND_LINE, build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
     CONNECTION,
     EXTRA_PREFIXES,
-    LOCAL,
     LOG_PREFIX,
     MODEL,
     STAGES_PREFIX,
     WATCHED,
     Cell,
-    HostPair,
     Level,
     Plan,
     PlannedConnection,

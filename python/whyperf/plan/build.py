@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
+from whyperf.hosts import LOCAL
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes, parts_of
 from whyperf.plan.model import (
-    LOCAL,
     MODEL,
     Cell,
     Level,

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from whyperf.foreign import quoted
+from whyperf.hosts import LOCAL, HostPair, Pattern
 from whyperf.profile import BY_NAME, Factors, ProfileError
 from whyperf.profile.workload import Metric
 from whyperf.wire import DatagramStream, Workload
@@ -95,21 +96,15 @@ class PlannedWatch(PlanModel):
     far_host: str | None = None
 
 
-class HostPair(NamedTuple):
-    """Two hosts with a load between them: `near` opens the connections, `far` accepts them."""
-
-    near: str
-    far: str
-
-
 class PlannedFleet(PlanModel):
     """Many hosts that load each other at the same time: who connects to whom, and how their agents are reached.
 
     `far` is the far host of each pair, in the order of `Plan.near`. `groups` are the hosts by the names under which the
-    user has them. `via` is the pipe to each: `ssh`, `kubectl`, `podman`, `docker`, `srun`, or a command with {host}.
+    user has them. `via` is the pipe to each host: `ssh`, `kubectl`, `podman`, `docker`, `srun`, or a command with
+    {host}.
     """
 
-    pattern: Literal["pairs", "fan-in", "fan-out", "mesh"]
+    pattern: Pattern
     far: tuple[str, ...]
     groups: dict[str, tuple[str, ...]] = {}
     via: str = "ssh"
@@ -164,8 +159,6 @@ class PlannedWorkload(PlanModel):
         return self.model_copy(update={"workload": {**self.workload, "groups": kept}})
 
 
-#: Names this host among those of near sides.
-LOCAL = "local"
 #: The target of a plan that is simulated.
 MODEL = "model"
 #: The target of a plan that was made of watched connections, and the kind of its testbed.

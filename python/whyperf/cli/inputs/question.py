@@ -6,6 +6,7 @@ from pathlib import Path
 
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs import say_what_is_taken
+from whyperf.hosts import is_usable_host
 from whyperf.profile import (
     BY_NAME,
     Profile,
@@ -20,7 +21,7 @@ from whyperf.profile import (
     suggestion,
 )
 from whyperf.profile.schedule import SHIPPED as SHIPPED_SCHEDULES
-from whyperf.run.agents.pipes import is_usable_host, refuse_unusable_host
+from whyperf.run.agents.pipes import refuse_unusable_host
 
 QUICK = "quick"
 #: Arguments that stand for this machine, as iperf3 and netperf take them: measured over loopback, without ssh.

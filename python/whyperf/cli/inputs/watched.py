@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from whyperf.cli.exits import UsageError
-from whyperf.run.agents.pipes import is_usable_host
+from whyperf.hosts import is_usable_host
 from whyperf.wire import Selection
 
 MAX_PORT: Final = 65_535

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import platform
-import re
 import shlex
 import shutil
 import socket
@@ -12,12 +11,10 @@ import sys
 from pathlib import Path
 
 from whyperf import __version__
+from whyperf.hosts import is_usable_host
 from whyperf.run.errors import Fault, RunError
 
 _SSH_TIMEOUT_S = 60
-HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.%+@-]*@)?[A-Za-z0-9_\[:][A-Za-z0-9_.:%\[\]-]*")
-"""What ssh takes as a destination, and nothing that it could take for an option."""
-MAX_HOST_LENGTH = 320
 SHOWN_LENGTH = 40
 SSH_FAILED = 255
 """What ssh(1) ends with when it broke, or when what ran there was killed."""
@@ -60,11 +57,6 @@ def ssh(host: str, netns: str | None = None) -> list[str]:
         if line.strip() == f"whyperf-agent {__version__}":
             return _ssh(host, f"exec whyperf-agent {_serve(netns)}")
     return _ssh(host, _push(host, _serve(netns)))
-
-
-def is_usable_host(host: str) -> bool:
-    """Whether ssh takes it as a destination, and can take it for nothing else."""
-    return len(host) <= MAX_HOST_LENGTH and HOST.fullmatch(host) is not None
 
 
 def refuse_unusable_host(host: str) -> None:

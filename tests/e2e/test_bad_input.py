@@ -13,7 +13,7 @@ from tests.e2e import whyperf_command
 from tests.e2e.experiments import profile_text
 from whyperf.cli import main
 from whyperf.record import Experiment
-from whyperf.run.agents import pipes
+from whyperf.run.agents.pipes import binary
 
 LOOPBACK = ("--testbed", "loopback")
 SMALL = ("--bytes", "100K", *LOOPBACK)
@@ -225,7 +225,7 @@ def test_no_agent_at_all(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     # In a source tree there is one in target/ too.
-    monkeypatch.setattr(pipes, "__file__", "/nowhere/python/whyperf/run/agents/pipes.py")
+    monkeypatch.setattr(binary, "__file__", "/nowhere/python/whyperf/run/agents/pipes/binary.py")
     sentence = refused(1, "run", *SMALL, "--out", "results")
     assert "whyperf-agent is not installed; run `make setup`" in sentence
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -230,6 +230,7 @@ def in_virtual_time(scheduler: Scheduler, processes: Any, **scaled: Any) -> Iter
         "agents.agent.time": time,
         "agents.agent.subprocess": started,
         "agents.agent.os": system,
+        "agents.agent.entrance": lambda _: nullcontext(),
         "agents.inbox.threading": threads,
         "agents.inbox.time": time,
         "agents.pulse.time": time,

@@ -83,6 +83,7 @@ def agent(folder: Path, *, pause_s: float = 0.0, host: str | None = None, status
     return Agent("far", [sys.executable, "-c", heading + textwrap.dedent(PROGRAM)], shares_clock=True, host=host)
 
 
+COMMAND = Path(sys.executable).name
 START: Any = {"request": "start"}
 
 
@@ -158,8 +159,8 @@ def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:
     [
         ("die", None, 0, "the far agent was killed by signal 9"),
         ("end", None, 3, "the far agent ended with status 3"),
-        ("die", "host7", 0, "the ssh to host7 was killed by signal 9, and the far agent ended with it"),
-        ("end", "host7", 255, "the far agent is gone: it was killed on host7, or the ssh to there broke"),
+        ("die", "host7", 0, f"the {COMMAND} to host7 was killed by signal 9, and the far agent ended with it"),
+        ("end", "host7", 255, f"the far agent is gone: it was killed on host7, or the {COMMAND} to there broke"),
         ("end", "host7", 3, "the far agent ended with status 3"),
     ],
 )

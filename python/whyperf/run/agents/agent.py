@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, TypeAlias, overload
 
 from whyperf import __version__, wire
 from whyperf.run.agents import frames
 from whyperf.run.agents.inbox import Inbox, TablePiece
-from whyperf.run.agents.pipes import SSH_FAILED
+from whyperf.run.agents.pipes.calls import ATTEMPTS, SSH_FAILED, entrance, note_reached, wait_s, was_turned_away
 from whyperf.run.agents.pulse import Pulse, SilentError
 from whyperf.run.agents.replies import ANSWERS, understood
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
@@ -30,6 +31,8 @@ DEFAULT_TIMEOUT_S = 30.0
 _Ordered: TypeAlias = wire.RequestCarryPath | wire.RequestBeginPath | wire.RequestAbort | wire.RequestEndWatch
 """What is answered by `done`."""
 
+_HELLO_TIMEOUT_S = 20.0
+"""How long an agent may take until it greets, its pipe's way there included."""
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
 _LOAD_MOVES_S = 1.0
@@ -51,12 +54,12 @@ class Clock:
     realtime_ns: int
 
 
-def _how_it_ended(label: str, host: str | None, status: int) -> str:
-    """What is known of an agent from the status of its process, or of the ssh to its ``host``."""
+def _how_it_ended(label: str, host: str | None, status: int, command: str) -> str:
+    """What is known of an agent from the status of its process, or of the ``command`` of the pipe to its ``host``."""
     if host is not None and status < 0:
-        return f"the ssh to {host} was killed by signal {-status}, and the {label} agent ended with it"
+        return f"the {command} to {host} was killed by signal {-status}, and the {label} agent ended with it"
     if host is not None and status == SSH_FAILED:
-        return f"the {label} agent is gone: it was killed on {host}, or the ssh to there broke"
+        return f"the {label} agent is gone: it was killed on {host}, or the {command} to there broke"
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     return f"the {label} agent {how}"
 
@@ -96,7 +99,7 @@ class Agent:
         """Start ``argv``, which must become ``whyperf-agent serve``, and greet it.
 
         ``shares_clock`` says that the agent runs under the same kernel, so that both read the same CLOCK_MONOTONIC;
-        ``host`` that ``argv`` is an ssh to there.
+        ``host`` that ``argv`` is a pipe to there. A pipe that a busy server turns away is started again.
 
         Raises:
             RunError: it does not start, or is of another version.
@@ -104,11 +107,27 @@ class Agent:
         self.label = label
         self.shares_clock = shares_clock
         self._host = host
-        self._next_id = 1
-        self._is_greeted = False
+        self._command = Path(argv[0]).name
         self._load_moved_s = -math.inf
         self._on_lost: Callable[[RunError], None] = lambda _: None
         self._lock = threading.Lock()
+        for attempt in range(ATTEMPTS):
+            try:
+                with entrance(host):
+                    self.version = self._greeted(argv)
+                break
+            except RunError:
+                if attempt == ATTEMPTS - 1 or not self._was_turned_away:
+                    raise
+                time.sleep(wait_s(attempt))
+        if host is not None:
+            note_reached(host)
+
+    def _greeted(self, argv: list[str]) -> str:
+        """Start a process and greet it; its version."""
+        self._next_id = 1
+        self._is_greeted = False
+        self._was_turned_away = False
         self._inbox = Inbox()
         self._ended: RunError | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
@@ -116,14 +135,15 @@ class Agent:
             self._process = _started(argv, self._errors)
         except OSError as error:
             raise RunError(f"starting {argv[0]}: {error.strerror}") from error
-        self._reader = threading.Thread(target=self._read, name=f"agent-{label}", daemon=True)
+        self._reader = threading.Thread(target=self._read, name=f"agent-{self.label}", daemon=True)
         self._reader.start()
         try:
-            self.version = self.call({"request": "hello", "version": __version__})["version"]
+            version = self.call({"request": "hello", "version": __version__}, _HELLO_TIMEOUT_S)["version"]
             self._is_greeted = True
         except BaseException:
             self.close()
             raise
+        return version
 
     @property
     def pid(self) -> int:
@@ -338,7 +358,11 @@ class Agent:
         except subprocess.TimeoutExpired:
             return PipeClosedError(f"the {self.label} agent closed its pipe")
         said = self._last_words()
-        return PipeClosedError(_how_it_ended(self.label, self._host, status) + (f": {said}" if said else ""))
+        if not self._is_greeted and self._host is not None:
+            self._was_turned_away = was_turned_away(self._host, status, said)
+        return PipeClosedError(
+            _how_it_ended(self.label, self._host, status, self._command) + (f": {said}" if said else "")
+        )
 
     def _last_words(self) -> str:
         try:

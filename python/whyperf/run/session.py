@@ -66,6 +66,8 @@ class Session:
         self._testbed_key: tuple[Any, ...] | None = None
         self._holder: Agent | None = None
         self._ends: dict[str, End] = {}
+        #: The commands that reach an agent on the hosts of a fleet.
+        self._commands: dict[str, list[str]] = {}
         #: Lost pairs whose agents did not start a second time.
         self._given_up: set[int] = set()
         #: Called with the cell of each trial when its testbed and path are there, before its connections open.
@@ -218,7 +220,12 @@ class Session:
             for pair in pairs:
                 self._start_pair(pair)
             return
-        _, failures = at_once(self._start_pair, pairs, STARTS_AT_ONCE)
+        hosts = dict.fromkeys(host for pair in pairs for host in self._hosts_of(pair) if host is not None)
+        found, missing = at_once(self._find_agent, list(hosts), STARTS_AT_ONCE)
+        self._commands |= found
+        reached = {pair: [missing[host] for host in self._hosts_of(pair) if host in missing] for pair in pairs}
+        _, failures = at_once(self._start_pair, [pair for pair in pairs if not reached[pair]], STARTS_AT_ONCE)
+        failures |= {pair: errors[0] for pair, errors in reached.items() if errors}
         for pair in pairs:
             if pair not in failures:
                 self.lost_pairs.find(pair)
@@ -229,15 +236,20 @@ class Session:
         near, far = self._hosts_of(pair)
         for (label, name), host in zip(labels(pair).items(), (near, far), strict=True):
             addresses = {} if label == NEAR else self._far_addresses(near, far)
-            self._start(pair, name, self._pipe_to(host), host, addresses)
+            argv = pipes.local() if host is None else self._commands.get(host) or pipes.ssh(host)
+            self._start(pair, name, argv, host, addresses)
 
-    def _pipe_to(self, host: str | None) -> list[str]:
+    def _find_agent(self, host: str) -> list[str]:
         """The command whose input and output reach an agent on a host."""
-        if host is None:
-            return pipes.local()
-        if self.target.fleet is None:
-            return pipes.ssh(host)
-        return pipes.ssh(self.target.fleet.destinations.get(host, host))
+        return self._pipe.argv(self._destination(host))
+
+    @property
+    def _pipe(self) -> pipes.PipeKind:
+        return pipes.by_name(None if self.target.fleet is None else self.target.fleet.via)
+
+    def _destination(self, host: str) -> str:
+        """What the pipe is given for a host."""
+        return host if self.target.fleet is None else self.target.fleet.destinations.get(host, host)
 
     def _start(self, pair: int, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
         """Start an end's agent, on this host or by ssh on another."""
@@ -277,9 +289,9 @@ class Session:
             return dict.fromkeys(versions, address)
         if far is None and near is None:
             return LOOPBACK_ADDRESSES
-        other = str(near if far is None else far)
-        other = other if fleet is None else fleet.destinations.get(other, other)
-        found = {version: pipes.address_of(other, version) for version in versions}
+        other = self._destination(str(near if far is None else far))
+        address_of = pipes.address_of if fleet is None else self._pipe.address_of
+        found = {version: address_of(other, version) for version in versions}
         return found if far is not None else {version: own_address(there) for version, there in found.items()}
 
     def _check(self, facts: Mapping[str, HostFacts]) -> None:

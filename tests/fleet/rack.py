@@ -86,12 +86,12 @@ class Rack:
 
     def processes_of(self, name: str) -> list[int]:
         """All processes in the namespace of a host but its holder."""
-        wanted = os.stat(f"/proc/{self.pids[name]}/ns/net").st_ino
+        wanted = _netns_of(self.pids[name])
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != self.pids[name]:
                 try:
-                    if os.stat(entry / "ns" / "net").st_ino == wanted:
+                    if _netns_of(int(entry.name)) == wanted:
                         found.append(int(entry.name))
                 except OSError:
                     continue
@@ -175,8 +175,8 @@ def _holder(stack: ExitStack) -> int:
         process.wait()
 
     stack.callback(end)
-    here = os.stat("/proc/self/ns/net").st_ino
-    while os.stat(f"/proc/{process.pid}/ns/net").st_ino == here:
+    here = _netns_of(os.getpid())
+    while _netns_of(process.pid) == here:
         time.sleep(0.002)
     return process.pid
 
@@ -184,3 +184,7 @@ def _holder(stack: ExitStack) -> int:
 def _ip(pid: int, lines: Sequence[str]) -> None:
     command = ["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-batch", "-"]
     subprocess.run(command, input="\n".join(lines), text=True, check=True, capture_output=True)
+
+
+def _netns_of(pid: int) -> int:
+    return Path(f"/proc/{pid}/ns/net").stat().st_ino

@@ -168,6 +168,7 @@ class Experiment:
                 or name in self._recorded
                 or not (
                     manifest.status in LOST
+                    or manifest.lost_pairs
                     or (name.startswith(LOG_PREFIX) and manifest.lacks_log)
                     or (name.startswith(STAGES_PREFIX) and manifest.lacks_stages)
                 )

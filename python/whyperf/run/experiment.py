@@ -59,7 +59,9 @@ def _run_until_valid(
     while True:
         observer.on_trial_started(planned.id, planned.cell, done, plan.trials_count)
         with experiment.begin_trial(planned.id) as writer:
-            manifest = writer.commit(run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress))
+            cell = plan.cell(planned.cell)
+            made = run_trial(session, planned, cell, writer, observer.on_progress, on_message=observer.on_message)
+            manifest = writer.commit(made)
         observer.on_trial_finished(planned.id, manifest.status, manifest.reason)
         if manifest.status == INTERRUPTED:
             raise KeyboardInterrupt

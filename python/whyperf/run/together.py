@@ -14,8 +14,14 @@ class Together:
     observer is called from one at a time.
     """
 
-    def __init__(self, pairs: Sequence[Mapping[str, str]], observer: Callable[[str, ReplyProgress], None]) -> None:
+    def __init__(
+        self,
+        pairs: Sequence[Mapping[str, str]],
+        observer: Callable[[str, ReplyProgress], None],
+        on_message: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """`pairs` are the names of both agents of each pair, by end."""
+        self._on_message = on_message
         self._end_of = {name: end for names in pairs for end, name in names.items()}
         self._count = len(pairs)
         self._observer = observer
@@ -23,12 +29,13 @@ class Together:
         self._heard: dict[tuple[str, int], list[ReplyProgress]] = defaultdict(list)
         self._lock = Lock()
 
-    def leave(self, names: Mapping[str, str]) -> None:
-        """Wait no more for the agents of a pair that is lost."""
+    def leave(self, names: Mapping[str, str], text: str) -> None:
+        """Wait no more for the agents of a pair that is lost, and say so."""
         with self._lock:
             if names[next(iter(names))] not in self._left:
                 self._left |= set(names.values())
                 self._count -= 1
+                self._on_message(text)
                 for (end, interval), heard in list(self._heard.items()):
                     if len(heard) >= self._count > 0:
                         self._pass_on(end, interval)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from whyperf import __version__
+from whyperf.hosts import HostPair
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import INTERRUPTED, RECORD_VERSION, TrialWriter, busiest_process
 from whyperf.run.agents.agent import Agent, Clock
@@ -44,7 +45,13 @@ _INTERRUPT_GRACE_S = 2.0
 
 
 def run_trial(
-    session: Session, planned: PlannedTrial, cell: Cell, writer: TrialWriter, on_progress: Progress
+    session: Session,
+    planned: PlannedTrial,
+    cell: Cell,
+    writer: TrialWriter,
+    on_progress: Progress,
+    *,
+    on_message: Callable[[str], None] = lambda _: None,
 ) -> Document:
     """Run a trial and return its manifest, with its tables written; the caller commits.
 
@@ -78,6 +85,7 @@ def run_trial(
                 ),
                 session.addresses(cell.factors, number)[0],
                 number,
+                session.plan.pairs[number],
             )
             for number, names in session.pairs.items()
         ]
@@ -89,7 +97,7 @@ def run_trial(
         session.on_ready(cell.id)
         trial = _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single, session.target.fleet is not None)
         with firewall(cell.factors, ends[pairs[0].names[FAR]].agent):
-            manifest |= trial.measure(writer, on_progress)
+            manifest |= trial.measure(writer, on_progress, on_message)
         _note_lost_pairs(manifest, session, trial.lost)
     except PipeClosedError:
         raise
@@ -145,7 +153,8 @@ class Pair:
     names: dict[str, str]
     specs: dict[str, RequestPrepare]
     address: str
-    number: int = 0
+    number: int
+    hosts: HostPair
 
 
 @dataclass(frozen=True)
@@ -164,7 +173,7 @@ class _Trial:
     #: Why pairs are out of this trial, by their numbers.
     lost: dict[int, RunError] = field(default_factory=dict)
 
-    def measure(self, writer: TrialWriter, on_progress: Progress) -> Document:
+    def measure(self, writer: TrialWriter, on_progress: Progress, on_message: Callable[[str], None]) -> Document:
         """Run the load and return what the manifest gets from it.
 
         Raises:
@@ -184,7 +193,7 @@ class _Trial:
         start_mono_ns = time.monotonic_ns() + lead_ns
         if self.path is not None:
             self.path.start(start_mono_ns)
-        together = Together([pair.names for pair in pairs], on_progress)
+        together = Together([pair.names for pair in pairs], on_progress, on_message)
 
         def collect(name: str) -> ReplyFinished:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
@@ -208,7 +217,7 @@ class _Trial:
             except RunError as error:
                 pair = next(pair for pair in pairs if name in pair.names.values())
                 self.lost.setdefault(pair.number, error)
-                together.leave(pair.names)
+                together.leave(pair.names, f"{pair.hosts.near} → {pair.hosts.far} is lost, the others go on: {error}")
                 raise
 
         finished, is_interrupted = _all(collect, agents, keeps_interrupted=self.keeps_interrupted, goes_on=self.goes_on)

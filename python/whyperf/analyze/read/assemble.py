@@ -54,6 +54,12 @@ def assemble(
             on_controller_clock(shaped(name, tables.get(name)).join(of, on="trial", how="semi"), ends), ends
         )
 
+    if any(manifest.get("lost_pairs") for manifest in manifests):
+        # A pair that was lost may have left tables of one side.
+        tables = {
+            name: table.join(ends, on=["trial", "host"], how="semi") if "host" in table.columns else table
+            for name, table in tables.items()
+        }
     frames = {name: rows(name, ran) for name in TABLES}
     if is_watched:
         frames = watched_frames(frames, ends)
@@ -203,6 +209,16 @@ def _numbered(table: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes(manifest: Document) -> Iterator[dict[str, object]]:
+    for pair in manifest.get("lost_pairs", ()):
+        yield {
+            "trial": manifest["trial"],
+            "cell": manifest["cell"],
+            "host": f"{pair['near']} → {pair['far']}",
+            "note": "lost_pair",
+            "text": pair["reason"],
+            "value": pair["pair"],
+            "limit": None,
+        }
     for label, host in manifest.get("hosts", {}).items():
         for note in host.get("notes", ()):
             yield {

@@ -124,6 +124,10 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "Use more or longer trials. Cycles per KByte do not use these steps and are not affected.",
         {"watched": "Watch for longer. Cycles per KByte do not use these steps and are not affected."},
     ),
+    "lost_pairs": WarningText(
+        "{count} of hosts took no part in {trials}; the result is that of the others. First: {pair}: {reason}",
+        "Put the host right, then run the same command with --retry-failed.",
+    ),
     "strangers_dropped": WarningText(
         "{count} did not present the trial's token and were dropped.",
         "Another program connects to this port. The result is not affected unless that happens often.",

@@ -155,6 +155,12 @@ def of_notes(notes: Sequence[Row], factors: Row) -> Iterator[RaisedWarning]:
         sysctl = "wmem_max" if cut["text"] == "send" else "rmem_max"
         sizes = {"limit": octets(cut["limit"]), "requested": octets(cut["value"])}
         yield RaisedWarning("buffer_cut", {"end": cut["host"], "buffer": cut["text"], "sysctl": sysctl, **sizes})
+    lost = [note for note in notes if note["note"] == "lost_pair"]
+    if lost:
+        pairs = len({note["value"] for note in lost})
+        of_trials = count(len({note["trial"] for note in lost}), "trial")
+        first = {"pair": lost[0]["host"], "reason": _sentence(lost[0]["text"])}
+        yield RaisedWarning("lost_pairs", {"count": count(pairs, "pair"), "trials": of_trials, **first})
     dropped = sum(note["value"] for note in notes if note["note"] == "strangers_dropped")
     if dropped:
         yield RaisedWarning("strangers_dropped", {"count": count(dropped, "connection")})

@@ -4,7 +4,7 @@ from whyperf.analyze.summary import Summary
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED
 
 #: Warnings after which the exit code is 3 although no cell counts a trial as lost.
-INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
+INCOMPLETE = {"damaged_trials", "failed_logs", "lost_pairs", "nothing_moved"}
 
 
 def verdict(summary: Summary) -> int:

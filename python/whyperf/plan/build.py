@@ -8,6 +8,7 @@ from whyperf.hosts import LOCAL
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes, parts_of
+from whyperf.plan.fleets import refuse_unknown_loads
 from whyperf.plan.model import (
     MODEL,
     Cell,
@@ -89,6 +90,7 @@ def build(
     warnings = (*profile.notes, *far_host_notes(profile.far_hosts, target), *warnings)
     all_cells, workloads = _planned_cells(profile, asked, target)
     all_cells = with_schedules(profile, all_cells)
+    refuse_unknown_loads(profile, fleet, all_cells, workloads)
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
     if sum(trials_of_sweep[cell.sweep] for cell in cells) > MAX_TRIALS:

@@ -107,6 +107,8 @@ class PlannedFleet(PlanModel):
     pattern: Pattern
     far: tuple[str, ...]
     groups: dict[str, tuple[str, ...]] = {}
+    #: What each pair does of a cell: groups of the workload or flows of the schedule; empty: all pairs do all of it.
+    parts: tuple[tuple[str, ...], ...] = ()
     via: str = "ssh"
     #: Numeric addresses for data connections, and what the pipe is given in the place of a host's name: where the user
     #: has named them.
@@ -263,6 +265,15 @@ class Plan(PlanModel):
     warnings: tuple[str, ...] = ()
     #: Where the cells are connections of other programs: what was asked for. None of an experiment of our own.
     watched: PlannedWatch | None = None
+
+    def done_by(self, name: str, pair: int) -> tuple[PlannedWorkload | None, tuple[PlannedFlow, ...]]:
+        """What a pair does in the cell of that id: its part of the workload and of the schedule."""
+        workload, schedule = self.workload(name), self.cell(name).schedule or ()
+        parts = self.far_parts if self.fleet is None else self.fleet.parts
+        if not parts:
+            return workload, schedule
+        own = parts[pair]
+        return None if workload is None else workload.part(own), tuple(flow for flow in schedule if flow.name in own)
 
     @cached_property
     def pairs(self) -> tuple[HostPair, ...]:

@@ -88,6 +88,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
             sweeps=_sweeps(table),
             workloads={} if own is None else {own.name: own},
             schedules={} if schedule is None else {schedule.name: schedule},
+            fleet=table.fleet,
         )
         _refuse_testbed_factors(profile)
     except ProfileError as error:

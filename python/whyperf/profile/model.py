@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from whyperf.hosts import Pattern
 from whyperf.profile.factors import BY_NAME, Level
 from whyperf.profile.levels import as_list
 from whyperf.profile.schedule import NO_SCHEDULE, Schedule
@@ -74,6 +75,18 @@ class SweepTable(Table):
     exclude: list[dict[str, object]] = []
 
 
+class FleetTable(Table):
+    """`[fleet]`: which hosts load which, where the command line does not say so, and what each does.
+
+    `loads` has groups of the workload, or flows of the schedule, by sets of near hosts.
+    """
+
+    from_: str | None = Field(default=None, alias="from", min_length=1)
+    to: str | None = Field(default=None, min_length=1)
+    pattern: Pattern | None = None
+    loads: dict[str, list[str]] = {}
+
+
 class ProfileTable(Table):
     """The whole file."""
 
@@ -85,6 +98,7 @@ class ProfileTable(Table):
     sweep: list[SweepTable] = []
     workload: dict[str, object] | None = None
     schedule: dict[str, object] | None = None
+    fleet: FleetTable = FleetTable()
 
 
 @dataclass(frozen=True)
@@ -153,6 +167,8 @@ class Profile:
     far_parts: tuple[tuple[str, ...], ...] = ()
     #: Variables of the environment that it took values from.
     variables: Mapping[str, str] = field(default_factory=dict)
+    #: Hosts that load each other, and what each does.
+    fleet: FleetTable = field(default_factory=FleetTable)
 
     @property
     def is_of_model(self) -> bool:

@@ -58,12 +58,14 @@ def _design(design: Design) -> dict[str, object]:
 
 
 def _own_tables(profile: Profile) -> dict[str, Mapping[str, Any]]:
-    """The workload and the schedule that are no shipped ones, as their file has them."""
+    """The workload and the schedule that are no shipped ones, and the hosts of a fleet, as their file has them."""
     try:
         written = parse_toml(profile.text)
     except tomllib.TOMLDecodeError:
         written = {}
-    found: dict[str, Mapping[str, Any]] = {name: written[name] for name in ("workload", "schedule") if name in written}
+    found: dict[str, Mapping[str, Any]] = {
+        name: written[name] for name in ("workload", "schedule", "fleet") if name in written
+    }
     chosen = profile.workloads.get(str(profile.fixed.get("workload")))
     if chosen is not None and chosen.where:
         found["workload"] = {"name": chosen.name} | parse_toml(read_text(Path(chosen.where), is_users=True))

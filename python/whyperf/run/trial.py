@@ -67,8 +67,7 @@ def run_trial(
         ends = session.ends_for(cell)
         manifest["versions"] = {"controller": __version__} | {label: end.agent.version for label, end in ends.items()}
         cpus = session.cpus_for(cell.factors)
-        workload = session.plan.workload(cell.id)
-        parts = session.plan.far_parts
+        done_by = {number: session.plan.done_by(cell.id, number) for number in session.pairs}
         pairs = [
             Pair(
                 names,
@@ -79,9 +78,9 @@ def run_trial(
                     session.addresses(cell.factors, number)[1],
                     # Each pair's far agent listens for itself.
                     session.target.port + number if session.target.port else 0,
-                    workload.part(parts[number]) if workload is not None and parts else workload,
+                    done_by[number][0],
                     session.plan.seed + number,
-                    cell.schedule or (),
+                    done_by[number][1],
                 ),
                 session.addresses(cell.factors, number)[0],
                 number,

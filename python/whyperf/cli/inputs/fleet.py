@@ -1,11 +1,12 @@
 """Many hosts on the command line: `--from`, `--to`, `--pattern`, `--hosts` and `--via`."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError
-from whyperf.plan import LOCAL, PlannedFleet
+from whyperf.plan import LOCAL, HostPair, PlannedFleet
+from whyperf.profile.model import FleetTable
 from whyperf.run import Kind, Target
 
 
@@ -18,6 +19,20 @@ class AskedFleet:
     pattern: str | None = None
     inventory: Path | None = None
     via: str | None = None
+    #: What the profile has near hosts do, by sets of them.
+    loads: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def with_defaults(self, table: FleetTable, host: str | None) -> "AskedFleet":
+        """The same, with what the profile says where no option does; a host on the command line is the only far one."""
+        if host is not None:
+            return replace(self, loads=table.loads)
+        return replace(
+            self,
+            near=self.near or table.from_,
+            to=self.to or table.to,
+            pattern=self.pattern or table.pattern,
+            loads=table.loads,
+        )
 
     @property
     def is_meant(self) -> bool:
@@ -67,6 +82,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         far = expand(far_set, inventory, "--to")
         pattern = choose_pattern(asked.pattern, near, far)
         pairs = pair_hosts(pattern, near, far)
+        loads = {name: expand(name, inventory, "fleet.loads") for name in asked.loads}
     except HostSetError as error:
         raise UsageError(str(error)) from None
     names = dict.fromkeys([*near, *far])
@@ -74,6 +90,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         pattern=pattern,
         far=tuple(pair.far for pair in pairs),
         groups=_groups_of(names, inventory.groups),
+        parts=_parts(pairs, {hosts: asked.loads[name] for name, hosts in loads.items()}),
         via=via,
         addresses={name: found for name in names if (found := inventory.address(name)) is not None},
         destinations={name: found for name in names if (found := inventory.destination(name)) != name},
@@ -85,6 +102,16 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         port,
         tuple(pair.near for pair in pairs),
         fleet,
+    )
+
+
+def _parts(pairs: Sequence[HostPair], loads: Mapping[tuple[str, ...], Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """What each pair does, by sets of near hosts; empty where no set says anything."""
+    if not loads:
+        return ()
+    return tuple(
+        tuple(dict.fromkeys(name for hosts, names in loads.items() if pair.near in hosts for name in names))
+        for pair in pairs
     )
 
 

@@ -233,10 +233,11 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:
     """Where to measure; says so when the embedded testbed is not what was hoped for."""
-    if order.fleet.is_meant:
+    fleet = order.fleet.with_defaults(profile.fleet, host)
+    if fleet.is_meant and (order.testbed == "auto" or order.fleet.is_meant):
         if order.testbed != "auto":
             raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or the hosts")
-        return target_of(order.fleet, host, order.address, order.port)
+        return target_of(fleet, host, order.address, order.port)
     order.fleet.refuse_without_far_hosts()
     near = tuple(order.fleet.near.split(",")) if order.fleet.near is not None else (LOCAL,)
     if "" in near:

@@ -187,7 +187,9 @@ class Session:
                     if (end := self._ends.get(name)) is not None:
                         end.agent.interrupt(reason)
                 return
-        self.lost = self.lost or reason
+        # Several hosts may be lost for one reason: the first pair's says it best.
+        reasons = self.lost_pairs.reasons
+        self.lost = self.lost or (reasons[min(reasons)] if reasons else reason)
         for agent in (*self.agents(), *([self._holder] if self._holder is not None else [])):
             agent.interrupt(reason)
 

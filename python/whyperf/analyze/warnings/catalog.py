@@ -27,6 +27,10 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "Remove the cause, then run the same command with --retry-failed.",
         {"watched": "Remove the cause, then watch again."},
     ),
+    "lost_pairs": WarningText(
+        "{count} of hosts took no part in {trials}; the result is that of the others. First: {pair}: {reason}",
+        "Put the host right, then run the same command with --retry-failed.",
+    ),
     "void_trials": WarningText(
         "{count} void, even when run again, and {have} not in the result. First reason: {reason}",
         "Stop other work on this host, use a host with more CPUs, or block other connections to the far host's port. "
@@ -123,10 +127,6 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "CPU % is rough: only {pooled} were measured, in steps of 10 ms.",
         "Use more or longer trials. Cycles per KByte do not use these steps and are not affected.",
         {"watched": "Watch for longer. Cycles per KByte do not use these steps and are not affected."},
-    ),
-    "lost_pairs": WarningText(
-        "{count} of hosts took no part in {trials}; the result is that of the others. First: {pair}: {reason}",
-        "Put the host right, then run the same command with --retry-failed.",
     ),
     "strangers_dropped": WarningText(
         "{count} did not present the trial's token and were dropped.",

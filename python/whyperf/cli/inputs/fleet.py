@@ -9,6 +9,9 @@ from whyperf.plan import LOCAL, HostPair, PlannedFleet
 from whyperf.profile.model import FleetTable
 from whyperf.run import Kind, Target
 
+_OF_SETS = frozenset("[@!&^")
+"""What only sets have (docs/reference/hosts.md)."""
+
 
 @dataclass(frozen=True)
 class AskedFleet:
@@ -36,8 +39,8 @@ class AskedFleet:
 
     @property
     def is_meant(self) -> bool:
-        """Whether it is a fleet: a single far host by ssh needs none of these options."""
-        return self.to is not None or self.via is not None
+        """Whether it is a fleet: a single far host by ssh needs none of these options, and no set of near hosts."""
+        return self.to is not None or self.via is not None or bool(set(self.near or "") & _OF_SETS)
 
     def refuse_without_far_hosts(self) -> None:
         """Refuses options that say nothing without far hosts.
@@ -72,7 +75,8 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         raise UsageError(f"{host} and --to {asked.to} both name far hosts; drop one of them")
     far_set = asked.to if asked.to is not None else host
     if far_set is None:
-        raise UsageError(f"--via {asked.via} needs a host to reach; name it, or a set of hosts with --to")
+        option = f"--via {asked.via}" if asked.via is not None else f"--from {asked.near}"
+        raise UsageError(f"{option} needs a far host; name it, or a set of hosts with --to")
     if address is not None:
         raise UsageError("--address is for one far host; name the addresses of many in a file of hosts (--hosts)")
     via = asked.via or "ssh"

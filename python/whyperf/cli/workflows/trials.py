@@ -62,6 +62,9 @@ def measure_missing_trials(
     with ExitStack() as ending:
         session = ending.enter_context(Session(experiment.plan, target))
         session.on_ready = lambda _: preload.pause()
+        for pair, reason in session.lost_pairs.reasons.items():
+            near_host, far_host = experiment.plan.pairs[pair]
+            say(f"{near_host} → {far_host} takes no part, the others go on: {reason}")
         for host, facts in session.facts.items():
             experiment.write_host(host, facts)
         near = next(iter(session.facts.values()))

@@ -177,12 +177,16 @@ def test_operators_give_what_clustershell_gives(steps: list[tuple[str, str]], fi
     assert sorted(expand(text, Inventory(), "--from")) == sorted(expected)
 
 
-@pytest.mark.parametrize("host", ["a", "me@a.b", "10.0.0.1", "::1", "[::1]", "fe80::1%eth0", "a_b", "x" * 320])
+@pytest.mark.parametrize(
+    "host", ["a", "me@a.b", "10.0.0.1", "::1", "[::1]", "fe80::1%eth0", "a_b", "me@[::1]", "x" * 320]
+)
 def test_what_ssh_takes_is_a_host(host: str) -> None:
     assert is_usable_host(host)
 
 
-@pytest.mark.parametrize("host", ["", "-a", "me@-a", "a b", "a;b", "a,b", "$(x)", "a\n", "x" * 321, "@a"])
+@pytest.mark.parametrize(
+    "host", ["", "-a", "me@-a", "a b", "a;b", "a,b", "$(x)", "a\n", "x" * 321, "@a", "a[1-3]", "a[b", "[a]", "a]"]
+)
 def test_what_ssh_or_a_shell_could_take_otherwise_is_none(host: str) -> None:
     assert not is_usable_host(host)
 

@@ -17,7 +17,7 @@ MAX_NAMED = 500_000
 _HOST = re.compile(
     r"(?:[A-Za-z0-9_][A-Za-z0-9_.%+@-]*@)?(?:[A-Za-z0-9_:][A-Za-z0-9_.:%-]*|\[(?P<address>[A-Za-z0-9_.:%-]+)\])"
 )
-"""What ssh takes as a destination, and nothing that it could take for an option. Brackets stand around an IPv6 address."""
+"""What ssh takes as a destination, and nothing that it could take for an option; brackets stand around an address."""
 SHOWN_LENGTH = 60
 """Of a text of the user that a sentence quotes."""
 

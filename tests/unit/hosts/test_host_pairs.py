@@ -108,7 +108,7 @@ def test_as_many_pairs_as_a_run_takes() -> None:
     st.lists(st.sampled_from("defghi"), min_size=1, unique=True),
 )
 def test_a_mesh_has_each_pair_of_different_hosts_once(near: list[str], far: list[str]) -> None:
-    expected = {(one, other) for one in near for other in far if one != other}
+    expected = {(host, peer) for host in near for peer in far if host != peer}
     if not expected:
         return
     found = pair_hosts("mesh", near, far)

@@ -1,5 +1,6 @@
 """Sets of hosts: what they name, in which order, and what is refused."""
 
+import random
 import re
 import subprocess
 import sys
@@ -149,6 +150,18 @@ def test_a_range_too_large_for_memory_is_refused_at_once() -> None:
 )
 def test_hosts_in_the_short_form(names: str, text: str) -> None:
     assert fold(names.split()) == text
+
+
+def test_names_that_hardly_fold_take_no_time() -> None:
+    rng = random.Random(1)
+    names = sorted(
+        {f"r{rng.randrange(10, 99)}n{rng.randrange(10, 99)}x{rng.randrange(10, 99)}": 0 for _ in range(1000)}
+    )
+    started = time.process_time()
+    assert expand(fold(names), Inventory(), "--from") == tuple(names)
+    assert time.process_time() - started < 5
+    racks = [f"r{rack}n{node}" for rack in range(1, 33) for node in range(1, 33)]
+    assert fold(racks) == "r[1-32]n[1-32]"
 
 
 NAME = st.from_regex(r"[a-z]{0,2}[0-9]{0,3}[a-z-]?[0-9]{0,2}(\.x)?", fullmatch=True).filter(is_usable_host)

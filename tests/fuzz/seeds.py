@@ -15,6 +15,7 @@ import polars as pl
 
 from tests.fuzz import corpora
 from tests.fuzz.targets import DOCUMENTS, sample_result
+from tests.unit.hosts.sample_inventories import INI, LISTED, OURS, SETS
 from tests.unit.profile.uperf.uperf_profiles import SHAPES
 from tests.unit.records.golden import KINDS, unpack
 from whyperf import __version__
@@ -115,6 +116,8 @@ def all_seeds() -> Iterator[tuple[str, bytes]]:
         yield "workloads", path.read_bytes()
     for text in SHAPES.values():
         yield "uperf", text.encode("latin-1")
+    for text in (OURS, INI, json.dumps(LISTED), "\n".join(SETS)):
+        yield "inventories", text.encode()
 
 
 def main() -> None:

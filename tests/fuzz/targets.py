@@ -22,6 +22,8 @@ from tests.unit.profile.uperf.test_uperf_fuzz import assert_read_or_refused
 from tests.unit.records.golden import unpack
 from whyperf.cli import main
 from whyperf.foreign import parse_toml, visible
+from whyperf.hosts import HostSetError, Inventory, expand, fold, is_usable_host
+from whyperf.hosts.inventory import read
 from whyperf.plan import Plan, build
 from whyperf.plan.model import identify
 from whyperf.profile import Profile, ProfileError, parse
@@ -237,6 +239,33 @@ def uperf(data: bytes) -> None:
     assert_read_or_refused(data.decode("latin-1"))
 
 
+def inventory(data: bytes) -> None:
+    """A file of hosts is refused with a sentence, or its groups are sets of hosts; so is each of its lines."""
+    text = data.decode(errors="replace")
+    for where in ("hosts", "hosts.ini", "hosts.toml", "hosts.json"):
+        try:
+            found = read(text, where)
+        except HostSetError as error:
+            assert_sentence(str(error), 700)
+            continue
+        for group, members in found.groups.items():
+            assert len({*members}) == len(members), group
+            assert_set(f"@{group}", found)
+    for line in text.splitlines()[:20]:
+        assert_set(line, Inventory())
+
+
+def assert_set(text: str, inventory: Inventory) -> None:
+    """A set is refused with a sentence, or names hosts, and their short form names the same."""
+    try:
+        hosts = expand(text, inventory, "--from")
+    except HostSetError as error:
+        assert_sentence(str(error), 700)
+        return
+    assert all(map(is_usable_host, hosts)), hosts
+    assert expand(fold(hosts), Inventory(), "--from") == hosts, hosts
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "frames": frame_stream,
     "replies": reply,
@@ -246,6 +275,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "profiles": profile,
     "workloads": workload,
     "uperf": uperf,
+    "inventories": inventory,
 }
 
 

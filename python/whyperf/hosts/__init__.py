@@ -10,7 +10,7 @@ from whyperf.hosts.model import (
     KnownHost,
     is_usable_host,
 )
-from whyperf.hosts.pairs import MAX_PAIRS, HostPair, Pattern, choose_pattern, pair_hosts
+from whyperf.hosts.pairs import MAX_PAIRS, PATTERNS, HostPair, Pattern, choose_pattern, pair_hosts
 from whyperf.hosts.sets import expand, fold
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "MAX_HOSTS",
     "MAX_HOST_LENGTH",
     "MAX_PAIRS",
+    "PATTERNS",
     "HostPair",
     "HostSetError",
     "Inventory",

@@ -94,6 +94,9 @@ def from_ini(text: str, where: str) -> Inventory:
                 raise HostSetError(
                     place, f"{shown(kind)} is no kind of section; write [NAME], [NAME:children] or [NAME:vars]"
                 )
+            # A section may be empty, and is a group all the same.
+            if kind != "vars":
+                found.hosts.setdefault(group, {})
             continue
         if kind == "vars":
             continue
@@ -130,7 +133,7 @@ def _read_host(found: _Found, group: str, written: str, assignments: list[str], 
 def _complete(found: _Found) -> Inventory:
     for group, children in found.children.items():
         for child in children:
-            if child not in found.hosts and child not in found.children:
+            if child not in found.hosts:
                 place = f"{found.where}: {quoted(group, SHOWN_LENGTH)}"
                 raise HostSetError(place, f"there is no group {shown(child)}; write a section [{quoted(child, 40)}]")
     return found.inventory()

@@ -14,8 +14,10 @@ MAX_HOSTS = 1024
 MAX_HOST_LENGTH = 320
 MAX_NAMED = 500_000
 """Hosts that a file or a set may name in all its groups and terms together. It bounds time and memory."""
-_HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.%+@-]*@)?[A-Za-z0-9_\[:][A-Za-z0-9_.:%\[\]-]*")
-"""What ssh takes as a destination, and nothing that it could take for an option."""
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9_][A-Za-z0-9_.%+@-]*@)?(?:[A-Za-z0-9_:][A-Za-z0-9_.:%-]*|\[(?P<address>[A-Za-z0-9_.:%-]+)\])"
+)
+"""What ssh takes as a destination, and nothing that it could take for an option; brackets stand around an address."""
 SHOWN_LENGTH = 60
 """Of a text of the user that a sentence quotes."""
 
@@ -30,7 +32,9 @@ class HostSetError(ValueError):
 
 def is_usable_host(host: str) -> bool:
     """Whether ssh takes it as a destination, and can take it for nothing else."""
-    return len(host) <= MAX_HOST_LENGTH and _HOST.fullmatch(host) is not None
+    if len(host) > MAX_HOST_LENGTH or (match := _HOST.fullmatch(host)) is None:
+        return False
+    return match["address"] is None or is_numeric(match["address"])
 
 
 def is_numeric(address: str) -> bool:

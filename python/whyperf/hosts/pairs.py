@@ -81,7 +81,7 @@ def pair_hosts(pattern: str | None, near: Sequence[str], far: Sequence[str]) -> 
     if chosen == "pairs":
         pairs = tuple(map(HostPair, near, far))
     else:
-        pairs = tuple(HostPair(one, other) for one in near for other in far if chosen != "mesh" or one != other)
+        pairs = tuple(HostPair(host, peer) for host in near for peer in far if chosen != "mesh" or host != peer)
     if not pairs:
         raise HostSetError(
             _BOTH, f"both are {shown(near[0])}, which would load itself; name another host in one of them"

@@ -87,6 +87,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         pattern = choose_pattern(asked.pattern, near, far)
         pairs = pair_hosts(pattern, near, far)
         loads = {name: expand(name, inventory, "fleet.loads") for name in asked.loads}
+        destinations = {name: inventory.destination(name) for name in (*near, *far)}
     except HostSetError as error:
         raise UsageError(str(error)) from None
     names = dict.fromkeys([*near, *far])
@@ -97,7 +98,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         parts=_parts(pairs, {hosts: asked.loads[name] for name, hosts in loads.items()}),
         via=via,
         addresses={name: found for name in names if (found := inventory.address(name)) is not None},
-        destinations={name: found for name in names if (found := inventory.destination(name)) != name},
+        destinations={name: found for name, found in destinations.items() if found != name},
     )
     return Target(
         Kind.NETWORK,

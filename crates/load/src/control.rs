@@ -11,6 +11,7 @@ use workload::stream::Transfer;
 use crate::connection_result::Cut;
 use crate::counter::Counter;
 use crate::thread::sleep_until;
+use crate::urgency::Urgent;
 
 /// Everything a connection's thread needs.
 pub(crate) struct StreamTask {
@@ -30,6 +31,8 @@ pub(crate) struct StreamTask {
     pub begin_mono_ns: u64,
     /// How long after the start a receiver may see the end of a timed load, in ns.
     pub least_ns: u64,
+    /// Lets a sender come to its first call on time; none from then on.
+    pub urgent: Option<Urgent>,
 }
 
 /// Commands to all threads of a load.
@@ -46,6 +49,9 @@ pub(crate) struct Control {
 
 /// How long before the start a thread stops listening for a cut, and sleeps until the very instant.
 const LAST_SLEEP_NS: u64 = 20_000_000;
+
+/// Threads that come ahead of others at the start, at most.
+const MOST_URGENT: u32 = 16;
 
 impl Control {
     /// Lets the load begin at an instant of CLOCK_MONOTONIC, and notes the one that was planned.
@@ -67,6 +73,15 @@ impl Control {
         // Under the lock, so that no thread is between its look at the cut and its sleep.
         drop(self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();
+    }
+
+    /// Like [`Control::await_start`], for one of so many threads that are to make their first calls at this instant.
+    ///
+    /// A few of them come ahead of ordinary threads until they have made it: hosts begin together only if their first
+    /// calls do not wait for a CPU that another load has. Thousands would keep everything else from it.
+    pub fn await_start_of_few(&self, threads_count: u32) -> (u64, Option<Urgent>) {
+        let urgent = (threads_count <= MOST_URGENT).then(Urgent::this_thread);
+        (self.await_start(), urgent)
     }
 
     /// Sleeps until the load begins, or is cut before; returns the planned beginning.

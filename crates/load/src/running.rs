@@ -152,13 +152,14 @@ impl Load {
         self.conductor = Some(prepared.conductor);
         self.openings = Some(prepared.openings);
         self.groups = prepared.groups;
+        let threads_count = u32::try_from(prepared.workers.len()).unwrap_or(u32::MAX);
         for (position, mut worker) in prepared.workers.into_iter().enumerate() {
             // A thread a CPU, where there is one for each.
             let pin_cpus = spec.pin_cpus.get(position % spec.pin_cpus.len().max(1)).map_or_else(Vec::new, |cpu| vec![*cpu]);
             let control = Arc::clone(&self.control);
             self.spawn(format!("load-{position}"), pin_cpus, done.clone(), move || {
-                let start_mono_ns = control.await_start();
-                let results = worker.run(start_mono_ns);
+                let (start_mono_ns, urgent) = control.await_start_of_few(threads_count);
+                let results = worker.run(start_mono_ns, urgent);
                 ThreadEnd { results, account: None }
             })?;
         }
@@ -342,12 +343,17 @@ impl Load {
             active,
             begin_mono_ns: 0,
             least_ns: least_ns(spec, active),
+            urgent: None,
         };
+        let threads_count = spec.connections_count;
         let length = call_bytes(spec) as usize;
         let (role, source) = (spec.role, Arc::clone(source));
         let thread = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         self.spawn(format!("{}-{}", spec.role.name(), flow.number), spec.pin_cpus.clone(), done.clone(), move || {
-            task.begin_mono_ns = task.control.await_start();
+            (task.begin_mono_ns, task.urgent) = match role {
+                Role::Sender => task.control.await_start_of_few(threads_count),
+                Role::Receiver => (task.control.await_start(), None),
+            };
             let result = match role {
                 Role::Sender => sender::carry(&mut task, &mut transport, &source[..length]),
                 Role::Receiver => receiver::carry(&mut task, &mut transport, &mut source[..length].to_vec()),

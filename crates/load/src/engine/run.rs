@@ -16,6 +16,7 @@ use super::ring::Ring;
 use super::worker::Worker;
 use super::{sys, wire};
 use crate::connection_result::{ConnectionResult, Cut, Ended};
+use crate::urgency::Urgent;
 
 /// Calls of a user in one time slice.
 const SLICE_CALLS: u32 = 32;
@@ -26,14 +27,14 @@ const SILENCE_CHECK_NS: u64 = 1_000_000_000;
 
 impl Worker {
     /// Runs the users from `start_ns` on until all is over, and says how each ended.
-    pub fn run(&mut self, start_ns: u64) -> Vec<ConnectionResult> {
+    pub fn run(&mut self, start_ns: u64, urgent: Option<Urgent>) -> Vec<ConnectionResult> {
         sys::sharpen_timers();
         let ending = self.plan.ending.from(start_ns);
         self.tally.latencies.lock().on_start(start_ns);
         self.now_ns = mono_ns();
         self.start(0, start_ns, &ending);
         let enabled = self.events.ring.as_ref().map_or(Ok(()), Ring::enable);
-        let ended = enabled.and_then(|()| self.work(&ending));
+        let ended = enabled.and_then(|()| self.work(&ending, urgent));
         let cut = self.shared.control.cut();
         self.settle_ring();
         self.settle_completions();
@@ -41,7 +42,7 @@ impl Worker {
         self.results(cut, ended.err())
     }
 
-    fn work(&mut self, ending: &Ending) -> io::Result<()> {
+    fn work(&mut self, ending: &Ending, mut urgent: Option<Urgent>) -> io::Result<()> {
         loop {
             // Orders first: why the other host is gone is known before it shows at its connections.
             if self.follow_orders(ending) || self.shared.control.cut().is_some() {
@@ -50,6 +51,7 @@ impl Worker {
             for _ in 0..self.events.ready.len() {
                 if let Some(slot) = self.events.ready.pop_front() {
                     self.run_slice(slot as usize);
+                    drop(urgent.take());
                 }
             }
             let timeout_ns = self.fire_timers();

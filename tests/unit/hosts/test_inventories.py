@@ -272,6 +272,12 @@ def test_the_file_of_the_user_is_read_where_none_is_named(tmp_path: Path, monkey
     assert members(read_inventory(None), "servers") == "db1 db2"
 
 
+def test_the_file_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "kept.toml").write_text(OURS)
+    (tmp_path / "hosts.toml").symlink_to("kept.toml")
+    assert members(read_inventory(tmp_path / "hosts.toml"), "servers") == "db1 db2"
+
+
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff")

@@ -436,3 +436,7 @@ class Summary(FrozenModel):
             for cell in self.cells
             if cell.metric == "transactions" and cell.transactions is not None
         }
+
+    def fleets(self) -> dict[str, Fleet]:
+        """The result of each cell that many hosts measured at the same time."""
+        return {cell.id: cell.fleet for cell in self.cells if cell.fleet is not None}

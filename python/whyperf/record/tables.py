@@ -128,7 +128,9 @@ def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[
         if wanted is not None and trial not in wanted:
             continue
         try:
-            names = os.listdir(f"{folder}/{trial}")
+            # Several times faster than Path over ten thousands.
+            with os.scandir(f"{folder}/{trial}") as entries:
+                names = [entry.name for entry in entries]
         except OSError:
             continue
         own = [name_of for name_of in names if name_of.startswith(f"{name}.") and TABLE_OF_END.fullmatch(name_of)]

@@ -69,6 +69,7 @@ class Differences:
     """Settings of all hosts, from the record's facts and tables."""
 
     def __init__(self, inputs: Inputs, fleet: FleetInputs) -> None:
+        """Reads the settings of all hosts of `fleet` once."""
         self._fleet = fleet
         self._ends: dict[str, list[str]] = {}
         for end in fleet.ends:
@@ -95,7 +96,8 @@ class Differences:
         sender, receiver = unit.names
         of_path = self._of_path(unit, pairs)
         by_host = {
-            name: self._found(name, role, None, pairs, hosts) for name, role in ((sender, "sender"), (receiver, "receiver"))
+            name: self._found(name, role, None, pairs, hosts)
+            for name, role in ((sender, "sender"), (receiver, "receiver"))
         }
         ranks = {name: min((_rank(found) for found in own), default=len(ORDER)) for name, own in by_host.items()}
         together = _sorted([*by_host[sender], *by_host[receiver], *of_path])[:MAX_DIFFERENCES]
@@ -211,7 +213,10 @@ class Differences:
         if rows is None:
             return {}
         found = {"qdisc_rate": _Value(None, "none"), "cpu_quota": _Value(None, "none")}
-        values = {(counter, subject): value for counter, subject, value in rows.select("counter", "subject", "value").iter_rows()}
+        values = {
+            (counter, subject): value
+            for counter, subject, value in rows.select("counter", "subject", "value").iter_rows()
+        }
         kinds = dict(rows.filter(pl.col("counter") == "qdisc_rate").select("subject", "kind").iter_rows())
         rates = [(value, subject) for (counter, subject), value in values.items() if counter == "qdisc_rate" and value]
         if rates:
@@ -229,7 +234,7 @@ class Differences:
 
 
 def _other_programs(notes: pl.DataFrame) -> dict[str, tuple[float, str]]:
-    """The busiest other program at each end: CPUs that it used, and its name; the median trial."""
+    """The busiest other program at each side: CPUs that it used, and its name; the median trial."""
     busy = notes.filter((pl.col("note") == "busy_process") & (pl.col("limit") > 0)).with_columns(
         (pl.col("value") / pl.col("limit")).alias("cpus")
     )

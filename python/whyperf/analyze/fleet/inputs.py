@@ -46,10 +46,10 @@ COUNTS: Mapping[str, pl.DataType] = {
     "counted": pl.Int64(),
     "value": pl.Int64(),
 }
-"""Counters of the kernel at each end: by how much they grew, and their last value."""
+"""Counters of the kernel at each side: by how much they grew, and their last value."""
 
 DEVICES: Mapping[str, pl.DataType] = {"trial": pl.String(), "host": pl.String(), "device": pl.String()}
-"""The device of each end that carried most packets."""
+"""The device of each side that carried most packets."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class FleetInputs:
 
     def name(self, end: str) -> str:
         """The host of an end, such as that of `far2`."""
-        side, pair = side_of(end), pair_of(end)
-        return getattr(self.pairs[pair], side)
+        pair = self.pairs[pair_of(end)]
+        return pair.near if side_of(end) == "near" else pair.far
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def pair_of(end: str) -> int:
 
 
 def side_of(end: str) -> Side:
-    """Whether it is the near or the far end of its pair."""
+    """Whether it is the near or the far side of its pair."""
     return "near" if end.startswith("near") else "far"
 
 

@@ -66,7 +66,9 @@ def with_hosts(rates: pl.DataFrame, fleet: FleetInputs, ends: pl.DataFrame) -> p
 def host_rates(rates: pl.DataFrame) -> pl.DataFrame:
     """What each host sent and received in each trial: `trial`, `cell`, `name`, `sent_bps`, `received_bps`."""
     sums = [
-        rates.drop_nulls(role).group_by("trial", "cell", pl.col(role).alias("name")).agg(pl.col("goodput_bps").sum().alias(to))
+        rates.drop_nulls(role)
+        .group_by("trial", "cell", pl.col(role).alias("name"))
+        .agg(pl.col("goodput_bps").sum().alias(to))
         for role, to in (("sender", "sent_bps"), ("receiver", "received_bps"))
     ]
     both = sums[0].join(sums[1], on=["trial", "cell", "name"], how="full", coalesce=True)
@@ -94,7 +96,10 @@ def host_cpu(inputs: Inputs, measured: Measured, fleet: FleetInputs) -> pl.DataF
         pl.when("exclusive").then((pl.sum_horizontal(BUSY) / pl.col("wall_ns")).clip(0, 1)).alias("cpu_ratio"),
     )
     named = inputs.ends.filter(pl.col("host").is_in(list(names))).select(
-        "trial", "host", pl.coalesce("cpus_of", "host").alias("owner"), pl.col("host").replace_strict(names).alias("name")
+        "trial",
+        "host",
+        pl.coalesce("cpus_of", "host").alias("owner"),
+        pl.col("host").replace_strict(names).alias("name"),
     )
     threads = with_overlap(inputs.threads.filter(pl.col("phase") == "measure").drop("cell"), windows)
     used = threads.group_by("trial", "host").agg((pl.col("cpu_ns") * pl.col("share")).sum().alias("load_ns"))
@@ -105,7 +110,9 @@ def host_cpu(inputs: Inputs, measured: Measured, fleet: FleetInputs) -> pl.DataF
         .group_by("trial", "cell", "name")
         .agg(
             pl.col("cpu_ratio").max(),
-            pl.when(pl.col("load_ns").count() > 0).then(pl.col("load_ns").sum() / 1e9 / WINDOW_S.first()).alias("load_cpus"),
+            pl.when(pl.col("load_ns").count() > 0)
+            .then(pl.col("load_ns").sum() / 1e9 / WINDOW_S.first())
+            .alias("load_cpus"),
         )
     )
 

@@ -1,5 +1,6 @@
-"""Reads what only the analysis of a fleet needs, a trial at a time and a row for each end: the one module of the package
-that touches files.
+"""Reads what only the analysis of a fleet needs, a trial at a time and a row for each side.
+
+It is the one module of the package that touches files.
 
 Tables of a fleet have a file for each of hundreds of ends. They are scanned lazily: memory holds the columns of one
 table of one trial while they are summed.
@@ -18,6 +19,9 @@ COUNTED = ("TcpExtTCPTimeouts", "cpu_quota", "cpu_period", "cpu_throttled", "qdi
 """Counters of `host_counters` that are read."""
 
 
+_CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
+
+
 def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> FleetInputs | None:
     """The fleet of an experiment and what its measured trials show of it; None where none was planned.
 
@@ -31,7 +35,9 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
         return None
     ran = [trial for trial, manifest in manifests.items() if manifest.status not in LOST]
 
-    def rows(table: str, schema: Mapping[str, pl.DataType], sums: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
+    def rows(
+        table: str, schema: Mapping[str, pl.DataType], sums: Callable[[pl.LazyFrame], pl.LazyFrame]
+    ) -> pl.DataFrame:
         found = [
             frame
             for trial in ran
@@ -78,7 +84,7 @@ def _sockets(samples: pl.LazyFrame) -> pl.LazyFrame:
     each = measured.group_by("host", "connection").agg(
         trip.filter(trip > 0).median(),
         pl.col("rtt_ns_min").filter(pl.col("rtt_ns_min") > 0).min(),
-        *(_grown(name) for name in ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")),
+        *(_grown(name) for name in _CLOCKS),
         _grown("sample_mono_ns").alias("span_ns"),
         _grown("retransmitted_segments"),
         _grown("data_segments_out").alias("data_segments"),
@@ -88,11 +94,7 @@ def _sockets(samples: pl.LazyFrame) -> pl.LazyFrame:
         pl.col("rtt_ns").median(),
         pl.col("rtt_ns_min").min(),
         pl.col("mss_bytes").median(),
-        *(
-            pl.col(name).sum()
-            for name in ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns", "span_ns")
-            + ("retransmitted_segments", "data_segments")
-        ),
+        *(pl.col(name).sum() for name in (*_CLOCKS, "span_ns", "retransmitted_segments", "data_segments")),
     )
 
 
@@ -105,9 +107,7 @@ def _gaps(intervals: pl.LazyFrame) -> pl.LazyFrame:
     )
     length, is_idle = pl.col("end") - pl.col("start"), pl.col("payload_bytes") == 0
     runs = each.sort("host", "interval").with_columns(is_idle.rle_id().over("host").alias("run"))
-    spells = runs.group_by("host", "run").agg(
-        length.sum().alias("length"), is_idle.first().alias("is_idle")
-    )
+    spells = runs.group_by("host", "run").agg(length.sum().alias("length"), is_idle.first().alias("is_idle"))
     idle = pl.when("is_idle").then(pl.col("length")).otherwise(0)
     return spells.group_by("host").agg(
         (idle.sum() / pl.col("length").sum()).alias("idle_ratio"), idle.max().alias("idle_ns_max")

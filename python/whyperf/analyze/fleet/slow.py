@@ -84,7 +84,9 @@ def _table(known: pl.DataFrame, numbers: Sequence[int], column: str) -> Floats:
 
 def _is_crossed(senders: Sequence[str], receivers: Sequence[str]) -> bool:
     """Whether hosts on both sides have several peers, so that one's effect can be separated from the other's."""
-    return len(set(senders)) > 1 and len(set(receivers)) > 1 and len(senders) > max(len(set(senders)), len(set(receivers)))
+    return (
+        len(set(senders)) > 1 and len(set(receivers)) > 1 and len(senders) > max(len(set(senders)), len(set(receivers)))
+    )
 
 
 def _crossed(
@@ -104,7 +106,9 @@ def _crossed(
         for name in names:
             own = [at for at, other in enumerate(all_names) if other == name]
             slowest = sorted(own, key=lambda at: float(effects[at]))
-            units.append(_Unit("sender" if role == "sender" else "receiver", (name,), tuple(numbers[at] for at in slowest)))
+            units.append(
+                _Unit("sender" if role == "sender" else "receiver", (name,), tuple(numbers[at] for at in slowest))
+            )
         families.append((units, values))
     return families
 

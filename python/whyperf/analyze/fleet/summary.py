@@ -61,7 +61,9 @@ class _Tables:
         trials = set(rates["trial"])
         hosts = self._of_hosts(cell)
         pairs = self._of_pairs(rates, roles, self._sockets.filter(of_cell), self._gaps.filter(of_cell), hosts)
-        found = slow_hosts(rates, self._fleet.pattern, "transactions_per_s" if metric == "transactions" else "goodput_bps")
+        found = slow_hosts(
+            rates, self._fleet.pattern, "transactions_per_s" if metric == "transactions" else "goodput_bps"
+        )
         slow = [
             SlowHost(
                 host=host,
@@ -89,7 +91,12 @@ class _Tables:
         )
 
     def _of_pairs(
-        self, rates: pl.DataFrame, roles: pl.DataFrame, sockets: pl.DataFrame, gaps: pl.DataFrame, hosts: Sequence[FleetHost]
+        self,
+        rates: pl.DataFrame,
+        roles: pl.DataFrame,
+        sockets: pl.DataFrame,
+        gaps: pl.DataFrame,
+        hosts: Sequence[FleetHost],
     ) -> list[FleetPair]:
         senders = {
             pair_of(end): end for end in roles.filter(pl.col("role") == "sender")["host"].unique(maintain_order=True)
@@ -161,7 +168,9 @@ class _Tables:
             sent, received = spreads([_values(sums, "sent_bps"), _values(sums, "received_bps")], self._seed)
             moved = rows.with_columns((pl.col("sent_bps") + pl.col("received_bps")).alias("moved_bps"))
             index = dict(fairness(moved, "moved_bps").iter_rows()).get(cell)
-            found.append(FleetGroup(group=group, hosts=len(names), sent_bps=sent, received_bps=received, fairness=index))
+            found.append(
+                FleetGroup(group=group, hosts=len(names), sent_bps=sent, received_bps=received, fairness=index)
+            )
         return found
 
 
@@ -179,7 +188,7 @@ def _median(frame: pl.DataFrame | None, column: str) -> float | None:
 
 
 def _medians(frame: pl.DataFrame) -> pl.DataFrame:
-    """Of each end over its trials: medians, the smallest round trip, the longest gap; segments are summed."""
+    """Of each side over its trials: medians, the smallest round trip, the longest gap; segments are summed."""
     summed = {"retransmitted_segments", "data_segments"}
     numbers = [name for name in frame.columns if name not in {"trial", "cell", "host"}]
     return frame.group_by("host").agg(
@@ -248,5 +257,3 @@ def _stragglers(fleet: FleetInputs, trials: Iterable[str]) -> Iterable[Straggler
                 late_ns=found.get("late_ns"),
                 reason=found.get("reason"),
             )
-
-

@@ -25,7 +25,7 @@ class PairOfHosts:
 
     near: str
     far: str
-    trial: made.Trial = made.Trial(duration_s=2.0)
+    trial: made.Trial = field(default_factory=lambda: made.Trial(duration_s=2.0))
     near_facts: Mapping[str, Any] = field(default_factory=dict)
     far_facts: Mapping[str, Any] = field(default_factory=dict)
     counters: Sequence[tuple[str, str, str, int | None, int | None]] = ()
@@ -91,7 +91,9 @@ def _write_host(home: Path, number: int, pair: PairOfHosts) -> None:
         rows = [(end(side, number), 0, 10**9, *row) for row in (pair.counters if side == "near" else ())]
         schema = {"host": made.TEXT, "start_mono_ns": made.U64, "end_mono_ns": made.U64, "counter": made.TEXT}
         schema |= {"subject": made.TEXT, "kind": made.TEXT, "value_at_start": made.U64, "value_at_end": made.U64}
-        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(home / f"host_counters.{end(side, number)}.parquet")
+        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(
+            home / f"host_counters.{end(side, number)}.parquet"
+        )
         devices = {"host": [end(side, number)], "device": ["eth0"], "tx_packets": [1000], "rx_packets": [1000]}
         pl.DataFrame(devices).write_parquet(home / f"devices.{end(side, number)}.parquet")
 
@@ -153,5 +155,7 @@ def _widened(frame: pl.DataFrame, own: int, connections: int) -> pl.DataFrame:
     if "connection" not in frame.columns or connections <= own:
         return frame
     times = -(-connections // own)
-    parts = [frame.with_columns((pl.col("connection") + at * own).cast(frame.schema["connection"])) for at in range(times)]
+    parts = [
+        frame.with_columns((pl.col("connection") + at * own).cast(frame.schema["connection"])) for at in range(times)
+    ]
     return pl.concat(parts).filter(pl.col("connection") < connections)

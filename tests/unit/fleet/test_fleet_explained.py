@@ -196,8 +196,8 @@ def test_a_difference_for_the_better_explains_nothing() -> None:
 
 def test_every_difference_has_a_sentence() -> None:
     assert difference_text(MTU) == "The MTU of eth0 is 576 bytes; 7 other hosts have 1,500 bytes."
-    one = MTU.model_copy(update={"of": 1, "detail": ""})
-    assert difference_text(one) == "The MTU is 576 bytes; 1 other host has 1,500 bytes."
+    single = MTU.model_copy(update={"of": 1, "detail": ""})
+    assert difference_text(single) == "The MTU is 576 bytes; 1 other host has 1,500 bytes."
     assert difference_text(KERNEL.model_copy(update={"code": "new_code"})) == (
         "It differs in new code: 5.10.0; at 7 other hosts: 6.18.0."
     )

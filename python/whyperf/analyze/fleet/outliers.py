@@ -1,10 +1,11 @@
 """Which of several rates are low beyond the spread of the others.
 
-Rates of equal hosts are taken to be log-normal. Each is compared with the others by Student's statistic of one further
-observation: once with all others, and once without the 15 % of them that are farthest from their median, so that two
-slow hosts do not hide each other. The smaller p-value counts. Leaving out, and choosing, make it no Student's t any
-more: its distribution among equal hosts is simulated, from a fixed seed. With two factors, as senders and receivers of a mesh,
-effects of both are separated first by J. W. Tukey's median polish ("Exploratory Data Analysis", 1977).
+Rates of equal hosts are taken to be log-normal. Each is compared with the others by Student's statistic of one
+further observation: once with all others, and once without the 15 % of them that are farthest from their median, so
+that two slow hosts do not hide each other. The smaller p-value counts. Leaving out, and choosing, make it no
+Student's t any more: its distribution among equal hosts is simulated, from a fixed seed. With two factors, as
+senders and receivers of a mesh, effects of both are separated first by J. W. Tukey's median polish ("Exploratory
+Data Analysis", 1977).
 """
 
 from collections.abc import Sequence

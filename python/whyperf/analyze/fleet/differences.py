@@ -29,7 +29,16 @@ BUFFERS = ("net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem", "net.core.wmem_max", "net.c
 """Settings of the kernel that bound buffers."""
 SYSCTL = "sysctl"
 ORDER = (
-    *("mtu", "segment_size", "qdisc_rate", "cpu_quota", "link_speed", "other_programs", "retransmitted_ratio"),
+    *(
+        "mtu",
+        "segment_size",
+        "qdisc_rate",
+        "cpu_quota",
+        "link_speed",
+        "other_programs",
+        "waited_ratio",
+        "retransmitted_ratio",
+    ),
     *("tso", "gso", "gro", SYSCTL, "rtt_ns_min", "congestion_control", "cpu_ratio", "queue_ns", "timeouts"),
     *("tx_checksum", "rx_checksum", "cpus", "driver", "cpu_model", "kernel", "distribution", "machine"),
     *("clock_source", "memory", "idle_ratio"),
@@ -46,6 +55,7 @@ class _Measured(NamedTuple):
 
 _FIGURES: Mapping[str, _Measured] = {
     "other_programs": _Measured(lambda own, others: own >= others + 0.2, percent),
+    "waited_ratio": _Measured(lambda own, others: own >= others + 0.2, percent),
     "retransmitted_ratio": _Measured(lambda own, others: own >= max(MIN_LOST_RATIO, 3 * others), percent),
     "rtt_ns_min": _Measured(lambda own, others: own >= 1.5 * others and own >= others + 50_000, seconds),
     "queue_ns": _Measured(lambda own, others: own >= 2 * others and own >= others + 200_000, seconds),
@@ -83,6 +93,11 @@ class Differences:
         sizes = fleet.sockets.group_by("host").agg(pl.col("mss_bytes").median())
         self._segment_sizes = dict(sizes.iter_rows())
         self._others = _other_programs(inputs.notes)
+        waits = dict(fleet.waits.group_by("host").agg(pl.col("waited_ratio").median()).iter_rows())
+        self._waited = {
+            name: max((waits[end] for end in ends if waits.get(end) is not None), default=None)
+            for name, ends in self._ends.items()
+        }
         self._settings = {name: self._of_host(ends) for name, ends in self._ends.items()}
 
     def of(
@@ -139,6 +154,7 @@ class Differences:
         others = {host: max(self._others.get(end, (0.0, "")) for end in ends) for host, ends in self._ends.items()}
         figures: dict[str, Callable[[str], float | None]] = {
             "other_programs": lambda host: others[host][0],
+            "waited_ratio": self._waited.get,
             "cpu_ratio": lambda host: by_name[host].cpu_ratio,
             "timeouts": lambda host: by_name[host].timeouts,
         }

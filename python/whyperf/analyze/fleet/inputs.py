@@ -48,6 +48,9 @@ COUNTS: Mapping[str, pl.DataType] = {
 }
 """Counters of the kernel at each side: by how much they grew, and their last value."""
 
+WAITS: Mapping[str, pl.DataType] = {"trial": pl.String(), "host": pl.String(), "waited_ratio": pl.Float64()}
+"""How long the thread of each side's load that waited most for a CPU did so, in the measured phase."""
+
 DEVICES: Mapping[str, pl.DataType] = {"trial": pl.String(), "host": pl.String(), "device": pl.String()}
 """The device of each side that carried most packets."""
 
@@ -70,6 +73,7 @@ class FleetInputs:
     gaps: pl.DataFrame
     counts: pl.DataFrame
     devices: pl.DataFrame
+    waits: pl.DataFrame
 
     def name(self, end: str) -> str:
         """The host of an end, such as that of `far2`."""

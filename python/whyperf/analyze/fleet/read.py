@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from whyperf.analyze.fleet.inputs import COUNTS, DEVICES, GAPS, SOCKETS, FleetInputs
+from whyperf.analyze.fleet.inputs import COUNTS, DEVICES, GAPS, SOCKETS, WAITS, FleetInputs
 from whyperf.plan import Plan
 from whyperf.record import LOST, Experiment, Manifest, scan_table
 
@@ -56,13 +56,15 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
         gaps=rows("intervals", GAPS, _gaps),
         counts=rows("host_counters", COUNTS, _counts),
         devices=rows("devices", DEVICES, _devices),
+        waits=rows("threads", WAITS, _waits),
     )
 
 
 def _document(manifest: Manifest) -> Mapping[str, Any]:
-    """What the manifest says of the fleet: window, skew, stragglers; empty in a record that has none of it."""
+    """What the manifest says of the fleet: window, skew, stragglers, and as `lost` the pairs that were lost."""
     found = getattr(manifest, "fleet", None)
-    return found if isinstance(found, Mapping) else {}
+    lost = [pair.model_dump() for pair in manifest.lost_pairs]
+    return {**(found if isinstance(found, Mapping) else {}), "lost": lost}
 
 
 def _collected(sums: pl.LazyFrame, trial: str, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | None:
@@ -126,3 +128,13 @@ def _counts(counters: pl.LazyFrame) -> pl.LazyFrame:
 def _devices(devices: pl.LazyFrame) -> pl.LazyFrame:
     packets = pl.col("tx_packets").cast(pl.Int64) + pl.col("rx_packets").cast(pl.Int64)
     return devices.group_by("host").agg(pl.col("device").sort_by(packets, "device").last())
+
+
+def _waits(threads: pl.LazyFrame) -> pl.LazyFrame:
+    start, end = (pl.col(name).cast(pl.Int64) for name in ("start_mono_ns", "end_mono_ns"))
+    each = (
+        threads.filter(pl.col("phase") == "measure")
+        .group_by("host", "thread")
+        .agg((pl.col("run_queue_ns").cast(pl.Int64).sum() / (end - start).sum()).alias("waited_ratio"))
+    )
+    return each.group_by("host").agg(pl.col("waited_ratio").max())

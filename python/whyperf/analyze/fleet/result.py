@@ -109,7 +109,7 @@ class FleetWindow(FrozenModel):
 
 
 class Straggler(FrozenModel):
-    """A host that was late in a trial, or did not take part."""
+    """A host that was late in a trial, or a pair that was lost in it, from then on without a part in the result."""
 
     trial: str
     host: str

@@ -248,8 +248,12 @@ def _window(fleet: FleetInputs, trials: Iterable[str], measured: pl.DataFrame) -
 
 
 def _stragglers(fleet: FleetInputs, trials: Iterable[str]) -> Iterable[Straggler]:
-    for trial in sorted(trials | fleet.documents.keys() if isinstance(trials, set) else trials):
-        for found in (fleet.documents.get(trial) or {}).get("stragglers") or ():
+    for trial in sorted(trials):
+        document = fleet.documents.get(trial) or {}
+        for pair in document.get("lost") or ():
+            hosts = f"{pair['near']} → {pair['far']}"
+            yield Straggler(trial=trial, host=hosts, pair=pair["pair"] + 1, late_ns=None, reason=pair["reason"])
+        for found in document.get("stragglers") or ():
             yield Straggler(
                 trial=trial,
                 host=str(found.get("host", "")),

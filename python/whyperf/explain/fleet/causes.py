@@ -71,7 +71,7 @@ _CAUSES: Mapping[str, Cause] = {
     "link_speed": Cause.BOTTLENECK,
     **dict.fromkeys(("tso", "gso", "gro"), Cause.OFFLOADS_OFF),
     "cpu_quota": Cause.CPU_QUOTA,
-    "other_programs": Cause.OTHER_LOAD,
+    **dict.fromkeys(("other_programs", "waited_ratio"), Cause.OTHER_LOAD),
     "retransmitted_ratio": Cause.PATH_LOSS,
     "rtt_ns_min": Cause.ROUND_TRIP,
 }

@@ -65,7 +65,13 @@ def rate_evidence(host: SlowHost) -> Evidence:
 
 def difference_evidence(found: HostDifference, host: SlowHost) -> Evidence:
     """A difference from the other hosts, as a fact to look up."""
-    tables = {"retransmitted_ratio": "tcp_info", "rtt_ns_min": "tcp_info", "queue_ns": "tcp_info", "cpu_ratio": "cpu"}
+    tables = {
+        "retransmitted_ratio": "tcp_info",
+        "rtt_ns_min": "tcp_info",
+        "queue_ns": "tcp_info",
+        "cpu_ratio": "cpu",
+        "waited_ratio": "threads",
+    }
     tables |= {"timeouts": "host_counters", "qdisc_rate": "host_counters", "cpu_quota": "host_counters"}
     return Evidence(
         code=f"fleet.{found.code}",

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.bootstrap import coverage_limit
+from whyperf.analyze.fleet.summary import summarize_fleet
 from whyperf.analyze.measures.costs import cell_calls
 from whyperf.analyze.measures.cpu import cell_cpu
 from whyperf.analyze.measures.goodput import MAX_SINGLE
@@ -123,6 +124,7 @@ class _Tables:
         self._seed = inputs.seed
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.segments)
+        self._fleets = summarize_fleet(inputs, measured)
         self._streams = cell_streams(inputs, measured.trials, measured.connections)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
@@ -249,6 +251,7 @@ class _Tables:
             rtt_probe=self._round_trips.get(cell.id),
             watched=self._watched.get(cell.id),
             warnings=[CellWarning(code=warning.code, text=warning.text) for warning in raised],
+            fleet=self._fleets.get(cell.id),
         )
 
     def _transports(self, cell: Cell) -> Transports | None:

@@ -4,6 +4,7 @@ Fields are only ever added. Rates are in bit/s, sizes in bytes, ratios between 0
 not known. Every field is always present.
 """
 
+from whyperf.analyze.fleet.result import Fleet
 from whyperf.analyze.spread import FrozenModel, Spread
 from whyperf.analyze.transports.result import Transports
 
@@ -378,7 +379,7 @@ class CellResult(FrozenModel):
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
     the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
     connections. `watched` is there in a watched result only: a connection of another program, which `factors` then
-    names as `connection`, and which has one trial.
+    names as `connection`, and which has one trial. `fleet` is there where many hosts load each other.
     """
 
     id: str
@@ -410,6 +411,7 @@ class CellResult(FrozenModel):
     rtt_probe: RttProbe | None
     watched: WatchedConnection | None
     warnings: list[CellWarning]
+    fleet: Fleet | None = None
 
 
 class Summary(FrozenModel):
@@ -434,3 +436,7 @@ class Summary(FrozenModel):
             for cell in self.cells
             if cell.metric == "transactions" and cell.transactions is not None
         }
+
+    def fleets(self) -> dict[str, Fleet]:
+        """The result of each cell that many hosts measured at the same time."""
+        return {cell.id: cell.fleet for cell in self.cells if cell.fleet is not None}

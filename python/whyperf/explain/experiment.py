@@ -4,17 +4,21 @@ import shlex
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
-from typing import Literal
+from functools import lru_cache, partial
+from typing import Any, Literal
 
-from whyperf.analyze import Summary
+from whyperf.analyze import Summary, summarize
 from whyperf.analyze.cost.result import CellCost
+from whyperf.analyze.fleet.inputs import label
+from whyperf.analyze.fleet.result import Fleet
 from whyperf.analyze.flow import FlowTrial, as_watched, at_levels, open_trial
+from whyperf.analyze.flow.trial import of_pair
 from whyperf.analyze.flow.view import Level
 from whyperf.analyze.stages import TrialStages
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
+from whyperf.explain.fleet import explain_fleet
 from whyperf.explain.gather import (
     by_payload,
     carrying_device,
@@ -29,7 +33,7 @@ from whyperf.explain.gather import (
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.model import CellExplanation, Explanation, FleetDiagnosis, Verdict
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed, joint_as_printed
 from whyperf.explain.rules import judged
@@ -56,6 +60,7 @@ def explain_experiment(
     summary: Summary | None = None,
     by_plan: bool = True,
     max_logged: int | None = None,
+    fleets: Mapping[str, Fleet] | None = None,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -68,6 +73,8 @@ def explain_experiment(
         by_plan: whether what the plan adds to a trial shows more of a gain: another cell that is this one with the
             change, and the rate of the emulated path.
         max_logged: segments of a log that is read; of a cell with a longer one a trial without a log is.
+        fleets: results of cells that many hosts measured at the same time, where the plan is one of a fleet; without,
+            they are taken from `summary`, or computed.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is reported in its cell.
@@ -84,21 +91,33 @@ def explain_experiment(
     one_machine = None if experiment.plan.watched is not None else _on_one_machine(experiment)
     are_known = rates is not None
     rates, measured = rates or {}, _measured_cells(experiment, rates or {}, by_plan=by_plan)
-    explained = [
-        explain_trial(
+
+    def of_cell(cell: str, pair: int | None, rate: float | None) -> CellExplanation:
+        return explain_trial(
             experiment,
-            cell.id,
-            best.get(cell.id) or without_log.get(cell.id),
-            rate=rates.get(cell.id),
-            levels=NO_LOG if cell.id in without_log else None,
-            one_machine=one_machine,
-            measured=measured,
+            cell,
+            best.get(cell) or without_log.get(cell),
+            rate=rate,
+            levels=NO_LOG if cell in without_log else None,
+            one_machine=one_machine if pair is None else None,
+            measured=measured if pair is None else None,
             by_plan=by_plan,
-            cost=costs.get(cell.id),
-            stages=staged.get(cell.id),
+            cost=costs.get(cell) if pair is None else None,
+            stages=staged.get(cell) if pair is None else None,
+            pair=pair,
         )
-        for cell in wanted
-    ]
+
+    diagnoses: list[FleetDiagnosis] = []
+    explained = []
+    of_fleet = {} if experiment.plan.fleet is None else fleets or _fleets(experiment, summary)
+    for cell in wanted:
+        rate, fleet = rates.get(cell.id), of_fleet.get(cell.id)
+        if fleet is None or best.get(cell.id) is None:
+            explained.append(of_cell(cell.id, None, rate))
+            continue
+        whole, diagnosis = explain_fleet(cell.id, fleet, partial(of_cell, cell.id))
+        explained.append(whole if rate is None else whole.model_copy(update={"rate_bps": rate}))
+        diagnoses.append(diagnosis)
     if are_known:
         explained = [with_whose_rate(found, rates.get(found.cell)) for found in explained]
     if transactions:
@@ -113,7 +132,13 @@ def explain_experiment(
         anomalies=[] if summary is None else anomalies_of(summary, explained),
         missing=missing,
         headline=experiment_headline(explained, "setting" if experiment.plan.watched is None else "connection"),
+        fleet=diagnoses,
     )
+
+
+def _fleets(experiment: Experiment, summary: Summary | None) -> dict[str, Fleet]:
+    """The results of the cells of a fleet."""
+    return (summary or summarize(experiment)).fleets()
 
 
 def _measured_cells(
@@ -146,6 +171,7 @@ def explain_trial(
     watched: Literal["", "sender", "receiver", "both"] = "",
     cost: CellCost | None = None,
     stages: TrialStages | None = None,
+    pair: int | None = None,
 ) -> CellExplanation:
     """Why one trial is as fast as it is; a cell's explanation.
 
@@ -153,7 +179,8 @@ def explain_trial(
     measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
     bounds the evidence by role: what is above is treated as if it had not been recorded. `watched` has the trial
     explained as a connection of another program, of which these sides were watched. `cost` is that of the cell, where
-    its trials have stack samples, and `stages` what its trials with stage times show.
+    its trials have stack samples, and `stages` what its trials with stage times show. `pair` is one of a fleet, from 0:
+    then only its two hosts are looked at.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
@@ -161,7 +188,8 @@ def explain_trial(
     if not folder.exists():
         return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
     try:
-        read = at_levels(by_payload(open_trial(folder)), levels or {})
+        opened = open_trial(folder)
+        read = at_levels(by_payload(opened if pair is None else of_pair(opened, pair)), levels or {})
         if watched:
             read = as_watched(read, None if watched == "both" else watched)
         return _explained(
@@ -193,7 +221,7 @@ def _explained(
 ) -> CellExplanation:
     logs = read_logs(trial)
     budgets = budgets_of(trial, logs)
-    same = _on_one_machine(experiment, cell) if one_machine is None else one_machine
+    same = _on_one_machine(experiment, cell, trial.pair) if one_machine is None else one_machine
     connections = sorted({budget.connection for budget in budgets.budgets})[:MAX_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as next_to_facts:
@@ -230,7 +258,8 @@ def _explained(
 
 
 def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
-    hosts = {host: facts for host, facts in experiment.hosts().items() if not trial.is_watched or host in trial.ends}
+    hosts = _facts_of(experiment, trial.pair)
+    hosts = {host: facts for host, facts in hosts.items() if not trial.is_watched or host in trial.ends}
     workloads, schedules = _own_parts(experiment.profile_text, experiment.plan.profile)
     return Setup(
         factors=next((planned.factors for planned in experiment.plan.cells if planned.id == cell), {}),
@@ -241,6 +270,14 @@ def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
         schedules=schedules,
         command="" if experiment.plan.watched is None else started_command(experiment.plan.watched.command),
     )
+
+
+def _facts_of(experiment: Experiment, pair: int | None) -> dict[str, dict[str, Any]]:
+    """The record's facts of each host; of a pair those of its two, as `near` and `far`."""
+    hosts = experiment.hosts()
+    if pair is None:
+        return hosts
+    return {side: hosts[label(side, pair)] for side in ("near", "far") if label(side, pair) in hosts}
 
 
 def started_command(line: str) -> str:
@@ -286,7 +323,7 @@ def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) 
     )
 
 
-def _on_one_machine(experiment: Experiment, cell: str = "") -> bool:
+def _on_one_machine(experiment: Experiment, cell: str = "", pair: int | None = None) -> bool:
     """Whether both sides run on one machine: the testbed, the loopback, or hosts of one name. Of watched connections
     each is asked about by itself, because some may be on one machine and others not.
     """
@@ -294,5 +331,5 @@ def _on_one_machine(experiment: Experiment, cell: str = "") -> bool:
         return any(
             planned.watched.on_one_host for planned in experiment.plan.cells if planned.id == cell and planned.watched
         )
-    names = {facts.get("hostname") for facts in experiment.hosts().values()}
+    names = {facts.get("hostname") for facts in _facts_of(experiment, pair).values()}
     return len(names) == 1 and None not in names

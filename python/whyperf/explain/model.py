@@ -345,8 +345,56 @@ class CellExplanation(FrozenModel):
     """Median over the trials, where transactions are the metric of the cell's workload."""
 
 
+class PairDiagnosis(FrozenModel):
+    """What limits one pair of hosts of a fleet: its strongest verdict. `pair` counts from 1."""
+
+    pair: int
+    near: str
+    far: str
+    trial: str | None
+    rate_bps: float | None
+    dominant_state: str | None
+    cause: Cause
+    confidence: Literal["high", "medium", "low"]
+    claim: str
+
+
+class SlowHostDiagnosis(Statement):
+    """A host that is slower than its peers, and what makes it slow.
+
+    `host` is null where it is one of a pair and the evidence does not show which. `pair` is the pair, from 1, whose
+    verdict was looked at. `evidence` has the comparison of rates first, then what differs from the other hosts.
+    """
+
+    host: str | None
+    pair: int
+    ratio: float
+    cause: Cause
+    confidence: Literal["high", "medium", "low"]
+    words: str
+    because: str
+    evidence: list[Evidence]
+
+
+class FleetDiagnosis(Statement):
+    """What limits a cell of a fleet, and where.
+
+    `limited_by` is `slow_host` where a host is slower than its peers; otherwise the side that limits most of the
+    explained pairs: their `sender`s, their `receiver`s, the `path`, or `not_known`. `host` is the host that limits,
+    where it is one. `pairs` are the pairs that were explained: the slow ones, and some of the others.
+    """
+
+    cell: str
+    limited_by: Literal["slow_host", "sender", "receiver", "path", "not_known"]
+    host: str | None
+    cause: Cause
+    words: str
+    slow: list[SlowHostDiagnosis]
+    pairs: list[PairDiagnosis]
+
+
 class Explanation(FrozenModel):
-    """An experiment, explained."""
+    """An experiment, explained. `fleet` has an entry for each cell that many hosts measured at the same time."""
 
     format: int = FORMAT
     experiment: str
@@ -354,3 +402,4 @@ class Explanation(FrozenModel):
     anomalies: list[Anomaly] = Field(default_factory=list)
     missing: list[str] = Field(default_factory=list)
     headline: str
+    fleet: list[FleetDiagnosis] = Field(default_factory=list)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from whyperf.record.kinds import code_words, is_table, wrong_in_table
     from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
     from whyperf.record.naming import planned_folder, quick_folder, watch_folder
-    from whyperf.record.tables import TableRead, read_table
+    from whyperf.record.tables import TableRead, read_table, scan_table
     from whyperf.record.writer import TableFile, TrialWriter
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "planned_folder",
     "quick_folder",
     "read_table",
+    "scan_table",
     "watch_folder",
     "wrong_in_table",
 ]
@@ -89,6 +90,7 @@ _MODULES = {
         (
             "TableRead",
             "read_table",
+            "scan_table",
         ),
         "tables",
     ),

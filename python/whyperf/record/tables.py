@@ -6,8 +6,8 @@ and 0.01 ms a column for what the file declares.
 """
 
 import os
+import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from whyperf.record.parquet import allowed_bytes, bytes_in_memory
 #: Files read at once. Larger batches are no faster and hold more footers in memory.
 BATCH = 4096
 PATH = "__path"
+TABLE_OF_END = re.compile(r"\w+\.(?:far|near)\d*\.parquet")
 KEYS = {"trial": pl.String(), "block": pl.Int64(), "cell": pl.String()}
 
 
@@ -68,6 +69,21 @@ def read_table(
     return TableRead(pl.concat(frames, how="diagonal_relaxed"), damaged)
 
 
+def scan_table(experiment: Experiment, name: str, trial: str) -> pl.LazyFrame | None:
+    """One table of one trial with the rows of all its ends, nothing read yet; None when no end has it, or a file is not
+    fit to be read, which `read_table` reports.
+
+    Raises:
+        RecordError: the files would take far more memory than their size allows.
+    """
+    damaged: list[Damaged] = []
+    room = _Room(name, damaged)
+    files = [file for file in _files(experiment.folder / "trials", name, (trial,)) if room.has_for(Path(file))]
+    if damaged or not files:
+        return None
+    return pl.scan_parquet(files, glob=False, missing_columns="insert")
+
+
 class _Room:
     """Memory for one table of all trials; files that would take more than their size allows are `damaged`."""
 
@@ -111,14 +127,21 @@ def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[
     for trial in found:
         if wanted is not None and trial not in wanted:
             continue
-        # Pairs of ends beyond the first are numbered: far2, near2, ...
-        for pair in count(1):
-            paths = [f"{folder}/{trial}/{name}.{host}{pair if pair > 1 else ''}.parquet" for host in ("far", "near")]
+        try:
             # Several times faster than Path over ten thousands.
-            found_here = [path for path in paths if os.path.lexists(path)]
-            yield from found_here
-            if not found_here:
-                break
+            with os.scandir(f"{folder}/{trial}") as entries:
+                names = [entry.name for entry in entries]
+        except OSError:
+            continue
+        own = [name_of for name_of in names if name_of.startswith(f"{name}.") and TABLE_OF_END.fullmatch(name_of)]
+        # A pair of a fleet may be lost, so that those after it have the next numbers but one.
+        yield from (f"{folder}/{trial}/{name_of}" for name_of in sorted(own, key=_place))
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Pairs of ends beyond the first are numbered: far2, near2, ..."""
+    _, end, _ = name.split(".")
+    return int(end.lstrip("farne") or 1), end
 
 
 def _read(files: Sequence[str], columns: Sequence[str] | None) -> pl.DataFrame:

@@ -26,6 +26,7 @@ from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.cost.section import cost_section
 from whyperf.report.explanation import explanation_section
 from whyperf.report.explanation.gathered import gather
+from whyperf.report.fleet import fleet_section
 from whyperf.report.flow.section import flow_section
 from whyperf.report.kept_parts import KeptParts
 from whyperf.report.page import RecordData, render
@@ -60,7 +61,8 @@ def write_report(
     trials = experiment.trials()
     flow = flow_section(experiment, summary, trials, kept)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
-    why = explanation_section(gather(experiment, summary, kept), summary)
+    explained = gather(experiment, summary, kept)
+    why = explanation_section(explained, summary)
     kept.write()
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
@@ -74,9 +76,10 @@ def write_report(
     testbed = experiment.testbed()
     path_properties = path_facts((testbed or {}).get("middle"), (trial.path for trial in trials.manifests.values()))
     cost = cost_section(experiment, trials)
+    fleet = fleet_section(experiment.plan, summary, explained.explanation.fleet)
     stages = stages_section(experiment.plan, staged, model)
     data = RecordData(
-        dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why, cost, stages
+        dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why, cost, stages, fleet
     )
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from whyperf import __version__
 from whyperf.analyze.bootstrap import RESAMPLES
+from whyperf.analyze.fleet.inputs import label
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import properties
@@ -19,6 +20,8 @@ from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.cost.section import CostSection
 from whyperf.report.cost.styles import class_styles
 from whyperf.report.explanation import ExplanationSection
+from whyperf.report.fleet import FleetSection
+from whyperf.report.fleet.looks import fleet_styles
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
@@ -30,13 +33,16 @@ from whyperf.report.table import cells_table
 EXPLANATION = "explanation.html.j2"
 _COST = "cost.html.j2"
 STAGES = "stages.html.j2"
+_FLEET = "fleet.html.j2"
 _PAGE = "page.html.j2"
+MAX_HOSTS = 6
+"""Hosts of a fleet whose facts the page shows; the record's folder `hosts` has all."""
 
 
 @dataclass(frozen=True)
 class RecordData:
     """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation, cost,
-    processing times.
+    processing times, hosts of a fleet.
     """
 
     hosts: dict[str, properties.Document]
@@ -47,6 +53,7 @@ class RecordData:
     why: ExplanationSection | None = None
     cost: CostSection | None = None
     stages: StagesSection | None = None
+    fleet: FleetSection | None = None
 
 
 def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Section], board: Switchboard) -> str:
@@ -57,7 +64,8 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
     table = cells_table(summary)
     styles = [asset("page.css")]
     # Bars of cost look like those of time.
-    styles += [asset("explanation/explanation.css")] if data.why or data.cost or data.stages else []
+    styles += [asset("explanation/explanation.css")] if data.why or data.cost or data.stages or data.fleet else []
+    styles += [asset("fleet/fleet.css"), fleet_styles()] if data.fleet else []
     styles += [asset("cost/cost.css"), class_styles()] if data.cost else []
     styles += [asset("stages/stages.css"), stage_styles()] if data.stages else []
     styles += [flow_asset("flow.css")] if data.flow else []
@@ -78,9 +86,10 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         why=data.why,
         cost=data.cost,
         stages=data.stages,
+        fleet=data.fleet,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
-        hosts=_hosts(data),
+        hosts=_hosts(data, plan),
         testbed=[
             {"title": title, "facts": properties.testbed_facts(data.testbed[end])}
             for end, title in (("near", "Near side"), ("far", "Far side"))
@@ -104,7 +113,7 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
 
 def prepare() -> None:
     """Compiles the templates and packs BokehJS; a page does both when this was not called before."""
-    for name in (EXPLANATION, _COST, STAGES):
+    for name in (EXPLANATION, _COST, STAGES, _FLEET):
         _template().environment.get_template(name)
     packed_bokeh()
 
@@ -116,6 +125,7 @@ def _template() -> jinja2.Template:
             EXPLANATION: asset(f"explanation/{EXPLANATION}"),
             _COST: asset(f"cost/{_COST}"),
             STAGES: asset(f"stages/{STAGES}"),
+            _FLEET: asset(f"fleet/{_FLEET}"),
             _PAGE: asset(_PAGE),
         }),
         jinja2.FunctionLoader(flow_asset),
@@ -131,10 +141,16 @@ def _template() -> jinja2.Template:
     return environment.get_template(_PAGE)
 
 
-def _hosts(data: RecordData) -> list[dict[str, object]]:
-    """The facts of the hosts; one card where both hosts are the same machine."""
+def _hosts(data: RecordData, plan: Plan) -> list[dict[str, object]]:
+    """The facts of the hosts; one card where both hosts are the same machine. Of a fleet, the first hosts by name."""
     titles = {"near": "Near host", "far": "Far host"}
     hosts = dict(data.hosts)
+    if plan.fleet is not None:
+        names = {label(side, at): getattr(pair, side) for at, pair in enumerate(plan.pairs) for side in ("near", "far")}
+        first = {names[end]: end for end in reversed(hosts) if end in names}
+        chosen = list(reversed(first.values()))[:MAX_HOSTS]
+        titles = {end: names[end] for end in chosen}
+        hosts = {end: hosts[end] for end in chosen}
     same = ("hostname", "kernel", "cpu_model", "memory_bytes")
     if {"near", "far"} <= hosts.keys() and all(hosts["near"].get(key) == hosts["far"].get(key) for key in same):
         hosts = {"near": hosts["near"]}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from whyperf.analyze.fleet.inputs import label
 from whyperf.foreign import parse_json, read_bytes, refuse_link
 from whyperf.record import RecordError
 from whyperf.record.errors import failure
@@ -80,6 +81,7 @@ class FlowTrial:
     is_turned: bool = False
     hidden: frozenset[tuple[str, str]] = frozenset()
     origin: str = "host"
+    pair: int | None = None
 
     @property
     def is_watched(self) -> bool:
@@ -96,7 +98,9 @@ class FlowTrial:
         Raises:
             RecordError: it is there and is no table, or one that would take far more memory than its size.
         """
-        return None if (table, host) in self.hidden else _table(self.folder / f"{table}.{host}.parquet")
+        if (table, host) in self.hidden:
+            return None
+        return _table(self.folder / f"{table}.{label(host, self.pair or 0)}.parquet")
 
 
 def open_trial(folder: Path) -> FlowTrial:
@@ -130,6 +134,32 @@ def open_trial(folder: Path) -> FlowTrial:
         moves_both_ways=any(_has_workload(found) for found in manifest.get("hosts", {}).values()),
         origin=str(manifest.get("origin", "host")),
     )
+
+
+def of_pair(trial: FlowTrial, pair: int) -> FlowTrial:
+    """One pair of a trial with several, as if it had been alone: its ends are `near` and `far`.
+
+    `pair` counts from 0. An end that the trial lacks is missing here, too.
+    """
+    found = {side: trial.ends[label(side, pair)] for side in ("near", "far") if label(side, pair) in trial.ends}
+    ends = {side: replace(end, host=side) for side, end in found.items()}
+    spans = [end.window_ns for end in ends.values() if end.window_ns is not None]
+    window = (min(start for start, _ in spans), max(stop for _, stop in spans)) if spans else None
+    return replace(trial, ends=ends, window_ns=window, pair=pair)
+
+
+def manifest_of(trial: FlowTrial) -> Mapping[str, Any]:
+    """The manifest of a trial; of a pair only its ends, as `near` and `far`.
+
+    Raises:
+        RecordError: it is not there or damaged.
+    """
+    manifest = read_manifest(trial.folder)
+    if trial.pair is None:
+        return manifest
+    hosts = manifest.get("hosts", {})
+    own = {side: hosts[label(side, trial.pair)] for side in ("near", "far") if label(side, trial.pair) in hosts}
+    return {**manifest, "hosts": {side: {**end, "first_connection": 0} for side, end in own.items()}}
 
 
 def _has_workload(end: Mapping[str, Any]) -> bool:

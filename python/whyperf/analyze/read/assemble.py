@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from whyperf.analyze.fleet.inputs import FleetInputs
 from whyperf.analyze.measures.goodput import measure
 from whyperf.analyze.measures.transactions import trial_transactions
 from whyperf.analyze.read.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
@@ -27,6 +28,7 @@ def assemble(
     logs: Sequence[Document] = (),
     probe_cost: Document | None = None,
     stage_notes: Sequence[str] = (),
+    fleet: FleetInputs | None = None,
 ) -> Inputs:
     """The analysis' view of an experiment.
 
@@ -35,7 +37,7 @@ def assemble(
     the rate observed until they ended; all instants move to the controller's clock. `damaged` names trials that cannot
     be read, with the reason; they are left out completely and reported. `logs` are the manifests of the trials with
     the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
-    `stage_notes` are sentences about trials with stage times.
+    `stage_notes` are sentences about trials with stage times, `fleet` is what only a fleet has.
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
@@ -82,6 +84,7 @@ def assemble(
         observed=_observed(lost, rows("flows", lost), rows("intervals", lost), rows("transactions", lost)),
         probe_cost=probe_cost,
         stage_notes=tuple(stage_notes),
+        fleet=fleet,
         schedule=pl.DataFrame(
             [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
             schema=dict(SCHEDULE),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from whyperf.analyze.fleet.inputs import FleetInputs
 from whyperf.plan import CONNECTION, PlannedConnection
 
 TRIALS: Mapping[str, pl.DataType] = {
@@ -156,3 +157,5 @@ class Inputs:
     watched: pl.DataFrame
     schedule: pl.DataFrame
     stage_notes: tuple[str, ...] = ()
+    #: What only a fleet has; None without one.
+    fleet: FleetInputs | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from whyperf.analyze.fleet.read import read_fleet
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.tables import TABLES
@@ -44,4 +45,5 @@ def read_inputs(
         logs=logs,
         probe_cost=experiment.probe_cost(),
         stage_notes=stage_notes(experiment, found),
+        fleet=read_fleet(experiment, {name: manifest for name, manifest in measured.items() if name not in damaged}),
     )

@@ -1,4 +1,6 @@
-"""`--csv`: a row for each cell, with its factors and figures; names of columns end with the unit."""
+"""`--csv`: a row for each cell, with its factors and figures; names of columns end with the unit. Of a fleet a row for
+each pair of hosts follows that of the cell.
+"""
 
 import csv
 import sys
@@ -18,19 +20,20 @@ def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
     """Prints the cells as CSV (RFC 4180, with lines that end in a line feed); what is not known is empty.
 
     A factor that a cell does not have is empty, too. The columns depend only on the factors of the plan; a watched
-    result has `connection` in their place, and columns of its own at the end.
+    result has `connection` in their place, and columns of its own at the end. So has a fleet: in the rows of its pairs
+    `pair`, `near` and `far` are not empty.
     """
-    rows = [dict(_figures(cell)) for cell in summary.cells]
+    rows = [(cell, row) for cell in summary.cells for row in _rows(cell)]
     own = {"cell", "sweep", "workload"}
     factors = [
         *summary.varied,
         *dict.fromkeys(name for cell in summary.cells for name in cell.factors if name not in summary.varied),
     ]
     factors = [name for name in factors if name not in own]
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
     writer = csv.writer(stream or sys.stdout, lineterminator="\n")
     writer.writerow(["cell", "sweep", "workload", *factors, *names])
-    for cell, row in zip(summary.cells, rows, strict=True):
+    for cell, row in rows:
         levels = [_text(cell.factors.get(name)) for name in factors]
         writer.writerow([cell.id, cell.sweep, cell.workload, *levels, *(_text(row.get(name)) for name in names)])
 
@@ -38,6 +41,30 @@ def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
 def _text(value: Value) -> Value:
     """Switches as a profile has them."""
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def _rows(cell: CellResult) -> Iterator[dict[str, Value]]:
+    """The row of a cell, then those of its pairs of hosts."""
+    own = dict(_figures(cell))
+    if cell.fleet is None:
+        yield own
+        return
+    yield own | dict.fromkeys(_OF_PAIRS)
+    for pair in cell.fleet.pairs:
+        yield {
+            "metric": cell.metric,
+            "trials_count": pair.trials,
+            **dict(_spread("goodput_bps", pair.goodput_bps)),
+            **dict(_spread("transactions_per_s", pair.transactions_per_s)),
+            "retransmitted_ratio": pair.retransmitted_ratio,
+            **{name: getattr(pair, name) for name in _OF_PAIRS},
+        }
+
+
+_OF_PAIRS = (
+    *("pair", "near", "far", "sender", "receiver", "rtt_ns", "rtt_ns_min", "queue_ns", "timeouts", "idle_ratio"),
+    *("idle_ns_max", "limited_by", "limited_ratio"),
+)
 
 
 def _figures(cell: CellResult) -> Iterator[tuple[str, Value]]:

@@ -102,6 +102,7 @@ def _explained(
         rates={} if summary is None else _rates_of(summary),
         transactions={} if summary is None else summary.transactions_per_s(),
         summary=summary if with_anomalies else None,
+        fleets=None if summary is None else summary.fleets(),
     )
 
 
@@ -178,6 +179,7 @@ def why(experiment: Experiment, summary: Summary) -> str:
             rates=rates,
             transactions=summary.transactions_per_s(),
             max_logged=MAX_LOGGED_AFTER_RUN,
+            fleets=summary.fleets(),
         )
         if len(rates) == 1 and not long:
             with suppress(RecordError):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
-from whyperf.analyze.summary import Advice
+from whyperf.analyze.summary import Advice, CellResult
 from whyperf.analyze.text import setting
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.exits import say, wants_traceback
 from whyperf.cli.output.cells_csv import print_csv
+from whyperf.cli.output.fleet import fleet_lines, slow_text
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
 from whyperf.cli.output.streams import stream_lines
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from whyperf.cli.live.intervals import PrintedLine
     from whyperf.record import Experiment
 
+#: Lines on a single cell that a fleet has for each host instead.
+OF_ONE_HOST = ("CPU ", "Cycles/KB", "Window ")
 #: Warnings that are printed unless all are wanted.
 SHOWN_WARNINGS = 2
 #: Results with so many cells keep their figures for comparisons.
@@ -172,13 +175,15 @@ def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print()
     if len(summary.cells) == 1:
-        for line in single_lines(summary.cells[0], output.rate):
+        for line in _single(summary.cells[0], output):
             console.print(line, soft_wrap=True)
     else:
         for table in sweep_tables(summary, console.width):
             console.print(table)
             console.print()
         console.print(headline(summary), soft_wrap=True)
+        for line in _slow_hosts(summary):
+            console.print(line, soft_wrap=True)
     if output.per_stream:
         for line in _per_stream(summary, output):
             console.print(line, soft_wrap=True)
@@ -188,6 +193,24 @@ def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:
         console.print(line, soft_wrap=whole)
     for fact in summary.facts:
         console.print(f"Note: {fact.text}", soft_wrap=whole)
+
+
+def _single(cell: CellResult, output: OutputFormat) -> Iterator[str]:
+    """The lines on the only cell. What is of one host's sockets and CPUs says little of many hosts."""
+    lines = single_lines(cell, output.rate)
+    if cell.fleet is None:
+        yield from lines
+        return
+    yield from (line for line in lines if not line.startswith(OF_ONE_HOST))
+    yield from fleet_lines(cell.fleet, output.rate)
+    yield ""
+
+
+def _slow_hosts(summary: Summary) -> Iterator[str]:
+    """The slowest host of each cell that has one."""
+    for cell in summary.cells:
+        if cell.fleet is not None and cell.fleet.slow:
+            yield f"Slow host in {cell.id}: {slow_text(cell.fleet.slow[0], cell.fleet)}."
 
 
 def _per_stream(summary: Summary, output: OutputFormat) -> Iterator[str]:

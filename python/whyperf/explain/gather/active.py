@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.analyze.flow.trial import read_manifest
+from whyperf.analyze.flow.trial import manifest_of
 from whyperf.analyze.transports.schedule import scheduled_connections
 
 Span = tuple[int, int]
@@ -65,5 +65,5 @@ def scheduled(trial: FlowTrial) -> Mapping[int, Span]:
     Raises:
         RecordError: the trial's manifest cannot be read.
     """
-    rows = scheduled_connections(read_manifest(trial.folder), ())
+    rows = scheduled_connections(manifest_of(trial), ())
     return {int(str(row["connection"])): (int(str(row["start_ns"])), int(str(row["stop_ns"]))) for row in rows}

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
-from whyperf.analyze.flow.trial import read_manifest
+from whyperf.analyze.flow.trial import manifest_of
 from whyperf.explain.gather.table import read_columns
 from whyperf.explain.trial_facts import RequestedLoad
 
@@ -22,7 +22,7 @@ def asked(trial: FlowTrial) -> RequestedLoad:
     Raises:
         RecordError: the manifest or a table cannot be read.
     """
-    hosts = read_manifest(trial.folder).get("hosts", {})
+    hosts = manifest_of(trial).get("hosts", {})
     specs = {name: host.get("spec") or {} for name, host in hosts.items()}
     connecting = {name: spec for name, spec in specs.items() if spec.get("opening") == "connect"}
     workload = (connecting.get(NEAR) or {}).get("workload")

@@ -1,0 +1,140 @@
+"""Reads what only the analysis of a fleet needs, a trial at a time and a row for each side.
+
+It is the one module of the package that touches files.
+
+Tables of a fleet have a file for each of hundreds of ends. They are scanned lazily: memory holds the columns of one
+table of one trial while they are summed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from whyperf.analyze.fleet.inputs import COUNTS, DEVICES, GAPS, SOCKETS, WAITS, FleetInputs
+from whyperf.plan import Plan
+from whyperf.record import LOST, Experiment, Manifest, scan_table
+
+COUNTED = ("TcpExtTCPTimeouts", "cpu_quota", "cpu_period", "cpu_throttled", "qdisc_rate", "qdisc_dropped")
+"""Counters of `host_counters` that are read."""
+
+
+_CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
+
+
+def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> FleetInputs | None:
+    """The fleet of an experiment and what its measured trials show of it; None where none was planned.
+
+    A table that cannot be read, or that an end lacks, shows nothing.
+
+    Raises:
+        RecordError: a table would take far more memory than its size allows.
+    """
+    plan: Plan = experiment.plan
+    if plan.fleet is None:
+        return None
+    ran = [trial for trial, manifest in manifests.items() if manifest.status not in LOST]
+
+    def rows(
+        table: str, schema: Mapping[str, pl.DataType], sums: Callable[[pl.LazyFrame], pl.LazyFrame]
+    ) -> pl.DataFrame:
+        found = [
+            frame
+            for trial in ran
+            if (scanned := scan_table(experiment, table, trial)) is not None
+            and (frame := _collected(sums(scanned), trial, schema)) is not None
+        ]
+        return pl.concat(found) if found else pl.DataFrame(schema=dict(schema))
+
+    return FleetInputs(
+        pattern=plan.fleet.pattern,
+        pairs=plan.pairs,
+        groups=plan.fleet.groups,
+        hosts=experiment.hosts(),
+        documents={trial: _document(manifest) for trial, manifest in manifests.items()},
+        sockets=rows("tcp_info", SOCKETS, _sockets),
+        gaps=rows("intervals", GAPS, _gaps),
+        counts=rows("host_counters", COUNTS, _counts),
+        devices=rows("devices", DEVICES, _devices),
+        waits=rows("threads", WAITS, _waits),
+    )
+
+
+def _document(manifest: Manifest) -> Mapping[str, Any]:
+    """What the manifest says of the fleet: window, skew, stragglers, and as `lost` the pairs that were lost."""
+    found = getattr(manifest, "fleet", None)
+    lost = [pair.model_dump() for pair in manifest.lost_pairs]
+    return {**(found if isinstance(found, Mapping) else {}), "lost": lost}
+
+
+def _collected(sums: pl.LazyFrame, trial: str, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | None:
+    try:
+        found = sums.with_columns(pl.lit(trial).alias("trial")).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError):
+        return None
+    return found.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _grown(name: str) -> pl.Expr:
+    """By how much a count that only grows did."""
+    return (pl.col(name).cast(pl.Int64).max() - pl.col(name).cast(pl.Int64).min()).alias(name)
+
+
+def _sockets(samples: pl.LazyFrame) -> pl.LazyFrame:
+    measured = samples.filter((pl.col("role") == "sender") & (pl.col("phase") == "measure"))
+    trip = pl.col("rtt_ns").cast(pl.Float64)
+    each = measured.group_by("host", "connection").agg(
+        trip.filter(trip > 0).median(),
+        pl.col("rtt_ns_min").filter(pl.col("rtt_ns_min") > 0).min(),
+        *(_grown(name) for name in _CLOCKS),
+        _grown("sample_mono_ns").alias("span_ns"),
+        _grown("retransmitted_segments"),
+        _grown("data_segments_out").alias("data_segments"),
+        pl.col("send_mss_bytes").cast(pl.Float64).median().alias("mss_bytes"),
+    )
+    return each.group_by("host").agg(
+        pl.col("rtt_ns").median(),
+        pl.col("rtt_ns_min").min(),
+        pl.col("mss_bytes").median(),
+        *(pl.col(name).sum() for name in (*_CLOCKS, "span_ns", "retransmitted_segments", "data_segments")),
+    )
+
+
+def _gaps(intervals: pl.LazyFrame) -> pl.LazyFrame:
+    measured = intervals.filter((pl.col("role") == "receiver") & (pl.col("phase") == "measure"))
+    start, end = (pl.col(name).cast(pl.Int64) for name in ("start_mono_ns", "end_mono_ns"))
+    # All connections of an end have the intervals of its sampler.
+    each = measured.group_by("host", "interval").agg(
+        start.min().alias("start"), end.max().alias("end"), pl.col("payload_bytes").sum()
+    )
+    length, is_idle = pl.col("end") - pl.col("start"), pl.col("payload_bytes") == 0
+    runs = each.sort("host", "interval").with_columns(is_idle.rle_id().over("host").alias("run"))
+    spells = runs.group_by("host", "run").agg(length.sum().alias("length"), is_idle.first().alias("is_idle"))
+    idle = pl.when("is_idle").then(pl.col("length")).otherwise(0)
+    return spells.group_by("host").agg(
+        (idle.sum() / pl.col("length").sum()).alias("idle_ratio"), idle.max().alias("idle_ns_max")
+    )
+
+
+def _counts(counters: pl.LazyFrame) -> pl.LazyFrame:
+    before, after = (pl.col(name).cast(pl.Int64) for name in ("value_at_start", "value_at_end"))
+    return (
+        counters.filter(pl.col("counter").is_in(list(COUNTED)) & after.is_not_null())
+        .group_by("host", "counter", "subject", "kind")
+        .agg((after - before.fill_null(0)).clip(0).sum().alias("counted"), after.last().alias("value"))
+    )
+
+
+def _devices(devices: pl.LazyFrame) -> pl.LazyFrame:
+    packets = pl.col("tx_packets").cast(pl.Int64) + pl.col("rx_packets").cast(pl.Int64)
+    return devices.group_by("host").agg(pl.col("device").sort_by(packets, "device").last())
+
+
+def _waits(threads: pl.LazyFrame) -> pl.LazyFrame:
+    start, end = (pl.col(name).cast(pl.Int64) for name in ("start_mono_ns", "end_mono_ns"))
+    each = (
+        threads.filter(pl.col("phase") == "measure")
+        .group_by("host", "thread")
+        .agg((pl.col("run_queue_ns").cast(pl.Int64).sum() / (end - start).sum()).alias("waited_ratio"))
+    )
+    return each.group_by("host").agg(pl.col("waited_ratio").max())

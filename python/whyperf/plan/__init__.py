@@ -1,7 +1,7 @@
 """The design: from a profile to cells, blocks and a stop rule."""
 
 from whyperf.hosts import LOCAL, HostPair
-from whyperf.plan.build import COMMAND_LINE, build
+from whyperf.plan.build import COMMAND_LINE, STAGED_TRANSPORTS, build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
     CONNECTION,
@@ -31,6 +31,7 @@ __all__ = [
     "LOCAL",
     "LOG_PREFIX",
     "MODEL",
+    "STAGED_TRANSPORTS",
     "STAGES_PREFIX",
     "WATCHED",
     "Cell",

@@ -36,6 +36,8 @@ _KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
     "loopback": "loopback",
     MODEL: "model",
 }
+#: Transports whose segments have stage times (`prepare` in crates/agent/src/stages.rs).
+STAGED_TRANSPORTS: Final = frozenset({"tcp", "tls", "mptcp"})
 #: Where an error is that only the options of a run make.
 COMMAND_LINE = "the command line"
 
@@ -102,7 +104,13 @@ def build(
     logs = randomized_blocks(all_cells, _log_trials(profile, evidence), seed)
     # The model has no stages: its costs are those of its profile.
     staged = {} if target == MODEL else _stage_trials(profile, evidence, is_asked=stages is not None)
-    stage_blocks = randomized_blocks(all_cells, staged, seed) if staged else ()
+    asked_of = [cell for cell in cells if staged.get(cell.sweep)]
+    can_be_staged = {cell.id for cell in asked_of if cell.factors.get("transport", "tcp") in STAGED_TRANSPORTS}
+    stage_blocks = _thinned(randomized_blocks(all_cells, staged, seed), can_be_staged) if staged else ()
+    if without := _without_stages(asked_of):
+        if stages is not None and not can_be_staged:
+            raise ProfileError("--evidence stages", "", f"{without}; leave out stages, or choose one of these")
+        warnings = (*warnings, f"No stage trials{' for some cells' if can_be_staged else ''}: {without}.")
     plan = Plan(
         id="",
         experiment="",
@@ -119,8 +127,8 @@ def build(
         varied=_varied(profile, cells),
         blocks=_thinned(blocks, taking_part),
         log_blocks=_thinned(logs, taking_part),
-        stage_blocks=_thinned(stage_blocks, taking_part),
-        stages=(stages or PlannedStages()) if staged else None,
+        stage_blocks=stage_blocks,
+        stages=(stages or PlannedStages()) if stage_blocks else None,
         evidence="user" if evidence == "user" else "counters",
         profile_hz=(profile.design.profile_hz if profile_hz is None else profile_hz) or None,
         stop=stop,
@@ -188,6 +196,21 @@ def _stage_trials(profile: Profile, evidence: Level | None, *, is_asked: bool) -
     least, usual = int(is_asked), profile.design.stage_trials
     own = {sweep.name: usual if sweep.stage_trials is None else sweep.stage_trials for sweep in profile.sweeps}
     return {name: max(least, count) for name, count in own.items()} if is_asked or any(own.values()) else {}
+
+
+def _without_stages(cells: Sequence[Cell]) -> str:
+    """Why some of the cells, or all, can have no stage times, without a full stop; empty where all can."""
+    transports = [str(cell.factors.get("transport", "tcp")) for cell in cells]
+    others = sorted(set(transports) - STAGED_TRANSPORTS)
+    if not others:
+        return ""
+    number = sum(transport in others for transport in transports)
+    which = (
+        "this load runs"
+        if number == len(cells)
+        else f"{number} of {len(cells)} cells {'runs' if number == 1 else 'run'}"
+    )
+    return f"{which} over {' or '.join(others)}, and only TCP, TLS and Multipath TCP have stage times"
 
 
 def _stop(profile: Profile, cells: Sequence[Cell], trials: int | None) -> tuple[StopRule, dict[str, int]]:

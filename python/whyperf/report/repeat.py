@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from whyperf.foreign import read_text
-from whyperf.plan import LOCAL, MODEL, Plan, build
+from whyperf.plan import LOCAL, MODEL, STAGED_TRANSPORTS, Plan, build
 from whyperf.profile import Level, Profile, ProfileError, as_set, find, load, shipped_names
 from whyperf.profile.model import PROFILE_HZ
 from whyperf.record import kept_profile
@@ -126,7 +126,8 @@ def _evidence(plan: Plan) -> list[str]:
         asked.append("profile")
         options += [] if plan.profile_hz == PROFILE_HZ else ["--profile-hz", str(plan.profile_hz)]
     staged = {cell for block in plan.stage_blocks for cell in block}
-    if 0 < len(staged) < len(plan.cells):
+    can_be_staged = [cell for cell in plan.cells if cell.factors.get("transport", "tcp") in STAGED_TRANSPORTS]
+    if 0 < len(staged) < len(can_be_staged):
         # Only the profile can say which cells these are.
         return []
     if plan.stages is not None:

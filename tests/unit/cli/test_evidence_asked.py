@@ -14,24 +14,33 @@ from whyperf.profile.model import PROFILE_HZ
         (None, None, AskedEvidence()),
         ("counters", None, AskedEvidence("counters", 0)),
         ("stages", None, AskedEvidence(None, 0, PlannedStages())),
-        ("user, stages", 64, AskedEvidence("user", 0, PlannedStages(one_in=64))),
-        ("stages,profile,segments", 1, AskedEvidence("segments", PROFILE_HZ, PlannedStages(one_in=1))),
+        ("user, stages", "64", AskedEvidence("user", 0, PlannedStages(one_in=64))),
+        ("stages,profile,segments", "1", AskedEvidence("segments", PROFILE_HZ, PlannedStages(one_in=1))),
     ],
 )
-def test_stage_times_go_with_any_level(text: str | None, one_in: int | None, wanted: AskedEvidence) -> None:
+def test_stage_times_go_with_any_level(text: str | None, one_in: str | None, wanted: AskedEvidence) -> None:
     assert asked_evidence(text, None, one_in) == wanted
 
 
 @pytest.mark.parametrize(
     ("text", "one_in", "problem"),
     [
-        ("stage", None, '"stage" is no level'),
-        ("stages", 3, "--stages-one-in 3 is no power of two"),
-        ("stages", 0, "--stages-one-in 0 is no power of two"),
-        ("counters", 4, "--stages-one-in 4 is for --evidence stages"),
-        (None, 4, "--stages-one-in 4 is for --evidence stages"),
+        (
+            "stage",
+            None,
+            '--evidence "stage" is not known; give user, counters, segments, profile or stages, or several, '
+            "such as counters,stages",
+        ),
+        ("stages", "3", "--stages-one-in 3 is no power of two from 1 to 65536; give one, such as 4, or leave"),
+        ("stages", "0", "--stages-one-in 0 is no power of two"),
+        ("stages", "131072", "--stages-one-in 131072 is no power of two"),
+        ("stages", "abc", "--stages-one-in abc is no power of two from 1 to 65536; give one, such as 4, or leave"),
+        ("stages", "-4", "--stages-one-in -4 is no power of two"),
+        ("stages", "9" * 5000, "--stages-one-in 9{40} is no power of two"),
+        ("counters", "4", "--stages-one-in 4 is for --evidence stages"),
+        (None, "4", "--stages-one-in 4 is for --evidence stages"),
     ],
 )
-def test_what_is_wrong_is_named(text: str | None, one_in: int | None, problem: str) -> None:
+def test_what_is_wrong_is_named(text: str | None, one_in: str | None, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         asked_evidence(text, None, one_in)

@@ -1,19 +1,27 @@
 """Stage times as evidence of verdicts: which stage takes a CPU's time, and in which one a packet waits."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.unit.analyze.stages.planted_stages import Planted
+from tests.unit.analyze.stages.staged_results import staged
+from whyperf.analyze.stages import TrialStages
 from whyperf.analyze.stages.trial import analyzed
+from whyperf.cli.output.explanation import explained
+from whyperf.explain import experiment
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather import with_stages
 from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.model import CellExplanation
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.rules.stages import refined
 from whyperf.explain.stage_facts import StageFacts, StageTime
 from whyperf.explain.trial_facts import Facts
+from whyperf.record import Experiment
 
 
 def stage(name: str, cpu_ns: float = 0.0, waiting_ns: float = 0.0, per_kbyte: float | None = None) -> StageTime:
@@ -131,3 +139,19 @@ def test_facts_have_the_stages_of_each_side_and_what_makes_messages_slow() -> No
     turned = with_stages(replace(Facts("001-c0001"), is_turned=True), found)
     # The roles are the payload's, which goes the other way: at neither host was any followed in that direction.
     assert (turned.sender.stages, turned.receiver.stages) == (None, None)
+
+
+@pytest.mark.parametrize("trial", ["stages01-c0002", "001-c0002"])
+def test_a_trial_that_is_named_has_the_stages_of_its_cell(
+    trial: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[TrialStages | None] = []
+
+    def explain_trial(record: Experiment, cell: str, trial: str, **given: Any) -> CellExplanation:
+        seen.append(given["stages"])
+        return original(record, cell, trial, **given)
+
+    original = experiment.explain_trial
+    monkeypatch.setattr(experiment, "explain_trial", explain_trial)
+    explained(staged(tmp_path / "made"), trial, None)
+    assert [found.cell for found in seen if found is not None] == ["c0002"]

@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.plan import EXTRA_PREFIXES, Plan, PlannedStages, PlannedWorkload, build
-from whyperf.profile import Profile, parse
+from whyperf.profile import Profile, ProfileError, parse
 from whyperf.run.stages import MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, OVERHEAD_PPM, WINDOW_MS, stages_spec
 
 TEXT = """
@@ -16,6 +16,9 @@ name = "main"
 connections = [1, 2]
 """
 STREAM = {"write_size_bytes": 131_072, "read_size_bytes": 65_536, "reply_size_bytes": 0, "duration_s": 10.0}
+
+
+SENTENCE = "over quic, and only TCP, TLS and Multipath TCP have stage times"
 
 
 @pytest.fixture
@@ -66,3 +69,20 @@ def test_a_block_holds_several_parts_and_is_a_power_of_two() -> None:
     assert stages_spec(PlannedStages(), exchange, workload)["window_ms"] == 0
     large = stages_spec(PlannedStages(), STREAM | {"write_size_bytes": 2**30}, None)
     assert large["block_bytes"] == MAX_BLOCK_BYTES
+
+
+def test_a_transport_without_stage_times_is_refused_or_left_out_before_anything_is_measured(profile: Profile) -> None:
+    with pytest.raises(ProfileError, match=f"^--evidence stages: this load runs {SENTENCE}; leave out stages"):
+        build(profile, target="loopback", stages=PlannedStages(), overrides={"transport": "quic"})
+    plan = build(profile, target="loopback", stages=PlannedStages(), overrides={"transport": ("quic", "tls")})
+    staged = [plan.cell(trial.cell).factors["transport"] for trial in plan.trials() if trial.stages is not None]
+    assert staged == ["tls", "tls"]
+    assert plan.warnings == (f"No stage trials for some cells: 2 of 4 cells run {SENTENCE}.",)
+
+
+def test_a_profile_whose_transport_has_no_stage_times_is_measured_without_them() -> None:
+    asking = parse(TEXT.replace("trials = 2", "trials = 2\nstage_trials = 1"), name="test", where="test.toml")
+    plan = build(asking, target="loopback", overrides={"transport": "quic"})
+    assert (plan.stage_trials_count, plan.stages) == (0, None)
+    assert plan.warnings == (f"No stage trials: this load runs {SENTENCE}.",)
+    assert build(asking, target="loopback").warnings == ()

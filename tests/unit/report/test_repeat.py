@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from whyperf.cli import main
-from whyperf.plan import Level, Plan, build
-from whyperf.profile import Factors, Profile, find, load
+from whyperf.plan import Level, Plan, PlannedStages, build
+from whyperf.profile import Factors, Overrides, Profile, find, load
 from whyperf.report.repeat import change_command, command
 
 OWN = """
@@ -51,6 +51,16 @@ def test_the_command_takes_stack_samples_again(
     plan = build(find(profile), target="loopback", evidence=evidence, profile_hz=rate)
     assert plan.profile_hz == rate
     assert again(command(plan, str(tmp_path)), capsys).id == plan.id
+
+
+def test_the_command_has_stage_trials_again_of_the_cells_that_can_have_some(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    changed: Overrides = {"transport": ("quic", "tcp")}
+    plan = build(find("quick"), target="loopback", overrides=changed, stages=PlannedStages(one_in=8))
+    assert plan.stage_trials_count == 1
+    found = again(command(plan, str(tmp_path)), capsys)
+    assert (found.id, found.stages) == (plan.id, plan.stages)
 
 
 def test_the_command_keeps_the_part_of_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ stage, `waterfalls` single messages. `trial_stages` does all of it for a trial.
 """
 
 from whyperf.analyze.stages.copies import CopyCost, copy_cost, with_copies_apart
-from whyperf.analyze.stages.fits import Fit, fit_of
+from whyperf.analyze.stages.fits import Fit, Split, Unsplit, fit_of
 from whyperf.analyze.stages.intervals import Amount
 from whyperf.analyze.stages.kinds import BY_DIRECTION, Stage, stage_of
 from whyperf.analyze.stages.messages import Lives, Messages, StageShare, lives_of, messages
@@ -27,11 +27,13 @@ __all__ = [
     "Messages",
     "SizePoint",
     "Span",
+    "Split",
     "Stage",
     "StageShare",
     "StageTotal",
     "StagesReport",
     "TrialStages",
+    "Unsplit",
     "Waterfall",
     "by_size",
     "copy_cost",

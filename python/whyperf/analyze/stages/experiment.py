@@ -11,6 +11,7 @@ from whyperf.analyze.stages.copies import COPY, CopyCost, copy_cost, with_copies
 from whyperf.analyze.stages.fits import Fit, fit_of
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios, sums_by_batch
 from whyperf.analyze.stages.kinds import BY_DIRECTION
+from whyperf.analyze.stages.probe_cost import costs_by_host
 from whyperf.analyze.stages.read import HostStages
 from whyperf.analyze.stages.trial import TrialStages, analyzed, hosts_of
 from whyperf.record import LOST, Experiment, Manifest, Trials
@@ -43,7 +44,9 @@ def read_cells(experiment: Experiment, found: Trials, cells: Collection[str] | N
             by_cell.setdefault(manifest.cell, []).append(name)
     order = [cell.id for cell in experiment.plan.cells if cell.id in by_cell]
     trials = {name: open_trial(experiment.folder / "trials" / name) for cell in order for name in by_cell[cell]}
-    hosts = {cell: pooled([hosts_of(trials[name]) for name in by_cell[cell]]) for cell in order}
+    # Of all cells, also where only some are wanted.
+    usual = costs_by_host(found.staged.values())
+    hosts = {cell: pooled([hosts_of(trials[name], usual) for name in by_cell[cell]]) for cell in order}
     copies = _copy_costs([host for own in hosts.values() for host in own])
     return [
         _cell(
@@ -101,8 +104,12 @@ def _together(hosts: Sequence[HostStages]) -> HostStages:
         for reason, count in host.gaps.items():
             gaps[reason] = gaps.get(reason, 0) + count
     reports = [host.report for host in hosts]
+    # Where one trial's cost of a probe was out of line, that is what is said.
+    said = max(reports, key=lambda report: (report.probe is not None and report.probe.by != "", -report.empty_pair_ns))
     report = replace(
         first.report,
+        empty_pair_ns=said.empty_pair_ns,
+        probe=said.probe,
         rows=sum(report.rows for report in reports),
         lost=sum(report.lost for report in reports),
         own_ns=sum(report.own_ns for report in reports),

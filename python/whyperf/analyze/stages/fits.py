@@ -25,6 +25,8 @@ MIN_SPAN = 1.5
 """Largest over smallest size, below which there is no line."""
 MAX_MISFIT = 0.25
 """From this relative distance of a point on, the line is that of Theil and Sen."""
+MAX_SPLIT_MISFIT = 0.5
+"""From this relative distance of a point on, the times are on no line, and no mean is split by it."""
 MIN_SEN_SIZES = 5
 CLASSES_PER_OCTAVE = 2
 
@@ -47,6 +49,42 @@ class Fit:
     def at(self, size_bytes: float) -> float:
         """The time for a size, in ns."""
         return self.fixed_ns.value + self.ns_per_byte.value * size_bytes
+
+
+@dataclass(frozen=True)
+class Split:
+    """The mean of a stage per packet as two parts: `fixed_ns`, and `ns_per_byte` times the bytes of a mean packet."""
+
+    fixed_ns: float
+    ns_per_byte: Amount
+
+
+Unsplit = Literal["alike", "flat", "bent"]
+"""Why a mean is not split: sizes are alike or few; larger ones take no longer; the times are on no straight line."""
+
+
+def split_of(fit: Fit | None, mean_ns: float, packet_bytes: float, handled_ratio: float = 1.0) -> Split | Unsplit:
+    """A mean split by the slope of the line: what the bytes do not explain is the fixed part, so both add up to it.
+
+    A line of least squares goes through the mean of its points. So this is that line for the mean over all packets,
+    where `fit` has a point for each size. Its own fixed time is that of each row, and many packets have no row of a
+    stage or share one.
+
+    Args:
+        fit: the time of a row against its size.
+        mean_ns: the stage's mean time per packet.
+        packet_bytes: bytes of a packet, on average.
+        handled_ratio: bytes of the stage's rows, as a part of the bytes of all packets.
+    """
+    if fit is None:
+        return "alike"
+    slope = fit.ns_per_byte.times(handled_ratio)
+    if (slope.value if slope.low is None else slope.low) <= 0:
+        return "flat"
+    fixed_ns = mean_ns - slope.value * packet_bytes
+    if fit.misfit_ratio > MAX_SPLIT_MISFIT or fixed_ns < 0:
+        return "bent"
+    return Split(fixed_ns, slope)
 
 
 def fit_of(rows: pl.DataFrame) -> Fit | None:

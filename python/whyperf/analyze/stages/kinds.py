@@ -100,3 +100,9 @@ another only the first has the driver's time; that of the others is in the stage
 def stage_of(direction: str, name: str) -> Stage | None:
     """The stage of that name; None for one that is not known here."""
     return next((stage for stage in BY_DIRECTION[direction] if stage.name == name), None)
+
+
+def title_of(name: str) -> str:
+    """The title of the stage of that name, in either direction; the name itself where there is no such stage."""
+    found = (stage for direction in BY_DIRECTION if (stage := stage_of(direction, name)) is not None)
+    return next((stage.title for stage in found), name)

@@ -94,6 +94,11 @@ class Messages:
     slow: int
 
     @property
+    def message_bytes(self) -> float:
+        """Payload of a message, on average."""
+        return float(self.lives.frame["payload_bytes"].mean())  # type: ignore[arg-type]
+
+    @property
     def makes_slow(self) -> StageShare | None:
         """The stage with most of the excess of slow messages; None with too few messages."""
         known = [share for share in self.stages if share.excess_ratio is not None]

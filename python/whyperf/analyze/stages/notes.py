@@ -3,47 +3,50 @@
 Sentences about a host begin with its side. Counts are of sampled packets, parts of packets or rows, as they say.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from whyperf.analyze.stages.kinds import title_of
+from whyperf.analyze.stages.probe_cost import ProbeCost, cost_by_trials, costs_by_host
 from whyperf.analyze.stages.read import StagesReport, gaps_of, report_of
 from whyperf.analyze.text import count, octets, percent
 from whyperf.record import LOST, Experiment, RecordError, Trials
 from whyperf.wire import StageLimit
 
 LIMITS: Final[Mapping[str, str]] = {
-    "no_napi": "No NAPI at {where}: packets arrive through a CPU's backlog, and there is no GRO stage.",
-    "threaded_napi": "Threaded NAPI at {where}: a thread takes the packets, and its wait for a CPU is in Driver in.",
+    "no_napi": "No GRO stage at {where}: without NAPI, packets arrive through the backlog queue of a CPU.",
+    "threaded_napi": "Threaded NAPI at {where}: a thread takes the packets. Driver in includes its wait for a CPU.",
     "busy_polling": "Busy polling for up to {where}: packets that a read call takes itself have no Wait for softirq.",
-    "steering": "Steering (RPS) at {where}: packets that change the CPU do so within Wait for softirq.",
-    "xdp": "XDP at {where}: a native program's time is in Driver in, a generic one's in IP in.",
-    "stacked_device": "Stacked devices, {where}: Queue, Driver out and Driver in have the time of all of them.",
-    "cpu_clocks": "Clocks of CPUs differ or were not compared, {where}: waits from one CPU to another may be wrong.",
-    "unknown": "Not known: {where}.",
+    "steering": "RPS at {where}: packets change the CPU when they arrive. Wait for softirq includes that.",
+    "xdp": "XDP at {where}: Driver in includes the time of a native program, IP in that of a generic one.",
+    "stacked_device": "Stacked devices, {where}: Queue, Driver out and Driver in are sums over all of them.",
+    "cpu_clocks": "CPU clocks that differ or were not compared, {where}: waits from one CPU to another may be wrong.",
+    "unknown": "Could not be checked: {where}.",
 }
 """Sentences about what keeps stages from being shown (`StageLimitKind` in crates/schema); `where` lists the places."""
 
 GAPS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "no_start": ("stage", "stages", "had no start time, at the first hook of a sampled block on a CPU"),
-    "no_arrival": ("copy", "copies", "to the reader had no time of arrival: the wait in the socket is not known"),
-    "lost_record": ("row", "rows", "did not fit into the log; a larger --stages-one-in samples less"),
-    "requeued": ("transmission", "transmissions", "met a busy driver, and began again"),
-    "merged": (
-        "wire segment",
-        "wire segments",
-        "became part of a larger packet by GRO, and have its stages from there on",
+    "no_start": ("stage", "stages", "had no start time: sampling on that CPU had not yet begun"),
+    "no_arrival": (
+        "copy out",
+        "copies out",
+        "had no Wait in socket, because the arrival of their bytes was not recorded",
     ),
+    "lost_record": ("row", "rows", "did not fit into the log and were lost; a larger --stages-one-in samples less"),
+    "requeued": ("transmission", "transmissions", "found the driver busy and started again"),
+    "merged": ("wire segment", "wire segments", "became part of a larger packet by GRO and share its later stages"),
     "split": ("part", "parts", "of packets that were cut before the driver had a driver time of their own"),
-    "retransmission": ("packet", "packets", "left as retransmissions, which are no new payload"),
-    "softirq_sent": ("packet", "packets", "left from a softirq, not from a call: their first stage is TCP and IP out"),
-    "socket_backlog": ("packet", "packets", "arrived while a process held the socket, and that process handled them"),
-    "other_cpu": ("packet", "packets", "left the queueing discipline on another CPU than they had entered it"),
-    "stacked_device": (
-        "transmission",
-        "transmissions",
-        "went through a device below another: their times are added up",
+    "retransmission": ("packet", "packets", "left again (retransmission)"),
+    "softirq_sent": ("packet", "packets", "left without a write call, such as after an ACK: no Call entry, no Copy in"),
+    "socket_backlog": (
+        "packet",
+        "packets",
+        "arrived while a call held the socket; the thread of that call handled them",
     ),
-    "steered": ("packet", "packets", "changed the CPU between GRO and IP (RPS)"),
+    "other_cpu": ("packet", "packets", "left the queue on another CPU than they had entered it"),
+    "stacked_device": ("transmission", "transmissions", "passed a device below another; their times are added up"),
+    "steered": ("packet", "packets", "changed the CPU between GRO and IP in (RPS)"),
     "by_thread": ("packet", "packets", "came from the device by a thread: threaded NAPI or busy polling"),
 }
 """What `stage_gaps` and `analyze.stages.read` count: what they count, of one and of many, and what happened to it."""
@@ -51,7 +54,8 @@ GAPS: Final[Mapping[str, tuple[str, str, str]]] = {
 MISSING_TIMES: Final = frozenset({"no_start", "no_arrival", "lost_record", "requeued"})
 """Of these, the reasons for which a time is missing; the others were followed."""
 
-
+CODES: Final = re.compile(r"\b[a-z_]+\b")
+"""Words that may be the code word of a stage."""
 MIN_RATIO = 0.001
 """A smaller part of the rows has no digits."""
 
@@ -88,7 +92,16 @@ def gap_sentence(reason: str, number: int, rows: int = 0) -> str:
 def hook_sentences(report: StagesReport) -> Iterator[str]:
     """A sentence for each hook that the kernel lacks, with what is lost."""
     for name, gives in report.missing.items():
-        yield f"The kernel lacks the hook {name}, which gives: {gives}."
+        titled = CODES.sub(lambda word: title_of(word[0]), gives)
+        yield f"This kernel lacks the tracepoint {name}. What it would show is missing: {titled}."
+
+
+def probe_sentence(cost: ProbeCost) -> str:
+    """Why another cost of a probe is taken off than the one that was measured."""
+    measured = f"The cost of a probe was measured as {cost.measured_ns} ns"
+    if cost.by == "trials":
+        return f"{measured}, which is out of line. The median of this result's trials, {cost.used_ns} ns, is used."
+    return f"{measured}, but 5 % of the rows of a stage took less as a whole. At most {cost.used_ns} ns is possible."
 
 
 def stage_notes(experiment: Experiment, found: Trials) -> list[str]:
@@ -104,12 +117,16 @@ def stage_notes(experiment: Experiment, found: Trials) -> list[str]:
     limits: list[StageLimit] = []
     gaps: dict[str, dict[str, int]] = {}
     rows: dict[str, int] = {}
+    usual = costs_by_host(made.values())
     for name, manifest in made.items():
         for host, end in manifest.hosts.items():
             document = end.evidence.get("stages") or {}
             report = report_of(document)
             notes.update(dict.fromkeys(_of_side(host, report)))
             limits += report.limits
+            cost = cost_by_trials(report.empty_pair_ns, usual.get(host))
+            if cost.by:
+                notes[f"Stage times, {host} side of {name}: {probe_sentence(cost)}"] = None
             rows[host] = rows.get(host, 0) + report.rows
             try:
                 _add(gaps.setdefault(host, {}), gaps_of(experiment.folder / "trials" / name, host))
@@ -137,8 +154,8 @@ def _of_side(host: str, report: StagesReport) -> Iterator[str]:
 def nothing_sampled(report: StagesReport) -> str:
     """Why no segment was sampled, and what to do."""
     return (
-        f"no segment was sampled, because few blocks of {octets(report.block_bytes)} were sent while programs were "
-        "attached. --stages-one-in 1 samples all of them."
+        f"no segment was sampled. Sampling takes whole blocks of {octets(report.block_bytes)}, and few were sent "
+        "while it was on. Use --stages-one-in 1 to sample all."
     )
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from whyperf.analyze.flow.relative import stream_of, unwrap
 from whyperf.analyze.flow.trial import FlowTrial, read_manifest, reported_unreadable
+from whyperf.analyze.stages.probe_cost import ProbeCost, probe_cost
 from whyperf.analyze.stages.writes import with_copies_placed
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class StagesReport:
     """What the stage times of a host are worth (`StagesReport` in crates/schema/src/evidence.rs).
 
     One block of `block_bytes` in `one_in` was followed, the number that held for most rows. `empty_pair_ns` is the cost
-    of a probe, which is taken off each row for each of its probes. `missing` are hooks that this kernel lacks, with
-    what they give; `limits` is what else keeps stages from being shown.
+    of a probe, which is taken off each row for each of its probes; `probe` says how it was found. `missing` are hooks
+    that this kernel lacks, with what they give; `limits` is what else keeps stages from being shown.
     `own_ns` is the time that the programs took, on all CPUs.
     """
 
@@ -58,6 +59,7 @@ class StagesReport:
     lost: int = 0
     own_ns: int = 0
     broken_off: str | None = None
+    probe: ProbeCost | None = None
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,13 @@ def has_stages(trial: FlowTrial) -> bool:
     return any(trial.file(TABLE, host) is not None for host in trial.ends)
 
 
-def read_stages(trial: FlowTrial, host: str) -> HostStages | None:
+def read_stages(trial: FlowTrial, host: str, usual_probe_ns: int | None = None) -> HostStages | None:
     """The stage times of the end at `host`, in the measured phase; None without its table.
+
+    Args:
+        trial: the trial.
+        host: `near` or `far`.
+        usual_probe_ns: the cost of a probe there in all trials of the result (`probe_cost.costs_by_host`).
 
     Raises:
         RecordError: a table cannot be read.
@@ -110,6 +117,8 @@ def read_stages(trial: FlowTrial, host: str) -> HostStages | None:
         rows = pl.scan_parquet(path).select(columns).collect()
     manifest = read_manifest(trial.folder).get("hosts", {}).get(host, {})
     report = report_of((manifest.get("evidence") or {}).get("stages") or {}, rows["one_in_count"])
+    cost = probe_cost(report.empty_pair_ns, usual_probe_ns, rows)
+    report = replace(report, empty_pair_ns=cost.used_ns, probe=cost)
     frame = prepared(rows, report, shift_ns=end.offset_ns + trial.zero_mono_ns)
     window = end.window_ns or trial.window_ns
     if window is not None:

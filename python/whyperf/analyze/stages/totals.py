@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.analyze.stages.fits import Fit, fit_of
+from whyperf.analyze.stages.fits import Fit, Split, Unsplit, fit_of, split_of
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios, sums_by_batch
 from whyperf.analyze.stages.kinds import BY_DIRECTION, CAUSED_BY_SOME, READ_ENTRY, REFERENCE, Stage
 from whyperf.analyze.stages.ranges import streams_of
@@ -29,7 +29,7 @@ class StageTotal:
 
     `cpu_ns` and `waiting_ns` are per packet: processing, and time in which nothing was processed. `cpu_ns_per_byte` is
     the same per byte of payload. `covered_ratio` is how many of the followed bytes its rows have. `fit` is the time of
-    a row against its size.
+    a row against its size, and `split` the time per packet in two parts, or why not; None of a stage that waits.
     """
 
     stage: Stage
@@ -39,6 +39,7 @@ class StageTotal:
     cpu_ns_per_byte: float
     covered_ratio: float
     fit: Fit | None
+    split: Split | Unsplit | None
 
     @property
     def is_complete(self) -> bool:
@@ -110,15 +111,17 @@ def _direction(host: HostStages, direction: str) -> DirectionTotals | None:
     size = followed.sum() / packets["weight"].sum()
     covered = _covered(rows, name)
     known = [stage for stage in BY_DIRECTION[direction] if not rows.filter(pl.col("stage") == stage.name).is_empty()]
-    cpu, waiting, under = [], [], []
+    cpu, waiting, under, handled = [], [], [], []
     for stage in known:
         own = rows.filter(pl.col("stage") == stage.name)
         cpu.append(_sums(own, "cpu_ns", batches) if not stage.is_wait else np.zeros(batches))
         # A read call that waits for what has not come yet holds nothing up.
         is_waiting = stage is not READ_ENTRY
         waiting.append((_sums(own, "wall_ns", batches) - cpu[-1]) * is_waiting)
-        all_bytes = followed if stage.name in CAUSED_BY_SOME else _sums(_once(own), "payload_bytes", batches)
+        own_bytes = _sums(_once(own), "payload_bytes", batches)
+        all_bytes = followed if stage.name in CAUSED_BY_SOME else own_bytes
         under.append(all_bytes if all_bytes.sum() else followed)
+        handled.append(own_bytes.sum() / under[-1].sum())
     # Each stage as if it had been followed for all bytes, so that sums of stages are ratios to the same bytes.
     scale = [followed.sum() / own.sum() for own in under]
     whole = np.array([times * factor for times, factor in zip(cpu, scale, strict=True)])
@@ -128,6 +131,8 @@ def _direction(host: HostStages, direction: str) -> DirectionTotals | None:
     of_stages = ratios(np.array([*cpu, *waiting]), np.array([*under, *under]))
     of_sums = ratios(together, np.array([followed] * len(together)))
     share = ratios(together[1:2], together[:1])[0]
+    per_packet = [amount.times(size) for amount in of_stages]
+    fits = [None if stage.is_wait else fit_of(rows.filter(pl.col("stage") == stage.name)) for stage in known]
     return DirectionTotals(
         host=host.host,
         direction=direction,
@@ -138,11 +143,12 @@ def _direction(host: HostStages, direction: str) -> DirectionTotals | None:
             StageTotal(
                 stage=stage,
                 rows=int((rows["stage"] == stage.name).sum()),
-                cpu_ns=of_stages[at].times(size),
-                waiting_ns=of_stages[len(known) + at].times(size),
+                cpu_ns=per_packet[at],
+                waiting_ns=per_packet[len(known) + at],
                 cpu_ns_per_byte=of_stages[at].value,
                 covered_ratio=covered.get(stage.name, 0.0),
-                fit=None if stage.is_wait else fit_of(rows.filter(pl.col("stage") == stage.name)),
+                fit=fits[at],
+                split=None if stage.is_wait else split_of(fits[at], per_packet[at].value, size, handled[at]),
             )
             for at, stage in enumerate(known)
         ),

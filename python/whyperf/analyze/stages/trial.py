@@ -1,6 +1,6 @@
 """All that the stage times of a trial show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.flow.trial import FlowTrial
@@ -33,23 +33,29 @@ class TrialStages:
         return next(host for host in self.hosts if host.host == name)
 
 
-def hosts_of(trial: FlowTrial) -> list[HostStages]:
+def hosts_of(trial: FlowTrial, usual_probe_ns: Mapping[str, int]) -> list[HostStages]:
     """The hosts of a trial that have stage times, the sender first, with copies where the kernel makes them.
+
+    `usual_probe_ns` is the cost of a probe at each host in all trials of the result.
 
     Raises:
         RecordError: a table cannot be read.
     """
     ends = [end for role in ("sender", "receiver") if (end := trial.end(role)) is not None]
-    return [host for end in ends if (host := read_stages(trial, end.host)) is not None]
+    return [host for end in ends if (host := read_stages(trial, end.host, usual_probe_ns.get(end.host))) is not None]
 
 
-def trial_stages(trial: FlowTrial, connection: int | None = None) -> TrialStages | None:
+def trial_stages(
+    trial: FlowTrial, connection: int | None = None, usual_probe_ns: Mapping[str, int] | None = None
+) -> TrialStages | None:
     """What the stage times of a trial show, or of one of its connections; None where no host has any.
+
+    `usual_probe_ns` is the cost of a probe at each host in all trials of the result (`probe_cost.costs_by_host`).
 
     Raises:
         RecordError: a table cannot be read.
     """
-    hosts = [with_copies_apart(host) for host in hosts_of(trial)]
+    hosts = [with_copies_apart(host) for host in hosts_of(trial, usual_probe_ns or {})]
     if not hosts:
         return None
     own = hosts if connection is None else [host.of(connection) for host in hosts]

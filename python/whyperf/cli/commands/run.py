@@ -263,7 +263,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     stages_one_in: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--stages-one-in",
             metavar="N",

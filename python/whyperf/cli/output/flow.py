@@ -1,10 +1,13 @@
 """Prints the segment flow as text or JSON, writes its page, and returns the exit code."""
 
+import os
+import shlex
 import sys
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 from rich import box
 from rich.console import Console
@@ -13,10 +16,11 @@ from rich.table import Table
 from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.analyze.stages import TrialStages, has_stages, trial_stages
 from whyperf.analyze.stages.experiment import read_cells
-from whyperf.analyze.text import percent, significant
+from whyperf.analyze.stages.probe_cost import costs_by_host
+from whyperf.analyze.text import percent, setting, significant
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
-from whyperf.cli.output.stages import print_stages
+from whyperf.cli.output.stages import print_stages, print_wrapped
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
 from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, warnings, write
@@ -31,6 +35,8 @@ PLAIN_WIDTH = 120
 LABEL = 16
 #: The terminal lists at most this many connections; the page and --json have all.
 MAX_ROWS = 20
+#: Trials that are named; of more, how many.
+MAX_NAMES = 3
 
 
 def print_flow(
@@ -51,8 +57,9 @@ def print_flow(
     summary = summarize_flow(trial_read, connection)
     if connection is not None and connection not in summary.numbers:
         raise UsageError(f"{name} has no connection {connection}; it has {_numbers(summary)}")
-    stages = _stages(experiment, trial_read, connection)
-    section = None if stages is None else trial_section(stages, f"{ABOUT} They are of trial {stages.trial}.")
+    staged = _stages(experiment, trial_read, connection)
+    stages = None if staged is None else staged.found
+    section = None if staged is None else trial_section(staged.found, f"{ABOUT} They are of {staged.name}.")
     path = None
     if page and (summary.logs or section is not None):
         path = write(experiment.folder, experiment.name, summary, section)
@@ -60,16 +67,30 @@ def print_flow(
         document = None if stages is None else stages_json(stages)
         print_json(flow_json(summary, experiment.name, path, host, document))
     else:
-        _print(experiment, summary, host, path, stages)
+        _print(experiment, summary, host, path, staged)
     return DONE if not damaged and all(log.is_nearly_complete for log in summary.logs) else DOUBTFUL
 
 
-def _stages(experiment: Experiment, trial: FlowTrial, connection: int | None) -> TrialStages | None:
+class _Staged(NamedTuple):
+    """Processing times, and the trials that they are of."""
+
+    found: TrialStages
+    trials: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """The trials as text."""
+        names = ", ".join(self.trials[:MAX_NAMES])
+        return f"{names} and {len(self.trials) - MAX_NAMES} more" if len(self.trials) > MAX_NAMES else names
+
+
+def _stages(experiment: Experiment, trial: FlowTrial, connection: int | None) -> _Staged | None:
     """The processing times of the trial; where it has none, those of the trials of its cell that were made for them."""
     if has_stages(trial):
-        return trial_stages(trial, connection)
+        found = trial_stages(trial, connection, costs_by_host(experiment.trials().staged.values()))
+        return None if found is None else _Staged(found, [trial.trial])
     cells = read_cells(experiment, experiment.trials(), {trial.cell})
-    return cells[0].found if cells else None
+    return _Staged(cells[0].found, cells[0].trials) if cells and cells[0].found is not None else None
 
 
 def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[str]) -> str:
@@ -84,22 +105,41 @@ def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[
         near = get_close_matches(wanted, names, n=1)
         hint = f"did you mean {near[0]}?" if near else f"it has {names[0]} to {names[-1]}"
         raise UsageError(f"{experiment.name} has no trial {wanted}; {hint}")
-    kept = [name for name in names if name not in damaged] or names
-    logged = [name for name in kept if any((trials / name).glob("segments.*.parquet"))]
-    staged = [name for name in kept if any((trials / name).glob("stages.*.parquet"))]
-    whole = [name for name in kept if any((trials / name).glob("flows.*.parquet"))]
-    return (logged or staged or whole or kept)[0]
+    return _best([name for name in names if name not in damaged] or names, trials)
+
+
+def _best(names: Sequence[str], trials: Path) -> str:
+    """The first trial with a log, with stage times, or with a table; otherwise the first."""
+    logged = [name for name in names if any((trials / name).glob("segments.*.parquet"))]
+    staged = [name for name in names if any((trials / name).glob("stages.*.parquet"))]
+    whole = [name for name in names if any((trials / name).glob("flows.*.parquet"))]
+    return (logged or staged or whole or names)[0]
+
+
+def _width() -> int | None:
+    """Of the console: that of the terminal, or what COLUMNS says; otherwise `PLAIN_WIDTH`."""
+    return None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal() else PLAIN_WIDTH
+
+
+def _setting(experiment: Experiment, cell: str) -> str:
+    """In what a cell differs from others; empty where it is the only one, or a watched connection."""
+    plan = experiment.plan
+    if len(plan.cells) == 1 or plan.watched is not None or cell not in {planned.id for planned in plan.cells}:
+        return ""
+    return setting(dict(plan.cell(cell).factors), list(plan.differing))
 
 
 def _print(
-    experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None, stages: TrialStages | None
+    experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None, staged: _Staged | None
 ) -> None:
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    console.print(f"{experiment.name}, trial {summary.trial.trial}")
+    console = Console(highlight=False, markup=False, width=_width())
+    console.print(f"{experiment.name}, trial {summary.trial.trial}", soft_wrap=True)
+    if levels := _setting(experiment, summary.trial.cell):
+        print_wrapped(console, f"Cell {summary.trial.cell}: {levels}")
     known = next((cell.watched for cell in experiment.plan.cells if cell.id == summary.trial.cell), None)
     if known is not None:
         console.print(known.label, soft_wrap=True)
-    console.print(headline(summary), soft_wrap=True)
+    print_wrapped(console, headline(summary))
     for flow in summary.hosts:
         if host in {None, flow.end.host}:
             console.print(f"\n{flow.end.role.capitalize()} ({flow.end.host} side)")
@@ -110,24 +150,69 @@ def _print(
     if table is not None:
         console.print()
         console.print(table)
-    if stages is not None:
-        print_stages(console, stages, host)
+    if staged is not None:
+        console.print()
+        print_wrapped(console, f"Processing times, {staged.name}")
+        print_stages(console, staged.found, host)
     console.print()
-    for line in _notes(experiment, summary, stages):
-        console.print(line, soft_wrap=True)
+    for line in _notes(experiment, summary, staged):
+        print_wrapped(console, line)
+    for sentence, line in _commands(experiment, summary, staged):
+        print_wrapped(console, sentence)
+        # A command to copy is never broken into lines.
+        console.print(f"  {line}", soft_wrap=True)
     if path is not None:
         console.print(f"Page: {path}", soft_wrap=True)
 
 
-def _notes(experiment: Experiment, summary: FlowSummary, stages: TrialStages | None) -> Iterator[str]:
+def _notes(experiment: Experiment, summary: FlowSummary, staged: _Staged | None) -> Iterator[str]:
     """Where the values are from, and what the logs lack."""
-    if not summary.logs and stages is not None:
-        yield f"The values above are from {_source(summary)}; the times are from {stages.trial}."
-    elif not summary.logs:
-        yield no_log(experiment, summary)
-    else:
+    if summary.logs:
         yield from (f"Warning: {warning}" for warning in warnings(summary))
         yield from (f"Note: {gap}" for gap in gaps(summary, nearly_complete=True))
+        return
+    source = _source(summary)
+    if staged is not None:
+        own = summary.trial.trial
+        other = "" if list(staged.trials) == [own] else f" of {own}, the processing times from {staged.name}"
+        yield f"The values at the top are from {source}{other}. There is no segment log."
+        return
+    yield f"There is no segment log; the values above are from {source}."
+    if reasons := _refused(summary):
+        yield f"It was requested, but {'; '.join(reasons)}"
+    elif experiment.plan.watched is not None:
+        yield "To see every segment, watch with --evidence segments, as root."
+
+
+def _refused(summary: FlowSummary) -> list[str]:
+    """Why sides that were asked for a log have none."""
+    ends = [flow.end for flow in summary.hosts]
+    return [
+        f"{end.host} side: {end.evidence.reason}"
+        for end in ends
+        if end.evidence.asked == "segments" and end.evidence.reason
+    ]
+
+
+def _commands(experiment: Experiment, summary: FlowSummary, staged: _Staged | None) -> Iterator[tuple[str, str]]:
+    """How to get the log where there is none, and how to see another cell: a sentence and a command each."""
+    plan, folder = experiment.plan, str(experiment.folder)
+    if not summary.logs and staged is None and plan.watched is None and not _refused(summary):
+        same = command(plan.model_copy(update={"evidence": None}), folder)
+        yield "To measure with the log:", f"{same} --evidence segments"
+    trials: dict[str, list[str]] = {}
+    for name, manifest in experiment.trials().manifests.items():
+        if (experiment.folder / "trials" / name).exists():
+            trials.setdefault(manifest.cell, []).append(name)
+    order = [cell.id for cell in plan.cells]
+    own = order.index(summary.trial.cell) if summary.trial.cell in order else -1
+    others = [cell for cell in (*order[own + 1 :], *order[: max(own, 0)]) if cell in trials]
+    if others:
+        name = _best(sorted(trials[others[0]]), experiment.folder / "trials")
+        levels = _setting(experiment, others[0])
+        of = f"cell {others[0]} ({levels})" if levels else f"cell {others[0]}"
+        have = "cell has trials" if len(others) == 1 else "cells have trials"
+        yield f"{len(others):,} more {have}. For {of}:", shlex.join(["whyperf", "flow", folder, name])
 
 
 def _lines(label: str, text: str, width: int) -> Iterator[str]:
@@ -136,20 +221,6 @@ def _lines(label: str, text: str, width: int) -> Iterator[str]:
     yield f"  {label:<{LABEL}}{parts[0]}"
     for part in parts[1:]:
         yield f"  {'':<{LABEL}}{part}"
-
-
-def no_log(experiment: Experiment, summary: FlowSummary) -> str:
-    """The evidence level of the values, and how to get the log."""
-    text = f"There is no segment log; the values above are from {_source(summary)}."
-    ends = [flow.end for flow in summary.hosts]
-    refused = [end for end in ends if end.evidence.asked == "segments" and end.evidence.reason]
-    if refused:
-        reasons = "; ".join(f"{end.host} side: {end.evidence.reason}" for end in refused)
-        return f"{text} It was requested, but {reasons}"
-    if experiment.plan.watched is not None:
-        return f"{text} To see every segment, watch with --evidence segments, as root."
-    same = command(experiment.plan.model_copy(update={"evidence": None}), str(experiment.folder))
-    return f"{text} To measure with the log: {same} --evidence segments"
 
 
 def _source(summary: FlowSummary) -> str:

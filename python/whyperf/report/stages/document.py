@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from whyperf.analyze.stages import Amount, DirectionTotals, Messages, StageTotal, TrialStages, Waterfall
+from whyperf.analyze.stages import Amount, DirectionTotals, Messages, Split, StageTotal, TrialStages, Waterfall
 
 
 def stages_json(found: TrialStages) -> dict[str, Any]:
@@ -42,7 +42,9 @@ def _direction(total: DirectionTotals) -> dict[str, Any]:
     return {
         "host": total.host,
         "direction": total.direction,
+        "per": "packet",
         "packets": total.packets,
+        "packet_bytes": total.packet_bytes,
         "segments": total.segments,
         "bytes": total.bytes,
         "cpu_ns": _amount(total.cpu_ns),
@@ -55,7 +57,7 @@ def _direction(total: DirectionTotals) -> dict[str, Any]:
 
 
 def _stage(total: StageTotal) -> dict[str, Any]:
-    fit = total.fit
+    fit, split = total.fit, total.split
     return {
         "stage": total.stage.name,
         "rows": total.rows,
@@ -67,6 +69,10 @@ def _stage(total: StageTotal) -> dict[str, Any]:
         "fit": None
         if fit is None
         else asdict(fit) | {"fixed_ns": _amount(fit.fixed_ns), "ns_per_byte": _amount(fit.ns_per_byte)},
+        "split": {"fixed_ns": split.fixed_ns, "ns_per_byte": _amount(split.ns_per_byte)}
+        if isinstance(split, Split)
+        else None,
+        "not_split": split if isinstance(split, str) else None,
     }
 
 
@@ -75,7 +81,9 @@ def _messages(found: Messages) -> dict[str, Any]:
     return {
         "writer": found.lives.writer,
         "reader": found.lives.reader,
+        "per": "message",
         "count": found.count,
+        "message_bytes": found.message_bytes,
         "left_out": found.lives.unread,
         "arrived_early": found.lives.early,
         "mean_ns": found.mean_ns,

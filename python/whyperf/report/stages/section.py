@@ -164,8 +164,9 @@ def _lines_block(lines: Sequence[StageLine]) -> Block | None:
     if not rows:
         return None
     note = (
-        "Lines through the mean times of all sizes, of both hosts together. The last column is how far the farthest "
-        "size is from its line. An interval below 0 means that bytes cost too little to be seen."
+        "Lines through the mean times of all sizes, of both hosts together. Each time is once for each run of a stage, "
+        "which several packets may share. Farthest size is the largest distance of a size from the line. "
+        "An interval below 0 means that bytes cost too little to be seen."
     )
     columns = ("Stage", "Each time", "95 % interval", "Per KByte", "95 % interval", "Farthest size")
     return Block("Time against size", columns, rows, [note])

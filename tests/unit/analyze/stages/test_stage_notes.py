@@ -11,6 +11,8 @@ from whyperf.analyze.stages.notes import GAPS, LIMITS, gap_sentence, limit_sente
 from whyperf.analyze.stages.read import moved_packets
 from whyperf.wire import StageLimit, StageLimitKind
 
+LACKING = "This kernel lacks the tracepoint sock:sk_data_ready. What it would show is missing: stage Wake-up."
+
 
 def limit(kind: StageLimitKind, value: str, device: str | None = None) -> StageLimit:
     return {"kind": kind, "device": device, "value": value}
@@ -28,10 +30,10 @@ def test_a_limit_of_several_devices_is_one_sentence() -> None:
         ]
     )
     assert [sentence.split(":")[0] for sentence in found] == [
-        "No NAPI at veth-near (veth); veth-far (veth)",
+        "No GRO stage at veth-near (veth); veth-far (veth)",
         "Threaded NAPI at eth0",
         "Busy polling for up to 50 µs",
-        "Steering (RPS) at veth-near (to CPU 0)",
+        "RPS at veth-near (to CPU 0)",
     ]
 
 
@@ -61,9 +63,9 @@ def test_a_result_names_sides_without_stage_times_and_what_they_lack(tmp_path: P
     experiment = staged(tmp_path / "lacking", gaps={"no_start": 5, "merged": 9}, missing=[hook], limits=limits)
     rows = 3 * 400 * 7
     assert stage_notes(experiment, experiment.trials()) == [
-        "Stage times, near side: The kernel lacks the hook sock:sk_data_ready, which gives: stage wakeup.",
-        "Stage times, far side: The kernel lacks the hook sock:sk_data_ready, which gives: stage wakeup.",
-        "Stage times: XDP at eth0 (native): a native program's time is in Driver in, a generic one's in IP in.",
+        f"Stage times, near side: {LACKING}",
+        f"Stage times, far side: {LACKING}",
+        f"Stage times: {LIMITS['xdp'].format(where='eth0 (native)')}",
         f"Stage times, near side: {gap_sentence('no_start', 15, rows)}",
         f"Stage times, far side: {gap_sentence('no_start', 15, 3 * 400 * 9)}",
     ]

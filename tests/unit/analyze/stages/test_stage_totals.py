@@ -1,11 +1,14 @@
 """What stages take: planted costs come out, per packet and per byte, whatever the sizes of rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.unit.analyze.stages.planted_stages import COSTS, EMPTY_PAIR_NS, IN, OUT, WAITS, Planted
-from whyperf.analyze.stages import HostStages, by_size, copy_cost, fit_of, totals, with_copies_apart
+from whyperf.analyze.stages import Amount, Fit, HostStages, Split, by_size, copy_cost, fit_of, totals, with_copies_apart
+from whyperf.analyze.stages.fits import split_of
 from whyperf.analyze.stages.ranges import StageRows
 from whyperf.analyze.stages.writes import with_copies_placed
 
@@ -102,6 +105,38 @@ def test_lines_have_the_planted_fixed_time_and_time_per_byte(stage: str) -> None
     assert line.fixed_ns.low is not None
     assert line.fixed_ns.high is not None
     assert line.fixed_ns.low <= fixed <= line.fixed_ns.high
+
+
+def test_both_parts_of_a_mean_add_up_to_it() -> None:
+    """Also of a stage that one packet in four causes: its line is the time of each run, and a packet has a quarter."""
+    host = Planted(SIZES * 3, costs={"wakeup": (300, 0.02)}).host("receiver")
+    wakes = host.frame.filter(pl.col("stage") == "wakeup").filter(pl.col("order") // len(set(SIZES)) % 4 == 0)
+    kept = (pl.col("stage") != "wakeup") | pl.col("sequence").is_in(wakes["sequence"].to_list())
+    (found,) = totals(_with(host, host.frame.filter(kept)))
+    for name, parts in (("copy_out", COSTS["copy_out"]), ("wakeup", (300 / 4, 0.02 / 4))):
+        total = found.stage(name)
+        assert total is not None
+        assert isinstance(total.split, Split), name
+        whole = total.split.fixed_ns + total.split.ns_per_byte.value * found.packet_bytes
+        assert whole == pytest.approx(total.cpu_ns.value)
+        assert total.split.fixed_ns == pytest.approx(parts[0], rel=0.05), name
+        assert total.split.ns_per_byte.value == pytest.approx(parts[1], rel=0.05), name
+    wakeup = found.stage("wakeup")
+    assert wakeup is not None
+    assert wakeup.fit is not None
+    assert wakeup.fit.fixed_ns.value > wakeup.cpu_ns.value
+
+
+def test_a_mean_that_the_sizes_do_not_split_has_a_reason() -> None:
+    (found,) = totals(Planted([1448] * 100).host("receiver"))
+    assert {stage.split for stage in found.stages if not stage.stage.is_wait} == {"alike"}
+    assert {stage.split for stage in found.stages if stage.stage.is_wait} == {None}
+    fit = Fit(Amount(400.0), Amount(0.5, 0.4, 0.6), 64, 4096, 3, "least squares", 0.1)
+    assert split_of(fit, 900.0, 1000) == Split(400.0, fit.ns_per_byte)
+    assert split_of(replace(fit, ns_per_byte=Amount(0.5, -0.1, 1.1)), 900.0, 1000) == "flat"
+    assert split_of(replace(fit, ns_per_byte=Amount(-0.5)), 900.0, 1000) == "flat"
+    assert split_of(replace(fit, misfit_ratio=0.6), 900.0, 1000) == "bent"
+    assert split_of(fit, 400.0, 1000) == "bent"
 
 
 def test_intervals_of_lines_hold_in_most_samples() -> None:

@@ -69,7 +69,7 @@ def test_without_a_log_it_says_what_there_is_and_how_to_get_one(
     assert main(["flow", str(folder), "001-c0001"]) == DONE
     out = capsys.readouterr().out
     assert "There is no segment log; the values above are from TCP_INFO and the calls." in out
-    assert "To measure with the log: whyperf run " in out
+    assert "To measure with the log:\n  whyperf run " in out
     assert out.rstrip().endswith(" --evidence segments")
     assert "Page:" not in out
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.unit.analyze.stages.planted_stages import Planted
 from tests.unit.analyze.stages.staged_results import staged
 from tests.unit.report.test_page import page
-from whyperf.analyze.stages import Amount, Fit
+from whyperf.analyze.stages import Amount, Split
 from whyperf.analyze.stages.trial import analyzed
 from whyperf.calibrate import CalibratedHost
 from whyperf.cli.app import main
@@ -20,7 +19,7 @@ from whyperf.report.stages import read_staged, stages_section
 from whyperf.report.stages.figure import size_figures
 from whyperf.report.stages.looks import all_stages, look_of
 from whyperf.report.stages.modeled import differences, model_points
-from whyperf.report.stages.texts import blocks_of, fit_text
+from whyperf.report.stages.texts import blocks_of, notes_of, split_text
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,10 @@ def test_the_section_has_a_figure_bars_messages_and_lines(experiment: Experiment
             assert sum(part.ratio for part in bar.parts) == pytest.approx(1, abs=0.01)
     assert found.lines is not None
     assert ("Copy out, receiving") in {row[0] for row in found.lines.rows}
-    assert any(re.match(r"Near side: 7 stages \(0\.[23] % of the rows\) had no start", note) for note in found.notes)
+    assert any(
+        re.match(r"(Near|Both)( side| sides): 7 stages \(0\.[23] % of the rows\) had no start", note)
+        for note in found.notes
+    )
     assert any("40 wire segments became part of a larger packet by GRO" in note for note in found.notes)
 
 
@@ -87,8 +89,8 @@ def test_the_page_has_the_section_and_the_flow_page_too(
     assert main(["flow", str(experiment.folder), "stages01-c0002"]) == DONE
     out = capsys.readouterr().out
     assert "Processing times, stages01-c0002" in out
-    assert "Sending at the sender (near side)" in out
-    assert "Messages from the sender (near side) to the receiver (far side)" in out
+    assert "Sending at the sender (near side), per packet of 1,024 bytes" in out
+    assert "Sender (near side) to receiver (far side), per message of 1,024 bytes" in out
     assert re.search(r"TCP in\s+4[12]\d ns", out)
     written = (experiment.folder / "flow-stages01-c0002.html").read_text()
     assert '<section id="stages">' in written
@@ -105,6 +107,39 @@ def test_json_has_all_figures(experiment: Experiment, capsys: pytest.CaptureFixt
     assert stages["wakeup_wait"]["waiting_ns"]["value"] == pytest.approx(4000, rel=0.05)
     assert document["messages"][0]["count"] == 400
     assert document["hosts"]["near"]["gaps"] == {"merged": 40, "no_start": 7}
+
+
+def test_json_says_what_the_times_are_of(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["flow", str(experiment.folder), "stages01-c0001", "--json", "--no-page"]) == DONE
+    document = json.loads(capsys.readouterr().out)["stages"]
+    assert {(entry["per"], entry["packet_bytes"]) for entry in document["directions"]} == {("packet", 64)}
+    assert {(entry["per"], entry["message_bytes"]) for entry in document["messages"]} == {("message", 64)}
+    assert {stage["not_split"] for entry in document["directions"] for stage in entry["stages"]} == {"alike", None}
+
+
+def test_80_columns_are_enough_and_other_cells_have_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several sizes, so that the tables have all columns, and with every kind of note."""
+    planted = [Planted([size, 4096, 16_384] * 80, jitter=0.1, seed=size) for size in (64, 1448)]
+    gaps = dict.fromkeys(("no_start", "no_arrival", "merged", "split", "softirq_sent", "socket_backlog"), 1_000)
+    folder = staged(tmp_path / "made", planted, gaps=gaps).folder
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["flow", str(folder), "--no-page"]) == DONE
+    lines = capsys.readouterr().out.splitlines()
+    command = f"  whyperf flow {folder} stages01-c0002"
+    assert lines[-2:] == ["1 more cell has trials. For cell c0002 (write size 1,448 bytes):", command]
+    assert max(map(len, lines[:-1])) <= 80
+    assert "KByte" in "".join(lines)
+    assert not any("…" in line for line in lines)
+
+
+def test_a_note_about_both_sides_comes_once_and_says_what_was_subtracted(tmp_path: Path) -> None:
+    experiment = staged(tmp_path / "made", gaps={"merged": 40})
+    (found, *_) = (cell.found for cell in read_staged(experiment, experiment.trials()))
+    assert found is not None
+    assert [note.partition(":")[0] for note in notes_of(found)] == ["Both sides"] * 2
+    assert "For each probe 40 ns are subtracted." in notes_of(found)[0]
 
 
 def test_a_result_without_stage_trials_has_no_section(tmp_path: Path) -> None:
@@ -140,31 +175,28 @@ def test_a_model_is_drawn_next_to_the_host(experiment: Experiment) -> None:
     assert any(note.startswith("Model, sending: at most ") for note in found.notes)
 
 
-def test_times_with_one_unit_have_it_once_and_a_line_that_does_not_rise_is_none(experiment: Experiment) -> None:
+def test_times_with_one_unit_have_it_once_and_a_mean_that_is_not_split_is_empty(experiment: Experiment) -> None:
     found = stages_section(experiment.plan, read_staged(experiment, experiment.trials()))
     assert found is not None
     rows = {row[0]: row for row in found.cells[0].blocks[1].rows}
     assert re.fullmatch(r"4[12]\d–4[23]\d ns", rows["TCP in"][2])
-    line = Amount(10.0, 9.0, 11.0)
-    fit = Fit(line, Amount(0.5, 0.4, 0.6), 64, 4096, 3, "least squares", 0.1)
-    assert fit_text(fit) == "10.0 ns + 512 ns"
-    assert not fit_text(replace(fit, ns_per_byte=Amount(0.5, -0.1, 1.1)))
-    assert not fit_text(replace(fit, ns_per_byte=Amount(-0.5)))
+    assert split_text(Split(10.0, Amount(0.5, 0.4, 0.6))) == "10.0 ns + 512 ns"
+    assert not split_text("flat")
 
 
 @pytest.mark.parametrize(
     ("uncertainty_ns", "sentence"),
     [
         (0, None),
-        (100, "compared to within 100 ns: Path and the whole time are uncertain by that."),
-        (5_000, "compared to within 5.00 µs: too little for Path, which is not known."),
+        (100, "compared to within 100 ns. Path and the whole time are uncertain by that."),
+        (5_000, "compared to within 5.00 µs. Path is shorter, so it is not known."),
     ],
 )
 def test_clocks_of_two_hosts_are_said_to_be_as_exact_as_they_are(uncertainty_ns: int, sentence: str | None) -> None:
     planted = Planted([1448] * 300)
     found = analyzed("t", "c", [planted.host("sender"), planted.host("receiver")], uncertainty_ns)
     notes = " ".join(blocks_of(found)[-1].notes)
-    assert ("clocks of their own" in notes) is (sentence is not None)
+    assert ("clocks of the hosts" in notes) is (sentence is not None)
     assert (sentence or "") in notes
 
 
@@ -173,10 +205,10 @@ def test_the_page_and_the_terminal_name_what_stages_do_not_show(
 ) -> None:
     limits = [{"kind": "stacked_device", "device": "br0", "value": "bridge on eth0"}]
     experiment = staged(tmp_path / "made", gaps={"lost_record": 3}, limits=limits)
-    stacked = "Stacked devices, br0 (bridge on eth0): Queue, Driver out and Driver in have the time of all of them."
-    assert f"Near side: {stacked}" in page(experiment.folder)
+    stacked = "Stacked devices, br0 (bridge on eth0): Queue, Driver out and Driver in are sums over all of them."
+    assert f"Both sides: {stacked}" in page(experiment.folder)
     assert main(["flow", str(experiment.folder), "stages01-c0002", "--no-page"]) == DONE
-    assert f"Far side: {stacked}" in capsys.readouterr().out
+    assert f"Both sides: {stacked}" in capsys.readouterr().out
     assert main(["show", str(experiment.folder)]) == DONE
     out = capsys.readouterr().out
     assert out.count(stacked) == 1

@@ -72,6 +72,10 @@ test-wan: setup-run    ## all transports over paths of 10, 80 and 180 ms at 20 M
 	@mkdir -p $(or $(WAN_RESULTS),target/wan)
 	WHYPERF_WAN=$(abspath $(or $(WAN_RESULTS),target/wan)) $(BIN)/pytest tests/wan
 
+test-fleet: setup-test    ## the same measurement by ssh, Slurm, podman exec and a stand-in of kubectl exec, as root; not part of test
+	@scripts/packages fleet
+	WHYPERF_FLEET=1 $(BIN)/pytest tests/sites
+
 mutants: mutants-python mutants-rust    ## which changes of the code the unit tests notice: hours; not part of test
 
 mutants-python: setup-test    ## mutation tests of five Python packages: hours (MUTANTS="explain --sample 100" for less); not part of test

@@ -15,12 +15,14 @@ from whyperf.cli.commands import (
     doctor,
     export,
     flow,
+    k8s,
     list_,
     overhead,
     report,
     run,
     show,
     simulate,
+    slurm,
     transports,
     truth,
     watch,
@@ -61,11 +63,11 @@ VERBS = {
     verb.NAME: verb
     for verb in (
         *(run, watch, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
-        *(calibrate, truth, doctor, transports),
+        *(calibrate, truth, doctor, transports, k8s, slurm),
     )
 }
 for name, verb in VERBS.items():
-    of_class = WrappingCommand if verb is watch else QuickCommand
+    of_class = WrappingCommand if verb in {watch, slurm} else QuickCommand
     app.command(name=name, cls=of_class, epilog=verb.EXAMPLE)(verb.command)
 
 

@@ -6,7 +6,7 @@ the capabilities while the agent runs, and nothing else of theirs does.
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,7 +68,7 @@ def _user(abilities: dict[str, Ability]) -> Grant:
 
 
 def _counters(facts: HostFacts, privileges: Privileges, abilities: dict[str, Ability]) -> Grant:
-    wanted = _capabilities(_version(facts["kernel"]))
+    wanted = capabilities(_version(facts["kernel"]))
     lacking = [name for name in wanted if name not in privileges["bounding"]]
     refused = next((hook["reason"] for hook in facts["hooks"] if not hook["can"]), "")
     bpf = abilities["bpf"]
@@ -95,7 +95,8 @@ def _segments(facts: HostFacts, counters: Grant) -> Grant:
     return Grant("segments", counters.state, f"it needs the same as counters{calls}", ())
 
 
-def _capabilities(kernel: tuple[int, int]) -> Sequence[str]:
+def capabilities(kernel: tuple[int, int]) -> tuple[str, ...]:
+    """What loading the BPF programs takes, by the names of capabilities(7)."""
     bpf = ("cap_bpf", "cap_perfmon") if kernel >= _FIRST_BPF else ("cap_sys_admin",)
     return bpf if kernel >= _FIRST_UNLOCKED else (*bpf, "cap_sys_resource")
 

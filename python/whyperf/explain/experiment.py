@@ -1,9 +1,9 @@
 """Explains an experiment: each cell by its trial with the most evidence."""
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -56,6 +56,7 @@ def explain_experiment(
     summary: Summary | None = None,
     by_plan: bool = True,
     max_logged: int | None = None,
+    explain_each: "ExplainEach | None" = None,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -68,6 +69,7 @@ def explain_experiment(
         by_plan: whether what the plan adds to a trial shows more of a gain: another cell that is this one with the
             change, and the rate of the emulated path.
         max_logged: segments of a log that is read; of a cell with a longer one a trial without a log is.
+        explain_each: explains the trials, such as on other hosts (`on_workers.py`); without, they are explained here.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is reported in its cell.
@@ -84,9 +86,8 @@ def explain_experiment(
     one_machine = None if experiment.plan.watched is not None else _on_one_machine(experiment)
     are_known = rates is not None
     rates, measured = rates or {}, _measured_cells(experiment, rates or {}, by_plan=by_plan)
-    explained = [
-        explain_trial(
-            experiment,
+    questions = [
+        TrialQuestion(
             cell.id,
             best.get(cell.id) or without_log.get(cell.id),
             rate=rates.get(cell.id),
@@ -99,6 +100,7 @@ def explain_experiment(
         )
         for cell in wanted
     ]
+    explained = list((explain_each or explain_here)(experiment, questions))
     if are_known:
         explained = [with_whose_rate(found, rates.get(found.cell)) for found in explained]
     if transactions:
@@ -114,6 +116,34 @@ def explain_experiment(
         missing=missing,
         headline=experiment_headline(explained, "setting" if experiment.plan.watched is None else "connection"),
     )
+
+
+@dataclass(frozen=True)
+class TrialQuestion:
+    """What `explain_trial` is asked about a trial, by the names of its arguments."""
+
+    cell: str
+    trial: str | None
+    rate: float | None
+    levels: Mapping[str, Level] | None
+    one_machine: bool | None
+    measured: MeasuredCells | None
+    by_plan: bool
+    cost: CellCost | None
+    stages: TrialStages | None
+
+    def answer(self, experiment: Experiment) -> CellExplanation:
+        """The explanation, from an experiment that has the trial."""
+        return explain_trial(experiment, **{field.name: getattr(self, field.name) for field in fields(self)})
+
+
+ExplainEach = Callable[[Experiment, Sequence[TrialQuestion]], Iterable[CellExplanation]]
+"""Answers all questions, in their order."""
+
+
+def explain_here(experiment: Experiment, questions: Sequence[TrialQuestion]) -> Iterator[CellExplanation]:
+    """The explanations, one after the other."""
+    return (question.answer(experiment) for question in questions)
 
 
 def _measured_cells(

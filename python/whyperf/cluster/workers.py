@@ -88,7 +88,9 @@ class Workers:
                     f"{own_versions()['whyperf']} there"
                 ) from None
             except CancelledError:
-                raise RunError(f"the scheduler of {self._where} is gone; what is recorded stays") from None
+                raise RunError(
+                    f"the connection to {self._where} is lost; run the same command again to resume"
+                ) from None
             except TimeoutError:
                 # No task raises one.
                 without_since = self._watch(without_since)
@@ -100,7 +102,7 @@ class Workers:
             RunError: for too long.
         """
         if self._client.status not in {"running", "connecting"}:
-            raise RunError(f"the scheduler of {self._where} is gone; what is recorded stays")
+            raise RunError(f"the connection to {self._where} is lost; run the same command again to resume")
         if self._threads():
             return None
         now = time.monotonic()
@@ -108,6 +110,6 @@ class Workers:
             return now
         if now - without_since > NO_WORKERS_S:
             raise RunError(
-                f"{self._where} has no worker since {NO_WORKERS_S:.0f} s; start some, then the same command resumes"
+                f"{self._where} has had no worker for {NO_WORKERS_S:.0f} s; start some and run the command again"
             )
         return without_since

@@ -117,6 +117,21 @@ def test_an_interrupted_simulation_is_resumed_with_another_number_of_workers(
     assert record_of(folder / "resumed" / "sweep") == alone
 
 
+def test_a_scheduler_that_dies_is_named_and_what_is_recorded_stays(
+    folder: Path, alone: dict[str, bytes], scheduler: DaskProcesses
+) -> None:
+    scheduler.worker()
+    command = started(folder, "headless/sweep", "--cluster", scheduler.address)
+    os.kill(scheduler.processes[0].pid, signal.SIGKILL)
+    _, errors = command.communicate(timeout=60)
+    assert command.returncode == 1, errors
+    named = f"whyperf: the connection to {scheduler.address} is lost; run the same command again to resume"
+    assert errors.splitlines()[-1] == named
+    kept = record_of(folder / "headless" / "sweep")
+    assert 0 < sum(name.endswith("pack.json") for name in kept) < PACKS
+    assert kept.items() <= alone.items()
+
+
 def test_a_local_cluster_makes_the_same_record_and_ends_its_workers(folder: Path, alone: dict[str, bytes]) -> None:
     mark = {"WHYPERF_TEST_CLUSTER": str(folder)}
     done = whyperf(*asked("local/sweep", "--cluster", "local:2"), folder=folder, environment=mark)
@@ -236,6 +251,20 @@ def test_a_batch_system_is_asked_for_workers_that_make_the_same_record(
     assert done.status == 0, done.err
     assert record_of(folder / "slurm" / "sweep") == alone
     wait_until(lambda: marked(f"WHYPERF_TEST_SLURM={tmp_path}") == [])
+
+
+def test_a_batch_system_that_refuses_jobs_is_named(folder: Path, tmp_path: Path) -> None:
+    script(tmp_path / "sbatch", "echo sbatch: error: invalid partition specified >&2; exit 1")
+    environment = {
+        "PATH": os.pathsep.join((str(tmp_path), os.environ["PATH"])),
+        "DASK_JOBQUEUE__SLURM__CORES": "1",
+        "DASK_JOBQUEUE__SLURM__MEMORY": "1GB",
+        "DASK_JOBQUEUE__SLURM__INTERFACE": "lo",
+    }
+    done = whyperf(*asked("unslurmed/sweep", "--cluster", "slurm:2"), folder=folder, environment=environment)
+    assert done.status == 1
+    assert done.err.splitlines()[-1].startswith("whyperf: Slurm accepts no job")
+    assert "Traceback" not in done.err
 
 
 def test_trials_explained_on_workers_are_explained_as_here(

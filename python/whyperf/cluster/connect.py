@@ -44,8 +44,10 @@ def connected(choice: Choice, say: Callable[[str], None]) -> Iterator[Workers]:
             versions.
     """
     _load("distributed", "cluster")
-    # Its warnings are ours to report, where they matter.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    if os.environ.get("WHYPERF_DEBUG", "") in {"", "0"}:
+        # What matters of their warnings becomes an error here.
+        for name in ("distributed", "tornado.application", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as ending:
         match choice.kind:
             case Kind.SCHEDULER:
@@ -147,7 +149,7 @@ def _batch(kind: Kind, count: int) -> Any:
             cluster = make()
             cluster.scale(jobs=count)
             return cluster
-        return make(name=f"whyperf-{os.getpid()}", n_workers=count, quiet=True)
+        return make(n_workers=count, quiet=True)
     except Exception as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise RunError(f"{name} cannot start workers: {reason}; see the Dask configuration (~/.config/dask)") from error
@@ -167,11 +169,17 @@ def _await_workers(
     """
     until = None if within_s is None else time.monotonic() + within_s
     while len(client.nthreads()) < at_least:
-        if cluster is not None and str(cluster.status) in {"Status.failed", "Status.closed"}:
-            raise RunError(f"{where} refused the workers; try a job of your own with the same options")
+        if cluster is not None and _is_refused(cluster):
+            raise RunError(f"{where} accepts no job; WHYPERF_DEBUG=1 shows what its commands print")
         if until is not None and time.monotonic() > until:
             raise RunError(f"{where} has no workers after {within_s:.0f} s; start some with `dask worker {where}`")
         time.sleep(POLL_S)
+
+
+def _is_refused(cluster: Any) -> bool:
+    """Whether no job of those that were asked for could be handed in. Dask logs the reason, and goes on waiting."""
+    jobs = getattr(cluster, "workers", {}).values()
+    return bool(jobs) and all(job.status.value == "created" for job in jobs)
 
 
 def _refuse_other_workers(client: "Client") -> None:

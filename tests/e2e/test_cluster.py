@@ -5,7 +5,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +38,20 @@ transfer_bytes = 1048576
 window_bytes = [65536, 131072]
 """
 PACKS = 7
+#: 1,000 cells in 40 packs, of about 50 ms each.
+THOUSAND = """
+about = "A thousand cells"
+[fixed]
+transfer_bytes = 134217728
+interval_ms = 200
+[[sweep]]
+name = "grid"
+trials = 1
+[sweep.factors]
+window_bytes = [8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 2097152, 4194304]
+write_size_bytes = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144]
+path_rtt_ms = [1, 2, 4, 6, 8, 10, 15, 20, 30, 40]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +146,23 @@ def test_a_scheduler_that_dies_is_named_and_what_is_recorded_stays(
     assert kept.items() <= alone.items()
 
 
+def test_the_stop_rule_ends_the_same_cells(folder: Path, scheduler: DaskProcesses) -> None:
+    scheduler.worker()
+    grid = PROFILE.partition('[[sweep]]\nname = "logged"')[0].replace("67108864", "1048576")
+    rule = "trials_min = 3\ntrials_max = 5\ninterval_width = 0.02"
+    (folder / "stopping.toml").write_text(
+        grid.replace("trials = 10", "").replace("[[sweep]]", f"[design]\n{rule}\n[[sweep]]")
+    )
+    records = []
+    for out, more in (("stop-one/sweep", ()), ("stop-two/sweep", ("--cluster", scheduler.address))):
+        done = whyperf("simulate", "stopping.toml", "--hosts", HOSTS, "--out", out, "--json", *more, folder=folder)
+        assert done.status == 0, done.err
+        records.append(record_of(folder / out))
+    manifests = b"".join(content for name, content in records[0].items() if name.endswith("manifests.jsonl"))
+    assert 3 * 16 <= manifests.count(b"\n") < 5 * 16
+    assert records[1] == records[0]
+
+
 def test_a_local_cluster_makes_the_same_record_and_ends_its_workers(folder: Path, alone: dict[str, bytes]) -> None:
     mark = {"WHYPERF_TEST_CLUSTER": str(folder)}
     done = whyperf(*asked("local/sweep", "--cluster", "local:2"), folder=folder, environment=mark)
@@ -156,7 +187,7 @@ def test_the_workers_of_a_killed_command_end(folder: Path) -> None:
     wait_until(lambda: marked(mark) == [])
 
 
-def wait_until(holds, within_s: float = 60) -> None:  # type: ignore[no-untyped-def]
+def wait_until(holds: Callable[[], bool], within_s: float = 60) -> None:
     until = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < until
@@ -267,6 +298,29 @@ def test_a_batch_system_that_refuses_jobs_is_named(folder: Path, tmp_path: Path)
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("simulate", "grid.toml", "--hosts", HOSTS, "--cluster", "head:8786"), "tcp://host:8786"),
+        (
+            ("simulate", "grid.toml", "--hosts", "mine.toml", "--what-if", "window=1M", "--cluster", "local"),
+            "no --cluster",
+        ),
+        (
+            ("explain", "alone/sweep", "--cell", "c0001", "--cluster", "local"),
+            "leave out the trial, --cell and --verify",
+        ),
+    ],
+)
+def test_where_nothing_can_be_shared_is_named(
+    folder: Path, alone: dict[str, bytes], arguments: tuple[str, ...], named: str
+) -> None:
+    assert alone
+    done = whyperf(*arguments, folder=folder)
+    assert done.status == 2
+    assert named in done.sentence
+
+
 def test_trials_explained_on_workers_are_explained_as_here(
     folder: Path, alone: dict[str, bytes], scheduler: DaskProcesses
 ) -> None:
@@ -277,3 +331,31 @@ def test_trials_explained_on_workers_are_explained_as_here(
     there = whyperf("explain", "alone/sweep", "--json", "--cluster", scheduler.address, folder=folder)
     assert there.status == here.status, there.err
     assert there.out == here.out
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_a_thousand_cells_take_two_workers_little_more_than_half_the_time(
+    tmp_path: Path, scheduler: DaskProcesses
+) -> None:
+    """Against one process with one thread: without workers, the agent uses all CPUs already."""
+    (tmp_path / "grid.toml").write_text(THOUSAND)
+    seconds = {}
+    for out, before, more in (
+        ("one/sweep", ("taskset", "--cpu-list", "0"), ()),
+        ("two/sweep", ("env",), ("--cluster", "local:2")),
+    ):
+        since = time.monotonic()
+        done = whyperf(*asked(out, *more), folder=tmp_path, before=before, timeout_s=600)
+        seconds[out] = time.monotonic() - since
+        assert done.status == 0, done.err
+    one = record_of(tmp_path / "one" / "sweep")
+    assert record_of(tmp_path / "two" / "sweep") == one
+    doomed, _ = scheduler.worker(), scheduler.worker()
+    command = started(tmp_path, "killed/sweep", "--cluster", scheduler.address)
+    wait_until(lambda: packs_of(tmp_path / "killed" / "sweep") >= 15, within_s=300)
+    os.kill(doomed.pid, signal.SIGKILL)
+    _, errors = command.communicate(timeout=600)
+    assert command.returncode == 0, errors
+    assert record_of(tmp_path / "killed" / "sweep") == one
+    assert seconds["two/sweep"] <= 0.6 * seconds["one/sweep"]

@@ -5,6 +5,7 @@ What comes out depends on the lines alone: not on the host, the time, or how man
 
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,15 +51,21 @@ def simulated_here(batches: Iterable[Batch]) -> Iterator[tuple[Batch, Fill]]:
         yield batch, _asking(batch)
 
 
-def simulated_by(workers: Workers, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Fill]]:
+def simulated_by(workers: Workers, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Fill]]:
     """Each batch with its results from a worker, in the order of the batches. Few are in memory at once.
 
     Raises:
         RunError: as `Workers.in_order`, or the agent there is of another version.
     """
-    tasks = ((batch.lines, batch.is_log, __version__) for batch in batches)
-    for batch, result in zip(batches, workers.in_order(simulate_lines, tasks), strict=True):
-        yield batch, _writing(result)
+    submitted: deque[Batch] = deque()
+
+    def tasks() -> Iterator[tuple[Sequence[Simulation], bool, str]]:
+        for batch in batches:
+            submitted.append(batch)
+            yield batch.lines, batch.is_log, __version__
+
+    for result in workers.in_order(simulate_lines, tasks()):
+        yield submitted.popleft(), _writing(result)
 
 
 def simulate_lines(lines: Sequence[Simulation], is_log: bool, expected_version: str) -> Simulated:

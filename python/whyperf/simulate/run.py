@@ -103,10 +103,11 @@ def simulate_plan(
     for group in _groups(plan, missing):
         wanted = known.wanted(group)
         done += len(group) - len(wanted)
-        batches = [
+        # Lines are made when they are needed: those of all trials would take much memory.
+        batches = (
             Batch(trials, tuple(line(plan, planned, plan.cell(planned.cell), texts) for planned in trials))
             for trials in _divided(plan, wanted)
-        ]
+        )
         results = simulated_here(batches) if workers is None else simulated_by(workers, batches)
         for batch, fill in results:
             answers = _recorded(experiment, batch, _watched(fill, batch, observer, done, plan))

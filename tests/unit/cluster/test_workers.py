@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from whyperf.cluster import workers as module
 from whyperf.cluster.workers import TASKS_PER_THREAD, Workers
 from whyperf.run.errors import RunError
 
@@ -81,7 +80,7 @@ def test_what_was_submitted_is_cancelled_where_nobody_waits_for_it_any_more() ->
 
 def test_workers_that_are_all_gone_for_long_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 1000, 10))
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr("whyperf.cluster.workers.time.monotonic", lambda: next(now))
     client = FakeClient(iter(lambda: float("inf"), None), threads=0)
     with pytest.raises(RunError, match="tcp://head:1 has had no worker for 60 s; start some"):
         list(workers_of(client).in_order(abs, [(1,)]))

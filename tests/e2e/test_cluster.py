@@ -349,13 +349,13 @@ def test_a_thousand_cells_take_two_workers_little_more_than_half_the_time(
         done = whyperf(*asked(out, *more), folder=tmp_path, before=before, timeout_s=600)
         seconds[out] = time.monotonic() - since
         assert done.status == 0, done.err
-    one = record_of(tmp_path / "one" / "sweep")
-    assert record_of(tmp_path / "two" / "sweep") == one
+    expected = record_of(tmp_path / "one" / "sweep")
+    assert record_of(tmp_path / "two" / "sweep") == expected
     doomed, _ = scheduler.worker(), scheduler.worker()
     command = started(tmp_path, "killed/sweep", "--cluster", scheduler.address)
     wait_until(lambda: packs_of(tmp_path / "killed" / "sweep") >= 15, within_s=300)
     os.kill(doomed.pid, signal.SIGKILL)
     _, errors = command.communicate(timeout=600)
     assert command.returncode == 0, errors
-    assert record_of(tmp_path / "killed" / "sweep") == one
+    assert record_of(tmp_path / "killed" / "sweep") == expected
     assert seconds["two/sweep"] <= 0.6 * seconds["one/sweep"]

@@ -1,9 +1,9 @@
 """Explains an experiment: each cell by its trial with the most evidence."""
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -61,6 +61,7 @@ def explain_experiment(
     by_plan: bool = True,
     max_logged: int | None = None,
     fleets: Mapping[str, Fleet] | None = None,
+    explain_each: "ExplainEach | None" = None,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -75,6 +76,7 @@ def explain_experiment(
         max_logged: segments of a log that is read; of a cell with a longer one a trial without a log is.
         fleets: results of cells that many hosts measured at the same time, where the plan is one of a fleet; without,
             they are taken from `summary`, or computed.
+        explain_each: explains the trials, such as on other hosts (`on_workers.py`); without, they are explained here.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is reported in its cell.
@@ -92,9 +94,8 @@ def explain_experiment(
     are_known = rates is not None
     rates, measured = rates or {}, _measured_cells(experiment, rates or {}, by_plan=by_plan)
 
-    def of_cell(cell: str, pair: int | None, rate: float | None) -> CellExplanation:
-        return explain_trial(
-            experiment,
+    def question_of(cell: str, pair: int | None = None, rate: float | None = None) -> TrialQuestion:
+        return TrialQuestion(
             cell,
             best.get(cell) or without_log.get(cell),
             rate=rate,
@@ -107,15 +108,21 @@ def explain_experiment(
             pair=pair,
         )
 
+    def of_pair_of(cell: str, pair: int | None, rate: float | None) -> CellExplanation:
+        return question_of(cell, pair, rate).answer(experiment)
+
     diagnoses: list[FleetDiagnosis] = []
-    explained = []
     of_fleet = {} if experiment.plan.fleet is None else fleets or _fleets(experiment, summary)
+    alone = [cell.id for cell in wanted if cell.id not in of_fleet or best.get(cell.id) is None]
+    asked = [question_of(cell, rate=rates.get(cell)) for cell in alone]
+    answers = dict(zip(alone, (explain_each or explain_here)(experiment, asked), strict=True))
+    explained = []
     for cell in wanted:
-        rate, fleet = rates.get(cell.id), of_fleet.get(cell.id)
-        if fleet is None or best.get(cell.id) is None:
-            explained.append(of_cell(cell.id, None, rate))
+        if cell.id in answers:
+            explained.append(answers[cell.id])
             continue
-        whole, diagnosis = explain_fleet(cell.id, fleet, partial(of_cell, cell.id))
+        whole, diagnosis = explain_fleet(cell.id, of_fleet[cell.id], partial(of_pair_of, cell.id))
+        rate = rates.get(cell.id)
         explained.append(whole if rate is None else whole.model_copy(update={"rate_bps": rate}))
         diagnoses.append(diagnosis)
     if are_known:
@@ -139,6 +146,36 @@ def explain_experiment(
 def _fleets(experiment: Experiment, summary: Summary | None) -> dict[str, Fleet]:
     """The results of the cells of a fleet."""
     return (summary or summarize(experiment)).fleets()
+
+
+@dataclass(frozen=True)
+class TrialQuestion:
+    """What `explain_trial` is asked about a trial, by the names of its arguments."""
+
+    cell: str
+    trial: str | None
+    rate: float | None
+    levels: Mapping[str, Level] | None
+    one_machine: bool | None
+    measured: MeasuredCells | None
+    by_plan: bool
+    cost: CellCost | None
+    stages: TrialStages | None
+    #: Of a fleet's trial, the pair that is asked about.
+    pair: int | None = None
+
+    def answer(self, experiment: Experiment) -> CellExplanation:
+        """The explanation, from an experiment that has the trial."""
+        return explain_trial(experiment, **{field.name: getattr(self, field.name) for field in fields(self)})
+
+
+ExplainEach = Callable[[Experiment, Sequence[TrialQuestion]], Iterable[CellExplanation]]
+"""Answers all questions, in their order."""
+
+
+def explain_here(experiment: Experiment, questions: Sequence[TrialQuestion]) -> Iterator[CellExplanation]:
+    """The explanations, one after the other."""
+    return (question.answer(experiment) for question in questions)
 
 
 def _measured_cells(

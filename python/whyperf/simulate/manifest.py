@@ -7,12 +7,12 @@ from whyperf.wire import SimulatedTrial, Simulation
 
 #: The model has one clock, which begins at 0.
 CLOCK = {"offset_ns": 0, "uncertainty_ns": 0, "drift_ns": 0, "pairs": [{"mono_ns": 0, "realtime_ns": 0}]}
+#: The same instant on the calendar, whenever it was simulated: the same plan gives the same bytes.
+STARTED = "1970-01-01T00:00:00+00:00"
 STATUS = {"complete": "complete", "deadline": "deadline", "stuck": "failed", "refused": "failed"}
 
 
-def manifest(
-    planned: PlannedTrial, cell: Cell, asked: Simulation, answer: SimulatedTrial, started: str
-) -> dict[str, object]:
+def manifest(planned: PlannedTrial, cell: Cell, asked: Simulation, answer: SimulatedTrial) -> dict[str, object]:
     """The manifest of a trial, from what was asked and answered."""
     status = STATUS[answer["end"]]
     roles = {"near": asked["near_role"]}
@@ -29,7 +29,7 @@ def manifest(
         "reason": reason,
         "origin": "sim",
         "testbed": "model",
-        "started_realtime": started,
+        "started_realtime": STARTED,
         "versions": {"controller": __version__, "agent": __version__},
         "factors": dict(cell.factors),
         "evidence_asked": "segments" if planned.is_log else "user",

@@ -1,20 +1,26 @@
-"""Simulates a plan's missing trials: many in one call of the agent, on all CPUs, and a pack of the record each call."""
+"""Simulates a plan's missing trials: many in one call of the agent, and a pack of the record each call."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import Path
 
+from whyperf.cluster import Workers
 from whyperf.plan import Plan, PlannedTrial, cells_wanting
 from whyperf.profile import ProfileError
 from whyperf.record import Experiment
 from whyperf.run.observer import Observer
 from whyperf.simulate.agent import ask
+from whyperf.simulate.batch import Batch, Fill, simulated_by, simulated_here
 from whyperf.simulate.manifest import manifest
 from whyperf.simulate.request import line, user_profiles
 from whyperf.wire import SimulatedTrial
 
-#: Trials of a pack at most: what a crash can cost, and what is in memory at once.
-PACK_TRIALS = 2000
+#: About so many packs has a record: enough for workers to share, and few enough to be read soon.
+PACKS = 100
+#: Of a pack, which takes about a dozen files.
+MIN_PACK_TRIALS = 25
+#: What a crash can cost, and what is in memory at once.
+MAX_PACK_TRIALS = 2000
 
 GoodputOf = Callable[[str], float | None]
 
@@ -67,63 +73,91 @@ class Known:
         if goodput_bps is not None:
             self._goodputs.setdefault(planned.cell, []).append(goodput_bps)
 
-    def wants(self, planned: PlannedTrial) -> bool:
-        """Whether the stop rule still wants it."""
-        if planned.is_log or self._plan.stop.interval_width is None:
-            return True
-        return planned.cell in cells_wanting(self._plan, self._goodputs, self._tried)
+    def wanted(self, trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+        """Those of a block that the stop rule still wants; a cell is in a block once."""
+        if self._plan.stop.interval_width is None:
+            return list(trials)
+        wanting = cells_wanting(self._plan, self._goodputs, self._tried)
+        return [planned for planned in trials if planned.is_log or planned.cell in wanting]
 
 
-def simulate_plan(experiment: Experiment, observer: Observer, known: Known, missing: Sequence[PlannedTrial]) -> None:
-    """Runs the trials that the record lacks and the stop rule asks for.
+def simulate_plan(
+    experiment: Experiment,
+    observer: Observer,
+    known: Known,
+    missing: Sequence[PlannedTrial],
+    workers: Workers | None = None,
+) -> None:
+    """Runs the trials that the record lacks and the stop rule asks for: here, or on `workers`.
+
+    They are recorded in the order of the plan. So an interrupted simulation has the packs with which an uninterrupted
+    one begins, and resuming makes the others: the record has the same bytes, with any number of workers.
 
     Raises:
-        RunError: the model ended early; everything recorded so far stays.
+        RunError: the model ended early, or the workers are of no use; everything recorded so far stays.
         RecordError: the record cannot be written.
     """
     plan = experiment.plan
     texts = user_profiles(plan)
     done = plan.trials_count - len(missing)
-    for batch in _batches(plan, missing):
-        wanted = [planned for planned in batch if known.wants(planned)]
-        done += len(batch) - len(wanted)
-        if not wanted:
-            continue
-        lines = [line(plan, planned, plan.cell(planned.cell), texts) for planned in wanted]
-        started = datetime.now(UTC).isoformat()
-        if wanted[0].is_log:
-            with experiment.begin_trial(wanted[0].id) as writer:
-                answers = list(_watched(ask(lines, tables=writer.folder), wanted, observer, done, plan))
-                writer.commit(manifest(wanted[0], plan.cell(wanted[0].cell), lines[0], answers[0], started))
-        else:
-            with experiment.begin_pack() as pack:
-                answers = list(_watched(ask(lines, "--several", tables=pack.folder), wanted, observer, done, plan))
-                pack.commit(
-                    manifest(planned, plan.cell(planned.cell), asked, answer, started)
-                    for planned, asked, answer in zip(wanted, lines, answers, strict=True)
-                )
-        done += len(wanted)
-        for planned, answer in zip(wanted, answers, strict=True):
-            known.add(planned, answer["goodput_bps"] if answer["end"] in {"complete", "deadline"} else None)
+    for group in _groups(plan, missing):
+        wanted = known.wanted(group)
+        done += len(group) - len(wanted)
+        # Lines are made when they are needed: those of all trials would take much memory.
+        batches = (
+            Batch(trials, tuple(line(plan, planned, plan.cell(planned.cell), texts) for planned in trials))
+            for trials in _divided(plan, wanted)
+        )
+        results = simulated_here(batches) if workers is None else simulated_by(workers, batches)
+        for batch, fill in results:
+            answers = _recorded(experiment, batch, _watched(fill, batch, observer, done, plan))
+            done += len(batch.planned)
+            for planned, answer in zip(batch.planned, answers, strict=True):
+                known.add(planned, answer["goodput_bps"] if answer["end"] in {"complete", "deadline"} else None)
 
 
-def _watched(
-    answers: Iterator[SimulatedTrial], wanted: Sequence[PlannedTrial], observer: Observer, done: int, plan: Plan
-) -> Iterator[SimulatedTrial]:
-    """Reports each answer to the observer as it comes."""
-    for number, (planned, answer) in enumerate(zip(wanted, answers, strict=True)):
-        observer.on_trial_started(planned.id, planned.cell, done + number, plan.trials_count)
-        observer.on_trial_finished(planned.id, answer["end"], answer["reason"] or "cut at its deadline")
-        yield answer
+def _recorded(experiment: Experiment, batch: Batch, fill: Fill) -> list[SimulatedTrial]:
+    """The answers, after they and their tables are in the record."""
+    plan = experiment.plan
+    if batch.is_log:
+        (planned,), (asked,) = batch.planned, batch.lines
+        with experiment.begin_trial(planned.id) as writer:
+            answers = list(fill(writer.folder))
+            writer.commit(manifest(planned, plan.cell(planned.cell), asked, answers[0]))
+        return answers
+    with experiment.begin_pack() as pack:
+        answers = list(fill(pack.folder))
+        pack.commit(
+            manifest(planned, plan.cell(planned.cell), asked, answer)
+            for planned, asked, answer in zip(batch.planned, batch.lines, answers, strict=True)
+        )
+    return answers
 
 
-def _batches(plan: Plan, missing: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
-    """Trials that go together: a log trial by itself; under a stop rule no more than a block, so that it can stop."""
+def _watched(fill: Fill, batch: Batch, observer: Observer, done: int, plan: Plan) -> Fill:
+    """The same, which reports each answer to the observer as it comes."""
+
+    def watched(folder: Path) -> Iterator[SimulatedTrial]:
+        for number, (planned, answer) in enumerate(zip(batch.planned, fill(folder), strict=True)):
+            observer.on_trial_started(planned.id, planned.cell, done + number, plan.trials_count)
+            observer.on_trial_finished(planned.id, answer["end"], answer["reason"] or "cut at its deadline")
+            yield answer
+
+    return watched
+
+
+def _groups(plan: Plan, missing: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
+    """Trials of which none waits for the result of another: under a stop rule those of a block."""
     is_sequential = plan.stop.interval_width is not None
-    for _, group in groupby(
-        missing, key=lambda trial: (trial.is_log, trial.block if is_sequential or trial.is_log else 0)
-    ):
-        trials = list(group)
-        size = 1 if trials[0].is_log else PACK_TRIALS
-        for start in range(0, len(trials), size):
-            yield trials[start : start + size]
+    for _, group in groupby(missing, key=lambda trial: (trial.is_log, trial.block if is_sequential else 0)):
+        yield list(group)
+
+
+def _divided(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[tuple[PlannedTrial, ...]]:
+    """In batches: a log trial by itself, others by the number that the plan alone decides."""
+    in_pack = min(max(-(-plan.trials_count // PACKS), MIN_PACK_TRIALS), MAX_PACK_TRIALS)
+    start = 0
+    while start < len(trials):
+        size = 1 if trials[start].is_log else in_pack
+        yield tuple(trials[start : start + size])
+        start += size

@@ -14,3 +14,13 @@ ExperimentArgument = Annotated[
     ),
 ]
 """The experiment that a command shows; `experiments.find_experiment` finds it."""
+
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="Dask workers that share the work: none, local, slurm or kubernetes (with :N for N workers), or the "
+        "address of a scheduler, such as tcp://host:8786.",
+    ),
+]
+"""Where the work is done; `cluster.choice_of` reads it."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli.commands.arguments import ExperimentArgument
+from whyperf.cli.commands.arguments import ClusterOption, ExperimentArgument
 
 NAME = "explain"
 EXAMPLE = (
@@ -56,6 +56,7 @@ def command(
             "--yes", help="With --verify: do not ask before contacting the hosts of a result that was made elsewhere."
         ),
     ] = False,
+    cluster: ClusterOption = "none",
     json: Annotated[bool, typer.Option("--json", help="Print as JSON, with all budgets and evidence.")] = False,
 ) -> int:
     """Explains what limits the rate, with evidence, and what to change.
@@ -67,14 +68,20 @@ def command(
     from whyperf.cli.exits import UsageError  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415
     from whyperf.cli.output.explanation import print_explanation  # noqa: PLC0415
+    from whyperf.cluster import HERE, choice_of  # noqa: PLC0415
 
+    where = choice_of(cluster)
+    if where != HERE and (verify or trial is not None or cell is not None):
+        raise UsageError("--cluster shares the cells of a whole result; leave out the trial, --cell and --verify")
     found = find_experiment(experiment)
+    if where != HERE and found.plan.watched is not None:
+        raise UsageError("--cluster is not for watched connections, whose trials refer to each other; leave it out")
     if not verify:
         if verdict is not None:
             raise UsageError("--verdict chooses what --verify tries; give --verify too")
         if yes:
             raise UsageError("--yes lets --verify contact hosts; give --verify too")
-        return print_explanation(found, trial, cell, as_json=json)
+        return print_explanation(found, trial, cell, as_json=json, cluster=where)
     from whyperf.cli.workflows.verify import looks_asked, print_verification  # noqa: PLC0415 - as above
 
     looks = looks_asked(pairs, most)

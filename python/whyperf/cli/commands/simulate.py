@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands import completion
+from whyperf.cli.commands.arguments import ClusterOption
 from whyperf.cli.output.formats import output_format
 
 NAME = "simulate"
@@ -66,6 +67,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             help="Predict the effect of a change on a calibrated host, such as window=256k,offload=off.",
         ),
     ] = None,
+    cluster: ClusterOption = "none",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and simulate nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the result.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -75,11 +77,16 @@ def command(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
 
     if change is not None:
+        if cluster != "none":
+            from whyperf.cli.exits import UsageError  # noqa: PLC0415 - as below
+
+            raise UsageError("--what-if asks the model a few questions, and needs no --cluster; leave it out")
         from whyperf.cli.workflows.what_if import what_if  # noqa: PLC0415 - as below
 
         levels = overrides({}, assignments or ())
         return what_if(question, hosts, change, only=only or (), overrides=levels, as_json=json)
     from whyperf.cli.workflows.simulate import Order, simulate  # noqa: PLC0415
+    from whyperf.cluster import choice_of  # noqa: PLC0415
 
     return simulate(
         Order(
@@ -92,5 +99,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             dry_run=dry_run,
             out=out,
             output=output_format(json=json, format_=None, interval=None),
+            cluster=choice_of(cluster),
         )
     )

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -13,6 +15,7 @@ from whyperf.analyze import Summary, summarize
 from whyperf.analyze.text import bit_rate, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
+from whyperf.cluster import HERE, Choice, connected
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read
@@ -30,6 +33,9 @@ from whyperf.record.kept import fingerprint_of
 from whyperf.report.charts.metric import per_second
 from whyperf.report.repeat import change_command, log_command
 
+if TYPE_CHECKING:
+    from whyperf.explain.experiment import ExplainEach
+
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
 #: Shares of a budget that are printed.
@@ -44,19 +50,21 @@ MIN_CURVE = 3
 MAX_ANOMALIES = 12
 
 
-def print_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
-    """Explains and prints it; returns the code that `exit_code` says.
+def print_explanation(
+    experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool, cluster: Choice = HERE
+) -> int:
+    """Explains and prints it; returns the code that `exit_code` says. All cells may be explained on a cluster.
 
     Raises:
         UsageError: there is no such trial or cell.
         RecordError: the record cannot be read.
     """
-    found = explained(experiment, trial, cell)
+    found = explained(experiment, trial, cell, cluster)
     print_found(found, experiment, as_json=as_json)
     return exit_code(found, experiment, trial)
 
 
-def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Explanation:
+def explained(experiment: Experiment, trial: str | None, cell: str | None, cluster: Choice = HERE) -> Explanation:
     """The explanation of a trial, a cell, or the whole, which is kept as explain.json if the folder lets it; with what
     was verified before.
 
@@ -72,7 +80,15 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Ex
     if (stored := stored_explanation(experiment)) is not None:
         return with_verifications(stored if cell is None else _only(stored, cell), experiment)
     fingerprint, summary = fingerprint_of(experiment.folder), _summary(experiment)
-    found = _explained(experiment, summary, None if cell is None else {cell}, with_anomalies=cell is None)
+    if cell is not None or cluster == HERE:
+        found = _explained(experiment, summary, None if cell is None else {cell}, with_anomalies=cell is None)
+    else:
+        with connected(cluster, say) as workers:
+            # Imported here, as explaining is.
+            from whyperf.explain.on_workers import explain_on_workers  # noqa: PLC0415
+
+            each = partial(explain_on_workers, workers.in_order)
+            found = _explained(experiment, summary, None, with_anomalies=True, explain_each=each)
     found = with_verifications(found, experiment)
     if cell is None:
         _keep(experiment, found, fingerprint)
@@ -92,7 +108,12 @@ def _only(found: Explanation, cell: str) -> Explanation:
 
 
 def _explained(
-    experiment: Experiment, summary: Summary | None, cells: set[str] | None, *, with_anomalies: bool
+    experiment: Experiment,
+    summary: Summary | None,
+    cells: set[str] | None,
+    *,
+    with_anomalies: bool,
+    explain_each: "ExplainEach | None" = None,
 ) -> Explanation:
     from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415 - a stored explanation needs none
 
@@ -103,6 +124,7 @@ def _explained(
         transactions={} if summary is None else summary.transactions_per_s(),
         summary=summary if with_anomalies else None,
         fleets=None if summary is None else summary.fleets(),
+        explain_each=explain_each,
     )
 
 

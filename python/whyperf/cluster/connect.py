@@ -1,0 +1,189 @@
+"""Connects to the workers that `--cluster` names, and starts and ends those that are ours."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from whyperf.cluster.choice import DEFAULT_WORKERS, Choice, Kind
+from whyperf.cluster.versions import PACKAGES, own_versions, refuse_other, versions_of
+from whyperf.cluster.workers import Workers
+from whyperf.run.errors import Fault, RunError
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.client import VersionsDict
+
+#: A scheduler answers within that, on any network.
+CONNECT_S = 10.0
+#: Workers that somebody else started are there, or are about to be.
+WORKERS_S = 30.0
+#: A local worker loads within a second or two on an idle host.
+LOCAL_WORKERS_S = 120.0
+END_S = 5.0
+POLL_S = 0.2
+
+#: Package and class that start workers, and what pip calls the extra of whyperf that has them.
+BATCH = {
+    Kind.SLURM: ("dask_jobqueue", "SLURMCluster"),
+    Kind.KUBERNETES: ("dask_kubernetes.operator", "KubeCluster"),
+}
+
+
+@contextmanager
+def connected(choice: Choice, say: Callable[[str], None]) -> Iterator[Workers]:
+    """The workers; those that were started here end with the block. `say` gets a line where workers are waited for.
+
+    Raises:
+        RunError: a package is missing, the scheduler cannot be reached or has no workers, or a worker has other
+            versions.
+    """
+    _load("distributed", "cluster")
+    if os.environ.get("WHYPERF_DEBUG", "") in {"", "0"}:
+        # What matters of their warnings becomes an error here.
+        for name in ("distributed", "tornado.application", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    with ExitStack() as ending:
+        match choice.kind:
+            case Kind.SCHEDULER:
+                where = choice.address
+                client = _client(ending, choice.address)
+                _await_workers(client, where, WORKERS_S)
+            case Kind.LOCAL:
+                where = "the local cluster"
+                client = _client(ending, _local(ending, choice.workers or _cpus()))
+                _await_workers(client, where, LOCAL_WORKERS_S, at_least=choice.workers or _cpus())
+            case Kind.SLURM | Kind.KUBERNETES:
+                where = str(choice.kind).capitalize()
+                cluster = _batch(choice.kind, choice.workers or DEFAULT_WORKERS)
+                ending.callback(cluster.close)
+                client = _client(ending, cluster)
+                say(f"Waiting for a worker of {choice.workers or DEFAULT_WORKERS} that {where} was asked for")
+                _await_workers(client, where, None, cluster=cluster)
+            case _:
+                raise ValueError(choice.kind)
+        _refuse_other_workers(client)
+        yield Workers(client, where, can_wait=choice.kind in BATCH)
+
+
+def _load(package: str, extra: str) -> Any:
+    """A package of one of whyperf's extras.
+
+    Raises:
+        RunError: it is missing.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if not package.startswith(str(error.name)):
+            raise
+        name = str(error.name).partition(".")[0].replace("_", "-")
+        raise RunError(f"--cluster needs the package {name}; install whyperf[{extra}]", Fault.USAGE) from None
+
+
+def _client(ending: ExitStack, of: Any) -> "Client":
+    from distributed import Client  # noqa: PLC0415 - loads for a second
+
+    try:
+        client = Client(of, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = str(error.__cause__ or error).partition("\n")[0]
+        raise RunError(
+            f"the Dask scheduler at {of} cannot be reached ({reason}); is `dask scheduler` running there?"
+        ) from None
+    ending.callback(_close, client)
+    return client
+
+
+def _close(client: "Client") -> None:
+    """A scheduler that is gone is no reason to fail now."""
+    with suppress(Exception):
+        client.close(timeout=END_S)
+
+
+def _local(ending: ExitStack, count: int) -> str:
+    """A scheduler in this process and `count` worker processes of one thread each; its address.
+
+    The workers are commands, not forks of this process: the module from which this process started is none to be
+    imported by them. They end by themselves when their scheduler is gone.
+    """
+    from distributed import LocalCluster  # noqa: PLC0415 - as above
+
+    cluster = LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL)
+    ending.callback(cluster.close)
+    environment = os.environ | {"DASK_LOGGING__DISTRIBUTED": "critical", "POLARS_MAX_THREADS": "1"}
+    options = ["--nworkers", str(count), "--nthreads", "1", "--no-dashboard", "--death-timeout", str(int(CONNECT_S))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, *options],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Ctrl-C is for this process, which ends them.
+        start_new_session=True,
+    )
+    ending.callback(_end, process)
+    return str(cluster.scheduler_address)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _batch(kind: Kind, count: int) -> Any:
+    """Asks the batch system for workers; where and how large is in the user's own Dask configuration."""
+    package, name = BATCH[kind]
+    make = getattr(_load(package, str(kind)), name)
+    try:
+        if kind is Kind.SLURM:
+            cluster = make()
+            cluster.scale(jobs=count)
+            return cluster
+        return make(n_workers=count, quiet=True)
+    except Exception as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise RunError(f"{name} cannot start workers: {reason}; see the Dask configuration (~/.config/dask)") from error
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _await_workers(
+    client: "Client", where: str, within_s: float | None, *, at_least: int = 1, cluster: Any = None
+) -> None:
+    """Waits until there are so many; for a batch system as long as it takes.
+
+    Raises:
+        RunError: none came in time, or the batch system refused.
+    """
+    until = None if within_s is None else time.monotonic() + within_s
+    while len(client.nthreads()) < at_least:
+        if cluster is not None and _is_refused(cluster):
+            raise RunError(f"{where} accepts no job; WHYPERF_DEBUG=1 shows what its commands print")
+        if until is not None and time.monotonic() > until:
+            raise RunError(f"{where} has no workers after {within_s:.0f} s; start some with `dask worker {where}`")
+        time.sleep(POLL_S)
+
+
+def _is_refused(cluster: Any) -> bool:
+    """Whether no job of those that were asked for could be handed in. Dask logs the reason, and goes on waiting."""
+    jobs = getattr(cluster, "workers", {}).values()
+    return bool(jobs) and all(job.status.value == "created" for job in jobs)
+
+
+def _refuse_other_workers(client: "Client") -> None:
+    """Before anything runs; later ones are checked by their first task."""
+    found = cast("VersionsDict", client.get_versions(packages=[*PACKAGES]))
+    for worker, reported in sorted(found["workers"].items()):
+        refuse_other(worker, versions_of(reported), own_versions())

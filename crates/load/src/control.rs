@@ -51,7 +51,7 @@ pub(crate) struct Control {
 const LAST_SLEEP_NS: u64 = 20_000_000;
 
 /// Threads that come ahead of others at the start, at most.
-const MOST_URGENT: u32 = 16;
+const MAX_URGENT: u32 = 16;
 
 impl Control {
     /// Lets the load begin at an instant of CLOCK_MONOTONIC, and notes the one that was planned.
@@ -80,7 +80,7 @@ impl Control {
     /// A few of them come ahead of ordinary threads until they have made it: hosts begin together only if their first
     /// calls do not wait for a CPU that another load has. Thousands would keep everything else from it.
     pub fn await_start_of_few(&self, threads_count: u32) -> (u64, Option<Urgent>) {
-        let urgent = (threads_count <= MOST_URGENT).then(Urgent::this_thread);
+        let urgent = (threads_count <= MAX_URGENT).then(Urgent::this_thread);
         (self.await_start(), urgent)
     }
 

@@ -13,7 +13,7 @@ use crate::transport::StreamTransport;
 /// Bytes of a reply that are read at a time.
 const REPLY_PIECE_BYTES: usize = 64 << 10;
 /// Longest first call that comes ahead of other threads, in bytes.
-const MOST_URGENT_BYTES: usize = 1 << 20;
+const MAX_URGENT_BYTES: usize = 1 << 20;
 /// How often a sender that waits for its turn looks whether the load is over.
 const STOP_CHECK_NS: u64 = 20_000_000;
 
@@ -42,7 +42,7 @@ pub(crate) fn carry(task: &mut StreamTask, transport: &mut impl StreamTransport,
 }
 
 fn write_all(task: &mut StreamTask, transport: &mut impl StreamTransport, source: &[u8], result: &mut ConnectionResult) -> io::Result<()> {
-    if task.pace.is_some() || source.len() > MOST_URGENT_BYTES {
+    if task.pace.is_some() || source.len() > MAX_URGENT_BYTES {
         task.urgent = None;
     }
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];

@@ -41,7 +41,7 @@ def at_once(
 
 
 def own_address(there: str) -> str:
-    """This host's address on its way to another: what the other can connect to. Nothing is sent.
+    """This host's address as another host sees it: what the other can connect to. Nothing is sent.
 
     Raises:
         RunError: there is no way to it.

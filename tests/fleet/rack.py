@@ -20,7 +20,8 @@ CONTROL = "control"
 _ENTER = """#!/bin/sh
 # nsenter into the namespace of a host: enter HOST COMMAND...
 host=$1; shift
-exec nsenter --net="/proc/$(cat "$(dirname "$0")/pids/$host")/ns/net" -- "$@"
+prefix=$(cat "$(dirname "$0")/before/$host" 2>/dev/null)
+exec nsenter --net="/proc/$(cat "$(dirname "$0")/pids/$host")/ns/net" -- $prefix "$@"
 """
 _SSHD = """
 Port 22
@@ -83,6 +84,11 @@ class Rack:
     def run(self, name: str, *command: str) -> "subprocess.CompletedProcess[str]":
         """Run a command on a host."""
         return subprocess.run(self.inside(name, *command), capture_output=True, text=True, check=True)
+
+    def start_with(self, name: str, *prefix: str) -> None:
+        """Have what `--via` starts on a host run behind a command such as taskset."""
+        (self.folder / "before").mkdir(exist_ok=True)
+        (self.folder / "before" / name).write_text(" ".join(prefix))
 
     def processes_of(self, name: str) -> list[int]:
         """All processes in the namespace of a host but its holder."""

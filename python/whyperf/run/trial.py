@@ -33,7 +33,7 @@ _LEAD_NS = 15_000_000
 """Time from sending the start command to the start, in addition to the latency of the pipes."""
 _LEAD_NS_EACH = 400_000
 """More of it for each connection: making its thread, and what watches it."""
-_LEAD_NS_PAIR = 2_000_000
+_LEAD_NS_PAIR = 5_000_000
 """More of it for each pair of agents: sending both the command."""
 _MORE_INTERVALS = 8
 """Intervals of a trial beyond what its deadline has room for: each phase may end within one."""

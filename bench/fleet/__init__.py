@@ -1,0 +1,1 @@
+"""Proofs of fleets: many hosts on one machine, as network namespaces."""

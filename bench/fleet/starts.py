@@ -1,0 +1,122 @@
+"""How close together many agents begin, how soon they are ready, and what a thousand of them cost the controller."""
+
+import resource
+import subprocess
+import sys
+import time
+from statistics import median
+
+import polars as pl
+
+from bench.fleet.setting import Setting, hosts, named, run
+from bench.row import Row
+from tests.fleet.rack import CONTROL
+from whyperf.record import Experiment, read_table
+from whyperf.run.agents import pipes
+from whyperf.run.agents.agent import Agent
+from whyperf.run.fleet import STARTS_AT_ONCE, at_once
+
+CLIENTS = 15
+MAX_SKEW_MS = 1.0
+MIN_HELD_RATIO = 0.99
+SSH_HOSTS = 64
+MAX_READY_S = 15.0
+AGENTS = 1000
+MAX_AGENTS_READY_S = 10.0
+MAX_FAN_OUT_S = 1.0
+MAX_CONTROLLER_MB = 500.0
+
+_BEGIN_ALL = """
+import sys, time
+from whyperf.run.agents import pipes
+from whyperf.run.agents.agent import Agent
+from whyperf.run.fleet import STARTS_AT_ONCE, at_once
+
+start = time.monotonic()
+agents, lost = at_once(
+    lambda host: Agent(host, pipes.ssh(host), shares_clock=False, host=host), sys.argv[1:], STARTS_AT_ONCE
+)
+print(len(agents), len(lost), time.monotonic() - start)
+for agent in agents.values():
+    agent.hang_up()
+for agent in agents.values():
+    agent.close()
+"""
+
+
+def skew(setting: Setting) -> list[Row]:
+    """First calls of 15 clients: how far they are apart by the one clock of this machine, and whether the stated bound
+    of each clock holds. The controller does not know that the clock is one.
+    """
+    trials = setting.of(200, 5)
+    with hosts(named(CLIENTS + 1)) as made:
+        out = setting.folder / "skew"
+        short = ("--set", "warmup_s=0", "--set", "cooldown_s=0", "-t", "0.1", "--evidence", "user")
+        ends = ("--from", f"node[1-{CLIENTS}]", "--to", f"node{CLIENTS + 1}")
+        done = run(made, *ends, *short, "--trials", trials, out=out)
+    experiment = Experiment.open(out)
+    manifests = experiment.trials().manifests
+    assert manifests, done.stderr
+    flows = read_table(experiment, "flows", trials=manifests).frame.filter(pl.col("host").str.starts_with("near"))
+    spread = flows.group_by("trial").agg(
+        ((pl.col("first_call_mono_ns").max() - pl.col("first_call_mono_ns").min()) / 1e6).alias("ms")
+    )["ms"]
+    clocks = [end.clock for manifest in manifests.values() for end in manifest.hosts.values() if end.clock]
+    # All clocks are one, so each offset is an error.
+    held = sum(abs(clock.offset_ns) <= clock.uncertainty_ns for clock in clocks) / len(clocks)
+    p99 = float(spread.quantile(0.99) or 0.0)
+    values = {"median_ms": float(spread.median() or 0.0), "p99_ms": p99, "trials": len(manifests)}
+    bound_us = max(clock.uncertainty_ns for clock in clocks) / 1e3
+    return [
+        Row("skew", f"first calls of {CLIENTS} agents, p99 of {len(manifests)}", f"≤ {MAX_SKEW_MS} ms",
+            f"{p99:.2f} ms (median {values['median_ms']:.2f})", p99 <= MAX_SKEW_MS, values=values),
+        Row("skew", "stated bound of the clocks holds", f"≥ {MIN_HELD_RATIO:.0%}",
+            f"{held:.2%} (bound up to {bound_us:.0f} µs)", held >= MIN_HELD_RATIO),
+    ]  # fmt: skip
+
+
+def over_ssh(setting: Setting) -> list[Row]:
+    """Agents of many hosts with a real sshd each, and its usual MaxStartups: 64 that one host starts."""
+    count = setting.of(SSH_HOSTS, 4)
+    with hosts(named(count), with_sshd=True) as made:
+        start = time.monotonic()
+        settings = [f"{name}={value}" for name, value in made.environment.items()]
+        argv = made.inside(CONTROL, "env", *settings, sys.executable, "-c", _BEGIN_ALL, *made.names)
+        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+        ready, lost, seconds = done.stdout.split()
+        total_s = time.monotonic() - start
+    is_ok = int(ready) == count and float(seconds) <= MAX_READY_S
+    return [
+        Row("ssh", f"{count} agents over sshd with its usual MaxStartups", f"ready ≤ {MAX_READY_S:.0f} s, none lost",
+            f"{ready} ready in {float(seconds):.1f} s, {lost} lost", is_ok, values={"total_s": total_s}),
+    ]  # fmt: skip
+
+
+def thousand(setting: Setting) -> list[Row]:
+    """The controller with a thousand agents that get nothing but messages."""
+    count = setting.of(AGENTS, 20)
+    argv = pipes.local()
+    start = time.monotonic()
+    agents, lost = at_once(lambda name: Agent(name, argv, shares_clock=True), named(count), STARTS_AT_ONCE)
+    ready_s = time.monotonic() - start
+    try:
+        times = []
+        for _ in range(5):
+            start = time.monotonic()
+            at_once(lambda name: agents[name].call({"request": "clock"}), list(agents), 64)
+            times.append(time.monotonic() - start)
+    finally:
+        for agent in agents.values():
+            agent.hang_up()
+        for agent in agents.values():
+            agent.close()
+    used_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    fan_out_s = median(times)
+    return [
+        Row("agents", f"{count} agents ready", f"≤ {MAX_AGENTS_READY_S:.0f} s", f"{ready_s:.1f} s, {len(lost)} lost",
+            ready_s <= MAX_AGENTS_READY_S and not lost),
+        Row("agents", "a command to all, and its answers", f"≤ {MAX_FAN_OUT_S:.0f} s", f"{fan_out_s:.2f} s",
+            fan_out_s <= MAX_FAN_OUT_S),
+        Row("agents", "memory of the controller", f"≤ {MAX_CONTROLLER_MB:.0f} MB", f"{used_mb:.0f} MB",
+            used_mb <= MAX_CONTROLLER_MB),
+    ]  # fmt: skip

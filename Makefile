@@ -105,7 +105,7 @@ prove-cost: setup-bench    ## that whyperf cost and whyperf compare find planted
 prove-watch: setup-bench setup-test    ## what whyperf watch costs, how soon it answers, and that nothing is left of a killed one: 45 minutes, as root (PROVE_WATCH="kills --quick")
 	$(BIN)/python -m bench.watch $(PROVE_WATCH)
 
-prove-stages: setup-bench    ## that stage times add up, show planted delays and cost little: 15 minutes on a quiet machine, as root (PROVE_STAGES="doses --quick")
+prove-stages: setup-bench    ## that stage times add up, show planted delays, cost little and are not biased by sampling: 20 minutes on a quiet machine, as root (PROVE_STAGES="doses --quick")
 	$(BIN)/python -m bench.stages $(PROVE_STAGES)
 
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine

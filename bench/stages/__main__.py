@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.cost.experiment import Setting
 from bench.parts import refuse_unknown, run_parts
 from bench.row import Row
-from bench.stages import doses, driver, overhead, sums
+from bench.stages import bias, doses, driver, overhead, sums
 from whyperf.cli.live import interrupts
 from whyperf.profile import ProfileError
 from whyperf.record import RecordError
@@ -20,6 +20,7 @@ PARTS: Mapping[str, Callable[[Setting], list[Row]]] = {
     "doses": doses.run,
     "driver": driver.run,
     "overhead": overhead.run,
+    "bias": bias.run,
 }
 
 

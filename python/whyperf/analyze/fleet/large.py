@@ -28,10 +28,10 @@ def _connections(manifest: Document) -> int:
     return sum(int(spec.get("connections_count") or 1) for spec in specs)
 
 
-def _numbered(rows: pl.DataFrame, one: str, instant: str) -> pl.DataFrame:
+def _numbered(rows: pl.DataFrame, each: str, instant: str) -> pl.DataFrame:
     """Rows with `number`: the first of each connection or thread has 0, the next 1 and so on."""
-    ordered = rows.sort(one, instant)
-    return ordered.with_columns(pl.int_range(pl.len()).over(one).alias("number"))
+    ordered = rows.sort(each, instant)
+    return ordered.with_columns(pl.int_range(pl.len()).over(each).alias("number"))
 
 
 def _together(rows: pl.DataFrame, *columns: pl.Expr) -> pl.DataFrame:

@@ -7,7 +7,7 @@ and 0.01 ms a column for what the file declares.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     trials: Collection[str] | None = None,
+    shrink: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> TableRead:
     """One table of every trial, or of `trials`, in the order of trials and hosts (far before near).
 
@@ -48,6 +49,7 @@ def read_table(
         name: of the table, such as `intervals`.
         columns: those wanted, `trial`, `block` and `cell` apart; all when absent.
         trials: names of the trials wanted; all when absent.
+        shrink: makes the rows of a file fewer. With it, memory holds one whole file at a time.
 
     Returns the rows and the trials with an unreadable file; the frame has no columns but the three
     keys when no trial has the table.
@@ -56,13 +58,15 @@ def read_table(
     room = _Room(name, damaged)
     files = [file for file in _files(experiment.folder / "trials", name, trials) if room.has_for(Path(file))]
     frames: list[pl.DataFrame] = []
-    for start in range(0, len(files), BATCH):
-        batch = files[start : start + BATCH]
+    at_once = BATCH if shrink is None else 1
+    for start in range(0, len(files), at_once):
+        batch = files[start : start + at_once]
         try:
-            frames.append(_read(batch, columns))
+            rows = _read(batch, columns)
+            frames.append(rows if shrink is None else shrink(rows))
         except UNREADABLE:
             # One file is damaged, or of a version with other columns: find out which.
-            _read_singly(batch, columns, frames, damaged)
+            _read_singly(batch, columns, frames, damaged, shrink)
     frames += _read_packs(experiment.folder / "trials", name, columns, trials, room)
     if not frames:
         return TableRead(pl.DataFrame(schema=KEYS), damaged)
@@ -183,7 +187,11 @@ def _read_packs(
 
 
 def _read_singly(
-    files: Sequence[str], columns: Sequence[str] | None, frames: list[pl.DataFrame], damaged: list[Damaged]
+    files: Sequence[str],
+    columns: Sequence[str] | None,
+    frames: list[pl.DataFrame],
+    damaged: list[Damaged],
+    shrink: Callable[[pl.DataFrame], pl.DataFrame] | None,
 ) -> None:
     for file in files:
         path = Path(file)
@@ -194,4 +202,4 @@ def _read_singly(
             continue
         if columns is not None:
             frame = frame.select(*KEYS, *(column for column in columns if column in frame.columns))
-        frames.append(frame)
+        frames.append(frame if shrink is None else shrink(frame))

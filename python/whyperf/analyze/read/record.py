@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from whyperf.analyze.fleet.large import SHRINK, is_large
 from whyperf.analyze.fleet.read import read_fleet
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
@@ -26,16 +27,17 @@ def read_inputs(
     found = found or experiment.trials()
     measured = {name: manifest for name, manifest in found.measured.items() if trials is None or name in trials}
     damaged = dict(found.damaged)
+    manifests = [manifest.model_dump() for manifest in measured.values()]
+    shrink = SHRINK if experiment.plan.fleet is not None and is_large(manifests) else {}
     frames = {}
     for name, schema in TABLES.items():
         left_out = {"trial", "block", "cell", *(OF_WATCHED.get(name, ()) if experiment.plan.watched is None else ())}
         columns = [column for column in schema if column not in left_out]
         if name not in tables or not columns:
             continue
-        read = read_table(experiment, name, columns=columns, trials=measured)
+        read = read_table(experiment, name, columns=columns, trials=measured, shrink=shrink.get(name))
         frames[name] = read.frame
         damaged |= dict(read.damaged)
-    manifests = [manifest.model_dump() for manifest in measured.values()]
     logs = [manifest.model_dump() for name, manifest in found.logs.items() if name not in found.measured]
     return assemble(
         experiment.plan.model_dump(),

@@ -269,7 +269,7 @@ def _print(found: Explanation, experiment: Experiment) -> None:
     for reason in found.missing:
         say(f"Missing: {reason}")
     if len(found.cells) == 1:
-        for text, indent in _cell(found.cells[0], experiment):
+        for text, indent in (*_cell(found.cells[0], experiment), *fleet_lines(found)):
             say(text, indent) if text else console.print()
         return
     say(found.headline)
@@ -290,6 +290,18 @@ def _print(found: Explanation, experiment: Experiment) -> None:
             say(f"- {difference.words}", "      ")
     if len(found.anomalies) > MAX_ANOMALIES:
         say(f"--json has {len(found.anomalies) - MAX_ANOMALIES} more.", "   ")
+
+
+def fleet_lines(found: Explanation) -> Iterator[tuple[str, str]]:
+    """What limits a fleet without a slow host, which would be the first verdict, and the verdicts on its pairs."""
+    for diagnosis in found.fleet:
+        yield "", ""
+        if diagnosis.limited_by != "slow_host":
+            yield diagnosis.words, ""
+        yield "Pairs that were explained:", ""
+        for pair in diagnosis.pairs:
+            rate = "no rate" if pair.rate_bps is None else bit_rate(pair.rate_bps)
+            yield f"{pair.pair}. {pair.near} to {pair.far}, {rate}: {pair.claim}", "   "
 
 
 def extremes(cells: Sequence[CellExplanation], plan: Plan) -> Iterator[str]:

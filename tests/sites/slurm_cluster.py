@@ -92,6 +92,8 @@ def slurm(rack: Rack) -> Iterator[Cluster]:
             (folder / f"spool-{name}").mkdir()
             running.enter_context(_daemon(folder, f"slurmd-{name}", cluster.command(name, "slurmd", "-D", "-N", name)))
         _await_nodes(cluster)
+        # The steps of a job outlive slurmd.
+        running.callback(_end_jobs, cluster)
         yield cluster
 
 
@@ -132,6 +134,16 @@ def _daemon(folder: Path, name: str, command: Sequence[str]) -> Iterator[None]:
             daemon.kill()
             daemon.wait()
             raise
+
+
+def _end_jobs(cluster: Cluster) -> None:
+    subprocess.run(cluster.command(CONTROL, "scancel", "--user=root"), check=True, timeout=ENDS_WITHIN_S)
+    listed = cluster.command(CONTROL, "squeue", "--noheader")
+
+    def are_none() -> bool:
+        return subprocess.run(listed, capture_output=True, check=True, timeout=ENDS_WITHIN_S).stdout == b""
+
+    _await(are_none, cluster.folder, "jobs do not end")
 
 
 def _await_nodes(cluster: Cluster) -> None:

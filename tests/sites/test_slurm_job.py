@@ -1,6 +1,7 @@
 """The job script of `whyperf slurm script`, run by a real Slurm."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,8 +12,8 @@ import pytest
 
 from tests.e2e.whyperf_command import whyperf
 from tests.fleet.rack import CONTROL, rack
-from tests.sites.engines import with_programs
 from tests.sites.slurm_cluster import Cluster, missing, slurm
+from whyperf.run.agents.pipes import agent_binary
 
 pytestmark = [
     pytest.mark.root,
@@ -36,7 +37,8 @@ def submit(cluster: Cluster, folder: Path, *script: str) -> tuple[str, Path]:
     printed = whyperf("slurm", "script", *script, folder=folder)
     assert printed.status == 0, printed.err
     (folder / "job.sh").write_text(printed.out)
-    programs = with_programs(Path(sys.executable).parent)["PATH"]
+    # An agent of this build is found before another one of the same version.
+    programs = os.pathsep.join(map(str, (agent_binary().parent, Path(sys.executable).parent, os.environ["PATH"])))
     command = cluster.command(CONTROL, f"PATH={programs}", "sbatch", "--parsable", "job.sh")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ MANIFEST, SCRIPT = ["k8s", "manifest"], ["slurm", "script"]
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([*MANIFEST, "--evidence", "all"], '--evidence: "all" is no level'),
+        ([*MANIFEST, "--evidence", "all"], '--evidence "all" is not known'),
         ([*MANIFEST, "--evidence", "user,counters"], "user and counters exclude each other"),
         (
             [*MANIFEST, "--node", "a,B_c"],

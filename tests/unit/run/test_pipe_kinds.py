@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import socket
 import subprocess
 import threading
 from collections.abc import Callable
@@ -311,3 +312,31 @@ def test_no_more_than_a_few_connect_to_one_host_at_once(monkeypatch: pytest.Monk
     for thread in threads:
         thread.join()
     assert most == calls.MAX_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("via", "remedy"),
+    [
+        ("ssh", "name the address with --address, of many hosts in a file of hosts (--hosts)"),
+        ("podman", "name the address in a file of hosts (--hosts)"),
+        (
+            "kubectl",
+            "kubectl get pods -o json | whyperf k8s hosts writes a file with the addresses of pods for --hosts",
+        ),
+        ("sh -c true {host}", "name the address in a file of hosts (--hosts)"),
+    ],
+)
+def test_a_host_whose_name_does_not_resolve_is_named_with_what_to_do(
+    program: Program, monkeypatch: pytest.MonkeyPatch, via: str, remedy: str
+) -> None:
+    for name in ("ssh", "podman", "kubectl"):
+        program(name, "echo hostname h7.invalid")
+
+    def refuse(*_: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    with pytest.raises(RunError) as raised:
+        pipes.by_name(via).address_of("h7", 4)
+    assert str(raised.value).startswith("h7")
+    assert str(raised.value).endswith(f"has no IPv4 address here (Name or service not known); {remedy}")

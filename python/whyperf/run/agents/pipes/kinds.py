@@ -61,9 +61,8 @@ class PipeKind:
         try:
             found = socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)
         except OSError as error:
-            raise RunError(
-                f"{name} has no IPv{ip_version} address here ({error.strerror}); name the address with --address"
-            ) from error
+            remedy = _ADDRESSES.get(self.name, "name the address in a file of hosts (--hosts)")
+            raise RunError(f"{name} has no IPv{ip_version} address here ({error.strerror}); {remedy}") from error
         return str(found[0][4][0])
 
     def _ssh_name(self, host: str) -> str:
@@ -135,6 +134,11 @@ _SRUN = PipeKind(
     check=f"srun --nodelist={PLACE} true",
     advice="install the Slurm client (apt-get install slurm-client)",
 )
+#: Where the address of a host comes from whose name does not resolve.
+_ADDRESSES = {
+    SSH.name: "name the address with --address, of many hosts in a file of hosts (--hosts)",
+    _KUBECTL.name: "kubectl get pods -o json | whyperf k8s hosts writes a file with the addresses of pods for --hosts",
+}
 KINDS = {kind.name: kind for kind in (SSH, _KUBECTL, _PODMAN, _DOCKER, _SRUN)}
 
 

@@ -38,11 +38,11 @@ transfer_bytes = 1048576
 window_bytes = [65536, 131072]
 """
 PACKS = 7
-#: 1,000 cells in 40 packs, of about 50 ms each.
+#: 1,000 cells in 40 packs, of about 130 ms each: starting workers takes some seconds of CPU time.
 THOUSAND = """
 about = "A thousand cells"
 [fixed]
-transfer_bytes = 134217728
+transfer_bytes = 402653184
 interval_ms = 200
 [[sweep]]
 name = "grid"
@@ -50,7 +50,7 @@ trials = 1
 [sweep.factors]
 window_bytes = [65536, 98304, 131072, 196608, 262144, 393216, 524288, 1048576, 2097152, 4194304]
 write_size_bytes = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144]
-path_rtt_ms = [1, 2, 4, 6, 8, 10, 15, 20, 30, 40]
+path_rtt_ms = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20]
 """
 
 
@@ -346,7 +346,7 @@ def test_a_thousand_cells_take_two_workers_little_more_than_half_the_time(
         ("two/sweep", ("env",), ("--cluster", "local:2")),
     ):
         since = time.monotonic()
-        done = whyperf(*asked(out, *more), folder=tmp_path, before=before, timeout_s=600)
+        done = whyperf(*asked(out, *more), folder=tmp_path, before=before, timeout_s=900)
         seconds[out] = time.monotonic() - since
         assert done.status == 0, done.err
     expected = record_of(tmp_path / "one" / "sweep")
@@ -355,7 +355,7 @@ def test_a_thousand_cells_take_two_workers_little_more_than_half_the_time(
     command = started(tmp_path, "killed/sweep", "--cluster", scheduler.address)
     wait_until(lambda: packs_of(tmp_path / "killed" / "sweep") >= 15, within_s=300)
     os.kill(doomed.pid, signal.SIGKILL)
-    _, errors = command.communicate(timeout=600)
+    _, errors = command.communicate(timeout=900)
     assert command.returncode == 0, errors
     assert record_of(tmp_path / "killed" / "sweep") == expected
     assert seconds["two/sweep"] <= 0.6 * seconds["one/sweep"]

@@ -18,7 +18,7 @@ from greenlet import GreenletExit
 from tests.simulation.faults import HARMLESS, LOSSES, PIPES, Fault, Faults, draw
 from tests.simulation.primitives import in_virtual_time
 from tests.simulation.samples import Setting, settings
-from tests.simulation.trials import InvariantError, Link
+from tests.simulation.trials import OUTLIVES_NS, InvariantError, Link
 from tests.simulation.virtual_time import SECOND_NS, Scheduler, StuckError
 from tests.simulation.world import World
 from whyperf.record import Experiment, Manifest, RecordError
@@ -217,7 +217,7 @@ class _Run:
         left = [
             agent.label
             for agent in self.world.living()
-            if not agent.is_stopped and agent.process.stalled_until_ns < until_ns
+            if not agent.is_stopped and agent.process.stalled_until_ns + OUTLIVES_NS < until_ns
         ]
         if left:
             raise InvariantError(f"agents are left: {', '.join(left)}")

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -174,7 +175,7 @@ def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:
             "end",
             "host7",
             0,
-            r"the pipe to host7 was cut after 1 frames (SIZE bytes): the far agent on host7 ended with status 0",
+            "the pipe to host7 was cut after 1 frames (SIZE bytes): the far agent on host7 ended with status 0",
         ),
     ],
 )
@@ -183,7 +184,8 @@ def test_how_an_agent_ended_is_reported_as_far_as_it_is_known(
 ) -> None:
     with agent(tmp_path, host=host, status=status) as far, pytest.raises(PipeClosedError) as caught:
         far.call(cast("Any", {"request": request_name}))
-    assert str(caught.value) == says
+    # Its process id is in the message.
+    assert re.sub(r"\(\d+ bytes\)", "(SIZE bytes)", str(caught.value)) == says
 
 
 def test_an_agent_that_is_stopped_is_named_within_3_s_and_ended(tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ fuzz: setup-test    ## feeds changed inputs to all that reads bytes of others, F
 	@scripts/fuzz
 	PYTHONPATH=.tools/fuzz $(BIN)/python -m tests.fuzz.run --seconds $(or $(FUZZ_SECONDS),600) $(FUZZ)
 
+test-pipes: setup-test    ## conversations through pipes with faults, PIPE_RUNS of each fault: half an hour; not part of test
+	WHYPERF_PIPE_RUNS=$(or $(PIPE_RUNS),100) $(BIN)/pytest tests/protocol/test_faulty_pipes.py -m slow
+
 kills: setup-test    ## kills one process of a run after another, KILLS times, in every kind of run; not part of test
 	$(BIN)/python -m tests.endurance.kills --kills $(or $(KILLS),1000) --log $(or $(KILLS_LOG),target/kills.jsonl)
 

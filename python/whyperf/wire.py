@@ -266,6 +266,13 @@ class ReplyError(TypedDict):
     text: str
 
 
+class ReplyGoodbye(TypedDict):
+    """To [`Request::Goodbye`], when everything is undone. Last message on a pipe."""
+
+    frames_count: Count
+    reply: Literal["goodbye"]
+
+
 class ReplyOpening(TypedDict):
     """To [`Request::DescribeOpening`]."""
 
@@ -978,6 +985,13 @@ class RequestBeginPath(TypedDict):
     request: Literal["begin_path"]
 
 
+class RequestGoodbye(TypedDict):
+    """Last message on a pipe: end everything, and undo what was changed on the host. Answer: [`Reply::Goodbye`]."""
+
+    frames_count: U64
+    request: Literal["goodbye"]
+
+
 class RequestStart(TypedDict):
     """
     Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
@@ -1253,6 +1267,7 @@ Reply: TypeAlias = Annotated[
     | ReplyFinished
     | ReplyTable
     | ReplyAlive
+    | ReplyGoodbye
     | ReplyDone
     | ReplyError,
     Discriminator("reply"),
@@ -1403,7 +1418,8 @@ Request: TypeAlias = Annotated[
     | RequestStart
     | RequestAbort
     | RequestWatch
-    | RequestEndWatch,
+    | RequestEndWatch
+    | RequestGoodbye,
     Discriminator("request"),
 ]
 

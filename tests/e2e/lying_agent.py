@@ -7,7 +7,9 @@ import json
 import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
+from itertools import count
 from typing import Any, BinaryIO
 
 MESSAGE, TABLE = 1, 2
@@ -16,10 +18,18 @@ Say = Callable[[int, bytes], None]
 
 def read(stream: BinaryIO) -> tuple[int, bytes] | None:
     """A frame, or None at the end."""
-    header = stream.read(8)
-    if len(header) < 8:
+    header = stream.read(20)
+    if len(header) < 20:
         return None
-    return header[3], stream.read(int.from_bytes(header[4:], "big"))
+    payload = stream.read(int.from_bytes(header[4:8], "big"))
+    stream.read(1)
+    return header[3], payload
+
+
+def framed(number: int, kind: int, payload: bytes) -> bytes:
+    """A frame."""
+    header = struct.pack(">2sBBIII", b"WP", 3, kind, len(payload), number, zlib.crc32(payload))
+    return header + struct.pack(">I", zlib.crc32(header)) + payload + b"\n"
 
 
 def lie(name: str, kind: int, payload: bytes, say: Say) -> None:
@@ -56,8 +66,10 @@ def main(name: str, argv: list[str]) -> int:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as agent:
         assert agent.stdout is not None
 
+        numbers = count()
+
         def say(kind: int, payload: bytes) -> None:
-            sys.stdout.buffer.write(struct.pack(">2sBBI", b"WP", 2, kind, len(payload)) + payload)
+            sys.stdout.buffer.write(framed(next(numbers), kind, payload))
             sys.stdout.buffer.flush()
 
         try:

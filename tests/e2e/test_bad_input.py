@@ -13,6 +13,7 @@ from tests.e2e import whyperf_command
 from tests.e2e.experiments import profile_text
 from whyperf.cli import main
 from whyperf.record import Experiment
+from whyperf.run.agents.frames import encode
 from whyperf.run.agents.pipes import binary
 
 LOOPBACK = ("--testbed", "loopback")
@@ -175,7 +176,7 @@ def be_agent(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 def reply_frame(reply: str) -> str:
     """A shell command that prints a message of an agent."""
-    return f"printf 'WP\\002\\001\\000\\000\\000\\{len(reply):03o}%s' '{reply}'"
+    return "printf '" + "".join(f"\\{byte:03o}" for byte in encode(reply.encode(), 0)) + "'"
 
 
 @pytest.mark.parametrize(
@@ -186,8 +187,8 @@ def reply_frame(reply: str) -> str:
         ("kill -9 $$", ("killed by signal 9",)),
         ("echo 'no memory left' >&2; exit 1", ("no memory left",)),
         (r"printf 'WP\001\001\000\000\000\002{}'", ("protocol version 1", "install the same whyperf on both hosts")),
-        (r"printf 'WP\002\001\377\377\377\377'", ("4294967295 bytes",)),
-        (r"printf 'WP\002\001\000\000\000\002{'", ("agent ended with status 0",)),
+        (reply_frame("{}").replace(r"\000\000\000\002", r"\377\377\377\377"), ("damaged frame 0",)),
+        (r"printf 'WP\003\001\000\000\000\002{'", ("cut inside frame 0, after 9 of 20 bytes",)),
         (reply_frame("{}"), ("not a message of an agent: '{}'",)),
         (reply_frame("hello"), ("not a message of an agent", "'hello'")),
         (reply_frame('{"id":1,"body":{"reply":"hello"}}'), ("hello.pid is wrong: field required",)),

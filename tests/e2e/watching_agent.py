@@ -11,7 +11,9 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,15 +48,23 @@ class Scenario:
     mark: str | None = None
 
 
+def framed(number: int, kind: int, payload: bytes) -> bytes:
+    """A frame."""
+    header = struct.pack(">2sBBIII", b"WP", 3, kind, len(payload), number, zlib.crc32(payload))
+    return header + struct.pack(">I", zlib.crc32(header)) + payload + b"\n"
+
+
 class Conversation:
     """The pipe to the controller."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.frames_count = 0
 
     def send(self, kind: int, payload: bytes) -> None:
         with self._lock:
-            sys.stdout.buffer.write(struct.pack(">2sBBI", b"WP", 2, kind, len(payload)) + payload)
+            sys.stdout.buffer.write(framed(self.frames_count, kind, payload))
+            self.frames_count += 1
             sys.stdout.buffer.flush()
 
     def say(self, identifier: int, **body: Any) -> None:
@@ -63,10 +73,12 @@ class Conversation:
 
 def read(stream: BinaryIO) -> tuple[int, bytes] | None:
     """A frame, or None at the end."""
-    header = stream.read(8)
-    if len(header) < 8:
+    header = stream.read(20)
+    if len(header) < 20:
         return None
-    return header[3], stream.read(int.from_bytes(header[4:], "big"))
+    payload = stream.read(int.from_bytes(header[4:8], "big"))
+    stream.read(1)
+    return header[3], payload
 
 
 class Watch:
@@ -255,6 +267,8 @@ def main(scenario: Scenario, argv: list[str]) -> int:
             while (frame := read(answers)) is not None:  # type: ignore[arg-type]
                 talk.send(*frame)
 
+        numbers = count()
+
         threading.Thread(target=pass_back, daemon=True).start()
         while (frame := read(sys.stdin.buffer)) is not None:
             message = json.loads(frame[1])
@@ -266,8 +280,12 @@ def main(scenario: Scenario, argv: list[str]) -> int:
                 if watch is not None and not scenario.is_deaf:
                     watch.ended.set()
                 talk.say(message["id"], reply="done")
+            elif body["request"] == "goodbye":
+                # The agent has not got all frames that came, and the other way round.
+                talk.say(message["id"], reply="goodbye", frames_count=talk.frames_count)
+                break
             else:
-                agent.stdin.write(struct.pack(">2sBBI", b"WP", 2, MESSAGE, len(frame[1])) + frame[1])
+                agent.stdin.write(framed(next(numbers), MESSAGE, frame[1]))
                 agent.stdin.flush()
         agent.stdin.close()
     return 0

@@ -41,7 +41,7 @@ MAX_BYTES = 12_000
 def replies() -> Iterator[bytes]:
     """Replies of an agent to `REQUESTS`."""
     sent = b"".join(
-        frames.encode(json.dumps({"id": number, "body": body}).encode()) for number, body in enumerate(REQUESTS)
+        frames.encode(json.dumps({"id": number, "body": body}).encode(), number) for number, body in enumerate(REQUESTS)
     )
     with subprocess.Popen(local(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
         assert agent.stdin is not None
@@ -49,8 +49,8 @@ def replies() -> Iterator[bytes]:
         agent.stdin.write(sent)
         agent.stdin.flush()
         answered: set[int] = set()
-        stream = cast("BinaryIO", agent.stdout)
-        while len(answered) < len(REQUESTS) and (frame := frames.read(stream)) is not None:
+        reader = frames.FrameReader(cast("BinaryIO", agent.stdout))
+        while len(answered) < len(REQUESTS) and (frame := reader.read()) is not None:
             answered.add(json.loads(frame.payload)["id"])
             yield frame.payload
         agent.stdin.close()
@@ -104,8 +104,9 @@ def all_seeds() -> Iterator[tuple[str, bytes]]:
     answers = list(replies())
     for answer in answers:
         yield "replies", answer
-    yield "frames", b"".join(frames.encode(answer[:40]) for answer in answers)
-    yield "frames", frames.encode(b"{}") + b"WP"
+    # The first frame is the target's own.
+    yield "frames", b"".join(frames.encode(answer[:40], number) for number, answer in enumerate(answers, 1))
+    yield "frames", frames.encode(b"{}", 1) + b"WP"
     yield "frames", b"Welcome to host7\n"
     yield from documents()
     for table in small_tables():

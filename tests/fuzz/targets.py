@@ -52,12 +52,18 @@ def assert_sentence(text: str, most: int = MAX_SENTENCE) -> None:
 
 
 def frame_stream(data: bytes) -> None:
-    """Frames are cut as the agent cuts them, and come back as they went out."""
+    """Frames are cut as the agent cuts them, and come back as they went out.
+
+    A greeting may come before the first frame to the controller, and not to the agent.
+    """
+    with contextlib.suppress(RunError):
+        frames.FrameReader(io.BytesIO(data)).read()
+    data = frames.encode(b"first", 0) + data
     found: list[frames.Frame] = []
-    stream = io.BytesIO(data)
+    reader = frames.FrameReader(io.BytesIO(data))
     ended = "end"
     try:
-        while (frame := frames.read(stream)) is not None:
+        while (frame := reader.read()) is not None:
             found.append(frame)
     except RunError as error:
         ended = str(error)
@@ -66,7 +72,7 @@ def frame_stream(data: bytes) -> None:
     assert agent.count == len(found), (agent, found, ended)
     assert agent.is_whole == (ended == "end"), (agent, ended)
     for frame in found:
-        again = frames.read(io.BytesIO(frames.encode(frame.payload)))
+        again = frames.FrameReader(io.BytesIO(frames.encode(frame.payload, 0))).read()
         assert again is not None
         assert again.payload == frame.payload
 

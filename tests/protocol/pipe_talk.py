@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,18 @@ ALIVE = {"reply": "alive"}
 Body = dict[str, Any]
 
 
-def frame(payload: bytes, kind: int = MESSAGE, version: int = 2, length: int | None = None) -> bytes:
+def frame(
+    payload: bytes, kind: int = MESSAGE, version: int = 3, length: int | None = None, *, number: int = 0
+) -> bytes:
     """A frame, or one that lies about itself."""
-    return b"WP" + struct.pack(">BBI", version, kind, len(payload) if length is None else length) + payload
+    length = len(payload) if length is None else length
+    header = b"WP" + struct.pack(">BBIII", version, kind, length, number, zlib.crc32(payload))
+    return header + struct.pack(">I", zlib.crc32(header)) + payload + b"\n"
 
 
 def message(request: str, identifier: int = 1, **fields: Any) -> bytes:
-    """The frame of a request."""
-    return frame(json.dumps({"id": identifier, "body": {"request": request} | fields}).encode())
+    """The frame of a request, of which the first is number 0 and has the identifier 1."""
+    return frame(json.dumps({"id": identifier, "body": {"request": request} | fields}).encode(), number=identifier - 1)
 
 
 def trial(opening: str = "listen", role: str = "receiver", **changes: Any) -> Body:
@@ -87,6 +92,7 @@ class Talk:
         )
         self._buffer = b""
         self._next_id = 1
+        self._frames_count = 0
 
     def write(self, data: bytes) -> None:
         """Writes raw bytes; an agent that has ended takes none."""
@@ -126,9 +132,14 @@ class Talk:
 
     def read_frame(self, within_s: float = PATIENCE_S) -> tuple[int, bytes]:
         """The next frame: kind and payload."""
-        header = self._take(8, within_s)
-        assert header[:3] == b"WP\x02", header
-        return header[3], self._take(int.from_bytes(header[4:], "big"), within_s)
+        header = self._take(20, within_s)
+        assert header[:3] == b"WP\x03", header
+        length, number, *checksums = struct.unpack(">IIII", header[4:])
+        payload = self._take(length, within_s)
+        assert (number, checksums) == (self._frames_count, [zlib.crc32(payload), zlib.crc32(header[:16])])
+        assert self._take(1, within_s) == b"\n"
+        self._frames_count += 1
+        return header[3], payload
 
     def hello(self) -> "Talk":
         """Greets."""

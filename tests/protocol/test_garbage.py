@@ -32,7 +32,7 @@ def refusal(talk: Talk, data: bytes) -> str:
     [
         (b"Last login: Mon Nov 16\n", "not whyperf's protocol: \"Last login"),
         (b"\xff" * 4096, "not whyperf's protocol"),
-        (frame(b"{}", version=1), "protocol version 1"),
+        (frame(b"{}", version=2), "protocol version 2"),
         (frame(b"{}", version=0), "protocol version 0"),
         (frame(b"{}", kind=3), "unknown kind 3"),
         (frame(b"", length=(4 << 20) + 1), "over the limit of 4194304 bytes"),
@@ -47,8 +47,11 @@ def refusal(talk: Talk, data: bytes) -> str:
         (message("hello", version=__version__, more=1), "more"),
         (message("connect", address="127.0.0.1", port=65536), "65536"),
         (message("prepare"), "missing field"),
-        (HELLO[:5], "closed inside a frame, after 5 of 8 bytes"),
-        (HELLO[:-3], "closed inside a frame"),
+        (HELLO[:5], "cut inside frame 0, after 5 of 20 bytes"),
+        (HELLO[:-3], "cut inside frame 0"),
+        (HELLO[:-2] + b"!\n", "damaged frame 0 after 0 bytes"),
+        (HELLO[:-1] + b"!", "damaged frame 0"),
+        (HELLO[:7] + b"\xff" + HELLO[8:], "damaged frame 0"),
     ],
 )
 def test_each_kind_of_garbage_is_named(talk: StartTalk, data: bytes, sentence: str) -> None:
@@ -60,6 +63,24 @@ def test_garbage_is_reported_over_the_pipe_too(talk: StartTalk) -> None:
     agent.write(b"garbage")
     answered, reply = agent.read()
     assert (answered, reply["reply"], reply["fault"]) == (0, "error", "usage")
+    assert agent.end()[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (HELLO, "frame 0 came where 1 was due"),
+        (message("clock", 3), "frame 2 came where 1 was due"),
+        (b"Broken pipe, the rest is lost\n", "not whyperf's protocol: \"Broken pipe"),
+        (message("clock", 2)[:-2] + b"!\n", f"damaged frame 1 after {len(HELLO)} bytes"),
+    ],
+)
+def test_what_a_pipe_adds_loses_or_changes_is_named(talk: StartTalk, data: bytes, sentence: str) -> None:
+    agent = talk().hello()
+    agent.write(data)
+    answered, reply = agent.read()
+    assert (answered, reply["reply"]) == (0, "error")
+    assert sentence in reply["text"]
     assert agent.end()[0] == 1
 
 

@@ -9,11 +9,10 @@ from typing import Any
 from tests.simulation.samples import Setting
 from tests.simulation.virtual_time import SECOND_NS
 from whyperf.run.agents.agent import DEFAULT_TIMEOUT_S
-from whyperf.run.agents.frames import KIND_MESSAGE, encode
+from whyperf.run.agents.frames import HEADER_BYTES, KIND_MESSAGE, encode
 from whyperf.run.target import Kind
 
 MS = 1_000_000
-_HEADER_BYTES = 8
 _WAYS_TO_BE_WRONG = 6
 
 #: Faults after which an agent cannot be reached any more.
@@ -23,7 +22,9 @@ HARMLESS = ("halt-agent", "short-stall", "stop-controller", "step-realtime", "sl
 #: Faults that end the controller.
 ENDS = ("kill-controller", "interrupt", "disk-full", "kill-at-disk")
 #: Faults of messages.
-MESSAGES = ("duplicate-up", "duplicate-down", "wrong-reply", "short-table", "flood", "skew-version", "skew-frames")
+MESSAGES = ("wrong-reply", "short-table", "flood", "skew-version", "skew-frames")
+#: Faults of the pipe.
+PIPES = ("duplicate-up", "duplicate-down", "drop-up", "flip-up", "flip-down", "cut-up")
 #: Faults of a trial.
 TRIALS = ("refuse-prepare", "refuse-connect", "strangers", "break-load", "fail-one-side", "stall-load", "bad-path")
 #: Faults in an agent that hangs, of which the long ones fail a trial.
@@ -36,7 +37,7 @@ FAILS_ONE_TRIAL = frozenset(MESSAGES) | {
     "fail-one-side",
     "stall-load",
 }
-ALL = (*LOSSES, *HARMLESS, *ENDS, *MESSAGES, *TRIALS, *HANGS)
+ALL = (*LOSSES, *HARMLESS, *ENDS, *MESSAGES, *PIPES, *TRIALS, *HANGS)
 
 
 @dataclass
@@ -189,11 +190,13 @@ class Faults:
         """What the agent gets of a request."""
         if b'"hello"' in data and self._skews("skew-version", process.label):
             # For the agent it is as if it were of another version itself.
-            body = json.loads(data[_HEADER_BYTES:])
+            body = json.loads(data[HEADER_BYTES:])
             body["body"]["version"] = "0.0.1"
-            return encode(json.dumps(body).encode())
+            return encode(json.dumps(body).encode(), 0)
         if self._due("duplicate-down", process.label):
             return data + data
+        if (fault := self._due("flip-down", process.label)) is not None:
+            return _flipped(data, fault)
         if b'"start"' in data and (fault := self._due("late-start", process.label)) is not None:
             until_ns = self.world.scheduler.now_ns + round(0.3 * fault.size * SECOND_NS)
             process.stalled_until_ns = max(process.stalled_until_ns, until_ns)
@@ -210,27 +213,46 @@ class Faults:
     def on_frame_up(self, agent: Any, frame: bytes) -> bytes:
         """What the pipe gets instead of a frame."""
         label = agent.label
+        payloads = [frame[HEADER_BYTES:-1]]
+        if frame[3] == KIND_MESSAGE:
+            body = json.loads(payloads[0])
+            if body["body"]["reply"] not in {"alive", "goodbye"}:
+                payloads = self._changed(label, payloads[0], body)
+        # An agent that says something else numbers that as well.
+        data = b"".join(encode(payload, agent.number_frame(), frame[3]) for payload in payloads)
         if self._skews("skew-frames", label):
-            return frame[:2] + bytes([frame[2] + 1]) + frame[3:]
-        if self._due("duplicate-up", label):
-            return frame + frame
-        is_message = frame[3] == KIND_MESSAGE
-        body = json.loads(frame[_HEADER_BYTES:]) if is_message else {}
-        return frame if not is_message or body["body"]["reply"] == "alive" else self._changed(label, frame, body)
+            return data[:2] + bytes([data[2] + 1]) + data[3:]
+        return self._through_pipe(agent, data)
 
-    def _changed(self, label: str, frame: bytes, body: dict[str, Any]) -> bytes:
+    def _through_pipe(self, agent: Any, data: bytes) -> bytes:
+        """What a faulty pipe makes of frames."""
+        label = agent.label
+        if self._due("duplicate-up", label):
+            return data + data
+        if self._due("drop-up", label):
+            return b""
+        if (fault := self._due("flip-up", label)) is not None:
+            return _flipped(data, fault)
+        if (fault := self._due("cut-up", label)) is not None:
+            # Its command ends as if all was well, and the agent is there until its own pipe closes.
+            data = data[: int(len(data) * fault.size)]
+            agent.process.cut_after(data)
+            return b""
+        return data
+
+    def _changed(self, label: str, payload: bytes, body: dict[str, Any]) -> list[bytes]:
         """A reply, as the fault makes it."""
         if body["body"]["reply"] == "table" and (fault := self._due("short-table", label)) is not None:
             trial = self._agent(label).trial
             fault.trial = None if trial is None else trial.spec["trial"]
             body["body"]["bytes"] += 3
-            return encode(json.dumps(body).encode())
+            return [json.dumps(body).encode()]
         if (fault := self._due("wrong-reply", label)) is not None:
-            return encode(json.dumps(_wrong(body, fault)).encode())
+            return [json.dumps(_wrong(body, fault)).encode()]
         if self._due("flood", label):
             clock = {"id": 1, "body": {"reply": "clock", "mono_ns": 1, "realtime_ns": 1}}
-            return frame + 400 * encode(json.dumps(clock).encode())
-        return frame
+            return [payload, *([json.dumps(clock).encode()] * 400)]
+        return [payload]
 
     def hang_ns(self, agent: Any, kind: str) -> int:
         """How long an answer takes that takes long, and for some too long."""
@@ -305,6 +327,14 @@ class Faults:
             # A disk that is full stays so.
             if fault.kind == "disk-full" and (fault.came_ns is not None or self._due("disk-full")):
                 raise OSError(28, "No space left on device", operation)
+
+
+def _flipped(data: bytes, fault: Fault) -> bytes:
+    """The same with another bit."""
+    bit = int(fault.size * len(data) * 8)
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << (bit % 8)
+    return bytes(changed)
 
 
 def _wrong(message: dict[str, Any], fault: Fault) -> Any:

@@ -22,7 +22,7 @@ class SimulatedAgent:
         self.machine = Machine(process.pid)
         self.is_dead = self.is_stopped = self._stays_stopped = False
         #: Whether something in it takes longer than it may.
-        self.hangs = False
+        self.hangs = self.said_goodbye = False
         self.ended_ns: int | None = None
         self.hung_up_ns: int | None = None
         random = world.scheduler.random
@@ -34,6 +34,9 @@ class SimulatedAgent:
         self._inputs: deque[bytes | None] = deque()
         self._is_busy = False
         self._partial = b""
+        self._frames_count = 0
+        #: How it ends when everything is said.
+        self._exit: tuple[int, str] | None = None
         #: Whether the pipe was full when it last wanted to write.
         self._is_blocked = False
         self._last_sent_ns = world.scheduler.now_ns
@@ -150,7 +153,10 @@ class SimulatedAgent:
         if not self._partial:
             frame = self.machine.poll_frame(self.now_ns)
             if not isinstance(frame, bytes):
-                self._set_timer(frame)
+                if frame is None and self._exit is not None:
+                    self.exit(*self._exit)
+                else:
+                    self._set_timer(frame)
                 return False
             self._partial = self.world.faults.on_frame_up(self, frame)
             if not self._partial:
@@ -465,5 +471,14 @@ class SimulatedAgent:
         if trial.link is not None:
             self.world.break_link(trial.link, self.label)
 
-    def _on_exit(self, error: str | None) -> None:
-        self.exit(0 if error is None else 1, "" if error is None else f"whyperf-agent: the controller's pipe: {error}")
+    def number_frame(self) -> int:
+        """The number of the next frame."""
+        self._frames_count += 1
+        return self._frames_count - 1
+
+    def _on_exit(self, error: str | None, says_goodbye: bool) -> None:
+        said = "" if error is None else f"whyperf-agent: the controller's pipe: {error}"
+        self._exit = (0 if error is None else 1, said)
+        self.said_goodbye = says_goodbye
+        # One that cannot say it all is gone nevertheless.
+        self.world.scheduler.after(SECOND_NS, lambda: self.exit(*self._exit) if self._exit else None)

@@ -15,10 +15,10 @@ from unittest.mock import patch
 
 from greenlet import GreenletExit
 
-from tests.simulation.faults import HARMLESS, LOSSES, Fault, Faults, draw
+from tests.simulation.faults import HARMLESS, LOSSES, PIPES, Fault, Faults, draw
 from tests.simulation.primitives import in_virtual_time
 from tests.simulation.samples import Setting, settings
-from tests.simulation.trials import InvariantError, Link
+from tests.simulation.trials import OUTLIVES_NS, InvariantError, Link
 from tests.simulation.virtual_time import SECOND_NS, Scheduler, StuckError
 from tests.simulation.world import World
 from whyperf.record import Experiment, Manifest, RecordError
@@ -217,7 +217,7 @@ class _Run:
         left = [
             agent.label
             for agent in self.world.living()
-            if not agent.is_stopped and agent.process.stalled_until_ns < until_ns
+            if not agent.is_stopped and agent.process.stalled_until_ns + OUTLIVES_NS < until_ns
         ]
         if left:
             raise InvariantError(f"agents are left: {', '.join(left)}")
@@ -360,6 +360,7 @@ class _Run:
             if fault.came_ns is None or life.error is not None:
                 continue
             must_end = fault.kind in {"skew-version", "skew-frames"}
+            must_end |= fault.kind in PIPES and life.last_trial_ns - fault.came_ns > NAMED_NS
             must_end |= fault.kind == "wrong-reply" and not fault.is_subtle and fault.came_ns < life.last_trial_ns
             is_lost = fault.kind in LOSSES and fault.kind != "long-stall"
             since_ns = max(fault.came_ns, self.scheduler.stopped_until_ns)
@@ -369,18 +370,25 @@ class _Run:
     def _check_named(self, life: ControllerRun, fault: Fault, text: str) -> None:
         """The error names the right agent, in time."""
         label = fault.label
+        at = rf"^{label}(?: on \w+)?: "
         expected = {
-            "kill-agent": rf"{label} agent (was killed by signal 9|is gone)|the {label} agent closed its pipe",
-            "stop-agent": rf"the {label} agent was silent|{label} agent did not answer",
-            "long-stall": rf"the {label} agent was silent|{label} agent did not answer",
+            "kill-agent": rf"{label} agent (was killed by signal 9|is gone)|the pipe to .* was cut",
+            "stop-agent": rf"the {label} agent was silent|{label} agent(?: on \w+)? did not answer",
+            "long-stall": rf"the {label} agent was silent|{label} agent(?: on \w+)? did not answer",
             "kill-ssh": rf"the ssh to \w+ was killed by signal 9, and the {label} agent|the {label} agent is gone",
             "interrupt": r"^$",
             "disk-full": r"[Nn]o space left on device",
-            "wrong-reply": rf"^{label}: .*(is wrong|not a message)",
-            "short-table": rf"^{label}: the agent (sent .* less|sent a table)",
-            "flood": rf"^{label}: the agent sent over",
-            "skew-version": rf"^{label}: the agent is version .* install the same whyperf on both hosts",
-            "skew-frames": rf"^{label}: the agent speaks protocol version .* install the same whyperf on both hosts",
+            "wrong-reply": rf"{at}.*(is wrong|not a message)",
+            "short-table": rf"{at}the agent (sent .* less|sent a table)",
+            "flood": rf"{at}the agent sent over",
+            "skew-version": rf"{at}the agent is version .* install the same whyperf on both hosts",
+            "skew-frames": rf"{at}the agent speaks protocol version .* install the same whyperf on both hosts",
+            "duplicate-up": rf"{at}the pipe lost or repeated frames",
+            "drop-up": rf"{at}the pipe lost or repeated frames",
+            "flip-up": rf"{at}.*(the pipe damaged frame|protocol version|lost or repeated frames)",
+            "duplicate-down": rf"{at}the pipe lost or repeated frames",
+            "flip-down": rf"{at}.*(the pipe damaged frame|protocol version|is not whyperf's protocol)",
+            "cut-up": rf"the pipe to (the {label} agent|\w+) was cut (after|inside)",
             "hang-answer": rf"{label}",
             "refuse-prepare": r"trials in a row failed",
         }.get(fault.kind)

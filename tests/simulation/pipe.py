@@ -165,6 +165,11 @@ class Process:
 
         self._deliver("up", arrive)
 
+    def cut_after(self, data: bytes) -> None:
+        """The command passes this on and then nothing more, in neither direction, and ends with status 0."""
+        self.send_up(data)
+        self._deliver("up", lambda: self.end(0))
+
     def read(self, count: int) -> bytes:
         data = bytes(self._buffer[:count])
         del self._buffer[:count]

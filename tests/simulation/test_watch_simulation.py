@@ -40,7 +40,7 @@ def test_a_seed_of_a_watch_gives_the_same_trace_again(seed: int) -> None:
 
 @pytest.mark.parametrize("kind", ["kill-agent", "kill-ssh", "stop-agent"])
 def test_a_far_side_that_is_lost_leaves_the_near_one(kind: str) -> None:
-    outcome = watch_seed(1, setting=BOTH, faults=[fault(kind, "far", 1.0)])
+    outcome = watch_seed(2, setting=BOTH, faults=[fault(kind, "far", 1.0)])
     assert outcome.violation is None, str(outcome)
     assert outcome.error is None
     assert list(outcome.results) == ["near"]
@@ -48,14 +48,14 @@ def test_a_far_side_that_is_lost_leaves_the_near_one(kind: str) -> None:
 
 
 def test_ctrl_c_keeps_the_result_of_both_sides() -> None:
-    outcome = watch_seed(1, setting=BOTH, faults=[fault("interrupt", "near", 1.0)])
+    outcome = watch_seed(2, setting=BOTH, faults=[fault("interrupt", "near", 1.0)])
     assert outcome.violation is None, str(outcome)
     assert isinstance(outcome.error, KeyboardInterrupt)
     assert outcome.results.keys() == {"near", "far"}
 
 
 def test_a_pipe_that_is_cut_ends_the_watch_of_its_agent() -> None:
-    outcome = watch_seed(1, setting=BOTH, faults=[fault("kill-controller", "near", 1.0)])
+    outcome = watch_seed(2, setting=BOTH, faults=[fault("kill-controller", "near", 1.0)])
     assert outcome.violation is None, str(outcome)
     assert outcome.is_killed
 
@@ -70,4 +70,4 @@ def test_an_end_that_comes_too_early_and_is_not_repeated_is_found(monkeypatch: p
 
 def test_tables_that_are_not_kept_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TableSpool, "tables", property(lambda _: {}))
-    assert watch_seed(1, setting=BOTH, faults=[]).violation == "the tables of near are not what its agent sent"
+    assert watch_seed(2, setting=BOTH, faults=[]).violation == "the tables of near are not what its agent sent"

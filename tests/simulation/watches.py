@@ -20,7 +20,7 @@ from greenlet import GreenletExit
 from tests.simulation.faults import HARMLESS, LOSSES, Fault, Faults
 from tests.simulation.life import NAMED_NS
 from tests.simulation.primitives import Event, Executor, Lock, in_virtual_time, wait_for_futures
-from tests.simulation.trials import MAX_PROCESS_S, HostWatch, InvariantError
+from tests.simulation.trials import MAX_PROCESS_S, OUTLIVES_NS, HostWatch, InvariantError
 from tests.simulation.virtual_time import SECOND_NS, Scheduler, StuckError
 from tests.simulation.world import World
 from whyperf.run.agents import inbox as inbox_module
@@ -153,7 +153,7 @@ class _WatchRun:
         left = [
             agent.label
             for agent in self.world.living()
-            if not agent.is_stopped and agent.process.stalled_until_ns < until_ns
+            if not agent.is_stopped and agent.process.stalled_until_ns + OUTLIVES_NS < until_ns
         ]
         if left:
             raise InvariantError(f"agents are left: {', '.join(left)}")

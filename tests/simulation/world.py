@@ -12,6 +12,7 @@ from tests.simulation.hosts import SimulatedAgent
 from tests.simulation.pipe import FIRST_DESCRIPTOR, Process
 from tests.simulation.trials import MS, OUTLIVES_NS, STOPS_NS, HostTrial, InvariantError, Link
 from tests.simulation.virtual_time import SECOND_NS, Scheduler
+from whyperf.run.agents.frames import HEADER_BYTES
 
 
 class World:
@@ -63,7 +64,7 @@ class World:
 
     def on_request(self, process: Process, data: bytes) -> None:
         """What a controller sends: `start` only when both sides of all pairs are connected."""
-        body = json.loads(data[8:])["body"]
+        body = json.loads(data[HEADER_BYTES:])["body"]
         self.scheduler.note(f"to {process.label}: {body['request']}")
         if body["request"] == "start" and process.agent.trial is not None:
             for agent in self.living():

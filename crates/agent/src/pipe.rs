@@ -35,14 +35,24 @@ impl Replies {
         let queue = Arc::clone(&replies.queue);
         let writer = thread::spawn(move || {
             queue.write_frames(output);
-            queue.close();
+            queue.change(|outbox| outbox.close(None));
         });
         (replies, writer)
     }
 
-    /// Sends nothing more from any clone: the controller is gone.
-    pub fn close(&self) {
-        self.queue.close();
+    /// Sends nothing more from any clone but this, which answers no request: the controller is gone.
+    pub fn close(&self, last_words: Reply) {
+        self.queue.change(|outbox| outbox.close(Some(message_frame(0, last_words))));
+    }
+
+    /// Sends nothing more from any clone but the goodbye.
+    pub fn leave(&self) {
+        self.queue.change(Outbox::leave);
+    }
+
+    /// Says goodbye in answer to the request `id`.
+    pub fn say_goodbye(&self, id: u64) {
+        self.queue.change(|outbox| outbox.say_goodbye(id));
     }
 
     /// Sends a reply. A closed pipe is noticed by whoever reads it, not here.
@@ -73,8 +83,8 @@ impl Queue {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self) {
-        self.outbox().close();
+    fn change(&self, change: impl FnOnce(&mut Outbox)) {
+        change(&mut self.outbox());
         self.added.notify_all();
         self.taken.notify_all();
     }

@@ -126,7 +126,12 @@ pub fn serve_stdio() -> anyhow::Result<()> {
     };
     let mut session = Session::new(std::process::id());
     let end = server.serve(&mut session, &events, &closed);
+    let replies = server.replies.clone();
     drop(server);
+    // Everything is undone.
+    if let Some(id) = session.goodbye() {
+        replies.say_goodbye(id);
+    }
     // One that hangs on a full pipe is left behind.
     wait_for(&writer, end);
     session.take_error().map_or(Ok(()), Err).context("the controller's pipe")
@@ -160,9 +165,13 @@ impl Server {
             }
             match session.poll_action(probe::clock::mono_ns()) {
                 Some(Action::Exit) => return end,
-                Some(Action::CloseReplies) => {
+                Some(Action::CloseReplies(last_words)) => {
                     end = Instant::now() + Duration::from_nanos(END_GRACE_NS);
-                    self.replies.close();
+                    self.replies.close(last_words);
+                }
+                Some(Action::Leave) => {
+                    end = Instant::now() + Duration::from_nanos(2 * END_GRACE_NS);
+                    self.replies.leave();
                 }
                 Some(action) => self.carry_out(action, session),
                 None => self.wait(session, events),
@@ -218,7 +227,7 @@ impl Server {
                 }
                 self.end_watch(Ended::Aborted);
             }
-            Action::CloseReplies | Action::Exit => {}
+            Action::CloseReplies(_) | Action::Leave | Action::Exit => {}
         }
     }
 

@@ -1,22 +1,29 @@
-//! Frames on the pipe: an 8-byte header and a payload. Sans-IO; bytes in, frames out.
+//! Frames on the pipe: a 20-byte header, a payload, and the end of a line. Sans-IO; bytes in, frames out.
 //!
 //! ```text
-//!  0        2         3      4                8
-//!  +--------+---------+------+----------------+----------...
-//!  | "WP"   | version | kind | length (be32)  | payload
-//!  +--------+---------+------+----------------+----------...
+//!  0        2         3      4        8        12             16            20
+//!  +--------+---------+------+--------+--------+--------------+-------------+----------...--+------+
+//!  | "WP"   | version | kind | length | number | payload's    | header's    | payload       | "\n" |
+//!  |        |         |      |        |        | CRC-32       | CRC-32      |               |      |
+//!  +--------+---------+------+--------+--------+--------------+-------------+----------...--+------+
 //! ```
 //!
 //! The magic and the version stand in every frame, so noise on the pipe (a login shell's
 //! greeting, a binary of another version) is named at the first byte that is wrong and never
-//! taken for a length.
+//! taken for a length. Frames are numbered from 0 in each direction, and have checksums: what a pipe loses, repeats or
+//! changes is noticed, and no damaged length is awaited. Numbers have 4 bytes, the highest first. The end of a line lets a
+//! pipe that passes on whole lines pass on whole frames.
 
 use crate::PROTOCOL_VERSION;
 
 /// First two bytes of every frame.
 pub const MAGIC: [u8; 2] = *b"WP";
 /// Bytes before the payload.
-pub const HEADER_BYTES: usize = 8;
+pub const HEADER_BYTES: usize = 20;
+/// Bytes before the header's checksum, which covers them.
+const CHECKED_BYTES: usize = 16;
+/// After the payload.
+pub const TERMINATOR: u8 = b'\n';
 /// Longest payload either side accepts. Tables are cut into chunks below it.
 pub const MAX_PAYLOAD_BYTES: usize = 4 << 20;
 
@@ -59,7 +66,7 @@ pub struct Frame {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The stream does not start with the magic.
-    #[error("the pipe carries something that is not whyperf's protocol: {0:?} (does the remote shell print a greeting?)")]
+    #[error("the pipe carries something that is not whyperf's protocol: {0:?}")]
     NotAFrame(String),
     /// The peer speaks another protocol version.
     #[error("the peer speaks protocol version {theirs}, this side speaks {PROTOCOL_VERSION}; install the same whyperf on both hosts")]
@@ -76,9 +83,27 @@ pub enum FrameError {
         /// The length the header claims.
         length: usize,
     },
+    /// The checksum is wrong.
+    #[error("the pipe damaged frame {number} after {bytes} bytes")]
+    Damaged {
+        /// The frame that should have come.
+        number: u32,
+        /// Bytes of the frames before.
+        bytes: u64,
+    },
+    /// A frame is whole, and is not the next one.
+    #[error("the pipe lost or repeated frames: frame {number} came where {expected} was due")]
+    OutOfOrder {
+        /// The number in the frame.
+        number: u32,
+        /// The number of the next one.
+        expected: u32,
+    },
     /// The pipe closed inside a frame.
-    #[error("the pipe closed inside a frame, after {have} of {want} bytes")]
+    #[error("the pipe was cut inside frame {number}, after {have} of {want} bytes")]
     Truncated {
+        /// The frame's number.
+        number: u32,
         /// Bytes received of the frame, header included.
         have: usize,
         /// Bytes the frame should have.
@@ -86,7 +111,7 @@ pub enum FrameError {
     },
 }
 
-/// Appends one frame to `out`.
+/// Appends one frame to `out`, still without its number: [`seal`] gives it one when it is sent.
 ///
 /// # Errors
 /// [`FrameError::TooLong`] when the payload is over [`MAX_PAYLOAD_BYTES`]; nothing is appended.
@@ -99,8 +124,24 @@ pub fn encode(kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Frame
     out.push(PROTOCOL_VERSION);
     out.push(kind.code());
     out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&crc32fast::hash(payload).to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(payload);
+    out.push(TERMINATOR);
     Ok(())
+}
+
+/// Gives a frame of [`encode`] its number.
+pub fn seal(frame: &mut [u8], number: u32) {
+    let Some(header) = frame.first_chunk_mut::<HEADER_BYTES>() else { return };
+    header[8..12].copy_from_slice(&number.to_be_bytes());
+    let checksum = crc32fast::hash(&header[..CHECKED_BYTES]);
+    header[CHECKED_BYTES..].copy_from_slice(&checksum.to_be_bytes());
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// Cuts a byte stream into frames, whatever pieces it arrives in.
@@ -109,12 +150,26 @@ pub struct Decoder {
     buffer: Vec<u8>,
     /// Bytes at the front of `buffer` that were already given out.
     taken: usize,
+    /// Frames given out.
+    frames_count: u32,
+    /// Bytes of them.
+    bytes: u64,
 }
 
 impl Decoder {
     /// An empty decoder.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Frames given out so far.
+    pub fn frames_count(&self) -> u32 {
+        self.frames_count
+    }
+
+    /// Bytes of the frames given out so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Takes in bytes as they came from the pipe.
@@ -127,21 +182,34 @@ impl Decoder {
     /// Gives the next whole frame, or `None` when more bytes are needed.
     ///
     /// # Errors
-    /// Anything but a frame of this version within the limit; the stream cannot be used further.
+    /// Anything but the next frame of this version, whole and within the limit; the stream cannot be used further.
     pub fn poll_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let rest = &self.buffer[self.taken..];
         check_header_prefix(rest)?;
         if rest.len() < HEADER_BYTES {
             return Ok(None);
         }
+        let (number, expected) = (be32(rest, 8), self.frames_count);
+        let damaged = FrameError::Damaged { number: expected, bytes: self.bytes };
+        if crc32fast::hash(&rest[..CHECKED_BYTES]) != be32(rest, CHECKED_BYTES) {
+            return Err(damaged);
+        }
         let kind = Kind::from_code(rest[3]).ok_or(FrameError::UnknownKind(rest[3]))?;
         let length = payload_length(rest)?;
+        if number != expected {
+            return Err(FrameError::OutOfOrder { number, expected });
+        }
         let end = HEADER_BYTES + length;
-        if rest.len() < end {
+        if rest.len() <= end {
             return Ok(None);
         }
         let payload = rest[HEADER_BYTES..end].to_vec();
-        self.taken += end;
+        if crc32fast::hash(&payload) != be32(rest, 12) || rest[end] != TERMINATOR {
+            return Err(damaged);
+        }
+        self.taken += end + 1;
+        self.frames_count = expected.wrapping_add(1);
+        self.bytes += end as u64 + 1;
         Ok(Some(Frame { kind, payload }))
     }
 
@@ -154,8 +222,8 @@ impl Decoder {
         if rest.is_empty() {
             return Ok(());
         }
-        let want = if rest.len() < HEADER_BYTES { HEADER_BYTES } else { HEADER_BYTES + payload_length(rest)? };
-        Err(FrameError::Truncated { have: rest.len(), want })
+        let want = if rest.len() < HEADER_BYTES { HEADER_BYTES } else { HEADER_BYTES + payload_length(rest)? + 1 };
+        Err(FrameError::Truncated { number: self.frames_count, have: rest.len(), want })
     }
 }
 
@@ -173,7 +241,7 @@ fn check_header_prefix(rest: &[u8]) -> Result<(), FrameError> {
 }
 
 fn payload_length(header: &[u8]) -> Result<usize, FrameError> {
-    let length = u32::from_be_bytes([header[4], header[5], header[6], header[7]]) as usize;
+    let length = be32(header, 4) as usize;
     if length > MAX_PAYLOAD_BYTES { Err(FrameError::TooLong { length }) } else { Ok(length) }
 }
 
@@ -183,9 +251,58 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame_bytes(payload: &[u8]) -> Vec<u8> {
+        numbered(payload, 0)
+    }
+
+    fn numbered(payload: &[u8], number: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(Kind::Message, payload, &mut bytes).expect("short payload");
+        seal(&mut bytes, number);
         bytes
+    }
+
+    /// What comes out of a stream, by payload, and what is wrong with it.
+    fn decoded(stream: &[u8]) -> (Vec<Vec<u8>>, Option<FrameError>) {
+        let mut decoder = Decoder::new();
+        decoder.handle_bytes(stream);
+        let mut payloads = Vec::new();
+        loop {
+            match decoder.poll_frame() {
+                Ok(Some(frame)) => payloads.push(frame.payload),
+                Ok(None) => return (payloads, decoder.handle_end().err()),
+                Err(error) => return (payloads, Some(error)),
+            }
+        }
+    }
+
+    #[test]
+    fn the_checksums_are_crc_32() {
+        // By zlib.crc32(b"{}") and zlib.crc32 of the 16 bytes before the second checksum, in Python.
+        assert_eq!(numbered(b"{}", 5), b"WP\x03\x01\0\0\0\x02\0\0\0\x05\xa3\xa6\xbf\x43\x1e\xc0\xf1\xba{}\n");
+    }
+
+    #[test]
+    fn frames_that_are_lost_or_come_twice_are_noticed() {
+        let frames: Vec<_> = (0..4).map(|number| numbered(&[b'a'; 3], number)).collect();
+        let stream = |numbers: &[usize]| numbers.iter().flat_map(|&at| frames[at].clone()).collect::<Vec<_>>();
+        for (numbers, number, expected) in [(&[0, 2][..], 2, 1), (&[0, 0], 0, 1), (&[1], 1, 0), (&[0, 1, 3, 2], 3, 2)] {
+            let (payloads, error) = decoded(&stream(numbers));
+            assert_eq!((payloads.len(), error), (expected as usize, Some(FrameError::OutOfOrder { number, expected })));
+        }
+        assert_eq!(decoded(&stream(&[0, 1, 2, 3])), (vec![vec![b'a'; 3]; 4], None));
+    }
+
+    #[test]
+    fn every_bit_counts() {
+        let first = numbered(b"first", 0);
+        let bytes = [first.clone(), numbered(b"second", 1)].concat();
+        for bit in first.len() * 8..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let (payloads, error) = decoded(&changed);
+            assert_eq!(payloads, [b"first"], "bit {bit}");
+            assert!(error.is_some(), "bit {bit}");
+        }
     }
 
     #[test]
@@ -209,6 +326,7 @@ mod tests {
     fn a_length_over_the_limit_is_refused_before_it_is_awaited() {
         let mut bytes = frame_bytes(b"{}");
         bytes[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        seal(&mut bytes, 0);
         let mut decoder = Decoder::new();
         decoder.handle_bytes(&bytes[..HEADER_BYTES]);
         assert!(matches!(decoder.poll_frame(), Err(FrameError::TooLong { .. })));
@@ -217,40 +335,45 @@ mod tests {
     #[test]
     fn half_a_frame_at_the_end_is_an_error() {
         let bytes = frame_bytes(b"abcdef");
-        // Without the whole header its length is not known; `14`: the header and six bytes.
-        for (have, want) in [(1, 8), (7, 8), (8, 14), (12, 14), (13, 14)] {
+        // Without the whole header its length is not known; `27`: the header, six bytes and the end of the line.
+        for (have, want) in [(1, 20), (19, 20), (20, 27), (24, 27), (26, 27)] {
             let mut decoder = Decoder::new();
             decoder.handle_bytes(&bytes[..have]);
             assert_eq!(decoder.poll_frame(), Ok(None));
-            assert_eq!(decoder.handle_end(), Err(FrameError::Truncated { have, want }));
+            assert_eq!(decoder.handle_end(), Err(FrameError::Truncated { number: 0, have, want }));
         }
     }
 
     #[test]
     fn the_longest_payload_is_taken_and_a_longer_one_is_not() {
         let longest = vec![7; MAX_PAYLOAD_BYTES];
-        let mut bytes = frame_bytes(&longest);
+        let bytes = frame_bytes(&longest);
         let mut decoder = Decoder::new();
         decoder.handle_bytes(&bytes);
         assert_eq!(decoder.poll_frame(), Ok(Some(Frame { kind: Kind::Message, payload: longest })));
         assert_eq!(MAX_PAYLOAD_BYTES, 4_194_304);
-        let refusal = encode(Kind::Message, &vec![7; MAX_PAYLOAD_BYTES + 1], &mut bytes);
+        let refusal = encode(Kind::Message, &vec![7; MAX_PAYLOAD_BYTES + 1], &mut Vec::new());
         assert_eq!(refusal, Err(FrameError::TooLong { length: 4_194_305 }));
     }
 
     #[test]
     fn a_header_is_checked_byte_by_byte() {
-        let header = [b'W', b'P', PROTOCOL_VERSION, 2, 0, 0, 0, 0];
+        let mut header = Vec::new();
+        encode(Kind::Table, &[], &mut header).expect("short payload");
+        seal(&mut header, 0);
         for (place, error) in [
             (0, FrameError::NotAFrame("!".to_owned())),
             (1, FrameError::NotAFrame("W!".to_owned())),
             (2, FrameError::WrongVersion { theirs: b'!' }),
             (3, FrameError::UnknownKind(b'!')),
         ] {
-            let mut bytes = header;
+            let mut bytes = header.clone();
             bytes[place] = b'!';
+            if place == 3 {
+                seal(&mut bytes, 0);
+            }
             let mut decoder = Decoder::new();
-            decoder.handle_bytes(&bytes[..if place == 3 { 8 } else { place + 1 }]);
+            decoder.handle_bytes(&bytes[..if place == 3 { 20 } else { place + 1 }]);
             assert_eq!(decoder.poll_frame(), Err(error));
         }
         let mut decoder = Decoder::new();
@@ -262,8 +385,10 @@ mod tests {
         #[test]
         fn frames_survive_any_cutting(payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..8), cut in 1usize..50) {
             let mut stream = Vec::new();
-            for payload in &payloads {
+            for (number, payload) in (0..).zip(&payloads) {
+                let start = stream.len();
                 encode(Kind::Table, payload, &mut stream).expect("short payload");
+                seal(&mut stream[start..], number);
             }
             let mut decoder = Decoder::new();
             let mut got = Vec::new();

@@ -24,7 +24,7 @@ pub mod watch;
 pub mod workload;
 
 /// Version of the control protocol. It changes whenever an old peer would misread a new one.
-pub const PROTOCOL_VERSION: u8 = 2;
+pub const PROTOCOL_VERSION: u8 = 3;
 
 /// Version of the record's tables and manifest.
 pub const RECORD_VERSION: u32 = 1;

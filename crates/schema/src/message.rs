@@ -96,6 +96,11 @@ pub enum Request {
     Watch(Box<WatchSpec>),
     /// End the watch now. Answer: [`Reply::Done`]. The watch answers its own request first, as when its time is up.
     EndWatch,
+    /// Last message on a pipe: end everything, and undo what was changed on the host. Answer: [`Reply::Goodbye`].
+    Goodbye {
+        /// Frames that the controller has sent before this one.
+        frames_count: u64,
+    },
 }
 
 /// What the agent answers.
@@ -169,6 +174,11 @@ pub enum Reply {
     },
     /// Sent when nothing else was sent for 0.5 s. Answers no request: its identifier is 0.
     Alive,
+    /// To [`Request::Goodbye`], when everything is undone. Last message on a pipe.
+    Goodbye {
+        /// Frames that the agent has sent before this one.
+        frames_count: u64,
+    },
     /// Done; there is no result.
     Done,
     /// The request failed; the agent keeps running.

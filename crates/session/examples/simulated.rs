@@ -136,8 +136,12 @@ impl Agent {
                     self.served.push_back(message_frame(id, reply));
                     continue;
                 }
-                Action::CloseReplies => {
-                    self.outbox.close();
+                Action::CloseReplies(last_words) => {
+                    self.outbox.close(Some(message_frame(0, last_words)));
+                    continue;
+                }
+                Action::Leave => {
+                    self.outbox.leave();
                     continue;
                 }
                 Action::Answer(id, request) => json!({"action": "answer", "id": id, "request": request}),
@@ -153,7 +157,13 @@ impl Agent {
                 Action::Watch { watch, id, spec } => json!({"action": "watch", "watch": watch, "id": id, "spec": spec}),
                 Action::EndWatch => json!({"action": "end_watch"}),
                 Action::Abort => json!({"action": "abort"}),
-                Action::Exit => json!({"action": "exit", "error": self.session.take_error().map(|error| error.to_string())}),
+                Action::Exit => {
+                    if let Some(id) = self.session.goodbye() {
+                        self.outbox.say_goodbye(id);
+                    }
+                    let error = self.session.take_error().map(|error| error.to_string());
+                    json!({"action": "exit", "error": error, "says_goodbye": self.session.goodbye().is_some()})
+                }
             });
         }
     }

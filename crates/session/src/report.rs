@@ -67,7 +67,7 @@ pub fn send_table(id: u64, table: Table<'_>, mut send: impl FnMut(Vec<u8>)) -> i
     while left > 0 {
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
         content.read_exact(&mut piece[..length])?;
-        let mut frame = Vec::with_capacity(length + frame::HEADER_BYTES);
+        let mut frame = Vec::with_capacity(frame::HEADER_BYTES + length + 1);
         frame::encode(Kind::Table, &piece[..length], &mut frame).map_err(io::Error::other)?;
         send(frame);
         left -= length as u64;

@@ -98,8 +98,10 @@ pub enum Action {
     EndWatch,
     /// End the trial: its opening, its load, whatever is there. Let go of its open connections. The same of a watch.
     Abort,
-    /// Send nothing more: the controller is gone.
-    CloseReplies,
+    /// Send nothing more but this, which answers no request: the controller is gone, or cannot be understood.
+    CloseReplies(Reply),
+    /// Send nothing more but the goodbye, which comes after [`Action::Exit`].
+    Leave,
     /// Let go of everything, and end.
     Exit,
 }
@@ -176,6 +178,8 @@ pub struct Session {
     /// Why the listening end awaits no more connections.
     opening_problem: Option<String>,
     is_hung_up: bool,
+    /// The `goodbye` that is answered last.
+    goodbye: Option<u64>,
     has_exited: bool,
     error: Option<PipeError>,
 }
@@ -193,6 +197,7 @@ impl Session {
             ending: None,
             opening_problem: None,
             is_hung_up: false,
+            goodbye: None,
             has_exited: false,
             error: None,
         }
@@ -206,9 +211,12 @@ impl Session {
     /// The pipe has closed after the last byte taken in. A request that still lies in it is left there.
     pub fn handle_end(&mut self, now_ns: u64) {
         match self.decode() {
-            Ok(Some(_)) => self.close(now_ns),
+            Ok(Some(Envelope { id, body: goodbye @ Request::Goodbye { .. } })) => {
+                self.handle_request(Envelope { id, body: goodbye }, now_ns);
+            }
+            Ok(Some(_)) => self.close_cut(now_ns),
             Ok(None) => match self.decoder.handle_end() {
-                Ok(()) => self.close(now_ns),
+                Ok(()) => self.close_cut(now_ns),
                 Err(error) => self.handle_broken_pipe(error.into(), now_ns),
             },
             Err(error) => self.handle_broken_pipe(error, now_ns),
@@ -222,10 +230,9 @@ impl Session {
 
     /// The pipe cannot be read, or what came is not the protocol.
     pub fn handle_broken_pipe(&mut self, error: PipeError, now_ns: u64) {
-        // Identifier 0 is no request's: the pipe itself is at fault.
-        self.actions.push_back(Action::Send(0, Refusal::usage(error.to_string()).into()));
+        let refusal = Refusal::usage(error.to_string());
         self.error = Some(error);
-        self.close(now_ns);
+        self.close(refusal, now_ns);
     }
 
     /// The connections of a trial are open, or failed to.
@@ -337,6 +344,11 @@ impl Session {
         }
     }
 
+    /// The request that [`Reply::Goodbye`] answers when everything is undone; none where nobody has said goodbye.
+    pub fn goodbye(&self) -> Option<u64> {
+        self.goodbye
+    }
+
     /// Why the session ended, where it was not by the end of the pipe.
     pub fn take_error(&mut self) -> Option<PipeError> {
         self.error.take()
@@ -353,7 +365,7 @@ impl Session {
             return false;
         }
         match self.decode() {
-            Ok(Some(_)) if self.is_hung_up => self.close(now_ns),
+            Ok(Some(Envelope { body, .. })) if self.is_hung_up && !matches!(body, Request::Goodbye { .. }) => self.close_cut(now_ns),
             Ok(Some(request)) => self.handle_request(request, now_ns),
             Ok(None) => return false,
             Err(error) => self.handle_broken_pipe(error, now_ns),
@@ -369,9 +381,16 @@ impl Session {
         }
     }
 
-    fn close(&mut self, now_ns: u64) {
+    /// The pipe has ended, and nobody has said goodbye.
+    fn close_cut(&mut self, now_ns: u64) {
+        let (frames, bytes) = (self.decoder.frames_count(), self.decoder.bytes());
+        let text = format!("the pipe from the controller was cut after {frames} frames ({bytes} bytes)");
+        self.close(Refusal { fault: Fault::Host, text }, now_ns);
+    }
+
+    fn close(&mut self, why: Refusal, now_ns: u64) {
         if !matches!(self.ending, Some(Ending::Close(_))) {
-            self.actions.push_back(Action::CloseReplies);
+            self.actions.push_back(Action::CloseReplies(why.into()));
             self.abort_trial();
             self.ending = Some(Ending::Close(now_ns + END_GRACE_NS));
         }
@@ -415,6 +434,17 @@ impl Session {
                 }
                 _ => Refusal::usage("nothing is being watched"),
             },
+            // It is the last frame that was taken in.
+            Request::Goodbye { frames_count } if frames_count + 1 == u64::from(self.decoder.frames_count()) => {
+                self.actions.push_back(Action::Leave);
+                self.abort_trial();
+                (self.goodbye, self.ending) = (Some(id), Some(Ending::Close(now_ns + END_GRACE_NS)));
+                return;
+            }
+            Request::Goodbye { frames_count } => {
+                let came = self.decoder.frames_count() - 1;
+                Refusal::usage(format!("goodbye counts {frames_count} frames before it, and {came} came"))
+            }
             other => return self.actions.push_back(Action::Answer(id, other)),
         };
         self.actions.push_back(Action::Send(id, refused.into()));

@@ -1,6 +1,6 @@
 //! Conversations of a session with a controller, request by request.
 
-use schema::frame::{Kind, encode};
+use schema::frame::{Kind, encode, seal};
 use schema::message::{Envelope, Fault, Reply, Request};
 use schema::trial::{Opening, TrialSpec};
 use schema::watch::WatchSpec;
@@ -18,8 +18,15 @@ fn spec(opening: &str) -> TrialSpec {
 }
 
 fn send(session: &mut Session, id: u64, body: Request) {
+    // Each test numbers its requests from 1, and frames are numbered from 0.
+    send_as(session, u32::try_from(id - 1).expect("few"), id, body);
+}
+
+/// Sends a request as the frame of that number.
+fn send_as(session: &mut Session, number: u32, id: u64, body: Request) {
     let mut frame = Vec::new();
     encode(Kind::Message, &serde_json::to_vec(&Envelope { id, body }).expect("JSON"), &mut frame).expect("short");
+    seal(&mut frame, number);
     session.handle_bytes(&frame);
 }
 
@@ -45,7 +52,9 @@ fn done(session: &mut Session, now_ns: u64) -> Vec<String> {
             Action::Watch { watch, id, .. } => format!("watch {watch} for {id}"),
             Action::EndWatch => "end watch".to_owned(),
             Action::Abort => "abort".to_owned(),
-            Action::CloseReplies => "close".to_owned(),
+            Action::CloseReplies(Reply::Error(failure)) => format!("close: {}", failure.text),
+            Action::CloseReplies(reply) => format!("close: {reply:?}"),
+            Action::Leave => "leave".to_owned(),
             Action::Exit => "exit".to_owned(),
         });
     }
@@ -157,11 +166,77 @@ fn the_end_of_the_pipe_aborts_and_exits_when_the_load_has_ended() {
     send(&mut session, 2, Request::Start { at_mono_ns: 9 });
     done(&mut session, 0);
     session.handle_end(3);
-    assert_eq!(done(&mut session, 3), ["close", "abort"]);
+    let texts = done(&mut session, 3);
+    assert!(texts[0].starts_with("close: the pipe from the controller was cut after 2 frames"), "{texts:?}");
+    assert_eq!(texts[1..], ["abort"]);
     assert_eq!(session.timeout_ns(), Some(3 + END_GRACE_NS));
     session.on_load_ended(1, Ok(()));
     assert_eq!(done(&mut session, 4), ["2: done", "exit"]);
     assert!(session.take_error().is_none());
+    assert!(session.goodbye().is_none());
+}
+
+#[test]
+fn a_goodbye_ends_everything_and_is_answered_at_last() {
+    let mut session = opening(Opening::Listen);
+    session.on_opened(1, Ok(()));
+    send(&mut session, 2, Request::Start { at_mono_ns: 9 });
+    send(&mut session, 3, Request::Goodbye { frames_count: 2 });
+    assert_eq!(done(&mut session, 5), ["load 1 for 2", "leave", "abort"]);
+    assert_eq!(session.timeout_ns(), Some(5 + END_GRACE_NS));
+    // The pipe may close before the answer.
+    session.handle_end(6);
+    assert_eq!(done(&mut session, 6), [""; 0]);
+    session.on_load_ended(1, Ok(()));
+    assert_eq!(done(&mut session, 7), ["2: done", "exit"]);
+    assert_eq!(session.goodbye(), Some(3));
+    assert!(session.take_error().is_none());
+}
+
+#[test]
+fn a_goodbye_waits_no_longer_than_its_grace() {
+    let mut session = opening(Opening::Listen);
+    send(&mut session, 2, Request::Goodbye { frames_count: 1 });
+    assert_eq!(done(&mut session, 5), ["leave", "abort"]);
+    assert_eq!(done(&mut session, 5 + END_GRACE_NS), ["exit"]);
+    assert_eq!(session.goodbye(), Some(2));
+}
+
+#[test]
+fn a_goodbye_that_counts_other_frames_is_refused() {
+    let mut session = Session::new(7);
+    send(&mut session, 1, Request::Goodbye { frames_count: 1 });
+    assert_eq!(done(&mut session, 0), ["1: error goodbye counts 1 frames before it, and 0 came"]);
+    assert!(session.goodbye().is_none());
+}
+
+#[test]
+fn a_goodbye_is_heard_in_a_pipe_that_has_closed() {
+    for hangs_up in [false, true] {
+        let mut session = Session::new(7);
+        send(&mut session, 1, Request::Goodbye { frames_count: 0 });
+        if hangs_up {
+            session.handle_hang_up();
+        } else {
+            session.handle_end(3);
+        }
+        assert_eq!(done(&mut session, 3), ["leave", "abort", "exit"]);
+        assert_eq!(session.goodbye(), Some(1));
+    }
+}
+
+#[test]
+fn what_a_pipe_repeats_or_loses_ends_the_session() {
+    for (number, says) in [(0, "frame 0 came where 1 was due"), (2, "frame 2 came where 1 was due")] {
+        let mut session = Session::new(7);
+        send(&mut session, 1, Request::Clock);
+        send_as(&mut session, number, 2, Request::Clock);
+        let texts = done(&mut session, 0);
+        assert_eq!(texts[0], "answer 1");
+        assert!(texts[1].starts_with("close: the pipe lost or repeated frames") && texts[1].ends_with(says), "{texts:?}");
+        assert_eq!(texts[2..], ["abort", "exit"]);
+        assert!(session.take_error().is_some());
+    }
 }
 
 fn watch() -> Request {
@@ -223,7 +298,9 @@ fn an_abort_and_the_end_of_the_pipe_end_a_watch() {
     send(&mut session, 3, watch());
     done(&mut session, 2);
     session.handle_end(3);
-    assert_eq!(done(&mut session, 3), ["close", "abort"]);
+    let texts = done(&mut session, 3);
+    assert!(texts[0].starts_with("close: the pipe from the controller was cut after 3 frames"), "{texts:?}");
+    assert_eq!(texts[1..], ["abort"]);
     assert_eq!(session.timeout_ns(), Some(3 + END_GRACE_NS));
     session.on_watch_ended(2, Ok(()));
     assert_eq!(done(&mut session, 4), ["3: done", "exit"]);
@@ -234,7 +311,9 @@ fn what_lies_in_a_pipe_that_was_hung_up_is_left_there() {
     let mut session = Session::new(7);
     send(&mut session, 1, Request::Clock);
     session.handle_hang_up();
-    assert_eq!(done(&mut session, 0), ["close", "abort", "exit"]);
+    // The 20 bytes of a header, 35 of a message, and the end of the line.
+    let cut = "close: the pipe from the controller was cut after 1 frames (56 bytes)";
+    assert_eq!(done(&mut session, 0), [cut, "abort", "exit"]);
 }
 
 #[test]
@@ -242,7 +321,7 @@ fn a_pipe_that_carries_something_else_is_reported_and_ends_the_session() {
     let mut session = Session::new(7);
     session.handle_bytes(b"garbage");
     let texts = done(&mut session, 0);
-    assert!(texts[0].starts_with("0: error the pipe carries something"), "{texts:?}");
-    assert_eq!(texts[1..], ["close", "abort", "exit"]);
+    assert!(texts[0].starts_with("close: the pipe carries something"), "{texts:?}");
+    assert_eq!(texts[1..], ["abort", "exit"]);
     assert!(session.take_error().is_some());
 }

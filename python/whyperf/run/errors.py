@@ -31,3 +31,7 @@ class DisturbedError(RunError):
 
 class PipeClosedError(RunError):
     """An agent that is gone, with whatever it last said on standard error."""
+
+
+class PipeFaultError(PipeClosedError):
+    """A pipe that lost, repeated or changed what an agent sent."""

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,11 +31,14 @@ NOTICED_S = 3.0
 
 #: Greets, then does what each request's name says.
 PROGRAM = """
-import json, os, struct, sys, threading, time
-lock = threading.Lock()
+import json, os, struct, sys, threading, time, zlib
+lock, sent = threading.RLock(), 0
 def send(kind, payload):
+    global sent
     with lock:
-        sys.stdout.buffer.write(struct.pack(">2sBBI", b"WP", 2, kind, len(payload)) + payload)
+        header = struct.pack(">2sBBIII", b"WP", 3, kind, len(payload), sent, zlib.crc32(payload))
+        sent += 1
+        sys.stdout.buffer.write(header + struct.pack(">I", zlib.crc32(header)) + payload + b"\\n")
         sys.stdout.buffer.flush()
 def say(identifier, **body):
     send(1, json.dumps({"id": identifier, "body": body}).encode())
@@ -43,8 +47,8 @@ def beat():
         time.sleep(0.5)
         say(0, reply="alive")
 threading.Thread(target=beat, daemon=True).start()
-while header := sys.stdin.buffer.read(8):
-    message = json.loads(sys.stdin.buffer.read(struct.unpack(">2sBBI", header)[3]))
+while header := sys.stdin.buffer.read(20):
+    message = json.loads(sys.stdin.buffer.read(struct.unpack(">2sBBIIII", header)[3] + 1))
     identifier, name = message["id"], message["body"]["request"]
     if name == "hello":
         say(identifier, reply="hello", version=VERSION, pid=os.getpid())
@@ -60,6 +64,10 @@ while header := sys.stdin.buffer.read(8):
         for _ in range(message["body"]["count"]):
             send(1, message["body"]["text"].encode())
         say(identifier, reply="done")
+    elif name == "goodbye":
+        with lock:
+            say(identifier, reply="goodbye", frames_count=sent)
+        break
     elif name == "abort":
         say(identifier, reply="done")
     elif name == "end":
@@ -151,7 +159,7 @@ def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:
     time.sleep(0.1)
     far.close()
     waiting.join(SOON_S)
-    assert [str(error) for error in caught] == ["the far agent ended with status 0"]
+    assert [str(error) for error in caught] == ["far: the agent said goodbye"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +169,14 @@ def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:
         ("end", None, 3, "the far agent ended with status 3"),
         ("die", "host7", 0, f"the {COMMAND} to host7 was killed by signal 9, and the far agent ended with it"),
         ("end", "host7", 255, f"the far agent is gone: it was killed on host7, or the {COMMAND} to there broke"),
-        ("end", "host7", 3, "the far agent ended with status 3"),
+        ("end", "host7", 3, "the far agent on host7 ended with status 3"),
+        # Pipes that lose the status end with 0.
+        (
+            "end",
+            "host7",
+            0,
+            "the pipe to host7 was cut after 1 frames (SIZE bytes): the far agent on host7 ended with status 0",
+        ),
     ],
 )
 def test_how_an_agent_ended_is_reported_as_far_as_it_is_known(
@@ -169,7 +184,8 @@ def test_how_an_agent_ended_is_reported_as_far_as_it_is_known(
 ) -> None:
     with agent(tmp_path, host=host, status=status) as far, pytest.raises(PipeClosedError) as caught:
         far.call(cast("Any", {"request": request_name}))
-    assert str(caught.value) == says
+    # Its process id is in the message.
+    assert re.sub(r"\(\d+ bytes\)", "(SIZE bytes)", str(caught.value)) == says
 
 
 def test_an_agent_that_is_stopped_is_named_within_3_s_and_ended(tmp_path: Path) -> None:
@@ -307,9 +323,9 @@ def test_a_bad_answer_is_one_sentence(tmp_path: Path, body: object, says: str) -
 
 
 def test_an_answer_to_another_request_is_named(tmp_path: Path) -> None:
-    done = json.dumps({"id": 2, "body": {"reply": "done"}})
+    done = json.dumps({"id": 3, "body": {"reply": "done"}})
     with agent(tmp_path) as far:
-        far._send(cast("Any", {"id": 2, "body": {"request": "say", "text": done}}))
+        far._send(cast("Any", {"request": "say", "text": done}))
         with pytest.raises(RunError, match="the far agent answered clock with done"):
             far.call({"request": "clock"})
 

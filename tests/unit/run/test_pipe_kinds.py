@@ -104,6 +104,14 @@ def test_ssh_is_the_default() -> None:
     assert pipes.by_name(None) is pipes.by_name("ssh")
 
 
+def test_a_template_with_ssh_is_taken_as_it_stands(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHYPERF_SSH", "false")
+    program("ssh", JOINS_WORDS)
+    argv = pipes.by_name("ssh -p 2222 {host}").argv("h7")
+    assert argv[:4] == ["ssh", "-p", "2222", "h7"]
+    assert started(argv) == "started to serve\n"
+
+
 @pytest.mark.parametrize(
     ("via", "says"),
     [

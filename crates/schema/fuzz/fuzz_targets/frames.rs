@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schema::frame::{Decoder, Frame, FrameError, encode};
+use schema::frame::{Decoder, Frame, FrameError, encode, seal};
 
 /// The frames of a stream that arrives in pieces, and how it ends.
 fn decoded(bytes: &[u8], piece_bytes: usize) -> (Vec<Frame>, Result<(), FrameError>) {
@@ -27,8 +27,10 @@ fuzz_target!(|bytes: &[u8]| {
     let (at_once, _) = decoded(bytes, bytes.len().max(1));
     assert_eq!(frames, at_once);
     let mut again = Vec::new();
-    for frame in &frames {
+    for (number, frame) in (0..).zip(&frames) {
+        let start = again.len();
         encode(frame.kind, &frame.payload, &mut again).expect("it was within the limit");
+        seal(&mut again[start..], number);
     }
     assert!(bytes.starts_with(&again));
     match end {

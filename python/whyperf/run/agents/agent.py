@@ -23,7 +23,7 @@ from whyperf.run.agents.inbox import Inbox, TablePiece
 from whyperf.run.agents.pipes.calls import ATTEMPTS, SSH_FAILED, entrance, note_reached, wait_s, was_turned_away
 from whyperf.run.agents.pulse import Pulse, SilentError
 from whyperf.run.agents.replies import ANSWERS, understood
-from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
+from whyperf.run.errors import AgentError, Fault, PipeClosedError, PipeFaultError, RunError
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
@@ -32,7 +32,11 @@ _Ordered: TypeAlias = wire.RequestCarryPath | wire.RequestBeginPath | wire.Reque
 """What is answered by `done`."""
 
 _HELLO_TIMEOUT_S = 20.0
-"""How long an agent may take until it greets, its pipe's way there included."""
+"""How long an agent may take until it greets, the start of its pipe included."""
+_GOODBYE_S = 2.0
+"""How long an agent may take to undo everything and to say goodbye, until its pipe is closed all the same."""
+_ASKS_AFTER_S = 5.0
+"""How long the controller waits for a reply until it sends another request, by which a lost one is noticed."""
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
 _LOAD_MOVES_S = 1.0
@@ -61,7 +65,7 @@ def _how_it_ended(label: str, host: str | None, status: int, command: str) -> st
     if host is not None and status == SSH_FAILED:
         return f"the {label} agent is gone: it was killed on {host}, or the {command} to there broke"
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-    return f"the {label} agent {how}"
+    return f"the {label} agent {how}" if host is None else f"the {label} agent on {host} {how}"
 
 
 def _started(argv: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
@@ -125,16 +129,21 @@ class Agent:
 
     def _greeted(self, argv: list[str]) -> str:
         """Start a process and greet it; its version."""
-        self._next_id = 1
         self._is_greeted = False
         self._was_turned_away = False
         self._inbox = Inbox()
+        self._frames_count = 0
+        self._longest_bytes = 0
+        self._is_leaving = False
+        #: Whether the agent has undone everything and said so.
+        self.said_goodbye = False
         self._ended: RunError | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
         try:
             self._process = _started(argv, self._errors)
         except OSError as error:
             raise RunError(f"starting {argv[0]}: {error.strerror}") from error
+        self._frames = frames.FrameReader(io.BytesIO())
         self._reader = threading.Thread(target=self._read, name=f"agent-{self.label}", daemon=True)
         self._reader.start()
         try:
@@ -193,22 +202,21 @@ class Agent:
         for reply in self.stream(request, timeout_s):
             if not isinstance(reply, TablePiece):
                 return reply
-        raise PipeClosedError(f"the {self.label} agent ended without an answer")
+        raise PipeClosedError(f"the {self._named} ended without an answer")
 
     def stream(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[wire.Reply | TablePiece]:
         """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies.
 
         While a `watch` is read so, it is ended by posting `end_watch`: a call would take its replies away.
         """
-        identifier = self._take_id()
-        self._send({"id": identifier, "body": request})
+        identifier = self._send(request)
         while True:
             yield self._receive(identifier, request["request"], timeout_s)
 
     def post(self, request: wire.Request) -> None:
         """Send a request whose reply nobody waits for. An agent that is gone has nothing to answer."""
         with suppress(RunError):
-            self._send({"id": self._take_id(), "body": request})
+            self._send(request)
 
     def clock(self) -> Clock:
         """Compare the agent's clocks with the controller's."""
@@ -227,19 +235,28 @@ class Agent:
         return best
 
     def hang_up(self) -> None:
-        """Close the pipe, and leave it to `close` to wait until the agent is gone."""
+        """Say goodbye, and leave it to `close` to wait until the agent is gone."""
+        if self._is_leaving:
+            return
+        self._is_leaving = True
         self._on_lost = lambda _: None
         # An agent that is sending a table ends only once somebody reads on.
         self._inbox.close()
-        try:
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        except OSError:
-            pass
+        with suppress(OSError, ValueError):
+            self._write({"request": "goodbye", "frames_count": 0})
+        if not self._is_greeted or self._ended is not None:
+            # Nobody waits for an answer.
+            self._close_input()
 
     def close(self) -> None:
-        """Close the pipe and wait until the agent is gone."""
+        """Say goodbye, and wait until the agent has answered and is gone.
+
+        Some pipes close in one direction only, or never by themselves, so an agent ends by the goodbye. One that does
+        not answer ends when its pipe closes.
+        """
         self.hang_up()
+        self._reader.join(_GOODBYE_S)
+        self._close_input()
         try:
             self._process.wait(_EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -260,17 +277,31 @@ class Agent:
         """Close the pipe."""
         self.close()
 
-    def _take_id(self) -> int:
-        with self._lock:
-            identifier = self._next_id
-            self._next_id += 1
-        return identifier
+    def _close_input(self) -> None:
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
 
-    def _send(self, message: wire.RequestEnvelope) -> None:
+    def _write(self, body: wire.Request, padded_bytes: int = 0) -> int:
+        """Write a request as the next frame, with spaces behind it up to a length; its identifier."""
         assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(frames.encode(json.dumps(message).encode()))
+        with self._lock:
+            number = self._frames_count
+            if body["request"] == "goodbye":
+                body["frames_count"] = number
+            message: wire.RequestEnvelope = {"id": number + 1, "body": body}
+            payload = json.dumps(message).encode().ljust(padded_bytes)
+            frame = frames.encode(payload, number)
+            self._frames_count += 1
+            self._longest_bytes = max(self._longest_bytes, len(payload))
+            self._process.stdin.write(frame)
             self._process.stdin.flush()
+        return number + 1
+
+    def _send(self, body: wire.Request) -> int:
+        """Send a request; its identifier."""
+        try:
+            return self._write(body)
         except (OSError, ValueError) as error:
             # Its last message says more than that it is gone.
             self._inbox.close()
@@ -278,22 +309,32 @@ class Agent:
             raise self._ended or self._gone() from error
 
     def _receive(self, identifier: int, what: str, timeout_s: float) -> wire.Reply | TablePiece:
+        end_s = time.monotonic() + timeout_s
+        padded_bytes = self._longest_bytes
         while True:
+            left_s = end_s - time.monotonic()
             try:
-                item = self._inbox.get(timeout_s)
+                item = self._inbox.get(max(0.0, min(left_s, _ASKS_AFTER_S)))
             except TimeoutError:
-                raise RunError(f"the {self.label} agent did not answer {what} within {timeout_s:.0f} s") from None
+                if left_s <= _ASKS_AFTER_S:
+                    raise RunError(f"the {self._named} did not answer {what} within {timeout_s:.0f} s") from None
+                if self._is_greeted:
+                    # If the pipe has lost the request, or a part of it, the agent notices it with the next frame.
+                    with suppress(OSError, ValueError):
+                        self._write({"request": "clock"}, padded_bytes)
+                    padded_bytes = 0
+                continue
             if isinstance(item, Exception):
                 raise item
             if isinstance(item, TablePiece):
                 return item
             answered, reply = item
-            if reply["reply"] == "error" and answered in {identifier, 0}:
+            if reply["reply"] == "error" and answered == identifier:
                 raise AgentError(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
             # Replies to an earlier request that was given up are not for this one.
             if answered == identifier:
                 if what in ANSWERS and reply["reply"] not in ANSWERS[what]:
-                    raise RunError(f"the {self.label} agent answered {what} with {reply['reply']}")
+                    raise RunError(f"the {self._named} answered {what} with {reply['reply']}")
                 return reply
 
     def _read(self) -> None:
@@ -308,26 +349,38 @@ class Agent:
         stream = io.BufferedReader(
             Pulse(self._process.stdout.fileno(), self._must_speak, self._may_be_late), _READ_BYTES
         )
-        table = ""
+        self._frames = frames.FrameReader(stream)
         try:
-            while (frame := frames.read(stream)) is not None:
-                if frame.kind == frames.KIND_TABLE:
-                    self._inbox.put(TablePiece(table, frame.payload))
-                    continue
-                identifier, body = understood(frame.payload)
-                if body["reply"] == "table":
-                    table = body["name"]
-                if body["reply"] != "alive":
-                    self._inbox.put((identifier, body))
+            return self._until_goodbye() or self._gone()
         except SilentError as error:
             return self._silent(str(error))
-        except PipeClosedError:
-            return self._gone()
+        except PipeFaultError as error:
+            return PipeFaultError(f"{self._where}: {error}")
+        except PipeClosedError as error:
+            return self._gone(str(error))
         except RunError as error:
-            return RunError(f"{self.label}: {error}", error.fault)
+            return RunError(f"{self._where}: {error}", error.fault)
         except (ValueError, OSError):
             return self._gone()
-        return self._gone()
+
+    def _until_goodbye(self) -> RunError | None:
+        """Pass on what the agent says; its last word, or None where the pipe ends without one."""
+        table = ""
+        while (frame := self._frames.read()) is not None:
+            if frame.kind == frames.KIND_TABLE:
+                self._inbox.put(TablePiece(table, frame.payload))
+                continue
+            identifier, body = understood(frame.payload)
+            if body["reply"] == "goodbye":
+                return self._parted(body["frames_count"])
+            if body["reply"] == "error" and identifier == 0:
+                # What the agent says where it cannot go on.
+                return PipeClosedError(f"{self._where}: {body['text']}", Fault(body["fault"]))
+            if body["reply"] == "table":
+                table = body["name"]
+            if body["reply"] != "alive":
+                self._inbox.put((identifier, body))
+        return None
 
     def _must_speak(self) -> bool:
         """Whether the agent should be sending heartbeats: not before it has greeted, unless it is stopped."""
@@ -342,6 +395,22 @@ class Agent:
         """Whether the load may hold up heartbeats: over ssh, while the agent at the other end of the load moves it."""
         return self._host is not None and time.monotonic() - self._load_moved_s < _LOAD_MOVES_S
 
+    @property
+    def _where(self) -> str:
+        return self.label if self._host is None else f"{self.label} on {self._host}"
+
+    @property
+    def _named(self) -> str:
+        return f"{self.label} agent" if self._host is None else f"{self.label} agent on {self._host}"
+
+    def _parted(self, frames_count: int) -> RunError:
+        """The end of a conversation in which the agent has said goodbye."""
+        came = self._frames.frames_count - 1
+        if frames_count != came:
+            return PipeFaultError(f"{self._where}: the agent sent {frames_count:,} frames, and {came:,} came")
+        self.said_goodbye = True
+        return PipeClosedError(f"{self._where}: the agent said goodbye")
+
     def _silent(self, how_long: str) -> PipeClosedError:
         """End an agent that says nothing; one that is stopped would never end by itself."""
         self._process.kill()
@@ -351,18 +420,29 @@ class Agent:
             f"broke; {self.advice}"
         )
 
-    def _gone(self) -> PipeClosedError:
-        """Say how the agent ended, in its own words where it left some."""
+    def _gone(self, cut: str = "") -> PipeClosedError:
+        """Say how the agent ended, in its own words where it left some; ``cut`` is how the pipe ended in a frame."""
         try:
             status = self._process.wait(_EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
-            return PipeClosedError(f"the {self.label} agent closed its pipe")
+            return PipeClosedError(f"{self._where_cut()}, and its command goes on")
         said = self._last_words()
-        if not self._is_greeted and self._host is not None:
-            self._was_turned_away = was_turned_away(self._host, status, said)
-        return PipeClosedError(
-            _how_it_ended(self.label, self._host, status, self._command) + (f": {said}" if said else "")
-        )
+        if not self._is_greeted:
+            greeting = self._frames.greeting
+            said = said or (f"it printed {greeting!r}" if greeting else "")
+            if self._host is not None:
+                self._was_turned_away = was_turned_away(self._host, status, said)
+        how = _how_it_ended(self.label, self._host, status, self._command)
+        if status == 0 or (cut and status > 0 and status != SSH_FAILED):
+            # Some pipes end with status 0 whatever happened.
+            how = f"{self._where_cut()}: {cut or how}"
+        return PipeClosedError(how + (f": {said}" if said else ""))
+
+    def _where_cut(self) -> str:
+        """The pipe, and how much came through it."""
+        to = f"the {self.label} agent" if self._host is None else self._host
+        count, size = self._frames.frames_count, self._frames.byte_count
+        return f"the pipe to {to} was cut after {count:,} frames ({size:,} bytes)"
 
     def _last_words(self) -> str:
         try:

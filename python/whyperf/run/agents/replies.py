@@ -33,6 +33,7 @@ ANSWERS: Final[dict[str, frozenset[str]]] = {
     "abort": frozenset({"done"}),
     "watch": frozenset({"watched", "finished", "table", "done"}),
     "end_watch": frozenset({"done"}),
+    "goodbye": frozenset({"goodbye"}),
 }
 """Replies by request; any request may be answered by `error`."""
 

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import socket
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from whyperf.run.agents.pipes import push
 from whyperf.run.agents.pipes.hosts import SHOWN_LENGTH, refuse_unusable_host
@@ -56,7 +57,7 @@ class PipeKind:
             RunError: the name does not resolve in that family.
         """
         refuse_unusable_host(host)
-        name = self._ssh_name(host) if self.name == SSH.name else host
+        name = self._ssh_name(host) if self == SSH else host
         family = socket.AF_INET6 if ip_version == 6 else socket.AF_INET
         try:
             found = socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)
@@ -75,11 +76,7 @@ class PipeKind:
 
     def _command(self) -> list[str]:
         """The program and, for ssh, the options that the user has put into `WHYPERF_SSH`."""
-        asked = (
-            os.environ.get(_SSH_COMMAND, SSH.command_line[0])
-            if self.name == SSH.name
-            else shlex.quote(self.command_line[0])
-        )
+        asked = os.environ.get(_SSH_COMMAND, SSH.command_line[0]) if self == SSH else shlex.quote(self.command_line[0])
         command = shlex.split(asked)
         if not command or shutil.which(command[0]) is None:
             raise RunError(f"there is no {self.command_line[0]} on this host; {self.advice}")
@@ -162,4 +159,10 @@ def by_name(via: str | None) -> PipeKind:
         raise RunError(f'--via "{shown}" is no command line: {error}', Fault.USAGE) from None
     if PLACE in command_line[0]:
         raise RunError(f'--via "{shown}" begins with {{host}}; give a command before it', Fault.USAGE)
-    return PipeKind(via, command_line, joins_words=None, check=f"{via} true", advice="give another command to --via")
+    return PipeKind(
+        Path(command_line[0]).name,
+        command_line,
+        joins_words=None,
+        check=f"{via} true",
+        advice="give another command to --via",
+    )

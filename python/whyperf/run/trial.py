@@ -123,7 +123,9 @@ def _note_lost_pairs(manifest: Document, session: Session, lost: Mapping[int, Ru
     if manifest["status"] != INTERRUPTED and session.revive():
         first = min(out)
         manifest["status"] = "void"
-        manifest["reason"] = f"the pair {pairs[first].near} → {pairs[first].far} was lost, and its hosts answer again: {out[first]}"
+        manifest["reason"] = (
+            f"the pair {pairs[first].near} → {pairs[first].far} was lost, and its hosts answer again: {out[first]}"
+        )
 
 
 def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started: datetime) -> Document:

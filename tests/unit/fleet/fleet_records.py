@@ -6,14 +6,13 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from tests.unit.analyze import synthetic as made
-from whyperf.plan.model import HostPair, Plan, PlannedFleet, identify
-
-Pattern = Literal["pairs", "fan-in", "fan-out", "mesh"]
+from whyperf.hosts import HostPair, Pattern
+from whyperf.plan.model import Plan, PlannedFleet, identify
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ def write_fleet(
     *,
     rates: Sequence[Sequence[float]] = (),
     groups: Mapping[str, tuple[str, ...]] | None = None,
-    documents: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes a result whose trials have all pairs; `rates` are those of the pairs in bit/s, a row a trial."""
     rows = rates or [[pair.trial.rate_bps for pair in pairs]]
@@ -68,8 +66,6 @@ def write_fleet(
                 named = frame.with_columns(pl.lit(end(side, number)).alias("host"))
                 named.write_parquet(home / f"{table}.{end(side, number)}.parquet")
             _write_host(home, number, pair)
-        if documents is not None:
-            manifest["fleet"] = dict(documents)
         (home / "manifest.json").write_text(json.dumps(manifest))
     for number, pair in enumerate(pairs):
         for side, own_facts in (("near", pair.near_facts), ("far", pair.far_facts)):

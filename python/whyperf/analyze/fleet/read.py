@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from whyperf.analyze.fleet.inputs import COUNTS, DEVICES, GAPS, SOCKETS, WAITS, FleetInputs
+from whyperf.analyze.fleet.instants import instants_of
 from whyperf.plan import Plan
 from whyperf.record import LOST, Experiment, Manifest, scan_table
 
@@ -51,7 +52,7 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
         pairs=plan.pairs,
         groups=plan.fleet.groups,
         hosts=experiment.hosts(),
-        documents={trial: _document(manifest) for trial, manifest in manifests.items()},
+        documents={trial: _document(experiment, manifest) for trial, manifest in manifests.items()},
         sockets=rows("tcp_info", SOCKETS, _sockets),
         gaps=rows("intervals", GAPS, _gaps),
         counts=rows("host_counters", COUNTS, _counts),
@@ -60,11 +61,43 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
     )
 
 
-def _document(manifest: Manifest) -> Mapping[str, Any]:
-    """What the manifest says of the fleet: window, skew, stragglers, and as `lost` the pairs that were lost."""
-    found = getattr(manifest, "fleet", None)
+def _document(experiment: Experiment, manifest: Manifest) -> Mapping[str, Any]:
+    """What a trial shows of the fleet: window, skew, stragglers, and as `lost` the pairs that were lost."""
     lost = [pair.model_dump() for pair in manifest.lost_pairs]
-    return {**(found if isinstance(found, Mapping) else {}), "lost": lost}
+    if manifest.status in LOST:
+        return {"lost": lost}
+    calls = _by_host(
+        experiment,
+        "flows",
+        manifest.trial,
+        lambda flows: flows.filter(pl.col("role") == "sender").group_by("host").agg(pl.col("first_call_mono_ns").min()),
+    )
+    phases = _by_host(
+        experiment,
+        "intervals",
+        manifest.trial,
+        lambda intervals: (
+            intervals.filter(pl.col("phase") == "measure")
+            .group_by("host")
+            .agg(pl.col("start_mono_ns").min(), pl.col("end_mono_ns").max())
+        ),
+    )
+    first_calls = {str(host): int(call) for host, call in calls if call is not None}
+    measured = {str(host): (int(start), int(end)) for host, start, end in phases}
+    return {**instants_of(manifest, first_calls, measured, experiment.plan.pairs), "lost": lost}
+
+
+def _by_host(
+    experiment: Experiment, table: str, trial: str, sums: Callable[[pl.LazyFrame], pl.LazyFrame]
+) -> list[tuple[Any, ...]]:
+    """Sums of a table of a trial; none where it cannot be read."""
+    scanned = scan_table(experiment, table, trial)
+    if scanned is None:
+        return []
+    try:
+        return sums(scanned).collect(engine="streaming").rows()
+    except (pl.exceptions.PolarsError, OSError):
+        return []
 
 
 def _collected(sums: pl.LazyFrame, trial: str, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | None:

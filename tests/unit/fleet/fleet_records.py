@@ -11,7 +11,8 @@ from typing import Any, Literal
 import polars as pl
 
 from tests.unit.analyze import synthetic as made
-from whyperf.plan.model import HostPair, Plan, PlannedFleet, identify
+from whyperf.plan import HostPair, Plan, PlannedFleet
+from whyperf.plan.model import identify
 
 Pattern = Literal["pairs", "fan-in", "fan-out", "mesh"]
 

@@ -20,8 +20,8 @@ def fleet_of(folder: Path) -> Fleet:
     return cell.fleet
 
 
-def fan_in(names: list[str], receiver: str = "srv", **changes: PairOfHosts) -> list[PairOfHosts]:
-    return [changes.get(name, PairOfHosts(name, receiver, trial=TRIAL)) for name in names]
+def fan_in(names: list[str], **changes: PairOfHosts) -> list[PairOfHosts]:
+    return [changes.get(name, PairOfHosts(name, "srv", trial=TRIAL)) for name in names]
 
 
 def test_pairs_and_hosts_have_their_rates(tmp_path: Path) -> None:
@@ -55,7 +55,8 @@ def test_groups_are_sums_of_their_hosts(tmp_path: Path) -> None:
     rates = [[1e9, 2e9, 3e9, 3e9]]
     found = fleet_of(write_fleet(tmp_path / "r", "fan-in", fan_in(list("abcd")), rates=rates, groups=groups))
     left, right, servers = found.groups
-    assert (left.group, left.hosts, left.sent_bps.median) == ("left", 2, pytest.approx(3e9, rel=1e-3))
+    assert (left.group, left.hosts) == ("left", 2)
+    assert left.sent_bps.median == pytest.approx(3e9, rel=1e-3)
     assert left.fairness == pytest.approx(0.9, rel=1e-3)
     assert right.fairness == pytest.approx(1.0)
     assert servers.received_bps.median == pytest.approx(9e9, rel=1e-3)
@@ -148,7 +149,8 @@ def test_gaps_are_where_nothing_arrives_from_a_sender(tmp_path: Path) -> None:
     silent = replace(TRIAL, duration_s=2.0, course=lambda at: 1e-9 if 1.0 <= at < 1.4 else 1.0)
     pairs = [PairOfHosts("a", "srv", trial=silent), PairOfHosts("b", "srv", trial=replace(TRIAL, duration_s=2.0))]
     first, second = fleet_of(write_fleet(tmp_path / "r", "fan-in", pairs)).pairs
-    assert (first.idle_ns_max, first.idle_ratio) == (400_000_000, pytest.approx(0.2))
+    assert first.idle_ns_max == 400_000_000
+    assert first.idle_ratio == pytest.approx(0.2)
     assert (second.idle_ns_max, second.idle_ratio) == (0, 0)
 
 
@@ -160,7 +162,8 @@ def test_the_manifest_names_window_skew_and_stragglers(tmp_path: Path) -> None:
     }
     found = fleet_of(write_fleet(tmp_path / "r", "fan-in", fan_in(["a", "b"]), documents=documents))
     window = found.window
-    assert (window.window_s, window.skew_s, window.skew_bound_s) == (2.0, pytest.approx(3e-5), 4e-6)
+    assert (window.window_s, window.skew_bound_s) == (2.0, 4e-6)
+    assert window.skew_s == pytest.approx(3e-5)
     (late,) = found.stragglers
     assert (late.trial, late.host, late.pair, late.late_ns, late.reason) == ("001-c0001", "b", 2, 7, "it was stopped")
 

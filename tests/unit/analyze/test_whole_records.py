@@ -17,7 +17,7 @@ from whyperf.record import Experiment
 
 SNAPSHOTS = Snapshots(Path(__file__).with_suffix(".json"))
 #: Of `show --json` a document got these keys after the outputs were stored.
-ADDED = {"streams", "watched"}
+ADDED = {"streams", "watched", "fleet"}
 
 
 @pytest.fixture(params=KINDS)

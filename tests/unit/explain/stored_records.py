@@ -58,7 +58,8 @@ def explained(kind: str, folder: Path) -> Any:
     whole = explain_experiment(experiment, rates=rates, summary=summary)
     verified = with_verifications(whole, experiment)
     questions = [question(experiment, attempt) for cell in whole.cells for attempt in attempts_of(cell)]
-    return rounded({"explanation": verified.model_dump(mode="json"), "questions": questions})
+    # None of the stored records is one of a fleet.
+    return rounded({"explanation": verified.model_dump(mode="json", exclude={"fleet"}), "questions": questions})
 
 
 def question(experiment: Experiment, attempt: Attempt) -> Any:

@@ -20,8 +20,8 @@ def fleet_of(folder: Path) -> Fleet:
     return cell.fleet
 
 
-def fan_in(names: list[str], receiver: str = "srv", **changes: PairOfHosts) -> list[PairOfHosts]:
-    return [changes.get(name, PairOfHosts(name, receiver, trial=TRIAL)) for name in names]
+def fan_in(names: list[str], **changes: PairOfHosts) -> list[PairOfHosts]:
+    return [changes.get(name, PairOfHosts(name, "srv", trial=TRIAL)) for name in names]
 
 
 def test_pairs_and_hosts_have_their_rates(tmp_path: Path) -> None:

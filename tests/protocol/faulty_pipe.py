@@ -113,6 +113,8 @@ def main(asked: str, argv: list[str]) -> int:
     pass_on(given, sys.stdout.buffer, change if is_of_output else unchanged, whole_lines=fault == "lines")
     if fault == "cut-output":
         os._exit(0)
+    # Nobody reads what would still come.
+    given.close()
     status = process.wait()
     os._exit(0 if fault == "lost-status" else 128 - status if status < 0 else status)
 

@@ -73,9 +73,7 @@ def pass_on(source: IO[bytes], target: IO[bytes], change: Change, *, whole_lines
     while piece := os.read(source.fileno(), READ_BYTES):
         passed = change(at, piece)
         at += len(piece)
-        if passed is None:
-            return
-        held += passed
+        held += passed or b""
         length = held.rfind(b"\n") + 1 if whole_lines else len(held)
         try:
             target.write(held[:length])
@@ -83,6 +81,8 @@ def pass_on(source: IO[bytes], target: IO[bytes], change: Change, *, whole_lines
         except OSError:
             return
         held = held[length:]
+        if passed is None or (len(passed) < len(piece) and change.__name__ == "cut"):
+            return
 
 
 def main(asked: str, argv: list[str]) -> int:
@@ -113,6 +113,8 @@ def main(asked: str, argv: list[str]) -> int:
     pass_on(given, sys.stdout.buffer, change if is_of_output else unchanged, whole_lines=fault == "lines")
     if fault == "cut-output":
         os._exit(0)
+    # Nobody reads what would still come.
+    given.close()
     status = process.wait()
     os._exit(0 if fault == "lost-status" else 128 - status if status < 0 else status)
 

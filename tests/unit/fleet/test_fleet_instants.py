@@ -9,7 +9,7 @@ from whyperf.record import Manifest
 START_NS = 1_000_000_000
 MS = 1_000_000
 PAIRS = tuple(HostPair(f"n{number}", "srv") for number in range(1, 5))
-#: Clock of each near end minus the controller's, and the bound of its error.
+#: Clock of each near side minus the controller's, and the bound of its error.
 OFFSETS = {"near": (0, 100), "near2": (5_000 * MS, 3_000), "near3": (-700 * MS, 200), "near4": (1, 50)}
 
 

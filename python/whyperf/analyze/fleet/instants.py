@@ -21,8 +21,8 @@ def instants_of(
 
     Args:
         manifest: of the trial.
-        first_calls: the first call of each end that sends, on its own clock in ns.
-        phases: start and end of the measured phase of each end, on its own clock in ns.
+        first_calls: the first call of each side that sends, on its own clock in ns.
+        phases: start and end of the measured phase of each side, on its own clock in ns.
         pairs: the hosts of each pair.
     """
     clocks = {name: end.clock for name, end in manifest.hosts.items() if end.clock is not None}

@@ -111,6 +111,9 @@ prove-watch: setup-bench setup-test    ## what whyperf watch costs, how soon it 
 prove-stages: setup-bench    ## that stage times add up, show planted delays, cost little and are not biased by sampling: 20 minutes on a quiet machine, as root (PROVE_STAGES="doses --quick")
 	$(BIN)/python -m bench.stages $(PROVE_STAGES)
 
+prove-fleet: setup-bench setup-test    ## many hosts as namespaces: connections, starts, lost and slow hosts: 45 minutes on a quiet machine, as root (PROVE_FLEET="skew --quick")
+	$(BIN)/python -m bench.fleet $(PROVE_FLEET)
+
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 

@@ -223,27 +223,49 @@ class Session:
                 self._start_pair(pair)
             return
         hosts = dict.fromkeys(host for pair in pairs for host in self._hosts_of(pair) if host is not None)
-        found, missing = at_once(self._find_agent, list(hosts), STARTS_AT_ONCE)
-        self._commands |= found
-        reached = {pair: [missing[host] for host in self._hosts_of(pair) if host in missing] for pair in pairs}
-        _, failures = at_once(self._start_pair, [pair for pair in pairs if not reached[pair]], STARTS_AT_ONCE)
-        failures |= {pair: errors[0] for pair, errors in reached.items() if errors}
+        for host in hosts:
+            with suppress(RunError):
+                quick = self._pipe.quick_argv(self._destination(host))
+                self._commands |= {} if quick is None else {host: quick}
+        missing = self._find_agents([host for host in hosts if host not in self._commands])
+        failures = self._tried(pairs, missing)
+        # Most hosts have the agent from an earlier run, and needed one connection for it. The others get it now.
+        again = [pair for pair, error in failures.items() if pipes.NO_AGENT in str(error)]
+        wanted = dict.fromkeys(host for pair in again for host in self._hosts_of(pair) if host is not None)
+        missing = self._find_agents(list(wanted))
+        failures = {pair: error for pair, error in failures.items() if pair not in again} | self._tried(again, missing)
         for pair in pairs:
             if pair not in failures:
                 self.lost_pairs.find(pair)
         for pair, error in failures.items():
             self._on_lost(pair, error)
 
+    def _find_agents(self, hosts: Sequence[str]) -> dict[str, RunError]:
+        """Find or copy the agent on these hosts; why it is not there, by host."""
+        found, missing = at_once(lambda host: self._pipe.argv(self._destination(host)), hosts, STARTS_AT_ONCE)
+        self._commands |= found
+        return missing
+
+    def _tried(self, pairs: Sequence[int], missing: Mapping[str, RunError]) -> dict[int, RunError]:
+        """Start the agents of these pairs but those of missing hosts; why a pair has none."""
+        reasons = {pair: [missing[host] for host in self._hosts_of(pair) if host and host in missing] for pair in pairs}
+        _, failures = at_once(self._start_pair, [pair for pair in pairs if not reasons[pair]], STARTS_AT_ONCE)
+        return failures | {pair: errors[0] for pair, errors in reasons.items() if errors}
+
     def _start_pair(self, pair: int) -> None:
         near, far = self._hosts_of(pair)
         for (label, name), host in zip(labels(pair).items(), (near, far), strict=True):
+            if name in self._ends:
+                continue
             addresses = {} if label == NEAR else self._far_addresses(near, far)
-            argv = pipes.local() if host is None else self._commands.get(host) or pipes.ssh(host)
+            argv = pipes.local() if host is None else self._command_to(host)
             self._start(pair, name, argv, host, addresses)
 
-    def _find_agent(self, host: str) -> list[str]:
+    def _command_to(self, host: str) -> list[str]:
         """The command whose input and output reach an agent on a host."""
-        return self._pipe.argv(self._destination(host))
+        if self.target.fleet is None:
+            return pipes.ssh(host)
+        return self._commands[host]
 
     @property
     def _pipe(self) -> pipes.PipeKind:

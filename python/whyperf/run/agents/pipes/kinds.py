@@ -40,6 +40,14 @@ class PipeKind:
         """
         return push.serving(self.to(host), netns)
 
+    def quick_argv(self, host: str) -> list[str] | None:
+        """Command of an agent that ``host`` has already, found by no call of its own; see `push.starting`.
+
+        Raises:
+            RunError: the command is not there.
+        """
+        return push.starting(self.to(host), None)
+
     def to(self, host: str) -> push.HostPipe:
         """The pipe to one host.
 

@@ -106,6 +106,31 @@ def serving(pipe: HostPipe, netns: str | None) -> list[str]:
     return pipe.in_shell(f"{_ENTER} && exec 3< {_name(binary)} && {{ {checked} || {changed}; }} && {start}")
 
 
+NO_AGENT = "this host has no agent of whyperf yet"
+"""What the command of `starting` says where there is none."""
+
+
+def starting(pipe: HostPipe, netns: str | None) -> list[str] | None:
+    """Command of an agent that the host has already, with no call before; where it has none it ends with `NO_AGENT`.
+
+    None where it is not known how the pipe takes words, or what this host would copy.
+    """
+    try:
+        binary = agent_for(this_machine())
+    except RunError:
+        return None
+    if pipe.joins_words is None or binary is None:
+        return None
+    serve = shlex.join(["serve", *(["--netns", netns] if netns else [])])
+    opened = "/proc/$$/fd/3"
+    name = _name(binary)
+    installed = f'[ "$(whyperf-agent --version 2>/dev/null)" = "{_PATH_AGENT}" ] && exec whyperf-agent {serve}'
+    is_same = f'[ "$(uname -sm)" = "{this_machine()}" ]'
+    is_right = f'{_is_safe(opened)} && [ "$(sha256sum <&3)" = "{binary.digest}  -" ]'
+    kept = f"{is_same} && {_ENTER} && [ -f {name} ] && exec 3< {name} && {is_right} && exec {opened} {serve}"
+    return pipe.in_shell(f"{installed}; {{ {kept}; }} 2>/dev/null; echo {shlex.quote(NO_AGENT)} >&2; exit 1")
+
+
 def _look(pipe: HostPipe) -> tuple[HostPipe, _Found]:
     """Ask the host what it is and has; the pipe returned says how its command takes words."""
     try:

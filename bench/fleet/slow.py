@@ -19,11 +19,11 @@ LINK = "200mbit"
 
 @dataclass(frozen=True)
 class Dose:
-    """A cause at one host: what is done to it, and the codes of differences that name it."""
+    """A cause at one host: what is done to it, and the causes that name it."""
 
     name: str
     make: Callable[[Rack, str, ExitStack], None]
-    codes: Sequence[str]
+    causes: Sequence[str]
 
 
 def _paced(rate: str) -> Callable[[Rack, str, ExitStack], None]:
@@ -50,11 +50,12 @@ def _buffer(size: int) -> Callable[[Rack, str, ExitStack], None]:
 
 def _loss(percent: int) -> Callable[[Rack, str, ExitStack], None]:
     def make(made: Rack, host: str, _: ExitStack) -> None:
+        # Where its packets arrive: what a host drops of its own, its TCP notices at once.
         rules = (
-            "add table inet loss; add chain inet loss out { type filter hook output priority 0; };"
-            f" add rule inet loss out oifname eth0 numgen random mod 100 < {percent} drop"
+            "add table ip loss; add chain ip loss in { type filter hook prerouting priority 0; };"
+            f" add rule ip loss in ip saddr {made.address(host)} numgen random mod 100 < {percent} drop"
         )
-        made.run(host, "nft", rules)
+        made.run(made.names[-1], "nft", rules)
 
     return make
 
@@ -74,16 +75,16 @@ def _load(count: int) -> Callable[[Rack, str, ExitStack], None]:
 
 
 DOSES = (
-    Dose("NIC paced to 50 Mbit/s", _paced("50mbit"), ("qdisc_rate",)),
-    Dose("NIC paced to 100 Mbit/s", _paced("100mbit"), ("qdisc_rate",)),
-    Dose("MTU of 300 bytes", _mtu(300), ("mtu", "segment_size")),
-    Dose("MTU of 576 bytes", _mtu(576), ("mtu", "segment_size")),
-    Dose("send buffer of 4 KiB", _buffer(4096), ("sysctl",)),
-    Dose("send buffer of 8 KiB", _buffer(8192), ("sysctl",)),
-    Dose("2 % of packets lost", _loss(2), ("retransmitted_ratio",)),
-    Dose("8 % of packets lost", _loss(8), ("retransmitted_ratio",)),
-    Dose("6 busy programs", _load(6), ("other_programs", "waits")),
-    Dose("12 busy programs", _load(12), ("other_programs", "waits")),
+    Dose("NIC paced to 50 Mbit/s", _paced("50mbit"), ("local_queue",)),
+    Dose("NIC paced to 100 Mbit/s", _paced("100mbit"), ("local_queue",)),
+    Dose("MTU of 300 bytes", _mtu(300), ("small_mtu",)),
+    Dose("MTU of 576 bytes", _mtu(576), ("small_mtu",)),
+    Dose("send buffer of 4 KiB", _buffer(4096), ("send_buffer",)),
+    Dose("send buffer of 8 KiB", _buffer(8192), ("send_buffer",)),
+    Dose("2 % of packets lost", _loss(2), ("random_loss", "path_loss", "burst_loss")),
+    Dose("8 % of packets lost", _loss(8), ("random_loss", "path_loss", "burst_loss")),
+    Dose("6 busy programs", _load(6), ("other_load",)),
+    Dose("12 busy programs", _load(12), ("other_load",)),
 )
 
 
@@ -114,14 +115,12 @@ def _judged(dose: Dose, host: str, out: Path, said: str) -> Row:
     """Whether `explain` names the host, and what differs there first."""
     argv = [str(Path(sys.executable).parent / "whyperf"), "explain", str(out), "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    asked = f"{host}: {' or '.join(dose.codes)}"
+    asked = f"{host}: {' or '.join(dose.causes)}"
     if not done.stdout:
         return Row("slow", dose.name, asked, (done.stderr or said)[-120:], is_ok=False, is_bar=False)
     diagnoses = json.loads(done.stdout).get("fleet") or []
-    slow = [entry for diagnosis in diagnoses for entry in diagnosis.get("slow", ())]
-    reached = "; ".join(
-        f"{entry['host']}: {(entry['differences'] or [{'code': 'nothing'}])[0]['code']}" for entry in slow
-    )
-    first = slow[0] if slow else {"host": None, "differences": []}
-    is_ok = first["host"] == host and bool(first["differences"]) and first["differences"][0]["code"] in dose.codes
+    # The first diagnosis of a cell; `cause` is a code, and so is each of what differs.
+    slow = [entry for diagnosis in diagnoses for entry in diagnosis["slow"]]
+    reached = "; ".join(f"{entry['host']}: {entry.get('cause')}" for entry in slow)
+    is_ok = bool(slow) and slow[0]["host"] == host and slow[0].get("cause") in dose.causes
     return Row("slow", dose.name, asked, reached or "no slow host", is_ok, is_bar=False)

@@ -216,6 +216,8 @@ class _Trial:
             try:
                 return _collect(agents[name], specs[name], at_mono_ns, writer, on_progress)
             except RunError as error:
+                if not self.goes_on:
+                    raise
                 pair = next(pair for pair in pairs if name in pair.names.values())
                 self.lost.setdefault(pair.number, error)
                 together.leave(pair.names, f"{pair.hosts.near} → {pair.hosts.far} is lost, the others go on: {error}")

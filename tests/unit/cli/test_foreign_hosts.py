@@ -12,8 +12,8 @@ import typer
 
 from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
-from whyperf.cli.workflows.verify import ask_for_hosts
-from whyperf.plan import LOCAL
+from whyperf.cli.workflows.verify import ask_for_hosts, refuse_own_command
+from whyperf.plan import LOCAL, PlannedFleet
 from whyperf.record import Experiment
 
 Change = Callable[[Path, pytest.MonkeyPatch], None]
@@ -44,6 +44,17 @@ def on_another_host(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
+
+
+def test_a_command_of_a_result_made_elsewhere_is_never_run(tmp_path: Path) -> None:
+    fleet = PlannedFleet(pattern="fan-in", far=("far7",), via="sh -c 'touch gone' {host}")
+    plan = sample_plan(target="far7", fleet=fleet)
+    with Experiment.create(tmp_path / "result", plan, PROFILE_TEXT):
+        result = tmp_path / "result"
+    refuse_own_command(Experiment.open(result))
+    (result / "seal").unlink()
+    with pytest.raises(UsageError, match="by a command of its own"):
+        refuse_own_command(Experiment.open(result))
 
 
 def test_a_result_made_here_is_verified_without_a_question(result: Path) -> None:

@@ -70,6 +70,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         pair_hosts,
         read_inventory,
     )
+    from whyperf.run.agents.pipes import by_name  # noqa: PLC0415
 
     if host is not None and asked.to is not None:
         raise UsageError(f"{host} and --to {asked.to} both name far hosts; drop one of them")
@@ -80,6 +81,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
     if address is not None:
         raise UsageError("--address is for one far host; name the addresses of many in a file of hosts (--hosts)")
     via = asked.via or "ssh"
+    by_name(via)
     try:
         inventory = read_inventory(asked.inventory)
         near = expand(asked.near or LOCAL, inventory, "--from")

@@ -37,10 +37,12 @@ from whyperf.explain.verify import (
     with_verifications,
 )
 from whyperf.explain.wording.verifications import change_text
+from whyperf.foreign import quoted
 from whyperf.plan import LOCAL, Plan, PlannedTrial, TimeLeft
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target, allowed_kind, describe_host
+from whyperf.run.agents.pipes import kinds as pipe_kinds
 from whyperf.simulate import refuse_unknown
 
 KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
@@ -86,6 +88,7 @@ def print_verification(
         raise UsageError(str(Obstacle("watched")))
     if not may_contact:
         ask_for_hosts(experiment)
+    refuse_own_command(experiment)
     found = explained(experiment, trial, cell)
     attempts = chosen(found, cell, verdict)
     tried = try_all(experiment, attempts, looks, as_json=as_json)
@@ -142,6 +145,20 @@ def ask_for_hosts(experiment: Experiment) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{what}; give --yes if it may")
     typer.confirm(f"{what}. Go on?", abort=True, err=True)
+
+
+def refuse_own_command(experiment: Experiment) -> None:
+    """Refuses to run a command of a result made elsewhere: `--via` of a plan may be any.
+
+    Raises:
+        UsageError: the plan reaches hosts by a command of its own.
+    """
+    fleet = experiment.plan.fleet
+    if fleet is not None and fleet.via not in pipe_kinds.KINDS and not experiment.is_made_here:
+        raise UsageError(
+            f"{experiment.folder} was not made here, or was changed since, and it reaches hosts by a command of its own "
+            f"({quoted(fleet.via)}); measure them with `whyperf run` and your own --via"
+        )
 
 
 def hosts_of(plan: Plan) -> list[str]:

@@ -156,7 +156,7 @@ def refuse_own_command(experiment: Experiment) -> None:
     fleet = experiment.plan.fleet
     if fleet is not None and fleet.via not in pipe_kinds.KINDS and not experiment.is_made_here:
         raise UsageError(
-            f"{experiment.folder} was not made here, or was changed since, and it reaches hosts by a command of its own "
+            f"{experiment.folder} was not made here, or was changed since, and reaches hosts by a command of its own "
             f"({quoted(fleet.via)}); measure them with `whyperf run` and your own --via"
         )
 

@@ -161,7 +161,7 @@ def test_a_cell_that_is_not_there_is_named(folder: Path) -> None:
     [
         (
             ("--evidence", "stacks"),
-            '--evidence: "stacks" is no level; give one of user, counters, segments, and profile',
+            '--evidence "stacks" is not known; give user, counters, segments, profile or stages',
         ),
         (("--evidence", "user,segments"), "--evidence: user and segments exclude each other"),
         (("--evidence", "counters", "--profile-hz", "97"), "--profile-hz 97 is for --evidence profile"),

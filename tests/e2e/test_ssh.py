@@ -119,15 +119,17 @@ def test_an_installed_agent_of_another_version_is_not_used(far: FarHost) -> None
     assert len(far.pushed()) == 1
 
 
-def test_a_shell_that_greets_is_named(far: FarHost) -> None:
+def test_a_shell_that_greets_does_no_harm(far: FarHost) -> None:
     far.allow(options=r'command="echo Welcome to far; eval \"$SSH_ORIGINAL_COMMAND\""')
-    assert_refused(far, "far", "far: ", "'Welcome to far'", "does the remote shell print a greeting?")
+    assert far.run("-t", "0.2").status == 0
+    assert only_trial(far).status == "complete"
 
 
-def test_an_agent_that_greets_is_named(far: FarHost) -> None:
+def test_an_agent_that_greets_does_no_harm(far: FarHost) -> None:
     greet = f'[ "$1" = serve ] && echo Welcome to far; exec {agent_binary()} "$@"'
     far.install_agent(greet)
-    assert_refused(far, "far", "far: ", "'Welcome to far'", "does the remote shell print a greeting?")
+    assert far.run("-t", "0.2").status == 0
+    assert only_trial(far).status == "complete"
 
 
 def test_an_unknown_host_is_named(far: FarHost) -> None:

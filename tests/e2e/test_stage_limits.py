@@ -69,7 +69,7 @@ def test_a_bridge_is_followed_and_named_and_clocks_of_two_hosts_are_compared(our
     assert counted.get("split", 0) < counted["stacked_device"] / 10
     flow = whyperf("flow", far.results, "stages01-c0001", "--no-page", folder=tmp_path)
     assert flow.status == DONE, flow.err
-    assert "The hosts have clocks of their own, compared to within" in flow.out
+    assert "The clocks of the hosts were compared to within" in " ".join(flow.out.split())
 
 
 def _run(far: FarHost) -> str:

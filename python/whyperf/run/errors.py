@@ -29,6 +29,10 @@ class DisturbedError(RunError):
     """Connections that did not open while others, without the trial's token, crowded the port."""
 
 
+class NoAnswerError(RunError):
+    """An agent that did not answer in time."""
+
+
 class PipeClosedError(RunError):
     """An agent that is gone, with whatever it last said on standard error."""
 

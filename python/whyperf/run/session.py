@@ -11,7 +11,7 @@ from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent
 from whyperf.run.emulated import EmulatedPath
 from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, place_router, share_cpus
-from whyperf.run.errors import Fault, RunError
+from whyperf.run.errors import Fault, NoAnswerError, RunError
 from whyperf.run.firewall import refuse_missing_firewall
 from whyperf.run.fleet import STARTS_AT_ONCE, LostPairs, at_once, own_address
 from whyperf.run.leftovers import clean
@@ -229,8 +229,9 @@ class Session:
                 self._commands |= {} if quick is None else {host: quick}
         missing = self._find_agents([host for host in hosts if host not in self._commands])
         failures = self._tried(pairs, missing)
-        # Most hosts have the agent from an earlier run, and needed one connection for it. The others get it now.
-        again = [pair for pair, error in failures.items() if pipes.NO_AGENT in str(error)]
+        # Most hosts have the agent from an earlier run, and needed one connection for it. The others get it now, or it
+        # is found out what is wrong with them.
+        again = [pair for pair, error in failures.items() if not isinstance(error, NoAnswerError)]
         wanted = dict.fromkeys(host for pair in again for host in self._hosts_of(pair) if host is not None)
         missing = self._find_agents(list(wanted))
         failures = {pair: error for pair, error in failures.items() if pair not in again} | self._tried(again, missing)

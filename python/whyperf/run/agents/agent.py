@@ -23,7 +23,7 @@ from whyperf.run.agents.inbox import Inbox, TablePiece
 from whyperf.run.agents.pipes.calls import ATTEMPTS, SSH_FAILED, entrance, note_reached, wait_s, was_turned_away
 from whyperf.run.agents.pulse import Pulse, SilentError
 from whyperf.run.agents.replies import ANSWERS, understood
-from whyperf.run.errors import AgentError, Fault, PipeClosedError, PipeFaultError, RunError
+from whyperf.run.errors import AgentError, Fault, NoAnswerError, PipeClosedError, PipeFaultError, RunError
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
@@ -317,7 +317,7 @@ class Agent:
                 item = self._inbox.get(max(0.0, min(left_s, _ASKS_AFTER_S)))
             except TimeoutError:
                 if left_s <= _ASKS_AFTER_S:
-                    raise RunError(f"the {self._named} did not answer {what} within {timeout_s:.0f} s") from None
+                    raise NoAnswerError(f"the {self._named} did not answer {what} within {timeout_s:.0f} s") from None
                 if self._is_greeted:
                     # If the pipe has lost the request, or a part of it, the agent notices it with the next frame.
                     with suppress(OSError, ValueError):

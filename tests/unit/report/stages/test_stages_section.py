@@ -208,7 +208,7 @@ def test_the_page_and_the_terminal_name_what_stages_do_not_show(
     stacked = "Stacked devices, br0 (bridge on eth0): Queue, Driver out and Driver in are sums over all of them."
     assert f"Both sides: {stacked}" in page(experiment.folder)
     assert main(["flow", str(experiment.folder), "stages01-c0002", "--no-page"]) == DONE
-    assert f"Both sides: {stacked}" in capsys.readouterr().out
+    assert f"Both sides: {stacked}" in " ".join(capsys.readouterr().out.split())
     assert main(["show", str(experiment.folder)]) == DONE
     out = capsys.readouterr().out
     assert out.count(stacked) == 1

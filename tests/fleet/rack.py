@@ -91,8 +91,11 @@ class Rack:
         (self.folder / "before" / name).write_text(" ".join(prefix))
 
     def processes_of(self, name: str) -> list[int]:
-        """All processes in the namespace of a host but its holder."""
-        wanted = _netns_of(self.pids[name])
+        """All processes in the namespace of a host but its holder; none of a host that is dead."""
+        try:
+            wanted = _netns_of(self.pids[name])
+        except OSError:
+            return []
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != self.pids[name]:

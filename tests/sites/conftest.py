@@ -5,6 +5,8 @@ import os
 import pytest
 
 from tests.e2e.conftest import WHY_NOT_PRIVILEGED
+from tests.e2e.far_host import SSHD
+from tests.sites import containers, slurm_cluster
 
 #: Whether the programs of clusters were installed; the Makefile says.
 FLEET = "WHYPERF_FLEET"
@@ -13,7 +15,9 @@ if FLEET not in os.environ:
     collect_ignore_glob = ["test_*.py"]
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips what needs privilege where there is none."""
-    if item.get_closest_marker("root") and WHY_NOT_PRIVILEGED is not None:
-        pytest.skip(WHY_NOT_PRIVILEGED)
+def pytest_runtest_setup() -> None:
+    """Fails where something is missing: whoever asks for these tests wants to know that they were made."""
+    why_no_ssh = None if SSHD.exists() else "needs sshd"
+    for reason in (WHY_NOT_PRIVILEGED, why_no_ssh, slurm_cluster.missing(), containers.missing()):
+        if reason is not None:
+            pytest.fail(f"{reason}; `make test-fleet` as root installs what these tests need", pytrace=False)

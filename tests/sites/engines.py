@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.e2e.far_host import SSHD
 from tests.e2e.kubectl import PODS, install
 from tests.fleet.rack import Rack
 from tests.sites import containers, slurm_cluster
@@ -67,18 +66,6 @@ def kubectl(rack: Rack) -> Iterator[Engine]:
 
 
 ENGINES: dict[str, Start] = {"local": local, "ssh": ssh, "srun": srun, "podman": podman, "kubectl": kubectl}
-
-
-def missing(name: str) -> str | None:
-    """Why an engine cannot be started; None where it can."""
-    match name:
-        case "ssh":
-            return None if SSHD.exists() else "needs sshd"
-        case "srun":
-            return slurm_cluster.missing()
-        case "podman":
-            return containers.missing()
-    return None
 
 
 def with_programs(folder: Path) -> dict[str, str]:

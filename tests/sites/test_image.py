@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sites.containers import NO_CONTROL_GROUPS, NOBODY, Containers, build_context, containers, missing
+from tests.sites.containers import NO_CONTROL_GROUPS, NOBODY, Containers, build_context, containers
 from whyperf import __version__
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
+pytestmark = [pytest.mark.root]
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import pytest
 
 from tests.e2e.whyperf_command import whyperf
 from tests.fleet.rack import CONTROL, Rack, rack
-from tests.sites.containers import Containers, containers, missing
+from tests.sites.containers import Containers, containers
 from tests.sites.engines import with_programs
 from whyperf.sites.kubernetes import NAMES_OF_FUNCTIONS, USER_ID, container_capabilities
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
+pytestmark = [pytest.mark.root]
 
 NAMES = ("c1", "c2")
 

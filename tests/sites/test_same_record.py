@@ -17,7 +17,7 @@ import pytest
 
 from tests.e2e.whyperf_command import whyperf
 from tests.fleet.rack import CONTROL, Rack, rack
-from tests.sites.engines import ENGINES, missing
+from tests.sites.engines import ENGINES
 
 pytestmark = [pytest.mark.root, pytest.mark.alone]
 
@@ -35,8 +35,6 @@ def shapes() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_record_is_that_of_local_processes(name: str, shapes: dict[str, Any], tmp_path: Path) -> None:
-    if (reason := missing(name)) is not None:
-        pytest.skip(reason)
     with rack(tmp_path, HOSTS) as hosts:
         shapes[name] = measured(name, hosts)
         await_no_agents(hosts)

@@ -12,14 +12,10 @@ import pytest
 
 from tests.e2e.whyperf_command import whyperf
 from tests.fleet.rack import CONTROL, rack
-from tests.sites.slurm_cluster import Cluster, missing, slurm
+from tests.sites.slurm_cluster import Cluster, slurm
 from whyperf.run.agents.pipes import agent_binary
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.alone,
-    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
-]
+pytestmark = [pytest.mark.root, pytest.mark.alone]
 
 NODES = ("node1", "node2", "node3")
 RUNS_WITHIN_S = 120

@@ -64,7 +64,8 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
         fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"
         yield "Connections", f"{rate(shares.min_bps)} to {rate(shares.max_bps)} each{fairness}"
     start = cell.start
-    if start is not None and start.agents > 1:
+    # A fleet has its common window instead, with the bound of the clocks.
+    if start is not None and start.agents > 1 and cell.fleet is None:
         within = seconds(max(start.skew_s, start.uncertainty_s) * 1e9)
         yield "Start", f"{start.agents} agents began within {within} of each other"
     if cell.setup is not None and cell.setup.connections >= MANY_CONNECTIONS:

@@ -125,6 +125,10 @@ OPEN_LOSS = verdict(Cause.NOT_KNOWN, causes=["small_queue", "random_loss"])
         (verdict(Cause.SENDER_CPU), verdict(Cause.BOTTLENECK), [MTU], Cause.SMALL_MTU, "high"),
         (CPU, CPU, [MTU], Cause.SMALL_MTU, "medium"),
         (verdict(Cause.CAPACITY, role="sender"), CPU, [OTHER_LOAD], Cause.OTHER_LOAD, "medium"),
+        # Hosts that share CPUs all wait for one: that makes none of them slow.
+        (verdict(Cause.OTHER_LOAD), CPU, [SEND_BUFFER], Cause.SEND_BUFFER, "medium"),
+        (verdict(Cause.OTHER_LOAD), CPU, [OTHER_LOAD, SEND_BUFFER], Cause.OTHER_LOAD, "high"),
+        (verdict(Cause.OTHER_LOAD), CPU, [], Cause.OTHER_LOAD, "medium"),
         # The bottleneck of one pair alone is its host's shaper.
         (verdict(Cause.BOTTLENECK), CPU, [SHAPED], Cause.LOCAL_QUEUE, "high"),
         # Losses: the verdict looks closer than a count.

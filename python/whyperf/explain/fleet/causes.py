@@ -35,6 +35,8 @@ OF_CPUS = frozenset({
     *(Cause.OFFLOADS_OFF, Cause.SMALL_MTU, Cause.TINY_WRITES, Cause.READ_SIZE, Cause.OTHER_LOAD),
 })  # fmt: skip
 """A CPU is the limit, whatever makes its work expensive."""
+WAITS = frozenset({Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.SHARED_CPU, Cause.OTHER_LOAD})
+"""A thread waits for a CPU, or uses all of one. Hosts that share CPUs all do."""
 FAMILIES = (
     LOSSES,
     OF_CPUS,

@@ -7,7 +7,7 @@ from typing import Literal
 from whyperf.analyze.fleet.inputs import label
 from whyperf.analyze.fleet.result import Fleet, FleetPair, SlowHost
 from whyperf.explain.causes import Cause
-from whyperf.explain.fleet.causes import FAMILIES, LOSSES, OF_CPUS, Place, cause_of, place_of
+from whyperf.explain.fleet.causes import FAMILIES, LOSSES, OF_CPUS, WAITS, Place, cause_of, place_of
 from whyperf.explain.fleet.wording import difference_evidence, fleet_words, rate_evidence, slow_verdict, slow_words
 from whyperf.explain.model import CellExplanation, FleetDiagnosis, PairDiagnosis, SlowHostDiagnosis, Verdict
 
@@ -110,7 +110,9 @@ def _cause(host: SlowHost, role: str, verdict: Verdict | None, typical: Verdict 
     """The cause that makes the host slow.
 
     A verdict that other pairs do not have names it, unless a difference between the hosts names another cause that
-    looks the same. Where the verdict is open, or the same as for other pairs, the strongest difference names it.
+    looks the same. Where the verdict is open, or the same as for other pairs, the strongest difference names it. So it
+    does where the verdict is about CPUs, and those of the host are no busier and no more waited for than its peers':
+    what all hosts have makes none of them slow.
     """
     by_difference = [cause for found in host.differences if (cause := cause_of(found, role)) is not None]
     own = Cause.NOT_KNOWN if verdict is None else verdict.cause
@@ -118,7 +120,7 @@ def _cause(host: SlowHost, role: str, verdict: Verdict | None, typical: Verdict 
     if own in by_difference:
         return own, "high" if is_own else "medium"
     alike = [cause for cause in by_difference if any({own, cause} <= family for family in FAMILIES)]
-    if is_own:
+    if is_own and (alike or own not in WAITS or not by_difference):
         # The kind of loss is the verdict's: it looks closer than a count of retransmissions.
         is_closer = not alike or (own in LOSSES and alike[0] in LOSSES)
         return own if is_closer else alike[0], "high" if alike else "medium"

@@ -72,6 +72,8 @@ class Session:
         self._given_up: set[int] = set()
         #: Called with the cell of each trial when its testbed and path are there, before its connections open.
         self.on_ready: Callable[[str], None] = lambda _: None
+        #: Called with a sentence for each agent that ended with the session, but not as agreed.
+        self.on_left_silently: Callable[[str], None] = lambda _: None
         #: Why the session cannot go on: the first agent that was lost, or, of a fleet, the last pair.
         self.lost: RunError | None = None
         self.lost_pairs = LostPairs(len(target.near))
@@ -409,6 +411,11 @@ class Session:
             end.agent.hang_up()
         for end in self._ends.values():
             end.agent.close()
+            if (reason := end.agent.left_silently) is not None and self.lost is None:
+                self.on_left_silently(
+                    f"{reason}. Its results are complete; what it changed on its host may be left, and "
+                    "`whyperf doctor --clean` there removes it"
+                )
         self._ends.clear()
 
 

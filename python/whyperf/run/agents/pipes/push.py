@@ -227,7 +227,8 @@ def _stored(pipe: HostPipe, partial: str, then: str, data: bytes) -> int | None:
     old = "find . -maxdepth 1 -name '.agent-*' -mmin +60 -exec rm -f {} + 2>/dev/null"
     # Not `cat`: some pipes do not pass on the end of their input.
     script = (
-        f'{_MAKE} && {_ENTER} && {{ {old}; head -c {len(data)} > {partial} && echo "{_ARRIVED}$(($(wc -c < {partial})))" '
+        f"{_MAKE} && {_ENTER} && {{ {old}; head -c {len(data)} > {partial} "
+        f'&& echo "{_ARRIVED}$(($(wc -c < {partial})))" '
         f"&& {then} && echo {_KEPT} || rm -f {partial}; }}"
     )
     done = pipe.call(pipe.in_shell(_marked(script)), data)

@@ -183,7 +183,7 @@ OF_VARIANT: Mapping[Variant, tuple[str, ...]] = {
 
 
 def verdicts_of(runs: Sequence[Run], load: Load, tool: str, variants: Sequence[Variant]) -> list[Verdict]:
-    """Whether the differences of a tool vanish when the own load does as it does, over the blocks of that test alone."""
+    """Whether differences of a tool vanish when the own load does as it does, over the blocks of that test alone."""
     found: list[tuple[Variant, str, list[Ratio]]] = []
     for variant in variants:
         key = variant_key(tool, variant)
@@ -235,7 +235,7 @@ _HOW: Mapping[Variant, str] = {
 }
 _SENTENCES = {
     "none": "{title}: no significant difference to explain ({before} × in {pairs} pairs).",
-    "vanishes": "{title}: {before} × the own load's, and {after} × {how}: the difference vanishes, so this is the reason.",
+    "vanishes": "{title}: {before} × the own load's, and {after} × {how}: no difference is left: this is the reason.",
     "shrinks": "{title}: {before} × the own load's, and {after} × {how}: this is a part of the reason.",
     "stays": "{title}: {before} × the own load's, and still {after} × {how}: this is not the reason.",
 }

@@ -174,7 +174,8 @@ class WatchSession:
 
         `on_watched` is called with every report, from one thread at a time. `while_watching` is called in this thread
         once the near side watches, and the far one where it does from the start, with what is set when the watch is
-        over; when it returns, the watch ends. An interrupt (KeyboardInterrupt) ends the watch, too; it is raised again when all tables are here.
+        over; when it returns, the watch ends. An interrupt (KeyboardInterrupt) ends the watch, too; it is raised again
+        when all tables are here.
 
         Raises:
             AgentError: the agent refuses, such as a process that is not there.

@@ -128,7 +128,7 @@ def command(
             "--tools",
             metavar="TOOL,…",
             help="Run these tools and whyperf's own load in turn, and say why their figures differ: iperf3, netperf, "
-            "nuttcp, uperf. The argument is stream, rr, udp or a profile. With --both, --time, --trials, --seed, --out.",
+            "nuttcp, uperf. The argument is stream, rr, udp or a profile. Goes with --both, --time, --trials, --seed.",
             rich_help_panel=TOOLS,
         ),
     ] = None,

@@ -91,10 +91,12 @@ def compare_tools(request: ToolsRequest) -> int:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} holds something already; name a new folder with --out")
     number = pairs * (len(tools) + 1)
-    say(f"{count(number, 'run')} to make{', and the tests of reasons' if request.verify else ''}, "
-        f"about {duration(number * (load.seconds + RUN_MORE_S) * (2 if request.verify else 1))}; result: {folder}")  # fmt: skip
+    tests = pairs * (2 * len(tools) + 2) if request.verify else 0
+    also = f", and up to {tests} for the tests of reasons" if tests else ""
+    about = duration((number + tests) * (load.seconds + RUN_MORE_S))
+    say(f"{count(number, 'run')} to make{also}, about {about}; result: {folder}")
     folder.mkdir(parents=True, mode=0o700)
-    with interrupts.handled(), _Measuring(folder, plan, profile, load, tools, request) as measuring:
+    with interrupts.handled(), _Measuring(folder, (plan, profile, load), tools, verifies=request.verify) as measuring:
         try:
             measuring.measure()
         except KeyboardInterrupt:
@@ -179,7 +181,8 @@ def _load(plan: Plan, given: Iterable[str]) -> Load:
     warmup_s, duration_s = float(factors["warmup_s"]), float(factors["duration_s"])
     if (warmup_s + duration_s) % 1 or warmup_s + duration_s > MAX_LOAD_S:
         raise UsageError(
-            f"warm-up and duration are {warmup_s + duration_s:g} s together; tools take whole seconds, at most {MAX_LOAD_S:g}"
+            f"warm-up and duration are {warmup_s + duration_s:g} s together; tools take whole seconds, "
+            f"at most {MAX_LOAD_S:g}"
         )
     size = factors.get("write_size_bytes")
     return Load(
@@ -221,10 +224,15 @@ class _Measuring:
     """The blocks of runs, one after the other; every run is a line of the result when it is made."""
 
     def __init__(
-        self, folder: Path, plan: Plan, profile: Profile, load: Load, tools: Sequence[Tool], request: ToolsRequest
+        self,
+        folder: Path,
+        planned: tuple[Plan, Profile, Load],
+        tools: Sequence[Tool],
+        *,
+        verifies: bool,
     ) -> None:
-        self._folder, self._plan, self._profile, self._load = folder, plan, profile, load
-        self._tools, self._request = tools, request
+        self._folder, self._tools, self._verifies = folder, tools, verifies
+        self._plan, self._profile, self._load = planned
         self.runs: list[Run] = []
         self.looks: list[Look] = []
         self._host = ""
@@ -256,7 +264,7 @@ class _Measuring:
                     else:
                         self._add(runner.of_tool(self._tool(name), trial.block))
             self._look_at_own(experiment)
-        if self._request.verify:
+        if self._verifies:
             self._verify(len(planned))
 
     def _verify(self, blocks: int) -> None:

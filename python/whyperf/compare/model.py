@@ -43,6 +43,21 @@ class Condition(FrozenModel):
     values: tuple[str | None, ...]
 
 
+class ComparedHost(FrozenModel):
+    """A host of a result, whether or not it differs: its kernel, and the drivers of its devices.
+
+    `drivers` has each driver with the devices that it drives; the driver of a kernel has that kernel's version unless
+    it was built apart. `link_bps` is the rate of the only device with a speed of its own; null where there is no such.
+    """
+
+    label: str
+    host: str
+    hostname: str
+    kernel: str
+    drivers: tuple[str, ...]
+    link_bps: int | None = None
+
+
 class DifferenceTest(FrozenModel):
     """A difference of two sets of trials: b - a, its 95 % interval, and whether it is significant.
 
@@ -221,6 +236,7 @@ class Comparison(FrozenModel):
     format: int = FORMAT
     results: tuple[ComparedResult, ...]
     conditions: tuple[Condition, ...]
+    hosts: tuple[ComparedHost, ...] = ()
     pairs: tuple[CellPair, ...]
     unpaired: tuple[Unpaired, ...]
     false_discovery_rate: float

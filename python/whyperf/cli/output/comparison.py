@@ -13,6 +13,7 @@ from rich.text import Text
 
 from whyperf.analyze.cost.text import EVENTS, cycles
 from whyperf.analyze.text import (
+    bit_rate,
     count,
     factor_name,
     level_with_unit,
@@ -125,6 +126,7 @@ class _Printer:
             self._line(line)
         self._line("")
         self._conditions(found)
+        self._hosts(found)
         if len(found.pairs) > MAX_DETAILED:
             self._overview(found)
         else:
@@ -157,6 +159,16 @@ class _Printer:
         left = len(found.conditions) - MAX_CONDITIONS
         if left > 0:
             self._line(f"{left} more differences: --json or --report FILE")
+
+    def _hosts(self, found: Comparison) -> None:
+        """Kernel and drivers of every host, next to which the rates are read; once where hosts are the same."""
+        lines: dict[str, list[str]] = {}
+        for host in found.hosts:
+            rate = "" if host.link_bps is None else f", link {bit_rate(host.link_bps)}"
+            text = f"{host.hostname}, kernel {host.kernel}{rate}, drivers: {', '.join(host.drivers) or 'not known'}"
+            lines.setdefault(text, []).append(f"{host.label} {host.host}")
+        for text, hosts in lines.items():
+            self._line(f"{', '.join(hosts)}: {text}")
 
     def _overview(self, found: Comparison) -> None:
         """A line for each pair: its main figure, and the cost of both sides."""

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from whyperf.hosts import Pattern
+from whyperf.hosts import MAX_HOSTS, Pattern
 from whyperf.profile.factors import BY_NAME, Level
 from whyperf.profile.levels import as_list
 from whyperf.profile.schedule import NO_SCHEDULE, Schedule

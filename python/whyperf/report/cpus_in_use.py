@@ -5,7 +5,7 @@ from whyperf.analyze.text import ENDS, count
 
 
 def cpus_text(number: float) -> str:
-    """A number of CPUs to a hundredth."""
+    """A number of CPUs, in steps of 0.01 CPUs."""
     return f"{number:.2f}".rstrip("0").rstrip(".") if number >= 0.005 or number == 0 else "< 0.01"
 
 

@@ -23,7 +23,7 @@ EXAMPLES_BPS = (1e9, 10e9, 25e9, 100e9)
 """Rates where nothing is known of the path's."""
 PATH, LINK, STREAM, EXAMPLE = "path", "link", "stream", "example"
 PAYLOAD_RATIO = 0.5
-"""Part of a buffer that holds payload at least: the kernel doubles what is requested for its bookkeeping (socket(7))."""
+"""Part of a buffer that holds payload at least: the kernel doubles a request for its bookkeeping (socket(7))."""
 _LIMITS = {"sender": ("send", "net.ipv4.tcp_wmem"), "receiver": ("receive", "net.ipv4.tcp_rmem")}
 
 

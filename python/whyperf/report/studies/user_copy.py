@@ -25,9 +25,9 @@ MIN_SHARE = 0.01
 """Classes of cost below this part in all cells are one column."""
 NOTE = (
     "Shares of the sender's CPU time. User is the program between its calls, copy the payload from user to kernel, "
-    "system the rest of the calls. The study has user and copy, of a sender of small packets. Stages: by stage times of "
-    "sampled segments. Samples: by stack samples, the classes Application and Copying payload of all that the sender's "
-    "threads and soft interrupts cost."
+    "system the rest of the calls. The study has user and copy, of a sender of small packets. Stages: by stage times "
+    "of sampled segments. Samples: by stack samples, the classes Application and Copying payload of all that the "
+    "sender's threads and soft interrupts cost."
 )
 CLASSES_NOTE = (
     "By stack samples: the classes of whyperf cost, as shares of all that the sender's threads and its soft interrupts "

@@ -5,8 +5,8 @@ from whyperf.analyze.text import ENDS, count
 
 
 def cpus_text(number: float) -> str:
-    """A number of CPUs, in steps of 0.01 CPUs."""
-    return f"{number:.2f}".rstrip("0").rstrip(".") if number >= 0.005 or number == 0 else "< 0.01"
+    """A number of CPUs, in steps of 0.01 CPUs where it is not whole."""
+    return f"{number:.0f}" if abs(number - round(number)) < 0.005 and number >= 0.5 else f"{number:.2f}"
 
 
 def cpus_in_use(cell: CellResult) -> str | None:

@@ -5,8 +5,8 @@ from whyperf.analyze.text import ENDS, count
 
 
 def cpus_text(number: float) -> str:
-    """A number of CPUs, in steps of 0.01 CPUs where it is not whole."""
-    return f"{number:.0f}" if abs(number - round(number)) < 0.005 and number >= 0.5 else f"{number:.2f}"
+    """How many CPUs are in use, in steps of 0.01 CPUs."""
+    return f"{number:.2f}"
 
 
 def cpus_in_use(cell: CellResult) -> str | None:
@@ -18,7 +18,7 @@ def cpus_in_use(cell: CellResult) -> str | None:
     if not sides or is_plain:
         return None
     parts = [
-        f"{end} {cpus_text(cpu.in_use_cpus)} of {cpus_text(cpu.cpus_count)}"
+        f"{end} {cpus_text(cpu.in_use_cpus)} of {cpu.cpus_count or 0:.3g}"
         if cpu.exclusive
         else f"threads of the {end} {cpus_text(cpu.in_use_cpus)}"
         for end, cpu in sides.items()

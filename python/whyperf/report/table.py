@@ -154,7 +154,7 @@ def _cpus(end: str, name: str) -> Callable[[CellResult], Entry]:
         adapters = "" if cpu.adapters_count is None else f"; {count(cpu.adapters_count, 'adapter')}"
         on_top = cpu.softirq_on_threads_cpus
         soft = "" if cpu.exclusive or on_top is None else f", of that soft interrupts on top {significant(on_top)}"
-        return Entry(cpus_text(number), f"{number:.5g}", f"of {cpus_text(cpu.cpus_count or 0)} CPUs{soft}{adapters}")
+        return Entry(cpus_text(number), f"{number:.5g}", f"of {cpu.cpus_count or 0:.3g} CPUs{soft}{adapters}")
 
     return make
 

@@ -15,45 +15,72 @@ NOTE = (
     "bookkeeping: at least half of a buffer holds payload."
 )
 """What the figures are."""
-_EXAMPLES = "The rate of the path is not known, so the rates are examples."
 
 
 def needed_window_section(summary: Summary) -> Section | None:
-    """The windows of all cells with a latency; None without one."""
+    """The windows of all cells with a latency; None without one.
+
+    Of a single cell each rate is a row, of several each cell, with the windows of a round trip.
+    """
     cells = [(cell, cell.needed_window) for cell in summary.cells if cell.needed_window is not None]
     if not cells:
         return None
+    section = Section("needed-window", "Window that this latency needs")
+    heading = "Rate × latency, and the socket buffers"
+    if len(summary.cells) == 1:
+        found = cells[0][1]
+        latency = f"Here they take {seconds(found.round_trip_ns)} and {seconds(found.one_way_ns)}."
+        buffers = f"Send buffer: {buffer_text(found.send_buffer)}. Receive buffer: {buffer_text(found.receive_buffer)}."
+        table = Table(_OF_RATES, tuple(_rate_row(at) for at in found.rates))
+        section.tables.append(StudyTable(heading, f"{NOTE} {latency} {buffers}", table))
+        return section
     rates = list(dict.fromkeys((at.rate_bps, at.source) for _, found in cells for at in found.rates))
-    columns = [
-        *([Column("Setting", number=False)] if len(summary.cells) > 1 else []),
+    columns = (
+        Column("Setting", number=False),
         Column("Round trip", "Median time of a request and its response"),
         Column("One way", "Half of it"),
-        *(
-            Column(f"{what} at {bit_rate(rate)}", SOURCES[source])
-            for rate, source in rates
-            for what in ("One way", "Round trip")
-        ),
+        *(Column(f"Window at {bit_rate(rate)}", f"Rate × round trip; {SOURCES[source]}") for rate, source in rates),
         Column("Send buffer", "Of the sender's sockets, the kernel's bookkeeping included"),
         Column("Receive buffer", "Of the receiver's sockets, the kernel's bookkeeping included"),
-    ]
-    rows = tuple(_row(cell, found, rates, summary) for cell, found in cells)
-    sources = "; ".join(dict.fromkeys(f"{bit_rate(rate)}: {SOURCES[source]}" for rate, source in rates))
-    note = f"{NOTE} {sources}." if len({source for _, source in rates}) == len(rates) else f"{NOTE} {_EXAMPLES}"
-    section = Section("needed-window", "Window that this latency needs")
-    section.tables.append(StudyTable("Rate × latency, and the socket buffers", note, Table(tuple(columns), rows)))
+    )
+    sources = dict.fromkeys(SOURCES[source] for _, source in rates)
+    what = "Windows are those of the round trip, one way is half of them; * is more than the buffers hold."
+    note = f"{NOTE} {what} Rates: {', '.join(sources)}."
+    rows = tuple(_cell_row(cell, found, rates, summary) for cell, found in cells)
+    section.tables.append(StudyTable(heading, note, Table(columns, rows)))
     return section
 
 
-def _row(
+_OF_RATES = (
+    Column("Rate"),
+    Column("Where the rate is from", number=False),
+    Column("Window, one way", "Rate × one way"),
+    Column("Window, round trip", "Rate × round trip"),
+    Column("Buffers", "Whether half of each buffer's limit is at least the round trip's window", number=False),
+)
+
+
+def _rate_row(at: WindowAtRate) -> tuple[Entry, ...]:
+    enough = {True: "large enough", False: "too small", None: "not known"}[at.is_enough]
+    return (
+        Entry(bit_rate(at.rate_bps), f"{at.rate_bps:.6g}"),
+        Entry(SOURCES[at.source], at.source),
+        Entry(octets(at.one_way_bytes), str(at.one_way_bytes)),
+        Entry(octets(at.round_trip_bytes), str(at.round_trip_bytes)),
+        Entry(enough, enough),
+    )
+
+
+def _cell_row(
     cell: CellResult, found: NeededWindow, rates: Sequence[tuple[float, str]], summary: Summary
 ) -> tuple[Entry, ...]:
     known = {(at.rate_bps, at.source): at for at in found.rates}
     named = setting(cell.factors, list(summary.varied))
     return (
-        *([Entry(named, named)] if len(summary.cells) > 1 else []),
+        Entry(named, named),
         Entry(seconds(found.round_trip_ns), f"{found.round_trip_ns:.6g}"),
         Entry(seconds(found.one_way_ns), f"{found.one_way_ns:.6g}"),
-        *(entry for key in rates for entry in _windows(known.get(key))),
+        *(_window(known.get(key)) for key in rates),
         *(
             Entry(size_text(buffer), "" if buffer.bytes is None else str(buffer.bytes), buffer_text(buffer))
             for buffer in (found.send_buffer, found.receive_buffer)
@@ -61,10 +88,9 @@ def _row(
     )
 
 
-def _windows(at: WindowAtRate | None) -> tuple[Entry, Entry]:
+def _window(at: WindowAtRate | None) -> Entry:
     if at is None:
-        return Entry(""), Entry("")
-    return (
-        Entry(octets(at.one_way_bytes), str(at.one_way_bytes)),
-        Entry(f"{octets(at.round_trip_bytes)}{judged(at)}", str(at.round_trip_bytes)),
-    )
+        return Entry("")
+    one_way = f"one way {octets(at.one_way_bytes)}{judged(at)}"
+    too_small = " *" if at.is_enough is False else ""
+    return Entry(f"{octets(at.round_trip_bytes)}{too_small}", str(at.round_trip_bytes), one_way)

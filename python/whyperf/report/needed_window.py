@@ -20,9 +20,11 @@ def needed_window_lines(found: NeededWindow, rate: Callable[[float], str] = bit_
     if len(found.rates) == 1:
         windows = f"{_both(first)} at {rate(first.rate_bps)} ({SOURCES[first.source]})"
     else:
-        windows = "round trip " + ", ".join(
-            f"{octets(at.round_trip_bytes)} at {rate(at.rate_bps)}{judged(at)}" for at in found.rates
+        each = (
+            f"{at.one_way_bytes:,} and {octets(at.round_trip_bytes)} at {rate(at.rate_bps)}{judged(at)}"
+            for at in found.rates
         )
+        windows = f"one way and round trip, for example {'; '.join(each)}"
     round_trip, one_way = seconds(found.round_trip_ns), seconds(found.one_way_ns)
     yield "Needed window", f"{windows}; median round trip {round_trip}, one way {one_way}"
     yield "Socket buffers", f"send {buffer_text(found.send_buffer)}; receive {buffer_text(found.receive_buffer)}"

@@ -7,6 +7,7 @@ not known. Every field is always present.
 from whyperf.analyze.fleet.result import Fleet
 from whyperf.analyze.spread import FrozenModel, Spread
 from whyperf.analyze.transports.result import Transports
+from whyperf.analyze.window_result import NeededWindow
 
 #: Cells with more connections have no list of them.
 MAX_STREAMS = 16
@@ -20,6 +21,11 @@ class EndCpu(FrozenModel):
     `accounted_ratio` is how much of the wall time the columns of /proc/stat add up to. All but
     `load_threads_ratio` are null when the end's CPUs are not its alone (`exclusive`). `pooled_s` is
     the wall time the ratios were taken over.
+
+    In CPUs, of all hosts of the side: `cpus_count` that they may use; `in_use_cpus`, how many they keep busy, which is
+    that of the load's threads alone where the other side shares them; `softirq_on_threads_cpus`, soft interrupts on top
+    of these threads, whose time holds them on most kernels. `adapters_count` adapters carried the load;
+    `per_adapter_cpus` is `in_use_cpus` divided by it.
     """
 
     busy_ratio: float | None
@@ -37,13 +43,33 @@ class EndCpu(FrozenModel):
     cpus: list[int]
     exclusive: bool
     pooled_s: float
+    cpus_count: float | None = None
+    in_use_cpus: float | None = None
+    softirq_on_threads_cpus: float | None = None
+    adapters_count: int | None = None
+    per_adapter_cpus: float | None = None
+
+
+class SharedCpus(FrozenModel):
+    """CPUs that both sides share, in CPUs: CPU time over wall time, over all trials together.
+
+    `busy_cpus` is all that the `cpus` did, `not_attributed_cpus` what of it no thread of either load did, and
+    `softirq_cpus` the soft interrupts of that: whose packets they process is not recorded. The rest is other programs,
+    threads of the kernel and whyperf's own tracing.
+    """
+
+    cpus: list[int]
+    busy_cpus: float | None
+    not_attributed_cpus: float | None
+    softirq_cpus: float | None
 
 
 class Cpu(FrozenModel):
-    """CPU time of both sides; null without a trial."""
+    """CPU time of both sides; null without a trial. `shared` is null where each side has its CPUs alone."""
 
     sender: EndCpu | None = None
     receiver: EndCpu | None = None
+    shared: SharedCpus | None = None
 
 
 class Cycles(FrozenModel):
@@ -379,7 +405,8 @@ class CellResult(FrozenModel):
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
     the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
     connections. `watched` is there in a watched result only: a connection of another program, which `factors` then
-    names as `connection`, and which has one trial. `fleet` is there where many hosts load each other.
+    names as `connection`, and which has one trial. `fleet` is there where many hosts load each other,
+    `needed_window` where one request at a time was made over TCP.
     """
 
     id: str
@@ -412,6 +439,7 @@ class CellResult(FrozenModel):
     watched: WatchedConnection | None
     warnings: list[CellWarning]
     fleet: Fleet | None = None
+    needed_window: NeededWindow | None = None
 
 
 class Summary(FrozenModel):

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from whyperf.hosts import Pattern
+from whyperf.hosts import MAX_HOSTS, Pattern
 from whyperf.profile.factors import BY_NAME, Level
 from whyperf.profile.levels import as_list
 from whyperf.profile.schedule import NO_SCHEDULE, Schedule
@@ -78,13 +78,15 @@ class SweepTable(Table):
 class FleetTable(Table):
     """`[fleet]`: which hosts load which, where the command line does not say so, and what each does.
 
-    `loads` has groups of the workload, or flows of the schedule, by sets of near hosts.
+    `loads` has groups of the workload, or flows of the schedule, by sets of near hosts. `near_hosts` is how many near
+    hosts the question is about.
     """
 
     from_: str | None = Field(default=None, alias="from", min_length=1)
     to: str | None = Field(default=None, min_length=1)
     pattern: Pattern | None = None
     loads: dict[str, list[str]] = {}
+    near_hosts: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
 
 
 class ProfileTable(Table):

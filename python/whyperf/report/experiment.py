@@ -37,6 +37,7 @@ from whyperf.report.studies.published import study_section
 from whyperf.report.studies.stack_overheads import stack_overheads_section
 from whyperf.report.studies.user_copy import user_copy_section
 from whyperf.report.transports import transports_section
+from whyperf.report.window_section import needed_window_section
 
 MAX_TIME_CHARTS = 30
 """At most this many trials of a single cell are drawn over time."""
@@ -68,9 +69,11 @@ def write_report(
     study = study or first_study_section(experiment.plan.profile, summary)
     study = study or stack_overheads_section(experiment, trials)
     staged = read_staged(experiment, trials)
-    study = study or user_copy_section(experiment.plan, staged)
+    study = study or user_copy_section(experiment, staged, trials)
+    window = needed_window_section(summary)
     sections = [
         *_sections(experiment, summary, trials, board, why.marks),
+        *([window] if window is not None else []),
         *([study] if study is not None else []),
     ]
     testbed = experiment.testbed()

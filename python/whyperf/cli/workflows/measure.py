@@ -232,7 +232,33 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
 
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:
-    """Where to measure; says so when the embedded testbed is not what was hoped for."""
+    """Where to measure; says so when there are other hosts than the profile asks for.
+
+    Raises:
+        UsageError: the profile needs several near hosts, and none is named.
+    """
+    target = _hosts_of(order, profile, host)
+    wanted, near = profile.fleet.near_hosts, dict.fromkeys(target.near)
+    if wanted is None or len(near) == wanted:
+        return target
+    if order.fleet.near is None and profile.fleet.from_ is None:
+        raise UsageError(
+            f"{profile.name} needs {wanted} hosts that load one: name them, as in `whyperf run {profile.name} --from "
+            f"'client[1-{wanted}]' --to server`, or use one host for all connections, as in `whyperf run HOST "
+            f"--connections {_connections(profile) * wanted}`"
+        )
+    say(f"{profile.name} is about {wanted} near hosts; this run has {len(near)}")
+    return target
+
+
+def _connections(profile: Profile) -> int:
+    """How many connections a profile opens from each near host."""
+    level = profile.fixed.get("connections", 1)
+    return level if isinstance(level, int) else 1
+
+
+def _hosts_of(order: Order, profile: Profile, host: str | None) -> Target:
+    """The hosts to measure; says so when the embedded testbed is not what was hoped for."""
     fleet = order.fleet.with_defaults(profile.fleet, host)
     if fleet.is_meant and (order.testbed == "auto" or order.fleet.is_meant):
         if order.testbed != "auto":

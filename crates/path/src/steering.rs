@@ -75,11 +75,11 @@ fn set_threads(device: &'static str, cpus: &BTreeSet<u32>) -> Result<Vec<u32>, P
 /// Threads of the kernel that poll devices of this name, in whatever network namespace. They are called
 /// `napi/DEVICE-NUMBER` (`napi_kthread_create` in net/core/dev.c).
 fn threads_of(device: &str) -> BTreeSet<i32> {
-    let begin = format!("napi/{device}-");
+    let prefix = format!("napi/{device}-");
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|process: &i32| fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.starts_with(&begin)))
+        .filter(|process: &i32| fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.starts_with(&prefix)))
         .collect()
 }
 

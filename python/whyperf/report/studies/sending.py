@@ -222,8 +222,8 @@ def effect_table(cells: Sequence[CellResult]) -> Table:
             else None
             for size in (ONE_STEP, EIGHT_STEPS)
         ]
-        one, eight = rates
-        gain = eight / one - 1 if one and eight else None
+        first, last = rates
+        gain = last / first - 1 if first and last else None
         rows.append(
             (
                 Entry(str(connections), str(connections)),

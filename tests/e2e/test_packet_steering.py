@@ -24,7 +24,7 @@ def test_the_log_shows_in_which_context_and_where_packets_arrive(
     tmp_path: Path, levels: dict[str, Any], context: str, place: str
 ) -> None:
     cpus = {"near_cpus": "0", "far_cpus": "1"}
-    with log_session(tmp_path / "results", **levels, **cpus, **SHORT) as (opened, experiment):
+    with log_session(tmp_path / "results", tso=False, **levels, **cpus, **SHORT) as (opened, experiment):
         ((_, far),) = run_logs(opened, experiment)
     log = scan_log(open_trial(far.folder), "far")
     assert log is not None
@@ -38,7 +38,7 @@ def test_settings_are_read_back_and_no_other_host_has_them(tmp_path: Path) -> No
     asked = {"tcp_limit_output_bytes": 65_536, "tcp_autocorking": False, "tcp_tso_win_divisor": 1}
     files = {name: Path(f"/proc/sys/net/ipv4/{name}") for name in asked}
     before = {name: file.read_text() for name, file in files.items()}
-    plan = plan_of(threaded_napi=True, rps_cpus="off", **asked, **SHORT)
+    plan = plan_of(threaded_napi=True, tso=False, rps_cpus="off", **asked, **SHORT)
     with session(tmp_path / "results", plan) as (opened, _):
         testbed = opened.testbed
         assert testbed is not None

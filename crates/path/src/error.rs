@@ -45,7 +45,7 @@ pub enum PathError {
         online: String,
     },
     /// Kernel threads were to poll a device that is not polled.
-    #[error("threaded NAPI needs generic receive offload, because a veth has no NAPI without it; turn gro on, or threaded_napi off")]
+    #[error("a veth uses NAPI only with gro on and tso off, and threaded NAPI needs it; set gro and tso so, or turn threaded_napi off")]
     NoNapi,
     /// The kernel kept a setting of a device against the request, such as an offload that it ties
     /// to another one.

@@ -45,7 +45,7 @@ fn threads_poll_where_asked_and_end_with_the_testbed() {
     let Some(_guard) = when_privileged() else { return };
     let before = polling_threads();
     let threads = NapiThreads { near_cpus: vec![0], far_cpus: vec![] };
-    let testbed = build(&TestbedSpec { napi_threads: Some(threads.clone()), ..spec() }).expect("build");
+    let testbed = build(&TestbedSpec { napi_threads: Some(threads.clone()), tso: false, ..spec() }).expect("build");
     assert_eq!(testbed.report().near.napi_thread_cpus, Some(vec![0]));
     assert!(testbed.report().far.napi_thread_cpus.as_ref().is_some_and(|cpus| cpus.contains(&0)), "{:?}", testbed.report().far);
     assert_eq!(polling_threads(), before + 2);
@@ -53,8 +53,11 @@ fn threads_poll_where_asked_and_end_with_the_testbed() {
     // The kernel ends a device's threads with the device.
     assert_eq!(polling_threads(), before);
     assert_eq!(build(&spec()).expect("build").report().near.napi_thread_cpus, None);
-    let error = build(&TestbedSpec { napi_threads: Some(threads), gro: false, ..spec() }).expect_err("no NAPI");
-    assert!(matches!(error, PathError::NoNapi), "{error}");
+    for (tso, gro) in [(false, false), (true, true)] {
+        let without = TestbedSpec { napi_threads: Some(threads.clone()), tso, gro, ..spec() };
+        let error = build(&without).expect_err("no NAPI");
+        assert!(matches!(error, PathError::NoNapi), "{error}");
+    }
 }
 
 #[test]

@@ -49,9 +49,9 @@ def test_packets_go_where_the_level_says() -> None:
 
 def test_threads_poll_on_each_sides_own_cpus_whatever_is_steered() -> None:
     for level in ("off", "auto", "0"):
-        assert asked(rps_cpus=level, threaded_napi=True)["napi_threads"] == {"near_cpus": [0], "far_cpus": [1]}
+        assert asked(rps_cpus=level, threaded_napi=True, tso=False)["napi_threads"] == {"near_cpus": [0], "far_cpus": [1]}
     # The router of a path is on the receiver's CPU: threads keep off it, as packets do.
-    assert asked(PATH, threaded_napi=True)["napi_threads"] == {"near_cpus": [0], "far_cpus": [0]}
+    assert asked(PATH, threaded_napi=True, tso=False)["napi_threads"] == {"near_cpus": [0], "far_cpus": [0]}
     assert asked(PATH, rps_cpus="off")["far_rps_cpus"] == []
 
 
@@ -65,7 +65,7 @@ def test_parameters_are_set_only_where_they_are_asked_for() -> None:
     ("level", "lacking"),
     [
         ({"rps_cpus": "0,7"}, "this host has no CPU 7; it has 0, 1"),
-        ({"threaded_napi": True}, "Linux 5.10.0-30-amd64 has no threaded NAPI, which came with 5.12"),
+        ({"threaded_napi": True, "tso": False}, "Linux 5.10.0-30-amd64 has no threaded NAPI, which came with 5.12"),
         ({"tcp_limit_output_bytes": 4096}, "this kernel has no net.ipv4.tcp_limit_output_bytes"),
         ({"tcp_autocorking": False}, "this kernel has no net.ipv4.tcp_autocorking"),
         ({"tcp_tso_win_divisor": 1}, "this kernel has no net.ipv4.tcp_tso_win_divisor"),
@@ -83,15 +83,16 @@ def test_what_is_not_set_is_not_missing() -> None:
 
 
 def test_levels_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ProfileError, match="threaded_napi: without gro a veth has no NAPI; set gro = true"):
-        plan_of(threaded_napi=True, gro=False)
+    for levels in ({}, {"tso": False, "gro": False}):
+        with pytest.raises(ProfileError, match="threaded_napi: a veth uses NAPI only with gro on and tso off"):
+            plan_of(threaded_napi=True, **levels)
     with pytest.raises(ProfileError, match='"any" is not a level; it takes auto, off or a list such as "0" or "0,2-3"'):
         plan_of(rps_cpus="any")
     with pytest.raises(ProfileError, match="it takes a whole number from 0 to 255 or default"):
         plan_of(tcp_tso_win_divisor=256)
 
 
-@pytest.mark.parametrize("level", [{"rps_cpus": "off"}, {"threaded_napi": True}, {"tcp_autocorking": False}])
+@pytest.mark.parametrize("level", [{"rps_cpus": "off"}, {"threaded_napi": True, "tso": False}, {"tcp_autocorking": False}])
 def test_only_the_testbed_has_these_settings(level: dict[str, Any]) -> None:
     name = next(iter(level))
     with pytest.raises(ProfileError, match="the path to host7 has no such setting"):

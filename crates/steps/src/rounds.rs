@@ -3,7 +3,7 @@
 use std::io;
 
 use path::Testbed;
-use schema::testbed::TestbedSpec;
+use schema::testbed::{TcpQueueing, TestbedSpec};
 
 use crate::memory::Memory;
 use crate::sample::Sample;
@@ -83,5 +83,7 @@ fn spec(mtu_bytes: u32, steered: &[u32]) -> TestbedSpec {
         far_rps_cpus: steered.to_vec(),
         path: None,
         path_cpu: None,
+        napi_threads: None,
+        tcp: TcpQueueing::default(),
     }
 }

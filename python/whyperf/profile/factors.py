@@ -295,6 +295,33 @@ FACTORS: tuple[Factor, ...] = (
     Factor("gso", "bool", True, "", "Generic segmentation offload of the testbed.", testbed=True),
     Factor("gro", "bool", True, "", "Generic receive offload of the testbed.", testbed=True),
     Factor(
+        "rps_cpus", "cpus", "auto", "",
+        "CPUs to which both devices of the testbed steer what arrives (receive packet steering); auto: each host's "
+        "own; off: the sender's CPU processes it.",
+        keywords=("auto", "off"), testbed=True, later=True,
+    ),
+    Factor(
+        "threaded_napi", "bool", False, "",
+        "Kernel threads on each host's own CPUs poll the devices of the testbed, not soft interrupts; needs gro, without tso.",
+        testbed=True, later=True,
+    ),
+    Factor(
+        "tcp_limit_output_bytes", "int", "default", "bytes",
+        "Most of a connection that TCP of both hosts has below it (net.ipv4.tcp_limit_output_bytes of the testbed).",
+        low=1, high=2**31 - 1, keywords=("default",), testbed=True, later=True,
+    ),
+    Factor(
+        "tcp_autocorking", "bool", True, "",
+        "Small writes wait while a packet of the connection is below TCP (net.ipv4.tcp_autocorking of the testbed).",
+        testbed=True, later=True,
+    ),
+    Factor(
+        "tcp_tso_win_divisor", "int", "default", "",
+        "A super-segment waits for more while it is smaller than the congestion window divided by this; 0: than the "
+        "largest one (net.ipv4.tcp_tso_win_divisor of the testbed).",
+        low=0, high=255, keywords=("default",), testbed=True, later=True,
+    ),
+    Factor(
         "firewall_rules", "int", 0, "rules",
         "Rules of nftables that match no packet, in the far host's namespace at the hook input (family inet): each "
         "packet that arrives there is compared with all of them.",

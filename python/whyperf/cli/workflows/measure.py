@@ -25,6 +25,7 @@ from whyperf.profile.conditions import AFTER, BEFORE, in_two_conditions
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.agents.pipes import refuse_unusable_host
+from whyperf.run.testbed import TESTBED_FACTORS, missing_settings
 
 if TYPE_CHECKING:
     from whyperf.cli.live.intervals import PrintedLine
@@ -76,7 +77,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         profile = over_udp(profile, order.overrides)
     order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
-    profile = _without_missing_cpus(profile)
+    profile = _without_missing(profile)
     order, profile = _in_conditions(order, profile)
     if order.leave_out_missing:
         varied = {name: levels for name, levels in order.overrides.items() if isinstance(levels, tuple)}
@@ -303,22 +304,28 @@ def _for_far_hosts(order: Order, profile: Profile, host: str, near: tuple[str, .
     return near * given
 
 
-def _without_missing_cpus(profile: Profile) -> Profile:
-    """The profile without levels that name CPUs which this host does not have, where others are left.
+def _without_missing(profile: Profile) -> Profile:
+    """The profile without levels that this host cannot have, where others are left: CPUs, and settings of the testbed.
 
     The near host is this one, and so is the far one on the testbed; a far host is asked when the session begins.
     """
-    if not any({"near_cpus", "far_cpus"} & sweep.levels.keys() for sweep in profile.sweeps):
+    asked = {"near_cpus", "far_cpus", *TESTBED_FACTORS}
+    if not any(asked & sweep.levels.keys() for sweep in profile.sweeps):
         return profile
-    have = set(describe_host(None)["cpus"])
+    host = describe_host(None)
+    have = set(host["cpus"])
+    reasons = {name: f"this host has CPUs {', '.join(map(str, sorted(have)))}" for name in ("near_cpus", "far_cpus")}
     sweeps = []
     for sweep in profile.sweeps:
         levels = dict(sweep.levels)
-        for name in ("near_cpus", "far_cpus"):
-            kept = tuple(level for level in levels.get(name, ()) if named_cpus(str(level)) <= have)
-            missing = [str(level) for level in levels.get(name, ()) if level not in kept]
-            if kept and missing:
+        for name in asked & levels.keys():
+            lacking = {level: missing_settings({name: level}, host).get(name) for level in levels[name]}
+            if name in reasons:
+                lacking = {level: None if named_cpus(str(level)) <= have else reasons[name] for level in levels[name]}
+            kept = tuple(level for level in levels[name] if lacking[level] is None)
+            if kept and len(kept) < len(lacking):
+                missing = [level for level in levels[name] if lacking[level] is not None]
                 levels[name] = kept
-                say(f"Left out: {name} {', '.join(missing)}; this host has CPUs {', '.join(map(str, sorted(have)))}")
+                say(f"Left out: {name} {', '.join(str(level).lower() for level in missing)}; {lacking[missing[0]]}")
         sweeps.append(replace(sweep, levels=levels))
     return replace(profile, sweeps=tuple(sweeps))

@@ -31,6 +31,8 @@ class Comparison:
     #: Levels of the cell that a row is compared with.
     match: Callable[[Row], Mapping[str, object]]
     columns: tuple[tuple[Column, "Get | _Other"], ...]
+    #: Rows of the study that the profile repeats.
+    keep: Callable[[Row], bool] = lambda _: True
 
 
 def study_section(
@@ -46,7 +48,9 @@ def study_section(
     section = Section("study", "Comparison with the study")
     for comparison in comparisons:
         source, rows = read(comparison.file)
-        filled = [_row(comparison, row, summary.cells, payloads, released or {}) for row in rows]
+        filled = [
+            _row(comparison, row, summary.cells, payloads, released or {}) for row in rows if comparison.keep(row)
+        ]
         table = Table(tuple(column for column, _ in comparison.columns), tuple(filled))
         section.tables.append(StudyTable(comparison.heading, f"{comparison.note} {source}".strip(), table))
     return section
@@ -199,11 +203,24 @@ AUTOCORKING_NOTE = (
     "tcp_should_autocork in net/ipv4/tcp.c)."
 )
 
+
+def _transmit(row: Row) -> Mapping[str, object]:
+    return {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])}
+
+
+def _threads(row: Row) -> Mapping[str, object]:
+    return {**_transmit(row), "io_model": "blocking"}
+
+
+def _events(row: Row) -> Mapping[str, object]:
+    return {**_transmit(row), "io_model": "epoll"}
+
+
 TRANSMIT = Comparison(
     "uperf_transmit",
     "Transmitting over many connections",
     "CPU time in the study is of 16 cores together; here it is of the sender's own CPUs.",
-    lambda row: {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])},
+    _transmit,
     (
         (Column("Write (bytes)"), _study("write_bytes")),
         (Column("Connections"), _study("connections")),
@@ -225,6 +242,38 @@ TRANSMIT = Comparison(
     ),
 )
 """The cost of transmitting over many connections."""
+
+
+def _both(text: str, get: Get) -> tuple[tuple[Column, "Get | _Other"], ...]:
+    """A figure with a thread for each connection, and with events."""
+    return ((Column(f"{text}, threads"), get), (Column(f"{text}, events"), _Other(_events, get)))
+
+
+THREADS_OR_EVENTS = Comparison(
+    "uperf_transmit",
+    "A thread for each connection, or events",
+    "uperf has a thread for each connection. CPU time in the study is of 16 cores together; here it is of the sender's "
+    "own CPUs.",
+    _threads,
+    (
+        (Column("Write (bytes)"), _study("write_bytes")),
+        (Column("Connections"), _study("connections")),
+        (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
+        *_both("Rate", _here(_goodput, _mbps)),
+        (_head("Cycles/KB", STUDY), _study("cycles_per_kbyte")),
+        *_both("Cycles/KB", _here(lambda cell: cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}")),
+        (_head("usr", STUDY), _study("usr", unit=" %")),
+        *_both("usr", _here(_kind("user"), percent)),
+        (_head("sys", STUDY), _study("sys", unit=" %")),
+        *_both("sys", _here(_kind("system"), percent)),
+        (_head("intr", STUDY), _study("intr", unit=" %")),
+        *_both("intr", _here(_kind("irq", "softirq"), percent)),
+        (_head("idle", STUDY), _study("idle", unit=" %")),
+        *_both("idle", _here(_kind("idle"), percent)),
+    ),
+    lambda row: row["write_bytes"] == "8192" and row["connections"] in {"1", "8", "32", "100", "400", "1000"},
+)
+"""The same with both I/O models."""
 
 COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "rr-ack": (
@@ -303,5 +352,6 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     ),
     "connections": (TRANSMIT,),
     "transmit-cost": (TRANSMIT,),
+    "threads-or-events": (THREADS_OR_EVENTS,),
 }
 """The tables of the studies by the shipped profile that repeats them."""

@@ -220,6 +220,7 @@ def test_a_conversation_is_complete_or_ends_with_a_sentence(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(RUNS * MAX_S)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_many_conversations_are_complete_or_end_with_a_sentence(fault: str, home: Path) -> None:
     rng = random.Random(f"long {fault}")

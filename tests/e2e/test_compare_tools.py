@@ -105,7 +105,7 @@ def test_what_no_tool_can_do_is_named(folder: Path) -> None:
         (("--tools", "iperf3", "--run", "quick"), "--run does not go with --tools"),
         (("--tools", "iperf3", "--both", "busy_poll_us=10"), "no tool can be given busy_poll_us"),
         (("--tools", "iperf3", "--time", "1.5"), "whole seconds"),
-        (("--tools", "iperf3", "window-sweep"), "one setting"),
+        (("--tools", "iperf3", "window-sweep"), "tools are compared in one"),
         (("--verify",), "--verify is for --tools"),
     ):
         refused = whyperf("compare", *arguments, "--dry-run" if "--verify" not in arguments else "", folder=folder)

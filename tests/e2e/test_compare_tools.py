@@ -15,7 +15,7 @@ from whyperf.tools.model import OWN, ToolsComparison
 
 pytestmark = pytest.mark.root
 
-SHORT = ("--time", "1", "--both", "warmup_s=1")
+SHORT = ("--time", "2", "--both", "warmup_s=1")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_tools_and_the_own_load_are_counted_alike(folder: Path) -> None:
     # The own load's window is the same by its own count and by the kernel's.
     own = figures[OWN]
     assert own.window is not None
-    assert own.reported == pytest.approx(own.window, rel=0.1)
+    assert own.reported == pytest.approx(own.window, rel=0.15)
     assert all(each.cpu_ns_sender and each.cpu_ns_receiver for each in found.figures)
     differences = {(report.tool, row.name): row for report in found.reports for row in report.differences}
     # What both tools say they moved is what the receiver's kernel gave them, but for iperf3's cookie.
@@ -105,7 +105,7 @@ def test_what_no_tool_can_do_is_named(folder: Path) -> None:
         (("--tools", "iperf3", "--run", "quick"), "--run does not go with --tools"),
         (("--tools", "iperf3", "--both", "busy_poll_us=10"), "no tool can be given busy_poll_us"),
         (("--tools", "iperf3", "--time", "1.5"), "whole seconds"),
-        (("--tools", "iperf3", "window-sweep"), "one setting"),
+        (("--tools", "iperf3", "window-sweep"), "tools are compared in one"),
         (("--verify",), "--verify is for --tools"),
     ):
         refused = whyperf("compare", *arguments, "--dry-run" if "--verify" not in arguments else "", folder=folder)

@@ -235,7 +235,7 @@ _HOW: Mapping[Variant, str] = {
 }
 _SENTENCES = {
     "none": "{title}: no significant difference to explain ({before} × in {pairs} pairs).",
-    "vanishes": "{title}: {before} × the own load's, and {after} × {how}: no difference is left: this is the reason.",
+    "vanishes": "{title}: {before} × the own load's, and {after} × {how}: no difference is left. This is the reason.",
     "shrinks": "{title}: {before} × the own load's, and {after} × {how}: this is a part of the reason.",
     "stays": "{title}: {before} × the own load's, and still {after} × {how}: this is not the reason.",
 }

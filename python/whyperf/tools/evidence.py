@@ -62,7 +62,7 @@ def progress_of(samples: Samples, load: Load, start_ns: int, payload_bytes: int 
     Args:
         samples: the payload over time; between two samples it grows evenly.
         load: what was asked for. The window begins `warmup_s` after the first byte of payload.
-        start_ns: when the load was started, for connections that were found when payload had come already.
+        start_ns: when the load was started: no payload came before, and connections may be found later.
         payload_bytes: the payload of the whole run, where another counter has it exactly.
     """
     if len(samples) < 2:
@@ -76,7 +76,8 @@ def progress_of(samples: Samples, load: Load, start_ns: int, payload_bytes: int 
         return None
     first = max(0, int(np.searchsorted(moved, _greeting(load, last), side="right")) - 1)
     end = int(np.searchsorted(moved, last, side="left"))
-    start_ns, end_ns = at[first], at[end]
+    # The own load starts at a known instant, between two samples.
+    start_ns, end_ns = max(at[first], float(start_ns)), at[end]
     window = start_ns + NS_PER_S * load.warmup_s, start_ns + NS_PER_S * load.seconds
     # The last sample of a tool that ends by itself comes up to a sample too early.
     bounds = np.interp([start_ns, *window], at, moved)
@@ -86,7 +87,7 @@ def progress_of(samples: Samples, load: Load, start_ns: int, payload_bytes: int 
     return Progress(
         payload_bytes=int(last) if payload_bytes is None else payload_bytes,
         seconds=(end_ns - start_ns) / NS_PER_S,
-        whole_bps=8 * (last - moved[first]) * NS_PER_S / (end_ns - start_ns),
+        whole_bps=8 * (last - bounds[0]) * NS_PER_S / (end_ns - start_ns),
         window_bps=8 * (bounds[2] - bounds[1]) / span_s,
         first_bps=8 * (bounds[1] - bounds[0]) / load.warmup_s if load.warmup_s else None,
     )

@@ -29,11 +29,11 @@ def started_under_strace(argv: Iterable[str], log: str) -> tuple[str, ...]:
     return ("strace", "-f", "-qq", "-s", "0", "-e", f"trace=?{',?'.join(TRACE)}", "-o", log, *argv)
 
 
-def look_of(lines: Iterable[str], side: Side) -> SideLook | None:
+def look_of(lines: Iterable[str], side: Side, *, are_messages: bool = False) -> SideLook | None:
     """What one side did; None where no call moved payload.
 
-    The data calls are those of the name that moved most bytes in the direction of the side. Calls that were interrupted
-    and resumed count once, by the line that has their result.
+    The data calls are those of the name that moved most bytes in the direction of the side; of small messages, those of
+    which there are most. Calls that were interrupted and resumed count once, by the line that has their result.
     """
     wanted = SENDS if side == "sender" else RECEIVES
     moved: Counter[str] = Counter()
@@ -52,11 +52,12 @@ def look_of(lines: Iterable[str], side: Side) -> SideLook | None:
         if name in WAITS:
             waits[name] += 1
         elif name in wanted and result > 0:
-            moved[name] += result
+            weight = 1 if are_messages else result
+            moved[name] += weight
             calls[name] += 1
             size = _ASKED.search(found["rest"])
             if size is not None:
-                asked[name][int(size["asked"])] += result
+                asked[name][int(size["asked"])] += weight
     if not moved:
         return None
     name = moved.most_common(1)[0][0]

@@ -40,6 +40,13 @@ def test_without_a_data_call_there_is_nothing_to_see() -> None:
     assert look_of(['1 read(3, "", 10) = 0', "1 poll([], 0, 0) = 0", "nonsense"], "receiver") is None
 
 
+def test_of_small_messages_the_most_calls_count_and_not_what_a_control_connection_moved() -> None:
+    lines = ['7 read(3, ""..., 832) = 832', *['7 recvfrom(4, ""..., 1, 0, NULL, NULL) = 1'] * 100]
+    found = look_of(lines, "receiver", are_messages=True)
+    assert found is not None
+    assert (found.data_call, found.asked_bytes, found.data_calls_count) == ("recvfrom", 1, 100)
+
+
 def test_every_thread_and_process_is_followed() -> None:
     argv = started_under_strace(("iperf3", "-s"), "log")
     assert argv[:2] == ("strace", "-f")

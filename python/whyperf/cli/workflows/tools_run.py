@@ -163,7 +163,7 @@ class ToolsRunner:
                 found: dict[str, SideLook | None] = {}
                 for place, side in _PLACES:
                     with (sides.folder / f"look-{place}").open(encoding="utf-8", errors="replace") as lines:
-                        found[side] = look_of(lines, side)
+                        found[side] = look_of(lines, side, are_messages=load.workload == "rr")
         except (RunError, OSError) as error:
             if self._session.lost is not None:
                 raise self._session.lost from None
@@ -269,7 +269,7 @@ class ToolsRunner:
                 side: closing.enter_context(LaunchedSide(side, ends[side].agent.pid, folder, cpus[side].own))
                 for side in (NEAR, FAR)
             }
-            control = str(self._cell.factors["congestion_control"])
+            control = str(self._cell.factors.get("congestion_control", "default"))
             if control != "default":
                 for side, other in ((NEAR, session.testbed["far"]), (FAR, session.testbed["near"])):
                     own = session.testbed["near"] if side == NEAR else session.testbed["far"]
@@ -338,6 +338,7 @@ def own_look(experiment: Experiment, trial: str, cell: Cell) -> Look:
     """What the own load does call by call: by its settings and its own counts."""
     flows = read_table(experiment, "flows", trials=[trial]).frame
     found: dict[str, SideLook] = {}
+    control = cell.factors.get("congestion_control")
     for side, name, asked in (("sender", "send", "write_size_bytes"), ("receiver", "recv", "read_size_bytes")):
         rows = flows.filter(flows["role"].cast(str) == side)
         calls, others = int(rows["calls_count"].sum()), int(rows["other_calls_count"].sum())
@@ -348,7 +349,7 @@ def own_look(experiment: Experiment, trial: str, cell: Cell) -> Look:
             data_calls_count=calls,
             waits_count=others,
             waits="poll" if others else "",
-            options=(f"TCP_CONGESTION {cell.factors['congestion_control']}",),
+            options=(f"TCP_CONGESTION {control}",) if control not in {None, "default"} else (),
         )
     return Look(tool=OWN, sender=found["sender"], receiver=found["receiver"])
 

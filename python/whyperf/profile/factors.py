@@ -302,7 +302,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "threaded_napi", "bool", False, "",
-        "Kernel threads on each host's own CPUs poll the devices of the testbed, not soft interrupts; needs gro, without tso.",
+        "Kernel threads on each host's own CPUs poll the devices of the testbed, not soft interrupts; needs gro, "
+        "and no tso.",
         testbed=True, later=True,
     ),
     Factor(

@@ -6,7 +6,7 @@ other hosts, networks and decades, so only the shape is comparable.
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from whyperf.analyze.summary import CellResult, Summary
@@ -351,7 +351,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         ),
     ),
     "connections": (TRANSMIT,),
-    "transmit-cost": (TRANSMIT,),
+    "transmit-cost": (replace(TRANSMIT, keep=lambda row: row["connections"] in {"1", "100", "1000", "4000"}),),
     "threads-or-events": (THREADS_OR_EVENTS,),
 }
 """The tables of the studies by the shipped profile that repeats them."""

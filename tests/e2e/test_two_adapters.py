@@ -1,4 +1,4 @@
-"""The shipped experiment `two-adapters`, small: one host, two adapters, two far hosts, as namespaces of this machine."""
+"""The shipped experiment `two-adapters`, small: one host, two adapters, two far hosts, as namespaces of a machine."""
 
 import json
 from pathlib import Path

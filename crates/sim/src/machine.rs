@@ -41,12 +41,14 @@ pub struct Buffers {
     pub window_bytes: Option<u32>,
     /// Upper bound of its rate, in bytes a second; only Linux has it.
     pub pacing_rate: Option<u64>,
+    /// It asks for ECN (`tcp_ecn` 1); only Linux has it.
+    pub has_ecn: bool,
 }
 
 impl Buffers {
     /// All of one size, as the studies' hosts had them.
     pub fn all(bytes: u32) -> Self {
-        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes), pacing_rate: None }
+        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes), pacing_rate: None, has_ecn: false }
     }
 
     /// The one size that an old system has for both, or its default.

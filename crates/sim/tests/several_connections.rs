@@ -23,7 +23,7 @@ struct Request {
 
 const STREAMS: Request = Request {
     connections: 2,
-    buffers: Buffers { send_bytes: None, receive_bytes: None, window_bytes: None, pacing_rate: None },
+    buffers: Buffers { send_bytes: None, receive_bytes: None, window_bytes: None, pacing_rate: None, has_ecn: false },
     line: None,
     until: 100 * MS,
     is_logged: false,

@@ -85,6 +85,7 @@ class FleetTable(Table):
     from_: str | None = Field(default=None, alias="from", min_length=1)
     to: str | None = Field(default=None, min_length=1)
     pattern: Pattern | None = None
+    via: str | None = Field(default=None, min_length=1)
     loads: dict[str, list[str]] = {}
     near_hosts: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
 

@@ -106,6 +106,11 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
             else [(Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS]
         ),
         *(
+            [(Column(f"GHz per Gbit/s {end}", "Cycles per bit of payload"), _ghz(end)) for end in ENDS]
+            if _compares_offloads(cells)
+            else []
+        ),
+        *(
             []
             if exchange
             else [(Column("Advertised window (bytes)", "Largest advertised receive window"), _advertised)]
@@ -404,6 +409,27 @@ def _cycles(end: str) -> Callable[[CellResult], Entry]:
     def make(cell: CellResult) -> Entry:
         value: float | None = getattr(cell.cycles_per_kbyte, end)
         return Entry("") if value is None else Entry(f"{value:,.0f}", f"{value:.5g}", cell.cycles_per_kbyte.unit or "")
+
+    return make
+
+
+OFFLOADS = ("tso", "gso", "gro")
+BITS_PER_KBYTE = 8 * 1024
+
+
+def _compares_offloads(cells: Sequence[CellResult]) -> bool:
+    """Whether cells differ in their offloads, whose cost the studies give in GHz per Gbit/s (Cottrell et al. 2005)."""
+    return len({tuple(cell.factors.get(name) for name in OFFLOADS) for cell in cells}) > 1
+
+
+def _ghz(end: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        value: float | None = getattr(cell.cycles_per_kbyte, end)
+        if value is None:
+            return Entry("")
+        return Entry(
+            significant(value / BITS_PER_KBYTE), f"{value / BITS_PER_KBYTE:.5g}", cell.cycles_per_kbyte.unit or ""
+        )
 
     return make
 

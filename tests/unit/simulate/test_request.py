@@ -46,7 +46,6 @@ def test_the_mtu_is_asked_for_only_where_the_profile_states_it() -> None:
     ("table", "named"),
     [
         ("zero_copy = true", "zero_copy = true"),
-        ('path_rate_bps = 1000000\npath_discipline = "red"\npath_ecn = true', "path_ecn"),
         ('path_rtt_ms = 10\npath_implementation = "netem"', "path_implementation"),
         ('transport = "udp"\nworkload = "udp-stream"', "udp"),
         ('near_cpus = "0"', "near_cpus"),

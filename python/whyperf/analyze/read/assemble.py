@@ -68,6 +68,7 @@ def assemble(
     if is_watched:
         frames = watched_frames(frames, ends)
     first = manifests[0] if manifests else {}
+    parts = (plan.get("fleet") or {}).get("parts") or ()
     names = {cell["id"]: [flow["name"] for flow in cell.get("schedule") or ()] for cell in plan["cells"]}
     return Inputs(
         experiment=str(plan["experiment"]),
@@ -89,7 +90,11 @@ def assemble(
         fleet=fleet,
         hosts=hosts or {},
         schedule=pl.DataFrame(
-            [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
+            [
+                row
+                for manifest in manifests
+                for row in scheduled_connections(manifest, names.get(manifest["cell"], ()), parts)
+            ],
             schema=dict(SCHEDULE),
         ),
         **frames,

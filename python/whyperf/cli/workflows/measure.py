@@ -14,7 +14,7 @@ from whyperf.cli.inputs.fleet import AskedFleet, target_of
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
-from whyperf.cli.inputs.scheduled import with_scale
+from whyperf.cli.inputs.scheduled import scaled, with_scale
 from whyperf.cli.inputs.unavailable import OWN_LEVELS, with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
@@ -24,6 +24,7 @@ from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError, as_set
 from whyperf.profile.conditions import AFTER, BEFORE, in_two_conditions
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
+from whyperf.run.adapters import ADAPTERS, built
 from whyperf.run.agents.pipes import refuse_unusable_host
 from whyperf.run.testbed import TESTBED_FACTORS, missing_settings
 
@@ -58,6 +59,8 @@ class Order:
     report: bool = True
     #: Whether datagrams take the place of the stream.
     is_over_udp: bool = False
+    #: `--scale`: what all times of the schedule are multiplied by.
+    scale: str | None = None
     #: Where to write the experiment as a profile, instead of measuring it.
     save_profile: Path | None = None
     #: Factors of two conditions under which each cell is measured in turn.
@@ -75,6 +78,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         profile = with_workload(profile, order.workload)
     if order.is_over_udp:
         profile = over_udp(profile, order.overrides)
+    profile = scaled(profile, order.scale, order.overrides)
     order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
     profile = _without_missing(profile)
@@ -105,6 +109,8 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         ExitStack() as closing,
     ):
         try:
+            if target.fleet is not None and target.fleet.via == ADAPTERS:
+                closing.enter_context(built())
             lines = measure_missing_trials(
                 experiment,
                 target,

@@ -79,7 +79,8 @@ def test_an_emulated_path_has_its_own_rate() -> None:
     found = needed(with_devices(exchange(factors={"path_rate_bps": 100_000_000}), 10_000, 10_000))
     assert found is not None
     (at,) = found.rates
-    assert (at.rate_bps, at.source, at.round_trip_bytes) == (1e8, "path", pytest.approx(1250, rel=0.01))
+    assert (at.rate_bps, at.source) == (1e8, "path")
+    assert at.round_trip_bytes == pytest.approx(1250, rel=0.01)
 
 
 def test_a_requested_buffer_is_not_tuned() -> None:

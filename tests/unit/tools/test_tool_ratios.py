@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from whyperf.report.tools import page
-from whyperf.tools.comparison import Asked, compared_tools
+from whyperf.tools.comparison import ToolsQuestion, compared_tools
 from whyperf.tools.differences import figures_of, ratio_of, verdicts_of
 from whyperf.tools.evidence import progress_of
 from whyperf.tools.model import OWN, Load, Look, Progress, Reported, Run, SideLook, SideUse, ToolsComparison, Variant
@@ -132,7 +132,7 @@ def test_the_warm_up_is_tested_by_what_is_counted() -> None:
 
 
 def compared(runs: list[Run], looks: list[Look]) -> ToolsComparison:
-    asked = Asked("folder", "stream", LOAD, {}, "host", 1, ("nuttcp",))
+    asked = ToolsQuestion("folder", "stream", LOAD, {}, "host", 1, ("nuttcp",))
     return compared_tools(asked, runs, looks, ("netperf is missing",))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.text import count
 from whyperf.tools.differences import QUANTITIES, figures_of, ratio_of, tested, usable, verdicts_of
 from whyperf.tools.model import OWN, Load, Look, Ratio, Run, ToolReport, ToolsComparison, Variant
-from whyperf.tools.reasons import Seen, report_of
+from whyperf.tools.reasons import Observations, report_of
 
 MIN_PAIRS = 10
 """Pairs from which on a difference of a few percent is found on a quiet host."""
@@ -14,7 +14,7 @@ VARIANTS: tuple[Variant, ...] = ("calls", "warm_up")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ToolsQuestion:
     """What was asked for, and where it was measured."""
 
     folder: str
@@ -27,7 +27,7 @@ class Asked:
 
 
 def compared_tools(
-    asked: Asked, runs: Sequence[Run], looks: Sequence[Look], left_out: tuple[str, ...]
+    asked: ToolsQuestion, runs: Sequence[Run], looks: Sequence[Look], left_out: tuple[str, ...]
 ) -> ToolsComparison:
     """The comparison; runs of the tests of reasons are in blocks of their own, and count there alone."""
     of_tests = {run.block for run in runs if run.variant is not None}
@@ -42,7 +42,7 @@ def compared_tools(
     known = tuple(each for each in figures if each is not None)
     reports: list[ToolReport] = []
     if known and known[0].tool == OWN:
-        seen = Seen(first, {look.tool: look for look in looks}, asked.load)
+        seen = Observations(first, {look.tool: look for look in looks}, asked.load)
         for each in known[1:]:
             verdicts = verdicts_of(runs, asked.load, each.tool, VARIANTS)
             reports.append(report_of(each, known[0], seen, verdicts))
@@ -62,7 +62,7 @@ def compared_tools(
     )
 
 
-def _notes(asked: Asked, first: Sequence[Run], looks: Sequence[Look], *, has_tests: bool) -> Iterator[str]:
+def _notes(asked: ToolsQuestion, first: Sequence[Run], looks: Sequence[Look], *, has_tests: bool) -> Iterator[str]:
     pairs = len(usable(first, OWN))
     if pairs < MIN_PAIRS:
         yield f"{count(pairs, 'pair')}: small differences are not found; measure with --trials {MIN_PAIRS} or more."

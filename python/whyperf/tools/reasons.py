@@ -26,7 +26,7 @@ STRACE, KERNEL, PRINTED = "strace, a run of its own", "kernel", "output of the t
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observations:
     """What is known of all loads: their runs, and what each does call by call."""
 
     runs: Sequence[Run]
@@ -34,7 +34,7 @@ class Seen:
     load: Load
 
 
-def report_of(tool: ToolFigures, own: ToolFigures, seen: Seen, verdicts: Sequence[Verdict]) -> ToolReport:
+def report_of(tool: ToolFigures, own: ToolFigures, seen: Observations, verdicts: Sequence[Verdict]) -> ToolReport:
     """The tool next to the own load."""
     ratios = {ratio.name: ratio for ratio in tool.ratios}
     differences = tuple(_differences(tool, own, seen, verdicts))
@@ -80,7 +80,9 @@ def _sentences(tool: ToolFigures, ratios: Mapping[str, Ratio], verdicts: Sequenc
         yield f"{count(len(tool.void), 'run')} of {tool.tool} did not count: {tool.void[0]}."
 
 
-def _differences(tool: ToolFigures, own: ToolFigures, seen: Seen, verdicts: Sequence[Verdict]) -> Iterator[Difference]:
+def _differences(
+    tool: ToolFigures, own: ToolFigures, seen: Observations, verdicts: Sequence[Verdict]
+) -> Iterator[Difference]:
     runs, looks, load = seen.runs, seen.looks, seen.load
     calls, warm_up = (
         tuple(verdict for verdict in verdicts if verdict.variant == variant) for variant in ("calls", "warm_up")

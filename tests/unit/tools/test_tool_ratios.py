@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from whyperf.tools.comparison import Asked, compared_tools
+from whyperf.report.tools import page
+from whyperf.tools.comparison import ToolsQuestion, compared_tools
 from whyperf.tools.differences import figures_of, ratio_of, verdicts_of
 from whyperf.tools.evidence import progress_of
 from whyperf.tools.model import OWN, Load, Look, Progress, Reported, Run, SideLook, SideUse, ToolsComparison, Variant
@@ -131,7 +132,7 @@ def test_the_warm_up_is_tested_by_what_is_counted() -> None:
 
 
 def compared(runs: list[Run], looks: list[Look]) -> ToolsComparison:
-    asked = Asked("folder", "stream", LOAD, {}, "host", 1, ("nuttcp",))
+    asked = ToolsQuestion("folder", "stream", LOAD, {}, "host", 1, ("nuttcp",))
     return compared_tools(asked, runs, looks, ("netperf is missing",))
 
 
@@ -160,6 +161,19 @@ def test_the_comparison_names_every_difference_and_its_test() -> None:
     assert any("--verify" in note for note in compared(runs, looks).notes)
     assert not any("--verify" in note for note in found.notes)
     assert ToolsComparison.model_validate_json(found.model_dump_json()) == found
+
+
+def test_the_page_has_every_difference_and_nothing_that_a_tool_printed_as_markup() -> None:
+    runs = [*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)]
+    void = runs[-1].model_copy(update={"void": "<script>alert(1)</script>"})
+    found = compared([*runs[:-1], void], [a_look(OWN, 131072, 100), a_look("nuttcp", 65536, 0)])
+    text = page(found)
+    assert "whyperf and nuttcp" in text
+    assert "alert(1)" in text
+    assert "<script>alert(1)" not in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    (report,) = found.reports
+    assert all(row.title in text for row in report.differences)
 
 
 def test_samples_grow() -> None:

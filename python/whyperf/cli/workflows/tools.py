@@ -356,9 +356,9 @@ class _Measuring:
 
     def comparison(self, left_out: tuple[str, ...]) -> ToolsComparison:
         """What the runs show."""
-        from whyperf.tools.comparison import Asked, compared_tools  # noqa: PLC0415 - loads what judges
+        from whyperf.tools.comparison import ToolsQuestion, compared_tools  # noqa: PLC0415 - loads what judges
 
-        asked = Asked(
+        asked = ToolsQuestion(
             folder=str(self._folder),
             profile=self._plan.profile,
             load=self._load,

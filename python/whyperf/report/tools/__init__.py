@@ -39,7 +39,9 @@ def page(found: ToolsComparison) -> str:
 
 
 def _drawn(ratio: Ratio, axis: RatioAxis) -> tuple[Ratio, Whisker, str]:
-    return ratio, axis.whisker(ratio.ratio, ratio.low, ratio.high), ratio_text(ratio)
+    # The interval is the line, and in the table above.
+    text = ratio_text(ratio.model_copy(update={"low": None, "high": None}))
+    return ratio, axis.whisker(ratio.ratio, ratio.low, ratio.high), text
 
 
 @cache

@@ -1212,8 +1212,8 @@ class TestbedEnd(TypedDict):
     netns: str
     offloads: Offloads
     rps_cpus: list[str]
-    tcp_limit_output_bytes: U32 | None
     tcp_autocorking: bool | None
+    tcp_limit_output_bytes: U32 | None
     tcp_tso_win_divisor: U8 | None
 
 

@@ -13,29 +13,30 @@ pytestmark = pytest.mark.root
 
 SHORT: dict[str, Any] = {"duration_s": 0.3, "warmup_s": 0.1, "cooldown_s": 0.1, "interval_ms": 50}
 LEVELS = [
-    ({"rps_cpus": "off"}, "net_rx", "near_cpus"),
-    ({"rps_cpus": "auto"}, "net_rx", "far_cpus"),
-    ({"rps_cpus": "off", "threaded_napi": True}, "worker", "far_cpus"),
+    ({"rps_cpus": "off"}, "net_rx", False),
+    ({"rps_cpus": "auto"}, "net_rx", True),
+    ({"rps_cpus": "off", "threaded_napi": True}, "worker", True),
 ]
 
 
-@pytest.mark.parametrize(("levels", "context", "place"), LEVELS)
+@pytest.mark.parametrize(("levels", "context", "only_there"), LEVELS)
 def test_the_log_shows_in_which_context_and_where_packets_arrive(
-    tmp_path: Path, levels: dict[str, Any], context: str, place: str
+    tmp_path: Path, levels: dict[str, Any], context: str, only_there: bool
 ) -> None:
-    cpus = {"near_cpus": "0", "far_cpus": "1"}
+    cpus: dict[str, Any] = {"near_cpus": "0", "far_cpus": "1"}
     with log_session(tmp_path / "results", tso=False, **levels, **cpus, **SHORT) as (opened, experiment):
         ((_, far),) = run_logs(opened, experiment)
     log = scan_log(open_trial(far.folder), "far")
     assert log is not None
     found = arrivals(log)
     most = found.row(0, named=True)
-    assert most["packets"] > 0.9 * found["packets"].sum(), found
-    assert (most["context"], str(most["cpu"])) == (context, cpus[place])
+    assert most["context"] == context
+    # Without steering a packet is processed where it was sent: by a call on the sender's CPU, or when an ACK arrives.
+    assert (found["cpu"].unique().to_list() == [1]) is only_there, found
 
 
 def test_settings_are_read_back_and_no_other_host_has_them(tmp_path: Path) -> None:
-    asked = {"tcp_limit_output_bytes": 65_536, "tcp_autocorking": False, "tcp_tso_win_divisor": 1}
+    asked: dict[str, Any] = {"tcp_limit_output_bytes": 65_536, "tcp_autocorking": False, "tcp_tso_win_divisor": 1}
     files = {name: Path(f"/proc/sys/net/ipv4/{name}") for name in asked}
     before = {name: file.read_text() for name, file in files.items()}
     plan = plan_of(threaded_napi=True, tso=False, rps_cpus="off", **asked, **SHORT)

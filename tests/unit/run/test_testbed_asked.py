@@ -35,7 +35,12 @@ def test_a_testbed_without_levels_is_as_before_these_factors() -> None:
         "near_rps_cpus": [0],
         "far_rps_cpus": [1],
     }
-    levels = {"rps_cpus": "auto", "threaded_napi": False, "tcp_autocorking": True, "tcp_limit_output_bytes": "default"}
+    levels: dict[str, Any] = {
+        "rps_cpus": "auto",
+        "threaded_napi": False,
+        "tcp_autocorking": True,
+        "tcp_limit_output_bytes": "default",
+    }
     assert asked(**levels) == asked()
     assert plan_of(**levels).id == plan_of().id != plan_of(rps_cpus="off").id
 
@@ -86,7 +91,8 @@ def test_what_is_not_set_is_not_missing() -> None:
 
 
 def test_levels_that_cannot_be_are_refused() -> None:
-    for levels in ({}, {"tso": False, "gro": False}):
+    without: tuple[dict[str, Any], ...] = ({}, {"tso": False, "gro": False})
+    for levels in without:
         with pytest.raises(ProfileError, match="threaded_napi: a veth uses NAPI only with gro on and tso off"):
             plan_of(threaded_napi=True, **levels)
     with pytest.raises(ProfileError, match='"any" is not a level; it takes auto, off or a list such as "0" or "0,2-3"'):

@@ -192,7 +192,7 @@ def test_a_misspelled_shipped_profile_is_recognized() -> None:
 #: Profiles that ask how something depends on the path, or on settings that only the testbed has.
 OF_THE_TESTBED = {
     *("wan-transports", "rules-cost", "stack-overheads", "control-fairness", "ecn-bbr", "offload-cost"),
-    *("reno-recovery", "small-queue-fast"),
+    *("reno-recovery", "small-queue-fast", "copy-steps-live", "packet-steering"),
 }
 
 

@@ -19,7 +19,7 @@ pub struct Ecn {
 
 /// What the flags of a segment with payload ask of its receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Request {
     /// The first mark since the window was last reduced: the next acknowledgments leave at once.
     pub is_first_mark: bool,
     /// The window was reduced: this is acknowledged at once.
@@ -33,14 +33,14 @@ impl Ecn {
     }
 
     /// A segment with payload arrived (`tcp_ecn_accept_cwr`, then `tcp_data_ecn_check`).
-    pub fn on_data(&mut self, flags: Flags) -> Asked {
+    pub fn on_data(&mut self, flags: Flags) -> Request {
         if !self.is_on {
-            return Asked::default();
+            return Request::default();
         }
         self.echoes &= !flags.is_window_reduced;
         let is_first_mark = flags.is_congestion_experienced && !self.echoes;
         self.echoes |= is_first_mark;
-        Asked { is_first_mark, is_confirmation: flags.is_window_reduced }
+        Request { is_first_mark, is_confirmation: flags.is_window_reduced }
     }
 
     /// Whether an acknowledgment echoes a mark (`tcp_ecn_rcv_ecn_echo`).
@@ -88,7 +88,7 @@ mod tests {
         let first = sender.flags(Flags::default(), true);
         assert!(first.is_window_reduced && first.is_ecn_capable);
         assert!(!sender.flags(Flags::default(), true).is_window_reduced);
-        assert_eq!(receiver.on_data(first), Asked { is_first_mark: false, is_confirmation: true });
+        assert_eq!(receiver.on_data(first), Request { is_first_mark: false, is_confirmation: true });
         assert!(!sender.is_echoed(receiver.flags(Flags::default(), false)));
     }
 
@@ -97,7 +97,7 @@ mod tests {
         let mut receiver = Ecn::new(true);
         receiver.on_data(MARKED);
         let again = receiver.on_data(Flags { is_window_reduced: true, ..MARKED });
-        assert_eq!(again, Asked { is_first_mark: true, is_confirmation: true });
+        assert_eq!(again, Request { is_first_mark: true, is_confirmation: true });
         assert!(receiver.flags(Flags::default(), false).is_congestion_echoed);
     }
 
@@ -105,7 +105,7 @@ mod tests {
     fn nothing_is_said_without_agreement() {
         let mut off = Ecn::new(false);
         off.on_reduced();
-        assert_eq!(off.on_data(MARKED), Asked::default());
+        assert_eq!(off.on_data(MARKED), Request::default());
         assert_eq!(off.flags(Flags::default(), true), Flags::default());
         assert!(!off.is_echoed(Flags { is_congestion_echoed: true, ..Flags::default() }));
     }

@@ -1,4 +1,4 @@
-"""FAST on a queue that is smaller than what it wants to keep there."""
+"""FAST on a queue that is smaller than its alpha, the segments that it keeps there."""
 
 from whyperf.explain.setup import Setup
 

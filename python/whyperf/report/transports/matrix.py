@@ -57,7 +57,7 @@ def fairness_matrix(cells: ScheduledCells) -> StudyTable | None:
         ("Inflation", "Mean round-trip time over the smallest", _inflation),
     )
     columns += [
-        Column(f"{name}, {level_with_unit(RTT, trip)}" if trip is not None else name, what)  # type: ignore[arg-type]
+        Column(f"{name}, {level_with_unit(RTT, trip)}" if trip is not None else name, what)
         for name, what, _ in figures
         for trip in trips
     ]

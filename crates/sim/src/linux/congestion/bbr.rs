@@ -19,7 +19,7 @@ const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNI
 /// Round trips over which the largest rate counts.
 const RATE_ROUNDS: u64 = 10;
 /// A least round trip is held for so long, and looked for anew with so few segments and for so long.
-const LEAST_TRIP_FOR: Ps = 10 * S;
+const TRIP_HELD_FOR: Ps = 10 * S;
 const PROBED_SEGMENTS: u32 = 4;
 const PROBED_FOR: Ps = 200 * MS;
 /// The pipe is full when the rate has not grown by a quarter in three round trips.
@@ -256,7 +256,7 @@ impl Bbr {
     /// `bbr_update_min_rtt`: the least round trip, and the time in which it is looked for. The window, which comes back
     /// behind that time.
     fn update_least_trip(&mut self, now: Ps, acked: &Acknowledged, mut window: u32) -> u32 {
-        let is_old = now > self.least_trip_at + LEAST_TRIP_FOR;
+        let is_old = now > self.least_trip_at + TRIP_HELD_FOR;
         if let Some(trip) = acked.sample.round_trip
             && (is_old || self.least_trip.is_none_or(|least| trip < least))
         {
@@ -444,7 +444,7 @@ mod tests {
         assert!((180..=280).contains(&pipe.in_flight), "{}", pipe.in_flight);
         // Twice what fills the path, and room for three bursts of 9 segments each.
         assert!((400..=460).contains(&pipe.window), "{}", pipe.window);
-        // 10 segments a ms less a hundredth, more or less by the phase.
+        // 10 segments a ms less 1 %, more or less by the phase.
         let steady = 10 * 1000 * u64::from(MSS) * 99 / 100;
         let rates = [steady * 5 / 4, steady * 3 / 4, steady];
         assert!(rates.iter().any(|rate| rate.abs_diff(pipe.bbr.pacing_rate()) < rate / 1000), "{}", pipe.bbr.pacing_rate());

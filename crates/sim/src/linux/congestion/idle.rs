@@ -47,7 +47,7 @@ impl Congestion {
     }
 
     /// Data leaves, and nothing was under way (`CA_EVENT_TX_START`): CUBIC's curve is not followed for the time since the
-    /// last of it, and BBR tries no more than it knows.
+    /// last of it, and BBR keeps to the rate that it has measured.
     pub fn on_begun(&mut self, now: Ps, pause: Ps, is_application_limited: bool, mss: u32) {
         if let Some(bbr) = &mut self.bbr
             && is_application_limited

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub const UNIT: u64 = 256;
 /// Rates are in segments a microsecond, times this.
 pub const RATE_SCALE: u128 = 1 << 24;
-/// The rate is a hundredth below what was seen, so that no queue stands.
+/// The rate is 1 % below what was seen, so that no queue stands.
 const PACED_PERCENT: u128 = 99;
 
 /// Segments in a time, as a rate.

@@ -94,7 +94,7 @@ pub fn build_several(
         }
         "solaris-8" => {
             let (spec, link) = solaris::profile::read(profile, buffers.one_or(solaris::spec::DEFAULT_WINDOW_BYTES))?;
-            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, only(profile, applications)?, seed))), link))
+            Ok((Machine::Solaris(Box::new(solaris::host::Host::with_several(spec, applications, seed))), link))
         }
         other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, solaris-8, linux".to_owned() }),
     }

@@ -45,6 +45,11 @@ FACTORS: tuple[Factor, ...] = (
         choices=("default", *LINKS_OF_MODEL), model=True, later=True,
     ),
     Factor(
+        "maxpsz_multiplier", "int", "default", "segments",
+        "Segments' worth of a write that Solaris copies at once (tcp_maxpsz_multiplier); default: the host's.",
+        low=1, high=100, keywords=("default",), model=True, later=True,
+    ),
+    Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
         low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",),

@@ -11,6 +11,8 @@ from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, socket_of, stop_of, workload_with_seed
 from whyperf.wire import SimulatedHost, Simulation
 
+MULTIPLIER = "maxpsz_multiplier"
+
 
 def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Simulation:
     """What the model is asked for a trial; `texts` are users' host profiles by the path that names them."""
@@ -19,7 +21,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
     workload = plan.workload(cell.id)
     asked: Simulation = {
         "trial": planned.id,
-        "hosts": [_host(name, texts) for name in ends_of(factors)],
+        "hosts": [_host(name, texts, _rules(factors)) for name in ends_of(factors)],
         "seed": seed_of(plan, planned),
         "near_role": role,
         "connections_count": int(factors.get("connections", 1)),
@@ -51,7 +53,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
 
 def bare_line(name: str, texts: Mapping[str, str]) -> Simulation:
     """A trial between two of a host that asks nothing of them but what they are."""
-    host = _host(name, texts)
+    host = _host(name, texts, {})
     return {"hosts": [host, host], "stop": {"by": "bytes", "payload_bytes": 1}}
 
 
@@ -86,8 +88,17 @@ def _text(name: str) -> str:
         raise ProfileError("", "hosts", f"{name} is not UTF-8 text, so it is no host profile in TOML") from None
 
 
-def _host(name: str, texts: Mapping[str, str]) -> SimulatedHost:
-    return {"host": name, "profile": texts[name]} if name in texts else {"host": name}
+def _host(name: str, texts: Mapping[str, str], rules: Mapping[str, int]) -> SimulatedHost:
+    host: SimulatedHost = {"host": name, "profile": texts[name]} if name in texts else {"host": name}
+    if rules:
+        host["set"] = dict(rules)
+    return host
+
+
+def _rules(factors: Mapping[str, Level]) -> dict[str, int]:
+    """Keys of a host's profile that are factors; a host without the key is refused by the model."""
+    multiplier = _number(factors, MULTIPLIER)
+    return {} if multiplier is None else {MULTIPLIER: multiplier}
 
 
 def _number(factors: Mapping[str, Level], name: str) -> int | None:

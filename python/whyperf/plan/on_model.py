@@ -11,6 +11,7 @@ from whyperf.profile.path_factors import PATH_FACTORS
 KNOWN = frozenset({
     "hosts",
     "link",
+    "copy_limit_bytes",
     "workload",
     "write_size_bytes",
     "read_size_bytes",

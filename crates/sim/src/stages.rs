@@ -3,7 +3,7 @@
 //! An end system keeps them only where it is asked for them, and only that of `SunOS` does. The words are the record's
 //! ([`schema::table::Stage`]), so that a model's segments and a kernel's are read alike. What the words cannot say here:
 //!
-//! - A call's entry and its return are one cost of the model, in `call_entry`.
+//! - A call's entry and its return are one cost of the model, in `call_entry`. That of a read has the bytes that it may read.
 //! - Making an ACK is in `ack_out`, next to its driver.
 //! - Waking a reader has the switch to it within. What wakes a writer, timers, and the interrupt when a segment has left
 //!   are in no stage: they are in the time of the processor alone.

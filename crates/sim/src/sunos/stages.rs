@@ -6,6 +6,11 @@ use crate::time::Ps;
 use schema::table::SegmentDirection::{In, Out};
 use schema::table::{SegmentDirection, Stage};
 
+/// A receive buffer is far below that.
+fn narrow(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 impl Host {
     /// Keeps the work that is done at `now`, before the host goes on with what follows from it.
     pub(super) fn note_stage(&mut self, now: Ps, task: Task) {
@@ -36,8 +41,8 @@ impl Host {
                 ack if ack.bytes == 0 => (Out, Stage::AckIn, ack.acknowledgment, 0),
                 segment => (In, Stage::TcpIn, segment.sequence, segment.bytes),
             },
-            Task::Awake if matches!(self.process, Process::Reading { .. }) => (In, Stage::Wakeup, read, 0),
-            Task::ReadCall(_) => (In, Stage::CallEntry, read, 0),
+            Task::Awake if matches!(self.process, Process::Reading { .. }) => (In, Stage::Wakeup, read, narrow(self.received.bytes)),
+            Task::ReadCall(room) => (In, Stage::CallEntry, read, room),
             Task::CopiedOut(bytes) => (In, Stage::CopyOut, read, bytes),
             Task::Awake | Task::Lost | Task::SentInterrupt | Task::FastTimer | Task::RetransmissionTimer | Task::PersistTimer => {
                 return None;

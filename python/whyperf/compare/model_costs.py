@@ -17,10 +17,10 @@ from whyperf.analyze.flow.trial import FlowTrial, open_trial, reported_unreadabl
 from whyperf.analyze.stages.kinds import stage_of
 from whyperf.analyze.stages.read import HostStages, read_stages
 from whyperf.compare.costs import CostTable, Floats, Key, Row
+from whyperf.compare.model import NS
 from whyperf.plan import MODEL
 from whyperf.record import LOST, Experiment, Trials
 
-UNIT: Final = "ns"
 OCTETS_PER_KBYTE: Final = 1024
 CLASS_OF: Final[Mapping[str, str]] = {
     "call_entry": "system_calls",
@@ -106,9 +106,7 @@ def _events(host: HostStages, kbytes: float) -> Mapping[str, float]:
     return {name: number / kbytes for name, number in counts.items() if number}
 
 
-def _table(
-    trials: Mapping[str, Mapping[Row, tuple[float, int]]], events: list[Mapping[str, float]]
-) -> CostTable:
+def _table(trials: Mapping[str, Mapping[Row, tuple[float, int]]], events: list[Mapping[str, float]]) -> CostTable:
     names = tuple(sorted(trials))
     rows = {row: place for place, row in enumerate(dict.fromkeys(row for name in names for row in trials[name]))}
     costs, counts = np.zeros((len(rows), len(names))), np.zeros((len(rows), len(names)))
@@ -117,6 +115,7 @@ def _table(
             costs[rows[row], column], counts[rows[row], column] = cost, number
     inclusive: dict[Key, Floats] = {row[1]: costs[place] for row, place in rows.items() if row[1] is not None}
     mean = {
-        event: float(np.mean([of.get(event, 0.0) for of in events])) for event in {event for of in events for event in of}
+        event: float(np.mean([of.get(event, 0.0) for of in events]))
+        for event in {event for of in events for event in of}
     }
-    return CostTable(UNIT, names, rows, costs, counts, inclusive, dict(sorted(mean.items())), None)
+    return CostTable(NS, names, rows, costs, counts, inclusive, dict(sorted(mean.items())), None)

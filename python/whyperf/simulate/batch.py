@@ -26,7 +26,7 @@ Fill = Callable[[Path], Iterator[SimulatedTrial]]
 
 @dataclass(frozen=True)
 class Batch:
-    """Trials with what the model is asked for each. One with a log or stage times is a batch of its own; others share a pack."""
+    """Trials with what the model is asked for each. One with a log or stage times is alone; others share a pack."""
 
     planned: tuple[PlannedTrial, ...]
     lines: tuple[Simulation, ...]

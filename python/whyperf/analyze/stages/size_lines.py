@@ -24,7 +24,7 @@ class SizeLine:
 
 
 def size_lines(points: Sequence[SizePoint]) -> list[SizeLine]:
-    """The lines of both directions, by least squares of relative distances; none of fewer than two sizes, or of no time.
+    """The lines of both directions, by least squares of relative distances; none of a single size, or of no time.
 
     Distances are relative because times of the largest packets are tens of times those of the smallest.
     """

@@ -1,15 +1,17 @@
 """Whether a setting has several rates: modes of its trials, and of its intervals over time.
 
 Two criteria, of which one must hold. The first is the dip test (`dip.py`) at 1 %. It needs no shape of a mode, but rare
-modes are beyond it: a mode with a tenth of 25 trials never has a dip that large. So the second is a gap, from `MIN_GAP_OBSERVATIONS` on: no observation
-lies between the groups, and the gap is `MIN_GAP_RANGES` times as wide as the wider of both groups. Of a heavy tail, in
-which gaps are wide too, the rarer group is as wide as its gap.
+modes are beyond it: a mode with a tenth of 25 trials never has a dip that large. So the second is a gap, from
+`MIN_GAP_OBSERVATIONS` on: no observation lies between the groups, and the gap is `MIN_GAP_RANGES` times as wide as the
+wider of both groups. Of a heavy tail, in which gaps are wide too, the rarer group is as wide as its gap.
 
-In addition, medians of modes are `MATERIAL_RATIO` of the mean apart, and a mode has a share of at least `MIN_SHARE` and two observations.
+In addition, medians of modes are `MATERIAL_RATIO` of the mean apart, and a mode has a share of at least `MIN_SHARE`
+and two observations.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -53,8 +55,8 @@ def modes_of(observations: Floats) -> list[Level]:
 def modes_over_time(series: Sequence[Floats], resolution: float = 0.0) -> list[Level]:
     """The modes of the values of several series, each in the order of time.
 
-    Neighbors in time resemble each other, so that n values count as n (1 - r) / (1 + r) (Bayley and Hammersley, 1946), r
-    being their lag-1 correlation about the levels. `resolution` is the step in which values were counted: they are
+    Neighbors in time resemble each other, so that n values count as n (1 - r) / (1 + r) (Bayley and Hammersley, 1946).
+    Here r is their lag-1 correlation about the levels. `resolution` is the step in which values were counted: they are
     spread evenly over it, because steps of equal values would be modes.
     """
     known = [values for values in series if values.size > 1]
@@ -78,7 +80,7 @@ def modes_over_time(series: Sequence[Floats], resolution: float = 0.0) -> list[L
 def _levels(observed: Floats, values: Floats, effective: float) -> list[Level]:
     """The modes of `observed`, which `values` are in order, without what they are too coarse to show."""
     edges = [-np.inf, *_cuts(values, effective / max(values.size, 1), float(values.mean()), values.size), np.inf]
-    inner = [observed[(observed > low) & (observed <= high)] for low, high in zip(edges, edges[1:], strict=False)]
+    inner = [observed[(observed > low) & (observed <= high)] for low, high in pairwise(edges)]
     return [
         Level(float(np.median(own)), float(own.min()), float(own.max()), own.size / observed.size)
         for own in inner

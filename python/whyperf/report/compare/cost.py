@@ -16,7 +16,6 @@ from whyperf.report.compare.texts import (
     mark_of,
     ratio_text,
     signed_cycles,
-    unit_word,
 )
 from whyperf.report.compare.waterfall import Waterfall, waterfall_of, why_text
 from whyperf.report.cost.flame import FlameGraph, flame_graph
@@ -129,7 +128,9 @@ def _flames(comparison: Comparison, place: int, trees: Mapping[tuple[int, str], 
     sides = [(side, trees[place, side.role]) for side in comparison.pairs[place].sides if (place, side.role) in trees]
     return PairFlames(
         pair_name(comparison, place),
-        tuple((side.role.capitalize(), f"{unit_word(side)} per {side.work}", flame_graph(tree)) for side, tree in sides),
+        tuple(
+            (side.role.capitalize(), f"{side.counted_in} per {side.work}", flame_graph(tree)) for side, tree in sides
+        ),
     )
 
 
@@ -140,7 +141,7 @@ def _side(side: SideDifference, name: PairName) -> SideView:
     interval = "" if side.test.low is None else f" ({cycles_range(side.test)})"
     shown = mark_of(side.test, "lower").text.removesuffix(" *")
     total = (
-        f"{cycles(side.a)} → {cycles(side.b)} {unit_word(side)} per {side.work}: "
+        f"{cycles(side.a)} → {cycles(side.b)} {side.counted_in} per {side.work}: "
         f"{signed_cycles(side.test.difference)}{interval}, {shown}"
     )
     waterfall = waterfall_of(side)
@@ -158,7 +159,7 @@ def _side(side: SideDifference, name: PairName) -> SideView:
         columns=_columns(name),
         functions=tuple(_changed(side)),
         note=_note(side, name),
-        word=unit_word(side).replace("cycles", "Cycles"),
+        word=side.counted_in.replace("cycles", "Cycles"),
     )
 
 

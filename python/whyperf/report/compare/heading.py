@@ -8,7 +8,7 @@ from whyperf.analyze.text import count
 from whyperf.compare.headline import headlines
 from whyperf.compare.model import CellPair, Comparison, QuantityDifference
 from whyperf.report.compare.pairs import change_of, pair_name
-from whyperf.report.compare.texts import ratio_text, unit_word, value_text
+from whyperf.report.compare.texts import ratio_text, value_text
 
 RATES = ("transactions", "datagrams", "goodput")
 """The figure that a pair is about: the first of these that it has."""
@@ -71,7 +71,7 @@ def key_figures_of(comparison: Comparison) -> tuple[KeyFigure, ...]:
         for side in pair.sides:
             if side.refused is None:
                 remark = f"{cycles(side.a)} → {cycles(side.b)} ({side.unit})"
-                unit = unit_word(side).replace("cycles", "Cycles")
+                unit = side.counted_in.replace("cycles", "Cycles")
                 found.append(KeyFigure(ratio_text(side.ratio), f"{unit}/{side.work}, {side.role}", remark))
         if not pair.sides:
             of_cycles = [entry for entry in pair.quantities if entry.name.startswith("cycles_")]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from whyperf.analyze.cost.classes import BPF, OWN_BPF
 from whyperf.analyze.cost.text import cycles, name_text
 from whyperf.analyze.text import bit_rate, percent, seconds, si, significant
-from whyperf.compare.model import Better, DifferenceTest, FunctionDifference, SideDifference
-from whyperf.compare.model_costs import UNIT as NS
+from whyperf.compare.model import Better, DifferenceTest, FunctionDifference
 
 NONE = "\N{EM DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -81,11 +80,6 @@ def value_text(unit: str, value: float) -> str:
 def signed(value: float, text: str) -> str:
     """The text of |value| with the sign of the value."""
     return f"{'+' if value > 0 else MINUS if value < 0 else ''}{text}"
-
-
-def unit_word(side: SideDifference) -> str:
-    """What the cost of a side is counted in: cycles, or on the model time."""
-    return NS if side.unit == NS else "cycles"
 
 
 def signed_cycles(value: float) -> str:

@@ -84,12 +84,12 @@ def size_figures(
         title = f"{verb}, {name}" if name else verb
         marks = [mark for point in own for mark in _marks(point, x, y)]
         paths = [(kind, _path(list(of_kind))) for kind, of_kind in groupby(sorted(marks, key=_kind), _kind)]
-        for name, of_point in (("model total", "cpu_ns"), ("model driver", "driver_ns")):
+        for line_name, of_point in (("model total", "cpu_ns"), ("model driver", "driver_ns")):
             line = [
                 (x.place(p.packet_bytes), 100 - y.place(getattr(p, of_point))) for p in (model or {}).get(direction, ())
             ]
             if line and any(getattr(p, of_point) > 0 for p in (model or {}).get(direction, ())):
-                paths.append((name, " ".join(f"{left:g},{top:g}" for left, top in line)))
+                paths.append((line_name, " ".join(f"{left:g},{top:g}" for left, top in line)))
         figures.append(SizeFigure(title, marks, paths, x_ticks, y_ticks, _description(title, own)))
     return figures
 

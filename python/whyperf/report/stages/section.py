@@ -159,9 +159,7 @@ def _by_other_factors(plan: Plan, cells: Sequence[CellStages]) -> dict[str, list
     return groups
 
 
-def _lines_block(
-    groups: Mapping[str, Sequence[CellStages]], points: Mapping[str, Sequence[SizePoint]]
-) -> Block | None:
+def _lines_block(groups: Mapping[str, Sequence[CellStages]], points: Mapping[str, Sequence[SizePoint]]) -> Block | None:
     """Lines through the times of all sizes: of all stages, of the driver, and of each stage."""
     rows = []
     for name, cells in groups.items():

@@ -1010,6 +1010,7 @@ class SimulatedEndSystem(TypedDict):
     read_bytes: U64
     read_calls_count: U64
     retransmitted_segments: U64
+    stages_count: U64
     timeouts_count: U64
     wake_ups_count: U64
     write_calls_count: U64
@@ -1461,6 +1462,7 @@ class Simulation(TypedDict):
     evidence: NotRequired[Evidence]
     has_merging: NotRequired[bool | None]
     has_segmentation: NotRequired[bool | None]
+    has_stages: NotRequired[bool]
     hosts: Hosts
     interval_ns: NotRequired[U64]
     link: NotRequired[str | None]

@@ -5,6 +5,7 @@ use crate::calls::AtCall;
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 use crate::link::LinkSpec;
 use crate::profile::{HostProfile, Refusal};
+use crate::stages::Staged;
 use crate::time::Ps;
 use crate::{linux, solaris, sunos};
 
@@ -149,6 +150,14 @@ impl EndSystem for Machine {
 
     fn connections_count(&self) -> u16 {
         each!(self, end => end.connections_count())
+    }
+
+    fn keep_stages(&mut self) {
+        each!(self, end => end.keep_stages());
+    }
+
+    fn stages(&mut self) -> Vec<Staged> {
+        each!(self, end => end.stages())
     }
 
     fn at_call(&self, connection: u16) -> AtCall {

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.bootstrap import coverage_limit
+from whyperf.analyze.cell_modes import cell_modes, mode_facts
 from whyperf.analyze.fleet.summary import summarize_fleet
 from whyperf.analyze.measures.adapters import cell_adapters
 from whyperf.analyze.measures.costs import cell_calls
@@ -91,6 +92,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         warnings=_advice(inputs, evidence, found, [len(values) for values in goodputs]),
         facts=[
             *_facts(inputs, cells),
+            *mode_facts(cells, inputs.varied),
             *closed_loop_fact(cells),
             *watched_rules.watched_facts(cells),
             *_control_facts(inputs),
@@ -133,6 +135,7 @@ class _Tables:
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.segments)
         self._fleets = summarize_fleet(inputs, measured)
+        self._modes = cell_modes(inputs, measured.trials)
         self._streams = cell_streams(inputs, measured.trials, measured.connections)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
@@ -264,6 +267,7 @@ class _Tables:
             watched=self._watched.get(cell.id),
             warnings=[CellWarning(code=warning.code, text=warning.text) for warning in raised],
             fleet=self._fleets.get(cell.id),
+            modes=self._modes.get(cell.id),
         )
 
     def _transports(self, cell: Cell) -> Transports | None:

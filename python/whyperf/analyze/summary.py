@@ -400,13 +400,32 @@ class WatchedConnection(FrozenModel):
         return bool(self.sent_bytes) and bool(self.received_bytes)
 
 
+class Mode(FrozenModel):
+    """One of several rates of a cell: median and range of the trials or intervals with it, and their share of all."""
+
+    median_bps: float
+    low_bps: float
+    high_bps: float
+    share_ratio: float
+
+
+class Modes(FrozenModel):
+    """The modes of a cell from the lowest: of its trials, and of their intervals over time; empty where there is one.
+
+    The criteria are those of `whyperf.analyze.steady.modes`.
+    """
+
+    trials: list[Mode]
+    time: list[Mode]
+
+
 class CellResult(FrozenModel):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
     the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
     connections. `watched` is there in a watched result only: a connection of another program, which `factors` then
     names as `connection`, and which has one trial. `fleet` is there where many hosts load each other,
-    `needed_window` where one request at a time was made over TCP.
+    `needed_window` where one request at a time was made over TCP, `modes` where the goodput has several.
     """
 
     id: str
@@ -440,6 +459,7 @@ class CellResult(FrozenModel):
     warnings: list[CellWarning]
     fleet: Fleet | None = None
     needed_window: NeededWindow | None = None
+    modes: Modes | None = None
 
 
 class Summary(FrozenModel):

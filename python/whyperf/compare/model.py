@@ -11,6 +11,9 @@ from whyperf.analyze.spread import FrozenModel
 
 FORMAT = 1
 
+NS = "ns"
+"""The unit of costs on the model, which has no clock rate; others are kinds of cycles."""
+
 Better = Literal["higher", "lower", "neither"]
 
 
@@ -161,6 +164,11 @@ class SideDifference(FrozenModel):
     classes: tuple[ClassDifference, ...] = ()
     functions: tuple[FunctionDifference, ...] = ()
     refused: str | None = None
+
+    @property
+    def counted_in(self) -> str:
+        """The word for its unit: cycles, or ns."""
+        return self.unit if self.unit == NS else "cycles"
 
 
 class StateDifference(FrozenModel):

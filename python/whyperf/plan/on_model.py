@@ -12,6 +12,7 @@ KNOWN = frozenset({
     "hosts",
     "link",
     "maxpsz_multiplier",
+    "copy_limit_bytes",
     "workload",
     "write_size_bytes",
     "read_size_bytes",

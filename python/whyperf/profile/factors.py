@@ -50,6 +50,12 @@ FACTORS: tuple[Factor, ...] = (
         low=1, high=100, keywords=("default",), model=True, later=True,
     ),
     Factor(
+        "copy_limit_bytes", "int", "default", "bytes",
+        "Most of a write that the socket layer copies before it calls TCP, on hosts of the model with SunOS; default: "
+        "4096.",
+        low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",), model=True, later=True,
+    ),
+    Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
         low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",),

@@ -63,6 +63,10 @@ class DesignTable(Table):
         return self
 
 
+#: Where a sweep is measured: on hosts by `whyperf run`, or on their model by `whyperf simulate`.
+RunsOn = Literal["hosts", "model"]
+
+
 class SweepTable(Table):
     """`[[sweep]]`: factors whose levels are combined."""
 
@@ -72,6 +76,7 @@ class SweepTable(Table):
     trials: int | None = Field(default=None, ge=1, le=MAX_TRIALS)
     log_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
     stage_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
+    on: RunsOn | None = None
     exclude: list[dict[str, object]] = []
 
 
@@ -138,6 +143,8 @@ class Sweep:
     exclude: tuple[dict[str, tuple[Level, ...]], ...] = ()
     log_trials: int | None = None
     stage_trials: int | None = None
+    #: The only place where it is measured; None: anywhere.
+    on: RunsOn | None = None
 
 
 @dataclass(frozen=True)

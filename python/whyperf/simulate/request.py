@@ -11,7 +11,8 @@ from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, socket_of, stop_of, workload_with_seed
 from whyperf.wire import SimulatedHost, Simulation
 
-MULTIPLIER = "maxpsz_multiplier"
+#: Factors that are keys of the hosts' profiles.
+OF_PROFILES = ("maxpsz_multiplier", "copy_limit_bytes")
 
 
 def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Simulation:
@@ -21,7 +22,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
     workload = plan.workload(cell.id)
     asked: Simulation = {
         "trial": planned.id,
-        "hosts": [_host(name, texts, _rules(factors)) for name in ends_of(factors)],
+        "hosts": [_host(name, texts, _settings(factors)) for name in ends_of(factors)],
         "seed": seed_of(plan, planned),
         "near_role": role,
         "connections_count": int(factors.get("connections", 1)),
@@ -30,6 +31,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
         "deadline_ns": round(float(factors["deadline_s"]) * NS_PER_S),
         "socket": socket_of(factors),
         "evidence": "segments" if planned.is_log else "user",
+        "has_stages": planned.stages is not None,
     }
     if (size := factors.get("write_size_bytes")) is not None:
         asked["write_size_bytes"] = int(size)
@@ -88,17 +90,17 @@ def _text(name: str) -> str:
         raise ProfileError("", "hosts", f"{name} is not UTF-8 text, so it is no host profile in TOML") from None
 
 
-def _host(name: str, texts: Mapping[str, str], rules: Mapping[str, int]) -> SimulatedHost:
+def _host(name: str, texts: Mapping[str, str], settings: Mapping[str, int]) -> SimulatedHost:
     host: SimulatedHost = {"host": name, "profile": texts[name]} if name in texts else {"host": name}
-    if rules:
-        host["set"] = dict(rules)
+    if settings:
+        host["set"] = dict(settings)
     return host
 
 
-def _rules(factors: Mapping[str, Level]) -> dict[str, int]:
+def _settings(factors: Mapping[str, Level]) -> dict[str, int]:
     """Keys of a host's profile that are factors; a host without the key is refused by the model."""
-    multiplier = _number(factors, MULTIPLIER)
-    return {} if multiplier is None else {MULTIPLIER: multiplier}
+    levels = {name: _number(factors, name) for name in OF_PROFILES}
+    return {name: level for name, level in levels.items() if level is not None}
 
 
 def _number(factors: Mapping[str, Level], name: str) -> int | None:

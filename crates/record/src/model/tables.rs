@@ -1,6 +1,6 @@
 //! The tables of one end of trials on the model.
 
-use schema::table::{CallRow, CpuRow, FlowRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, TcpInfoRow, TransactionRow};
+use schema::table::{CallRow, CpuRow, FlowRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, StageRow, TcpInfoRow, TransactionRow};
 
 use crate::table::{Columns, Rows};
 
@@ -14,6 +14,7 @@ pub struct Tables {
     pub latencies: Rows<LatencyRow<'static, Simulated>>,
     pub calls: Rows<CallRow<'static, Simulated>>,
     pub path: Rows<PathRow<'static, Simulated>>,
+    pub stages: Rows<StageRow<'static>>,
 }
 
 impl Tables {
@@ -31,11 +32,12 @@ impl Tables {
             latencies: rows(is_of_several),
             calls: rows(is_of_several),
             path: rows(is_of_several),
+            stages: rows(is_of_several),
         }
     }
 
     /// All of them.
-    pub fn into_columns(self) -> [Columns; 8] {
+    pub fn into_columns(self) -> [Columns; 9] {
         [
             self.flows.into_columns(),
             self.intervals.into_columns(),
@@ -45,6 +47,7 @@ impl Tables {
             self.latencies.into_columns(),
             self.calls.into_columns(),
             self.path.into_columns(),
+            self.stages.into_columns(),
         ]
     }
 }

@@ -213,7 +213,7 @@ class _Printer:
         self._line("")
 
     def _side(self, side: SideDifference, labels: Labels) -> None:
-        unit = f"cycles per {side.work}"
+        unit = f"{side.counted_in} per {side.work}"
         if side.refused is not None:
             self._line(f"{side.role.capitalize()}: not compared, {side.refused}.")
             return
@@ -335,15 +335,15 @@ def _more_or_dearer(side: SideDifference) -> Iterator[str]:
         if entry.count_a == entry.count_b or abs(entry.test.difference) < MIN_RATIO * max(side.a, side.b):
             continue
         single, several = EVENTS[entry.per or ""]
-        yield _split(entry, several, single, side.work)
+        yield _split(entry, several, single, side)
 
 
-def _split(entry: ClassDifference, several: str, single: str, work: str) -> str:
+def _split(entry: ClassDifference, several: str, single: str, side: SideDifference) -> str:
     assert entry.by_count is not None
     assert entry.by_unit_cost is not None
-    counts = f"{significant(entry.count_a or 0)} → {significant(entry.count_b or 0)} {several} per {work}"
-    each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)} cycles per {single}"
-    whole = f"together {signed_cycles(entry.test.difference)} cycles per {work}"
+    counts = f"{significant(entry.count_a or 0)} → {significant(entry.count_b or 0)} {several} per {side.work}"
+    each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)} {side.counted_in} per {single}"
+    whole = f"together {signed_cycles(entry.test.difference)} {side.counted_in} per {side.work}"
     by_count, by_unit_cost = signed_cycles(entry.by_count), signed_cycles(entry.by_unit_cost)
     return f"{entry.title}: {counts}: {by_count}; {each}: {by_unit_cost}; {whole}."
 

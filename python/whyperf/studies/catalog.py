@@ -44,8 +44,8 @@ class StudyRun(FrozenModel):
 class Source(FrozenModel):
     """A series that is read from a document of a run.
 
-    `each` is the path of a list in the document, `where` the values that its items must have, `x` and `y` are paths in an
-    item. `over` divides, `times` and `scale` multiply. `pick` chooses among several figures at one place.
+    `each` is the path of a list in the document, `where` the values that its items must have, `x` and `y` are paths in
+    an item. `over` divides, `times` and `scale` multiply. `pick` chooses among several figures at one place.
     """
 
     run: str
@@ -63,7 +63,8 @@ class Source(FrozenModel):
 class Published(FrozenModel):
     """A series of the study: rows of a CSV table of the package, or `values` that its text gives.
 
-    `where` are the values that rows must have; `leave_out` are places without a figure, `leave_out_where` values of rows.
+    `where` are the values that rows must have. `leave_out` are places without a figure, `leave_out_where` values of rows
+    without one.
     """
 
     csv: str = ""
@@ -85,9 +86,9 @@ class Published(FrozenModel):
 class StudyEntry(FrozenModel):
     """A table, figure or claim of a study.
 
-    `says` is what the study says, in our words. `why` explains a different shape, and is shown only where the checks say
-    different. `cannot` says why it cannot be measured here, and `needs` what would be needed. `note` is what differs in
-    how it is repeated. `cpus` is the least number of CPUs.
+    `says` is what the study says, in our words. `why` explains a different shape, and is shown only where the checks
+    say different. `cannot` says why it cannot be measured here, and `needs` what would be needed. `note` is what differs
+    in how it is repeated. `cpus` is the least number of CPUs.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")

@@ -3,6 +3,7 @@
 They are data of the catalog. A criterion is written from the text of the study. Nothing here reads a result.
 """
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -30,7 +31,7 @@ class Outcome(FrozenModel):
 
 
 class Within(FrozenModel):
-    """Every figure is within `ratio` of that of another series, at all places of the latter; `mean` bounds the mean error."""
+    """Every figure is within `ratio` of that of another series, at all places of the latter; `mean` bounds the mean."""
 
     kind: Literal["within"]
     series: str = "ours"
@@ -91,10 +92,11 @@ class Monotone(FrozenModel):
         if len(numbers) < 2:
             raise MissingFigureError(f"{self.series} has one figure, and an order needs two")
         sign = 1 if self.direction == "rising" else -1
-        pairs = list(zip(numbers, numbers[1:], strict=False))
+        pairs = list(pairwise(numbers))
         wrong = sum(sign * (after - before) < -self.slack * abs(before) for before, after in pairs)
         holds = wrong == 0 and sign * (numbers[-1] - numbers[0]) > 0
-        text = f"{number_text(numbers[0])} to {number_text(numbers[-1])}; {len(pairs) - wrong} of {len(pairs)} steps {self.direction}"
+        steps = f"{len(pairs) - wrong} of {len(pairs)} steps {self.direction}"
+        text = f"{number_text(numbers[0])} to {number_text(numbers[-1])}; {steps}"
         return Outcome(holds=holds, text=text)
 
 
@@ -166,7 +168,11 @@ class Between(FrozenModel):
         found = series_named(series, self.series)
         numbers = found.numbers() if self.at is None else [found.at(self.at).number]
         inside = sum(_inside(number, self.at_least, self.at_most) for number in numbers)
-        ends = f"{number_text(min(numbers))} to {number_text(max(numbers))}" if len(numbers) > 1 else number_text(numbers[0])
+        ends = (
+            f"{number_text(min(numbers))} to {number_text(max(numbers))}"
+            if len(numbers) > 1
+            else number_text(numbers[0])
+        )
         text = f"{self.series} {ends} ({_range(self.at_least, self.at_most)})"
         return Outcome(holds=inside == len(numbers), text=text)
 
@@ -273,7 +279,9 @@ class Equals(FrozenModel):
         texts = {place: _text_at(found, place) for place in self.expected}
         right = [place for place, wanted in self.expected.items() if self._fits(texts[place], wanted)]
         shown = "; ".join(f"{place}: {text}" for place, text in texts.items())
-        return Outcome(holds=len(right) == len(self.expected), text=f"{len(right)} of {len(texts)} as expected: {shown}")
+        return Outcome(
+            holds=len(right) == len(self.expected), text=f"{len(right)} of {len(texts)} as expected: {shown}"
+        )
 
     def _fits(self, text: str, wanted: tuple[str, ...]) -> bool:
         return any(each in text if self.has else each == text for each in wanted)
@@ -302,7 +310,10 @@ def _inside(number: float, at_least: float | None, at_most: float | None) -> boo
 
 
 def _range(at_least: float | None, at_most: float | None) -> str:
-    ends = [f"at least {at_least:g}" if at_least is not None else "", f"at most {at_most:g}" if at_most is not None else ""]
+    ends = [
+        f"at least {at_least:g}" if at_least is not None else "",
+        f"at most {at_most:g}" if at_most is not None else "",
+    ]
     return "required: " + ", ".join(filter(None, ends))
 
 

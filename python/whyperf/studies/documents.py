@@ -12,7 +12,7 @@ from typing import Any
 
 from whyperf.report.studies.published import read
 from whyperf.studies.catalog import Published, Scalar, Source
-from whyperf.studies.series import Abscissa, Figure, MissingFigureError, Series, x_of
+from whyperf.studies.series import Abscissa, StudyFigure, MissingFigureError, Series, x_of
 
 #: JSON as `json.loads` gives it: documents of commands, whose fields the catalog names.
 Document = Any
@@ -48,7 +48,7 @@ def measured_series(name: str, source: Source, document: Document) -> Series:
     if not matching:
         wanted = ", ".join(f"{key} {value}" for key, value in source.where.items()) or source.each
         raise MissingFigureError(f"the result of {source.run} has nothing with {wanted}")
-    places: dict[Abscissa, list[Figure]] = {}
+    places: dict[Abscissa, list[StudyFigure]] = {}
     for item in matching:
         figure = _figure(item, source)
         places.setdefault(figure.x, []).append(figure)
@@ -62,7 +62,7 @@ def published_series(name: str, published: Published) -> Series:
         MissingFigureError: no row of the table matches.
     """
     if published.values:
-        return Series(name, tuple(Figure(x_of(x), value) for x, value in published.values.items()))
+        return Series(name, tuple(StudyFigure(x_of(x), value) for x, value in published.values.items()))
     rows = [row for row in read(published.csv)[1] if _is_published(row, published)]
     if not rows:
         raise MissingFigureError(f"{published.csv} has no such row")
@@ -81,24 +81,24 @@ def source_sentence(published: Published) -> str:
     return read(published.csv)[0] if published.csv else ""
 
 
-def _published_figure(row: Mapping[str, str], published: Published) -> Figure:
+def _published_figure(row: Mapping[str, str], published: Published) -> StudyFigure:
     value = x_of(row[published.y])
     x = x_of(" ".join(row[name] for name in published.x.split("+"))) if published.x else published.y
-    return Figure(x, value if isinstance(value, str) else value * published.scale)
+    return StudyFigure(x, value if isinstance(value, str) else value * published.scale)
 
 
-def _figure(item: Document, source: Source) -> Figure:
+def _figure(item: Document, source: Source) -> StudyFigure:
     x = _abscissa(item, source.x)
     found = at_path(item, source.y)
     if found is None:
         raise MissingFigureError(f"the result of {source.run} lacks {source.y}")
     if isinstance(found, bool) or not isinstance(found, int | float):
-        return Figure(x, as_text(found))
+        return StudyFigure(x, as_text(found))
     scale = source.scale
     scale *= _factor(item, source.run, source.times) if source.times else 1
     scale /= _factor(item, source.run, source.over) if source.over else 1
     ends = [None if end is None else end * scale for end in _interval(item, source.y)]
-    return Figure(x, found * scale, *ends)
+    return StudyFigure(x, found * scale, *ends)
 
 
 def _factor(item: Document, run: str, path: str) -> float:
@@ -136,19 +136,19 @@ def _interval(item: Document, path: str) -> tuple[float | None, float | None]:
     return parent.get(f"{leaf}_low"), parent.get(f"{leaf}_high")
 
 
-def _picked(x: Abscissa, figures: Sequence[Figure], pick: str) -> Figure:
+def _picked(x: Abscissa, figures: Sequence[StudyFigure], pick: str) -> StudyFigure:
     """One figure of those at a place."""
     if pick == "first":
         return figures[0]
     if pick == "count":
-        return Figure(x, float(len(figures)))
+        return StudyFigure(x, float(len(figures)))
     numbers = [figure.number for figure in figures]
     if pick == "mean":
-        return Figure(x, fmean(numbers))
+        return StudyFigure(x, fmean(numbers))
     if pick == "range":
-        return Figure(x, max(numbers) - min(numbers))
+        return StudyFigure(x, max(numbers) - min(numbers))
     best = (max if pick == "largest" else min)(figures, key=lambda figure: figure.number)
-    return Figure(x, best.number, best.low, best.high)
+    return StudyFigure(x, best.number, best.low, best.high)
 
 
 def _matches(item: Document, where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:

@@ -1,7 +1,7 @@
 """A folder of runs: what each printed, how it ended, and on which host.
 
-`documents/RUN.KIND.json` is a document of a run, `documents/RUN.status.json` how it ended. `RUN/` is its result, where it
-has one.
+`documents/RUN.KIND.json` is a document of a run, `documents/RUN.status.json` how it ended. `RUN/` is its result, where
+it has one.
 """
 
 import os
@@ -58,6 +58,7 @@ class StudyResults:
     """The results of a folder, read when they are needed."""
 
     def __init__(self, folder: Path) -> None:
+        """Reads how the runs of a folder ended."""
         self.folder = folder
         self.statuses: Mapping[str, RunStatus] = {
             path.name.removesuffix(".status.json"): _status(path)

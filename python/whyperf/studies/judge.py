@@ -8,12 +8,14 @@ import random
 from collections.abc import Mapping
 from enum import StrEnum
 
+from pydantic import Field
+
 from whyperf.analyze.spread import FrozenModel
 from whyperf.studies.catalog import StudyEntry
 from whyperf.studies.checks import Outcome
 from whyperf.studies.documents import measured_series, published_series
 from whyperf.studies.folder import StudyResults
-from whyperf.studies.series import AllSeries, Figure, MissingFigureError, Series
+from whyperf.studies.series import AllSeries, StudyFigure, MissingFigureError, Series
 
 #: How often the criteria are applied to figures drawn from their intervals.
 DRAWS = 400
@@ -42,8 +44,8 @@ class StudyVerdict(FrozenModel):
     """The verdict on an entry, with the figures it is computed from.
 
     `outcomes` are those of the criteria, in order. `certainty` is the share of draws from the intervals of the figures
-    with the same verdict, null where no figure has an interval. `reason` says why it is different, cannot be measured or
-    was not measured. `series` are the figures by name, those of the study and ours.
+    with the same verdict, null where no figure has an interval. `reason` says why it is different, cannot be measured
+    or was not measured. `study` and `ours` are the figures by name.
     """
 
     entry: str
@@ -51,8 +53,8 @@ class StudyVerdict(FrozenModel):
     outcomes: tuple[Outcome, ...] = ()
     certainty: float | None = None
     reason: str = ""
-    study: dict[str, list[tuple[float | str, float | str]]] = {}
-    ours: dict[str, list[tuple[float | str, float | str]]] = {}
+    study: dict[str, list[tuple[float | str, float | str]]] = Field(default_factory=dict)
+    ours: dict[str, list[tuple[float | str, float | str]]] = Field(default_factory=dict)
 
 
 def judged(entry: StudyEntry, results: StudyResults | None) -> StudyVerdict:
@@ -76,9 +78,7 @@ def judged(entry: StudyEntry, results: StudyResults | None) -> StudyVerdict:
         outcomes = _outcomes(entry, {**published, **ours})
     except MissingFigureError as missing:
         found = {name: _shown(series) for name, series in ours.items()}
-        return StudyVerdict(
-            entry=entry.id, shape=Shape.NOT_MEASURED, reason=str(missing), study=shown, ours=found
-        )
+        return StudyVerdict(entry=entry.id, shape=Shape.NOT_MEASURED, reason=str(missing), study=shown, ours=found)
     same = all(outcome.holds for outcome in outcomes)
     return StudyVerdict(
         entry=entry.id,
@@ -117,10 +117,10 @@ def _drawn(series: Series, rng: random.Random) -> Series:
     return Series(series.name, tuple(_drawn_figure(figure, rng) for figure in series.figures))
 
 
-def _drawn_figure(figure: Figure, rng: random.Random) -> Figure:
+def _drawn_figure(figure: StudyFigure, rng: random.Random) -> StudyFigure:
     if figure.low is None or figure.high is None or isinstance(figure.value, str):
         return figure
-    return Figure(figure.x, rng.gauss(figure.value, (figure.high - figure.low) / (2 * _NORMAL_95)))
+    return StudyFigure(figure.x, rng.gauss(figure.value, (figure.high - figure.low) / (2 * _NORMAL_95)))
 
 
 def _shown(series: Series) -> list[tuple[float | str, float | str]]:
@@ -153,5 +153,3 @@ def tally(verdicts: Mapping[str, StudyVerdict]) -> Tally:
         cannot=shapes.count(Shape.CANNOT),
         not_measured=shapes.count(Shape.NOT_MEASURED),
     )
-
-

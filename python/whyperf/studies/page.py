@@ -12,7 +12,7 @@ from whyperf.studies.series import Abscissa, x_text
 from whyperf.truth.tables import table
 
 #: Longer tables are cut to their ends and extremes.
-MAX_ROWS = 12
+MAX_ROWS = 32
 #: A verdict that fewer draws than this share agree with is marked.
 SURE = 0.9
 
@@ -76,9 +76,7 @@ def _runs(part: Chosen, results: StudyResults | None) -> str:
 
 
 def _study_section(part: Chosen, study: Study, verdicts: Mapping[str, StudyVerdict]) -> str:
-    rows = [
-        (f"[{entry.id}](#{entry.id})", entry.kind, verdict_text(verdicts[entry.id])) for entry in study.entry
-    ]
+    rows = [(f"[{entry.id}](#{entry.id})", entry.kind, verdict_text(verdicts[entry.id])) for entry in study.entry]
     entries = [_entry_section(part, entry, verdicts[entry.id]) for entry in study.entry]
     head = f"## {study.title}\n\n{study.source}\n\n" + table(("Entry", "Kind", "Verdict"), rows)
     return "\n\n".join([head, *entries])
@@ -89,9 +87,13 @@ def _entry_section(part: Chosen, entry: StudyEntry, verdict: StudyVerdict) -> st
     commands = command_of(part, entry)
     if commands:
         parts.append("```console\n" + "\n".join(f"$ {line}" for line in commands) + "\n```")
-    for name, rows in figure_rows(entry, verdict):
+    for name, rows in figure_rows(verdict):
         label = f"{name}{f' ({entry.unit})' if entry.unit else ''}".strip()
-        parts.append(table((f"At: {label}" if label else "At", "Study", "Here"), rows))
+        first = f"At: {label}" if label else "At"
+        if any(study for _, study, _ in rows):
+            parts.append(table((first, "Study", "Here"), rows))
+        else:
+            parts.append(table((first, "Here"), [(at, here) for at, _, here in rows]))
     lines = [f"- Verdict: **{verdict_text(verdict)}**"]
     lines += [f"- {'Holds' if outcome.holds else 'Fails'}: `{outcome.text}`" for outcome in verdict.outcomes]
     lines += [f"- Why: {verdict.reason}"] if verdict.reason and verdict.shape is Shape.DIFFERENT else []
@@ -105,8 +107,9 @@ def _entry_section(part: Chosen, entry: StudyEntry, verdict: StudyVerdict) -> st
 
 def command_of(part: Chosen, entry: StudyEntry) -> list[str]:
     """The commands of an entry, without the folders of the results."""
-    named = [f"whyperf {part.runs[run].command.replace('@', '')}" for run in entry.runs]
-    return named or ([f"whyperf {entry.command}"] if entry.command else [])
+    named = [part.runs[run].command.split() for run in entry.runs]
+    lines = [" ".join(("whyperf", *(word.removeprefix("@") for word in command))) for command in named]
+    return lines or ([f"whyperf {entry.command}"] if entry.command else [])
 
 
 def verdict_text(verdict: StudyVerdict) -> str:
@@ -117,7 +120,7 @@ def verdict_text(verdict: StudyVerdict) -> str:
     return text
 
 
-def figure_rows(entry: StudyEntry, verdict: StudyVerdict) -> Iterator[tuple[str, list[Row]]]:
+def figure_rows(verdict: StudyVerdict) -> Iterator[tuple[str, list[Row]]]:
     """The figures as tables by name: places, the study's figure and ours. Series with the same places share a table.
 
     A series `study` goes with `ours`, and `study-NAME` with `NAME`.

@@ -12,7 +12,7 @@ class MissingFigureError(Exception):
 
 
 @dataclass(frozen=True)
-class Figure:
+class StudyFigure:
     """A figure: what was varied, the value, and the ends of its interval where it has one.
 
     `value` is a number, or a text where the figure is a name or a pattern of segments.
@@ -40,9 +40,9 @@ class Series:
     """Figures by what was varied, in that order; `name` is what messages call it."""
 
     name: str
-    figures: tuple[Figure, ...]
+    figures: tuple[StudyFigure, ...]
 
-    def at(self, x: Abscissa) -> Figure:
+    def at(self, x: Abscissa) -> StudyFigure:
         """The figure at a place.
 
         Raises:

@@ -44,10 +44,10 @@ def command(
     Verdicts are computed from the folder of runs: same shape, different shape and why, or cannot be measured here.
     One entry is shown in full, its figures next to those of the study.
     """
-    from whyperf.cli.workflows.studies import Wanted, find_studies  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.workflows.studies import StudiesRequest, find_studies  # noqa: PLC0415 - keeps help and completion quick
 
     return find_studies(
-        Wanted(
+        StudiesRequest(
             names=tuple(names or ()),
             run=run,
             out=out,

@@ -38,12 +38,13 @@ def print_entry(part: Chosen, results: StudyResults | None, verdicts: Mapping[st
     verdict = verdicts[entry.id]
     _print_head(console, width, part, entry, verdict)
     console.print()
-    for name, rows in figure_rows(entry, verdict):
+    for name, rows in figure_rows(verdict):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=name or None, title_justify="left")
-        for heading in ("At", "Study", "Here"):
+        has_study = any(study for _, study, _ in rows)
+        for heading in ("At", "Study", "Here") if has_study else ("At", "Here"):
             table.add_column(heading, justify="left" if heading == "At" else "right")
-        for row in rows:
-            table.add_row(*row)
+        for at, there, here in rows:
+            table.add_row(*((at, there, here) if has_study else (at, here)))
         console.print(table)
     for outcome in verdict.outcomes:
         console.print(_wrapped(f"{'holds' if outcome.holds else 'fails'}: {outcome.text}", width, "  ", "         "))
@@ -89,15 +90,15 @@ def _summary(part: Chosen, verdicts: Mapping[str, StudyVerdict], results: StudyR
         )
         if number
     ]
-    ratio = "" if not found.same or found.ratio is None else f" Of those that can be measured here: {percent(found.ratio)}."
+    ratio = (
+        "" if not found.same or found.ratio is None else f" Of those that can be measured here: {percent(found.ratio)}."
+    )
     seconds = sum(run.seconds for run in part.needed().values())
     hint = "" if results is not None else f" `whyperf studies --run` measures them in about {duration(seconds)}."
     return f"{found.entries} entries: {', '.join(parts)}.{ratio}{hint}"
 
 
-def as_json(
-    part: Chosen, results: StudyResults | None, verdicts: Mapping[str, StudyVerdict]
-) -> dict[str, object]:
+def as_json(part: Chosen, results: StudyResults | None, verdicts: Mapping[str, StudyVerdict]) -> dict[str, object]:
     """All entries with their verdicts, in plain types."""
     found = tally(verdicts)
     return {
@@ -143,5 +144,3 @@ def _wrapped(text: str, width: int, first: str, other: str | None = None) -> str
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-

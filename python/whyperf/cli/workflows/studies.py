@@ -29,7 +29,7 @@ _GRACE_S = 2.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StudiesRequest:
     """Everything the command line asked of `whyperf studies`."""
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class Wanted:
     as_json: bool
 
 
-def find_studies(wanted: Wanted) -> int:
+def find_studies(wanted: StudiesRequest) -> int:
     """Does what was wanted; returns the exit code: 3 where a command failed or an entry was not measured by --run."""
     try:
         part = chosen(wanted.names)
@@ -62,14 +62,19 @@ def find_studies(wanted: Wanted) -> int:
     return DOUBTFUL if lacking and (wanted.run or wanted.page is not None) else DONE
 
 
-def _show_runs(part: Chosen, wanted: Wanted) -> int:
+def _show_runs(part: Chosen, wanted: StudiesRequest) -> int:
     runs = part.needed()
     left = {name: run for name, run in runs.items() if not _is_done(wanted.out, name, run)}
     if wanted.as_json:
         print_json(
             {
                 "runs": [
-                    {"run": name, "command": f"whyperf {run.command}", "seconds": run.seconds, "is_done": name not in left}
+                    {
+                        "run": name,
+                        "command": f"whyperf {run.command}",
+                        "seconds": run.seconds,
+                        "is_done": name not in left,
+                    }
                     for name, run in runs.items()
                 ],
                 "seconds": sum(run.seconds for run in left.values()),
@@ -80,15 +85,13 @@ def _show_runs(part: Chosen, wanted: Wanted) -> int:
     return DONE
 
 
-def _results(wanted: Wanted) -> StudyResults | None:
+def _results(wanted: StudiesRequest) -> StudyResults | None:
     """The results of the folder; None where it is not there and nobody named it."""
     if (wanted.out / DOCUMENTS).is_dir():
         return StudyResults(wanted.out)
     if wanted.is_default_folder and not wanted.out.exists():
         return None
-    raise UsageError(
-        f"--out: {wanted.out} is no folder of `whyperf studies --run`; run that first, or name its folder"
-    )
+    raise UsageError(f"--out: {wanted.out} is no folder of `whyperf studies --run`; run that first, or name its folder")
 
 
 def _check_page(path: Path) -> None:
@@ -97,7 +100,7 @@ def _check_page(path: Path) -> None:
 
 
 def _print(
-    part: Chosen, results: StudyResults | None, verdicts: Mapping[str, StudyVerdict], wanted: Wanted
+    part: Chosen, results: StudyResults | None, verdicts: Mapping[str, StudyVerdict], wanted: StudiesRequest
 ) -> None:
     if wanted.as_json:
         print_json(as_json(part, results, verdicts))
@@ -182,9 +185,7 @@ def _document(folder: Path, name: str, kind: str) -> None:
     if kind == "flow":
         _flows(folder, name)
         return
-    words = {"show": ["show", result, "--json"], "explain": ["explain", result, "--json"]}
-    words["cost"] = ["cost", result, "--json"]
-    code, message = _call(words[kind], document_path(folder, name, kind), folder, name)
+    code, message = _call([kind, result, "--json"], document_path(folder, name, kind), folder, name)
     if code not in {DONE, DOUBTFUL}:
         raise ValueError(f"`whyperf {kind}` failed: {message}")
 

@@ -63,8 +63,8 @@ class Source(FrozenModel):
 class Published(FrozenModel):
     """A series of the study: rows of a CSV table of the package, or `values` that its text gives.
 
-    `where` are the values that rows must have. `leave_out` are places without a figure, `leave_out_where` values of rows
-    without one.
+    `where` are the values that rows must have. `leave_out` are places without a figure, `leave_out_where` values of
+    rows without one.
     """
 
     csv: str = ""
@@ -87,8 +87,8 @@ class StudyEntry(FrozenModel):
     """A table, figure or claim of a study.
 
     `says` is what the study says, in our words. `why` explains a different shape, and is shown only where the checks
-    say different. `cannot` says why it cannot be measured here, and `needs` what would be needed. `note` is what differs
-    in how it is repeated. `cpus` is the least number of CPUs.
+    say different. `cannot` says why it cannot be measured here, and `needs` what would be needed. `note` is what
+    differs in how it is repeated. `cpus` is the least number of CPUs.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")

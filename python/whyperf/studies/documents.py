@@ -12,7 +12,7 @@ from typing import Any
 
 from whyperf.report.studies.published import read
 from whyperf.studies.catalog import Published, Scalar, Source
-from whyperf.studies.series import Abscissa, StudyFigure, MissingFigureError, Series, x_of
+from whyperf.studies.series import Abscissa, MissingFigureError, Series, StudyFigure, x_of
 
 #: JSON as `json.loads` gives it: documents of commands, whose fields the catalog names.
 Document = Any

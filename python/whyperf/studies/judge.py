@@ -15,7 +15,7 @@ from whyperf.studies.catalog import StudyEntry
 from whyperf.studies.checks import Outcome
 from whyperf.studies.documents import measured_series, published_series
 from whyperf.studies.folder import StudyResults
-from whyperf.studies.series import AllSeries, StudyFigure, MissingFigureError, Series
+from whyperf.studies.series import AllSeries, MissingFigureError, Series, StudyFigure
 
 #: How often the criteria are applied to figures drawn from their intervals.
 DRAWS = 400

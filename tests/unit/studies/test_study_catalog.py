@@ -11,7 +11,9 @@ from whyperf.cli.app import app
 from whyperf.profile import shipped_names, shipped_workload_names
 from whyperf.report.studies import published
 from whyperf.studies.catalog import (
+    Chosen,
     Published,
+    Study,
     StudyEntry,
     StudyRun,
     UnknownStudyError,
@@ -52,8 +54,8 @@ OTHER_TABLES = frozenset({"stack_overheads"})
 #: Columns that name a row, or repeat another one of the study.
 KEYS = frozenset(
     {
-        "hosts", "window_bytes", "payload_bytes", "message_bytes", "function", "path_rtt_ms", "protocols", "write_bytes",
-        "connections", "window_kb", "workload", "connections_per_client",
+        "hosts", "window_bytes", "payload_bytes", "message_bytes", "function", "path_rtt_ms", "protocols",
+        "write_bytes", "connections", "window_kb", "workload", "connections_per_client",
     }
 )  # fmt: skip
 #: Columns that no entry reads, with the reason.
@@ -77,6 +79,15 @@ ENTRIES = CATALOG.entries
 COMMANDS = sorted(
     {run.command for run in CATALOG.runs.values()} | {entry.command for entry in ENTRIES if entry.command}
 )
+
+WHOLE: dict[str, object] = {
+    "id": "x",
+    "kind": "claim",
+    "says": "More is more.",
+    "ours": {"ours": {"run": "r", "y": "a"}},
+    "check": [{"kind": "between", "at_most": 1}],
+    "why": "w",
+}
 
 
 def test_every_study_has_entries_and_ids_begin_with_its_name() -> None:
@@ -179,10 +190,9 @@ def test_a_command_brings_the_runs_whose_results_it_reads() -> None:
         "both": StudyRun(command="compare @old:c0001 @old:c0002", seconds=1),
     }
     assert results_named(runs["both"].command) == ["old", "old"]
-    entry = {"id": "x", "kind": "claim", "says": "", "ours": {"ours": {"run": "both", "y": "a"}}, "why": "w"}
-    entry["check"] = [{"kind": "between", "at_most": 1}]
-    study = {"name": "s", "title": "", "source": "", "entry": [entry]}
-    part = type(CATALOG).model_validate({"studies": [study], "runs": runs})
+    entry = StudyEntry.model_validate(WHOLE | {"ours": {"ours": {"run": "both", "y": "a"}}})
+    study = Study(name="s", title="", source="", entry=(entry,))
+    part = Chosen(studies=(study,), runs=runs)
     assert list(part.needed()) == ["old", "both"]
 
 
@@ -197,17 +207,9 @@ def test_a_command_brings_the_runs_whose_results_it_reads() -> None:
     ],
 )
 def test_an_entry_that_is_not_complete_is_refused(changed: dict[str, object], message: str) -> None:
-    whole: dict[str, object] = {
-        "id": "x",
-        "kind": "claim",
-        "says": "More is more.",
-        "ours": {"ours": {"run": "r", "y": "a"}},
-        "check": [{"kind": "between", "at_most": 1}],
-        "why": "w",
-    }
-    StudyEntry.model_validate(whole)
+    StudyEntry.model_validate(WHOLE)
     with pytest.raises(ValueError, match=message):
-        StudyEntry.model_validate(whole | changed)
+        StudyEntry.model_validate(WHOLE | changed)
 
 
 def test_a_published_series_has_one_source() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from whyperf.studies.checks import Criterion, Outcome
-from whyperf.studies.series import StudyFigure, MissingFigureError, Series, x_of
+from whyperf.studies.series import MissingFigureError, Series, StudyFigure, x_of
 
 CRITERION: TypeAdapter[Criterion] = TypeAdapter(Criterion)
 

@@ -11,7 +11,7 @@ from whyperf.studies.documents import as_text, at_path, measured_series
 from whyperf.studies.folder import DOCUMENTS, StudyResults, document_path, here
 from whyperf.studies.judge import Shape, judged, tally
 from whyperf.studies.page import figure_rows, page_text, verdict_text
-from whyperf.studies.series import StudyFigure, MissingFigureError
+from whyperf.studies.series import MissingFigureError, StudyFigure
 
 CELLS = {
     "cells": [

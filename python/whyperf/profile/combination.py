@@ -279,7 +279,9 @@ def _refuse_contradictions(
             "", "tso", "segmentation offload by the device cannot be on with gso off; set tso = false too"
         )
     if cell.get("threaded_napi") and (cell["tso"] or not cell["gro"]):
-        problem = "a veth uses NAPI only with gro on and tso off; set gro = true and tso = false, or leave the factor out"
+        problem = (
+            "a veth uses NAPI only with gro on and tso off; set gro = true and tso = false, or leave the factor out"
+        )
         raise ProfileError("", "threaded_napi", problem)
     if cell["ip_version"] == 6 and int(cell.get("mtu_bytes", IPV6_MTU_BYTES)) < IPV6_MTU_BYTES:
         raise ProfileError(

@@ -49,7 +49,10 @@ def test_packets_go_where_the_level_says() -> None:
 
 def test_threads_poll_on_each_sides_own_cpus_whatever_is_steered() -> None:
     for level in ("off", "auto", "0"):
-        assert asked(rps_cpus=level, threaded_napi=True, tso=False)["napi_threads"] == {"near_cpus": [0], "far_cpus": [1]}
+        assert asked(rps_cpus=level, threaded_napi=True, tso=False)["napi_threads"] == {
+            "near_cpus": [0],
+            "far_cpus": [1],
+        }
     # The router of a path is on the receiver's CPU: threads keep off it, as packets do.
     assert asked(PATH, threaded_napi=True, tso=False)["napi_threads"] == {"near_cpus": [0], "far_cpus": [0]}
     assert asked(PATH, rps_cpus="off")["far_rps_cpus"] == []
@@ -92,7 +95,9 @@ def test_levels_that_cannot_be_are_refused() -> None:
         plan_of(tcp_tso_win_divisor=256)
 
 
-@pytest.mark.parametrize("level", [{"rps_cpus": "off"}, {"threaded_napi": True, "tso": False}, {"tcp_autocorking": False}])
+@pytest.mark.parametrize(
+    "level", [{"rps_cpus": "off"}, {"threaded_napi": True, "tso": False}, {"tcp_autocorking": False}]
+)
 def test_only_the_testbed_has_these_settings(level: dict[str, Any]) -> None:
     name = next(iter(level))
     with pytest.raises(ProfileError, match="the path to host7 has no such setting"):

@@ -22,6 +22,8 @@ from whyperf.studies.page import page_text
 
 #: Commands that write a result, which `--out` names.
 WRITING = frozenset({"run", "simulate"})
+#: Options with which `whyperf compare` writes one too, and prints it.
+KEPT = frozenset({"--tools", "--run"})
 #: How a child process is started with the same sources.
 _PROGRAM = ("-c", "import sys; from whyperf.cli import main; sys.exit(main())")
 #: How long a command may take to end by itself after Ctrl-C has reached it too.
@@ -153,14 +155,14 @@ def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
         return here(run.command, 1, f"it needs {run.cpus} CPUs, and this host has {cpus}", 0.0)
     began = time.monotonic()
     try:
-        words = _words(folder, run.command)
-        if words[0] in WRITING:
-            code, message = _call([*words, "--out", str(folder / name)], None, folder, name)
+        arguments = _arguments(folder, run.command)
+        if arguments[0] in WRITING:
+            code, message = _call([*arguments, "--out", str(folder / name)], None, folder, name)
             kinds = [kind for kind in run.documents if kind != "output"]
         else:
             target = document_path(folder, name, "output")
-            out = () if "--out" not in run.command else ("--out", str(folder / name))
-            code, message = _call([*words, *out, "--json"], target, folder, name)
+            out = ("--out", str(folder / name)) if KEPT & set(arguments) else ()
+            code, message = _call([*arguments, *out, "--json"], target, folder, name)
             kinds = []
         if code in {DONE, DOUBTFUL}:
             for kind in kinds:
@@ -170,7 +172,7 @@ def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
     return here(run.command, code, message, time.monotonic() - began, run.documents)
 
 
-def _words(folder: Path, command: str) -> list[str]:
+def _arguments(folder: Path, command: str) -> list[str]:
     """The arguments of a command, with @RUN as the folder of a result."""
     return [str(folder / word[1:]) if word.startswith("@") else word for word in shlex.split(command)]
 
@@ -205,7 +207,7 @@ def _flows(folder: Path, name: str) -> None:
     _write(document_path(folder, name, "flow"), json.dumps({"trials": found}))
 
 
-def _call(words: Sequence[str], target: Path | None, folder: Path, name: str) -> tuple[int, str]:
+def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str) -> tuple[int, str]:
     """Runs whyperf, its standard output into a file; returns the exit code and the last line that it said.
 
     Ctrl-C reaches it too, and it stops as it does alone; a kill of this process alone is passed on.
@@ -214,7 +216,7 @@ def _call(words: Sequence[str], target: Path | None, folder: Path, name: str) ->
     part = None if target is None else target.with_suffix(".part")
     with log.open("ab") as said, (Path(os.devnull) if part is None else part).open("wb") as printed:
         start = said.tell()
-        process = subprocess.Popen([sys.executable, *_PROGRAM, *words], stdout=printed, stderr=said)
+        process = subprocess.Popen([sys.executable, *_PROGRAM, *arguments], stdout=printed, stderr=said)
         try:
             code = process.wait()
         except KeyboardInterrupt:

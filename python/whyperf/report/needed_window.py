@@ -9,7 +9,7 @@ SOURCES = {
     "path": "rate of the emulated path",
     "link": "rate of the slower link",
     "stream": "fastest stream of this result",
-    "example": "an example, the rate of the path is not known",
+    "example": "example, path rate not known",
 }
 """Where a rate is from."""
 

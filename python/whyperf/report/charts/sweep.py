@@ -367,7 +367,8 @@ class _Drawer:
 
 IN_CPUS_NOTE = " In CPUs: the share times the number of CPUs that the host may use."
 SHARED_NOTE = (
-    "Time of whyperf's own threads as a share of wall time. Both hosts share their CPUs, so no other time is known."
+    "Time of whyperf's own threads as a share of wall time. Both hosts share their CPUs: what neither's threads used "
+    "is in the table of all cells."
 )
 CPU_NOTE = "User, system and interrupt time of the host's own CPUs as a share of wall time."
 

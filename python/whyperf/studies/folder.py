@@ -102,7 +102,7 @@ class StudyResults:
         except FileNotFoundError:
             raise MissingFigureError(f"{run} has no document {kind}") from None
         except (OSError, ValueError) as error:
-            raise MissingFigureError(f"{path} cannot be read: {error}") from error
+            raise MissingFigureError(f"document {kind} of {run} cannot be read: {error}") from error
 
 
 def document_path(folder: Path, run: str, kind: str) -> Path:
@@ -115,7 +115,7 @@ def _status(path: Path) -> RunStatus:
         return RunStatus.model_validate_json(read_text(path))
     except (OSError, ValueError, ValidationError) as error:
         first = str(error).partition("\n")[0]
-        return here("", 1, f"{path} cannot be read: {first}", 0.0)
+        return here("", 1, f"{path.name} cannot be read: {first}", 0.0)
 
 
 def here(command: str, code: int, message: str, seconds: float, documents: tuple[str, ...] = ()) -> RunStatus:

@@ -88,8 +88,7 @@ def _entry_section(part: Chosen, entry: StudyEntry, verdict: StudyVerdict) -> st
     if commands:
         parts.append("```console\n" + "\n".join(f"$ {line}" for line in commands) + "\n```")
     for name, rows in figure_rows(verdict):
-        label = f"{name}{f' ({entry.unit})' if entry.unit else ''}".strip()
-        first = f"At: {label}" if label else "At"
+        first = f"At{f', {name}' if name else ''}{f' ({entry.unit})' if entry.unit else ''}"
         if any(study for _, study, _ in rows):
             parts.append(table((first, "Study", "Here"), rows))
         else:

@@ -25,22 +25,7 @@ from whyperf.studies.documents import published_series
 from whyperf.studies.series import Series
 
 #: Profiles that commands name before they are shipped. Delete a name when its profile is.
-TO_COME: frozenset[str] = frozenset(
-    {
-        "aal",
-        "control-fairness",
-        "copy-steps",
-        "offload-cost",
-        "reno-recovery",
-        "segment-sizes",
-        "solaris-rr",
-        "solaris-small-messages",
-        "two-adapters",
-        "two-adapters-model",
-        "two-patterns",
-        "upgrades",
-    }
-)
+TO_COME: frozenset[str] = frozenset({"aal", "two-adapters-model"})
 #: Options that commands name before they exist. Delete an option when it does.
 OPTIONS_TO_COME: frozenset[str] = frozenset({"--mac-header"})
 #: Tables of other publications than the five studies.

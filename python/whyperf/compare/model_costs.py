@@ -97,7 +97,7 @@ def _events(host: HostStages, kbytes: float) -> Mapping[str, float]:
     """How often what classes do was done for a KByte, by the names of `analyze/cost/events.py`."""
     counts = {
         "calls": _rows(host, "call_entry").height,
-        "copied_kbytes": _rows(host, "copy_in", "copy_out")["copied_bytes"].sum() / OCTETS_PER_KBYTE,
+        "copied_kbytes": float(_rows(host, "copy_in", "copy_out")["copied_bytes"].sum()) / OCTETS_PER_KBYTE,
         "data_packets_out": _rows(host, "tcp_out").height,
         "data_packets_in": _rows(host, "tcp_in").height,
         "acks": _rows(host, "ack_in", "ack_out").filter(pl.col("cpu_ns") > 0).height,

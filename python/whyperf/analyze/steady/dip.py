@@ -19,8 +19,8 @@ CRITICAL: Final[tuple[tuple[float, float], ...]] = (
     *((8, 0.495), (10, 0.505), (12, 0.52), (15, 0.53), (20, 0.535), (25, 0.547)),
     *((30, 0.555), (40, 0.57), (60, 0.58), (100, 0.6), (200, 0.61), (400, 0.63)),
 )
-"""Observations, and sqrt(observations) times the dip that one uniform sample in 100 exceeds: quantiles of 1,500 to 4,000
-samples each, which are good to 2 %."""
+"""Observations, and sqrt(observations) times the dip that one uniform sample in 100 exceeds: quantiles of 1,500 to
+4,000 samples each, which are good to 2 %."""
 
 
 def dip(observations: Floats) -> float:

@@ -1,6 +1,6 @@
 //! The tables of one end of trials on the model.
 
-use schema::table::{CallRow, CpuRow, FlowRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, TcpInfoRow, TransactionRow};
+use schema::table::{CallRow, CpuRow, FlowRow, HostCounterRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, TcpInfoRow, TransactionRow};
 
 use crate::table::{Columns, Rows};
 
@@ -13,6 +13,7 @@ pub struct Tables {
     pub transactions: Rows<TransactionRow<'static, Simulated>>,
     pub latencies: Rows<LatencyRow<'static, Simulated>>,
     pub calls: Rows<CallRow<'static, Simulated>>,
+    pub host_counters: Rows<HostCounterRow<'static, Simulated>>,
     pub path: Rows<PathRow<'static, Simulated>>,
 }
 
@@ -30,12 +31,13 @@ impl Tables {
             transactions: rows(is_of_several),
             latencies: rows(is_of_several),
             calls: rows(is_of_several),
+            host_counters: rows(is_of_several),
             path: rows(is_of_several),
         }
     }
 
     /// All of them.
-    pub fn into_columns(self) -> [Columns; 8] {
+    pub fn into_columns(self) -> [Columns; 9] {
         [
             self.flows.into_columns(),
             self.intervals.into_columns(),
@@ -44,6 +46,7 @@ impl Tables {
             self.transactions.into_columns(),
             self.latencies.into_columns(),
             self.calls.into_columns(),
+            self.host_counters.into_columns(),
             self.path.into_columns(),
         ]
     }

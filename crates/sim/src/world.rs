@@ -344,7 +344,9 @@ impl<E: EndSystem> World<E> {
             if self.spec.is_logged {
                 let &Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
                 let pieces = self.under_way[1 - who].range(before..);
-                let (count, arrives) = (pieces.len(), pieces.last().map_or(NEVER, |arrival| arrival.last));
+                let arrives = pieces.clone().last().map_or(NEVER, |arrival| arrival.last);
+                // What comes in another order is logged as it comes.
+                let (count, arrives) = if self.is_reordered() { (0, NEVER) } else { (pieces.len(), arrives) };
                 let at_sender = Held::from(&self.ends[who].connection_state(self.now, segment.connection));
                 let entry = Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives, at_sender, at_receiver: None };
                 self.log.add(entry, count);

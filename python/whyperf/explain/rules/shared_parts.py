@@ -7,7 +7,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.rules.finding import Finding, figure
 from whyperf.explain.trial_facts import Facts
 
-FULL_RATIO = 0.93
+FULL_RATIO = 0.97
 """Part of the load's time from which on a part is the limit. A transfer's start and end leave it idle for some percent.
 A part that waits for another, such as a receiver's bus behind a full one, is at most as busy as that."""
 

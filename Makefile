@@ -49,6 +49,10 @@ simulate-bugs: setup-test    ## how many of the planted protocol bugs the simula
 truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: half an hour; writes docs/background/accuracy.md
 	$(BIN)/whyperf truth --verify --page docs/background/accuracy.md
 
+studies: setup-run    ## runs the commands of the five studies and writes docs/background/studies.md: 25 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
+	$(BIN)/whyperf studies $(STUDIES) --run --out $(or $(STUDIES_RESULTS),target/studies) || [ $$? -eq 3 ]
+	$(BIN)/whyperf studies --out $(or $(STUDIES_RESULTS),target/studies) --page docs/background/studies.md >target/studies.txt || [ $$? -eq 3 ]
+
 fuzz: setup-test    ## feeds changed inputs to all that reads bytes of others, FUZZ_SECONDS for each reader; not part of test
 	@scripts/fuzz
 	PYTHONPATH=.tools/fuzz $(BIN)/python -m tests.fuzz.run --seconds $(or $(FUZZ_SECONDS),600) $(FUZZ)

@@ -11,7 +11,7 @@ import polars as pl
 
 from bench.fleet.setting import Setting, hosts, named, run
 from bench.row import Row
-from tests.fleet.rack import CONTROL
+from tests.fleet.rack import CONTROL, Rack
 from whyperf.record import Experiment, read_table
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent
@@ -47,13 +47,20 @@ with Session(plan, Target(Kind.NETWORK, "all", near=near, fleet=fleet)) as sessi
 def skew(setting: Setting) -> list[Row]:
     """First calls of 15 clients: how far they are apart by the one clock of this machine, and whether the stated bound
     of each clock holds. The controller does not know that the clock is one.
+
+    The first call of a stream takes a CPU longer than the bar allows for all of them together. Requests of one byte
+    show how close together the agents themselves begin.
     """
     trials = setting.of(200, 5)
     with hosts(named(CLIENTS + 1)) as made:
-        out = setting.folder / "skew"
-        short = ("--set", "warmup_s=0", "--set", "cooldown_s=0", "-t", "0.1", "--evidence", "user")
-        ends = ("--from", f"node[1-{CLIENTS}]", "--to", f"node{CLIENTS + 1}")
-        done = run(made, *ends, *short, "--trials", trials, out=out)
+        return [row for workload in ("stream", "rr") for row in _skew_of(setting, made, workload, trials)]
+
+
+def _skew_of(setting: Setting, made: Rack, workload: str, trials: int) -> list[Row]:
+    out = setting.folder / f"skew-{workload}"
+    short = ("--set", "warmup_s=0", "--set", "cooldown_s=0", "-t", "0.1", "--evidence", "user")
+    ends = ("--from", f"node[1-{CLIENTS}]", "--to", f"node{CLIENTS + 1}", "--set", f"workload={workload}")
+    done = run(made, *ends, *short, "--trials", trials, out=out)
     experiment = Experiment.open(out)
     manifests = experiment.trials().manifests
     assert manifests, done.stderr
@@ -69,9 +76,9 @@ def skew(setting: Setting) -> list[Row]:
     values = {"median_ms": float(np.median(late)), "p99_ms": p99, "trials": len(manifests)}
     bound_us = max(clock.uncertainty_ns for clock in clocks) / 1e3
     return [
-        Row("skew", f"first calls of {CLIENTS} agents, p99 of {len(manifests)}", f"≤ {MAX_SKEW_MS} ms",
+        Row("skew", f"{workload}: first calls of {CLIENTS} agents, p99 of {len(manifests)}", f"≤ {MAX_SKEW_MS} ms",
             f"{p99:.2f} ms (median {values['median_ms']:.2f})", p99 <= MAX_SKEW_MS, values=values),
-        Row("skew", "stated bound of the clocks holds", f"≥ {MIN_HELD_RATIO:.0%}",
+        Row("skew", f"{workload}: stated bound of the clocks holds", f"≥ {MIN_HELD_RATIO:.0%}",
             f"{held:.2%} (bound up to {bound_us:.0f} µs)", held >= MIN_HELD_RATIO),
     ]  # fmt: skip
 

@@ -567,6 +567,13 @@ class LossSpecRandom(TypedDict):
     probability_per_billion: U32
 
 
+class NapiThreads(TypedDict):
+    """On which CPUs the threads run that poll the devices."""
+
+    far_cpus: list[U32]
+    near_cpus: list[U32]
+
+
 class NoteBufferCut(TypedDict):
     """The kernel granted less buffer than asked for."""
 
@@ -810,20 +817,6 @@ class StagesSpec(TypedDict):
     window_ms: U32
 
 
-class TestbedEnd(TypedDict):
-    """One end of the testbed, everything read back from the kernel after it was set."""
-
-    device: str
-    gso_max_segments: U32
-    host: str
-    ipv4: str
-    ipv6: str
-    mtu_bytes: U32
-    netns: str
-    offloads: Offloads
-    rps_cpus: list[str]
-
-
 class TestbedMiddle(TypedDict):
     """What lies between the ends, read back from the kernel."""
 
@@ -831,20 +824,6 @@ class TestbedMiddle(TypedDict):
     devices: list[str]
     implementation: str
     netns: str
-
-
-class Testbed(TypedDict):
-    """The testbed as it stands."""
-
-    far: TestbedEnd
-    middle: TestbedMiddle | None
-    near: TestbedEnd
-
-
-class ReplyTestbed(Testbed):
-    """To [`Request::BuildTestbed`]."""
-
-    reply: Literal["testbed"]
 
 
 U64: TypeAlias = Annotated[int, Interval(ge=0, lt=18446744073709551616)]
@@ -1031,6 +1010,7 @@ class SimulatedEndSystem(TypedDict):
     read_bytes: U64
     read_calls_count: U64
     retransmitted_segments: U64
+    stages_count: U64
     timeouts_count: U64
     wake_ups_count: U64
     write_calls_count: U64
@@ -1144,23 +1124,6 @@ class PathSpec(TypedDict):
     seed: U64
 
 
-class RequestBuildTestbed(TypedDict):
-    """
-    Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
-    Answer: [`Reply::Testbed`].
-    """
-
-    far_rps_cpus: list[U32]
-    gro: bool
-    gso: bool
-    mtu_bytes: U32
-    near_rps_cpus: list[U32]
-    path: NotRequired[PathSpec | None]
-    path_cpu: NotRequired[U32 | None]
-    request: Literal["build_testbed"]
-    tso: bool
-
-
 class RequestCarryPath(TypedDict):
     """Set up the emulated path, still without its losses, so that connections open. Answer: [`Reply::Done`]."""
 
@@ -1208,6 +1171,65 @@ class SocketSpec(TypedDict):
     truncate: NotRequired[bool]
     window_bytes: NotRequired[U32 | None]
     zero_copy: NotRequired[bool]
+
+
+class TcpQueueing(TypedDict):
+    """Kernel parameters that decide how much TCP hands down at once. Each network namespace has its own."""
+
+    autocorking: NotRequired[bool | None]
+    limit_output_bytes: NotRequired[U32 | None]
+    tso_win_divisor: NotRequired[U8 | None]
+
+
+class RequestBuildTestbed(TypedDict):
+    """
+    Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
+    Answer: [`Reply::Testbed`].
+    """
+
+    far_rps_cpus: list[U32]
+    gro: bool
+    gso: bool
+    mtu_bytes: U32
+    napi_threads: NotRequired[NapiThreads | None]
+    near_rps_cpus: list[U32]
+    path: NotRequired[PathSpec | None]
+    path_cpu: NotRequired[U32 | None]
+    request: Literal["build_testbed"]
+    tcp: NotRequired[TcpQueueing]
+    tso: bool
+
+
+class TestbedEnd(TypedDict):
+    """One end of the testbed, everything read back from the kernel after it was set."""
+
+    device: str
+    gso_max_segments: U32
+    host: str
+    ipv4: str
+    ipv6: str
+    mtu_bytes: U32
+    napi_thread_cpus: list[U32] | None
+    netns: str
+    offloads: Offloads
+    rps_cpus: list[str]
+    tcp_autocorking: bool | None
+    tcp_limit_output_bytes: U32 | None
+    tcp_tso_win_divisor: U8 | None
+
+
+class Testbed(TypedDict):
+    """The testbed as it stands."""
+
+    far: TestbedEnd
+    middle: TestbedMiddle | None
+    near: TestbedEnd
+
+
+class ReplyTestbed(Testbed):
+    """To [`Request::BuildTestbed`]."""
+
+    reply: Literal["testbed"]
 
 
 class WatchedConnection(TypedDict):
@@ -1442,6 +1464,7 @@ class Simulation(TypedDict):
     evidence: NotRequired[Evidence]
     has_merging: NotRequired[bool | None]
     has_segmentation: NotRequired[bool | None]
+    has_stages: NotRequired[bool]
     hosts: Hosts
     interval_ns: NotRequired[U64]
     is_half_duplex: NotRequired[bool]

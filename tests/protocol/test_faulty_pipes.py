@@ -46,6 +46,7 @@ FAULTS = {
     "banner": True,
     "delay": True,
     "lost-status": True,
+    "no-close": True,
     "cut-input": True,
     "serve-cut-input": False,
     "serve-cut-output": False,
@@ -94,7 +95,7 @@ def argument(fault: str, rng: random.Random) -> str:
         "banner": rng.randint(1, 3),
         "delay": rng.randint(1, 300),
     }.get(name, rng.randrange(most))
-    return fault if name in {"none", "lines", "lost-status"} else f"{fault}:{number}"
+    return fault if name in {"none", "lines", "lost-status", "no-close"} else f"{fault}:{number}"
 
 
 def padded_agent(folder: Path) -> Path:
@@ -219,6 +220,7 @@ def test_a_conversation_is_complete_or_ends_with_a_sentence(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(RUNS * MAX_S)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_many_conversations_are_complete_or_end_with_a_sentence(fault: str, home: Path) -> None:
     rng = random.Random(f"long {fault}")
@@ -254,6 +256,16 @@ def test_an_agent_behind_a_pipe_that_never_closes_ends_by_the_goodbye() -> None:
         began_s = time.monotonic()
     assert far.said_goodbye
     assert time.monotonic() - began_s < 2
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_an_agent_that_does_not_answer_the_goodbye_is_named(is_stopped: bool) -> None:
+    with Agent("far", pipes.by_name(via("no-close")).argv(HOST), shares_clock=True, host=HOST) as far:
+        if is_stopped:
+            os.kill(child_of(far.pid), signal.SIGSTOP)
+    assert (far.left_silently is not None) == is_stopped
+    assert HOST in (far.left_silently or HOST)
 
 
 class Endless:

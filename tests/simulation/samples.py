@@ -40,6 +40,10 @@ TESTBED_END: dict[str, Any] = {
     "mtu_bytes": 1500,
     "offloads": {"gro": True, "gso": True, "rx_checksum": True, "tso": True, "tx_checksum": True},
     "rps_cpus": [],
+    "napi_thread_cpus": None,
+    "tcp_limit_output_bytes": 4_194_304,
+    "tcp_autocorking": True,
+    "tcp_tso_win_divisor": 3,
 }
 #: Of a watched connection.
 _COUNTS = (

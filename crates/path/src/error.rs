@@ -44,6 +44,9 @@ pub enum PathError {
         /// The CPUs online, as a list of ranges.
         online: String,
     },
+    /// Kernel threads were to poll a device that is not polled.
+    #[error("a veth uses NAPI only with gro on and tso off, and threaded NAPI needs it; set gro and tso so, or turn threaded_napi off")]
+    NoNapi,
     /// The kernel kept a setting of a device against the request, such as an offload that it ties
     /// to another one.
     #[error(
@@ -93,9 +96,11 @@ impl PathError {
     /// Whose fault it is: the request's or the host's.
     pub fn fault(&self) -> Fault {
         match self {
-            PathError::MtuOutOfRange { .. } | PathError::Path { .. } | PathError::CpuNotOnline { .. } | PathError::NotTaken { .. } => {
-                Fault::Usage
-            }
+            PathError::MtuOutOfRange { .. }
+            | PathError::Path { .. }
+            | PathError::CpuNotOnline { .. }
+            | PathError::NoNapi
+            | PathError::NotTaken { .. } => Fault::Usage,
             PathError::SeveralThreads { .. } => Fault::Internal,
             PathError::NotPermitted { .. } | PathError::NotReady { .. } | PathError::NoNamespace { .. } | PathError::System { .. } => {
                 Fault::Host

@@ -55,6 +55,8 @@ fn word(on: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use schema::testbed::TcpQueueing;
+
     use super::*;
 
     #[test]
@@ -68,6 +70,8 @@ mod tests {
             far_rps_cpus: vec![],
             path: None,
             path_cpu: None,
+            napi_threads: None,
+            tcp: TcpQueueing::default(),
         };
         let forced = Offloads { tso: false, gso: false, gro: true, tx_checksum: true, rx_checksum: true };
         let error = compare("veth-near", &spec, forced).expect_err("tso was asked for");

@@ -4,7 +4,6 @@
 //! The path namespace has no addresses and forwards nothing by itself; what the ends send to each other's
 //! hardware address reaches it only through the router's packet sockets.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use schema::path::{DirectionSpec, PathImplementation, PathSpec, QueueLimit};
@@ -15,6 +14,7 @@ use crate::error::PathError;
 use crate::link;
 use crate::netns::Netns;
 use crate::router::{PacketSocket, Router};
+use crate::steering::Steering;
 use crate::{settings, steering};
 
 /// What keeps a byte under way takes in memory at most: packets of 1514 bytes lie in rooms of 2048,
@@ -88,7 +88,7 @@ fn open(plug: Plug, cpu: Option<u32>) -> Result<PacketSocket, PathError> {
     let socket = PacketSocket::open(index)
         .map_err(|error| PathError::system(format!("open a packet socket on {} (CAP_NET_RAW)", plug.device), error))?;
     if let Some(cpu) = cpu {
-        steering::set(plug.device, &BTreeSet::from([cpu]))?;
+        steering::set(plug.device, &Steering::to(cpu))?;
     }
     Ok(socket)
 }

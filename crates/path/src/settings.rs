@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 
+use schema::testbed::TcpQueueing;
+
 use crate::error::PathError;
 
 /// Settings of IPv4 and TCP, by path below `/proc/sys/net`.
@@ -61,6 +63,36 @@ pub(crate) fn apply_forwarding() -> Result<(), PathError> {
 /// The setting is refused, or reads back differently.
 pub(crate) fn apply_ecn(asks: bool) -> Result<(), PathError> {
     set("ipv4/tcp_ecn", if asks { "1" } else { "2" })
+}
+
+/// Most of a connection that TCP hands down, in bytes.
+const LIMIT_OUTPUT_BYTES: &str = "ipv4/tcp_limit_output_bytes";
+/// Whether small writes wait for a packet that is still below TCP.
+const AUTOCORKING: &str = "ipv4/tcp_autocorking";
+/// Of which part of the congestion window a super-segment may wait for more.
+const TSO_WIN_DIVISOR: &str = "ipv4/tcp_tso_win_divisor";
+
+/// Sets what is given in the calling thread's network namespace, which keeps the kernel's own values otherwise.
+///
+/// # Errors
+/// A setting is missing, refused, or reads back differently.
+pub(crate) fn apply_tcp(asked: TcpQueueing) -> Result<(), PathError> {
+    let given = [
+        (LIMIT_OUTPUT_BYTES, asked.limit_output_bytes),
+        (AUTOCORKING, asked.autocorking.map(u32::from)),
+        (TSO_WIN_DIVISOR, asked.tso_win_divisor.map(u32::from)),
+    ];
+    given.into_iter().filter_map(|(name, value)| Some((name, value?))).try_for_each(|(name, value)| set(name, &value.to_string()))
+}
+
+/// How TCP cuts and queues in the calling thread's network namespace; what this kernel lacks is absent.
+pub(crate) fn tcp() -> TcpQueueing {
+    let number = |name| fs::read_to_string(format!("/proc/sys/net/{name}")).ok()?.trim().parse::<u32>().ok();
+    TcpQueueing {
+        limit_output_bytes: number(LIMIT_OUTPUT_BYTES),
+        autocorking: number(AUTOCORKING).map(|is_on| is_on != 0),
+        tso_win_divisor: number(TSO_WIN_DIVISOR).and_then(|divisor| divisor.try_into().ok()),
+    }
 }
 
 /// TCP's buffers, whose third number bounds what the kernel's own tuning gives a connection.

@@ -13,6 +13,7 @@ use crate::carriage::{Carriage, Carried};
 use crate::ends::{End, FAR, IPV6_MTU_BYTES, NEAR};
 use crate::error::PathError;
 use crate::netns::Netns;
+use crate::steering::Steering;
 use crate::{carry, cpus, link, offload, path_namespace, settings, steering};
 
 /// Least MTU of a veth, in bytes (RFC 791 section 3.2).
@@ -139,7 +140,7 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
     let pair = Pair { near: Netns::new()?, far: Netns::new()? };
     let ipv6 = settings::has_ipv6() && spec.mtu_bytes >= IPV6_MTU_BYTES;
     for (_, netns) in pair.ends() {
-        netns.run(settings::apply)?;
+        netns.run(|| settings::apply().and_then(|()| settings::apply_tcp(spec.tcp)))?;
     }
     let middle = if let Some(path) = &spec.path {
         Some(Carriage::build(&pair.near, &pair.far, spec, path.implementation)?)
@@ -178,10 +179,10 @@ impl Pair {
     }
 }
 
-/// The CPUs that packet steering of each host goes to.
+/// How each host's packets are steered.
 struct Steered {
-    near: BTreeSet<u32>,
-    far: BTreeSet<u32>,
+    near: Steering,
+    far: Steering,
 }
 
 /// Refuses what cannot be before anything is made.
@@ -196,23 +197,36 @@ fn check(spec: &TestbedSpec) -> Result<Steered, PathError> {
     }
     let list = fs::read_to_string(CPUS_ONLINE).map_err(|error| PathError::system("list the CPUs online", error))?;
     let online = cpus::from_list(&list);
-    let check_end = |host, wanted: &[u32]| match wanted.iter().find(|cpu| !online.contains(cpu)) {
+    let checked = |host, wanted: &[u32]| match wanted.iter().find(|cpu| !online.contains(cpu)) {
         Some(&cpu) => Err(PathError::CpuNotOnline { host, cpu, online: list.trim().to_owned() }),
-        None => Ok(wanted.iter().copied().collect()),
+        None => Ok(wanted.iter().copied().collect::<BTreeSet<u32>>()),
     };
-    check_end("router", spec.path_cpu.as_slice())?;
-    Ok(Steered { near: check_end(NEAR.host, &spec.near_rps_cpus)?, far: check_end(FAR.host, &spec.far_rps_cpus)? })
+    checked("router", spec.path_cpu.as_slice())?;
+    // With TSO packets pass a veth's NAPI by: veth_skb_is_eligible_for_gro in drivers/net/veth.c.
+    if spec.napi_threads.is_some() && (spec.tso || !spec.gro) {
+        return Err(PathError::NoNapi);
+    }
+    let steered = |host, rps_cpus: &[u32], thread_cpus: Option<&Vec<u32>>| {
+        let thread_cpus = thread_cpus.map(|wanted| checked(host, wanted)).transpose()?;
+        Ok(Steering { rps_cpus: checked(host, rps_cpus)?, thread_cpus })
+    };
+    let threads = spec.napi_threads.as_ref();
+    Ok(Steered {
+        near: steered(NEAR.host, &spec.near_rps_cpus, threads.map(|threads| &threads.near_cpus))?,
+        far: steered(FAR.host, &spec.far_rps_cpus, threads.map(|threads| &threads.far_cpus))?,
+    })
 }
 
 /// Steers the end's packets, then reads everything back and compares it with what was asked.
-fn read_back(end: End, netns: &Netns, steered: &BTreeSet<u32>, spec: &TestbedSpec, ipv6: bool) -> Result<TestbedEnd, PathError> {
-    let rps_cpus = netns.run(|| steering::set(end.device, steered))?;
+fn read_back(end: End, netns: &Netns, steered: &Steering, spec: &TestbedSpec, ipv6: bool) -> Result<TestbedEnd, PathError> {
+    let (rps_cpus, napi_thread_cpus) = netns.run(|| steering::set(end.device, steered))?;
     netns.run(|| {
         let link = link::read(end.device)?;
         if link.mtu_bytes != spec.mtu_bytes {
             let (asked, got) = (spec.mtu_bytes.to_string(), link.mtu_bytes.to_string());
             return Err(PathError::NotTaken { what: "the MTU", device: end.device, asked, got });
         }
+        let tcp = settings::tcp();
         let addresses = link::read_addresses(end.device)?;
         let unusable = |address| {
             PathError::system(format!("give {} the address {address}", end.device), io::Error::other("it is not usable afterwards"))
@@ -228,6 +242,10 @@ fn read_back(end: End, netns: &Netns, steered: &BTreeSet<u32>, spec: &TestbedSpe
             offloads: offload::read(end.device)?,
             gso_max_segments: link.gso_max_segments,
             rps_cpus,
+            napi_thread_cpus,
+            tcp_limit_output_bytes: tcp.limit_output_bytes,
+            tcp_autocorking: tcp.autocorking,
+            tcp_tso_win_divisor: tcp.tso_win_divisor,
         })
     })
 }

@@ -5,7 +5,7 @@ mod support;
 use std::os::unix::process::CommandExt;
 
 use path::{PathError, build};
-use schema::testbed::TestbedSpec;
+use schema::testbed::{NapiThreads, TcpQueueing, TestbedEnd, TestbedSpec};
 use support::{host_devices, spec, when_privileged};
 
 #[test]
@@ -38,6 +38,44 @@ fn packets_are_steered_where_asked() {
     let report = testbed.report();
     assert_eq!(bits(&report.near.rps_cpus), vec![1]);
     assert_eq!(bits(&report.far.rps_cpus), vec![0]);
+}
+
+#[test]
+fn threads_poll_where_asked_and_end_with_the_testbed() {
+    let Some(_guard) = when_privileged() else { return };
+    let before = polling_threads();
+    let threads = NapiThreads { near_cpus: vec![0], far_cpus: vec![] };
+    let testbed = build(&TestbedSpec { napi_threads: Some(threads.clone()), tso: false, ..spec() }).expect("build");
+    assert_eq!(testbed.report().near.napi_thread_cpus, Some(vec![0]));
+    assert!(testbed.report().far.napi_thread_cpus.as_ref().is_some_and(|cpus| cpus.contains(&0)), "{:?}", testbed.report().far);
+    assert_eq!(polling_threads(), before + 2);
+    drop(testbed);
+    // The kernel ends a device's threads with the device.
+    assert_eq!(polling_threads(), before);
+    assert_eq!(build(&spec()).expect("build").report().near.napi_thread_cpus, None);
+    for (tso, gro) in [(false, false), (true, true)] {
+        let without = TestbedSpec { napi_threads: Some(threads.clone()), tso, gro, ..spec() };
+        let error = build(&without).expect_err("no NAPI");
+        assert!(matches!(error, PathError::NoNapi), "{error}");
+    }
+}
+
+#[test]
+fn tcp_cuts_and_queues_as_asked_in_both_namespaces_alone() {
+    let Some(_guard) = when_privileged() else { return };
+    let of_host = || {
+        ["limit_output_bytes", "autocorking", "tso_win_divisor"]
+            .map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}")).expect("a kernel parameter"))
+    };
+    let before = of_host();
+    let asked = TcpQueueing { limit_output_bytes: Some(65_536), autocorking: Some(false), tso_win_divisor: Some(1) };
+    let testbed = build(&TestbedSpec { tcp: asked, ..spec() }).expect("build");
+    assert_eq!([&testbed.report().near, &testbed.report().far].map(queueing), [asked; 2]);
+    assert_eq!(of_host(), before, "the host's own are changed");
+    let only_one = TcpQueueing { autocorking: Some(false), ..TcpQueueing::default() };
+    let own = build(&spec()).expect("build").report().near.clone();
+    let testbed = build(&TestbedSpec { tcp: only_one, ..spec() }).expect("build");
+    assert_eq!(queueing(&testbed.report().near), TcpQueueing { autocorking: Some(false), ..queueing(&own) });
 }
 
 #[test]
@@ -111,6 +149,22 @@ fn several_testbeds_stand_side_by_side() {
 fn own_descriptors() -> Vec<std::path::PathBuf> {
     let descriptors = std::fs::read_dir("/proc/self/fd").expect("proc");
     descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
+}
+
+/// How TCP of an end cuts and queues, as it was read back.
+fn queueing(end: &TestbedEnd) -> TcpQueueing {
+    TcpQueueing {
+        limit_output_bytes: end.tcp_limit_output_bytes,
+        autocorking: end.tcp_autocorking,
+        tso_win_divisor: end.tcp_tso_win_divisor,
+    }
+}
+
+/// How many threads of the kernel poll a near or far device of a testbed.
+fn polling_threads() -> usize {
+    let processes = std::fs::read_dir("/proc").expect("proc").flatten();
+    let names = processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("napi/veth-")).count()
 }
 
 fn bits(masks: &[String]) -> Vec<u64> {

@@ -78,6 +78,9 @@ pub struct Simulation {
     /// With `segments`, every segment is logged.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Whether the stages of every segment are recorded, where the host's model has them: `SunOS`.
+    #[serde(default)]
+    pub has_stages: bool,
 }
 
 /// A host of the model.
@@ -189,6 +192,9 @@ pub struct SimulatedEndSystem {
     pub timeouts_count: u64,
     /// Rows of its segment log; 0 where none was written.
     pub logged_events_count: u64,
+    /// Rows of its stages; 0 where none were asked for, or its model has none.
+    #[serde(default)]
+    pub stages_count: u64,
 }
 
 fn sends() -> Role {

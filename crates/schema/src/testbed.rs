@@ -29,6 +29,36 @@ pub struct TestbedSpec {
     /// CPU of the path's router; absent: any.
     #[serde(default)]
     pub path_cpu: Option<u32>,
+    /// Kernel threads that poll the devices instead of soft interrupts (threaded NAPI); absent: none. Needs `gro`:
+    /// without it a veth has no NAPI.
+    #[serde(default)]
+    pub napi_threads: Option<NapiThreads>,
+    /// How TCP of both sides cuts and queues.
+    #[serde(default)]
+    pub tcp: TcpQueueing,
+}
+
+/// On which CPUs the threads run that poll the devices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NapiThreads {
+    /// CPUs of the near side's.
+    pub near_cpus: Vec<u32>,
+    /// CPUs of the far side's.
+    pub far_cpus: Vec<u32>,
+}
+
+/// Kernel parameters that decide how much TCP hands down at once. Each network namespace has its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TcpQueueing {
+    /// `net.ipv4.tcp_limit_output_bytes`: most of a connection below TCP, in bytes. Absent: the kernel's own value.
+    pub limit_output_bytes: Option<u32>,
+    /// `net.ipv4.tcp_autocorking`: small writes wait while a packet of the connection is below TCP. Absent: as above.
+    pub autocorking: Option<bool>,
+    /// `net.ipv4.tcp_tso_win_divisor`: a smaller super-segment than the congestion window divided by this waits for
+    /// more (TSO deferral). Absent: as above.
+    pub tso_win_divisor: Option<u8>,
 }
 
 /// Offloads of a device as the kernel reports them.
@@ -68,6 +98,18 @@ pub struct TestbedEnd {
     pub gso_max_segments: u32,
     /// Receive packet steering mask of every receive queue, as in sysfs.
     pub rps_cpus: Vec<String>,
+    /// CPUs of the kernel threads that poll the device; absent: soft interrupts do.
+    #[serde(default)]
+    pub napi_thread_cpus: Option<Vec<u32>>,
+    /// `net.ipv4.tcp_limit_output_bytes`; absent where the kernel has none.
+    #[serde(default)]
+    pub tcp_limit_output_bytes: Option<u32>,
+    /// `net.ipv4.tcp_autocorking`; absent where the kernel has none.
+    #[serde(default)]
+    pub tcp_autocorking: Option<bool>,
+    /// `net.ipv4.tcp_tso_win_divisor`; absent where the kernel has none.
+    #[serde(default)]
+    pub tcp_tso_win_divisor: Option<u8>,
 }
 
 /// What lies between the ends, read back from the kernel.

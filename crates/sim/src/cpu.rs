@@ -25,6 +25,9 @@ const LEVELS: usize = 3;
 struct Work<Task> {
     level: Level,
     remaining: Ps,
+    /// What it costs in all, and when it first ran.
+    cost: Ps,
+    began: Option<Ps>,
     task: Task,
 }
 
@@ -37,13 +40,15 @@ pub struct Cpu<Task> {
     /// A bit for each level in which something waits.
     occupied: u8,
     busy: [Ps; LEVELS],
+    /// Of the work that was done last: when it first ran, and its cost.
+    last: (Ps, Ps),
     /// Between [`Cpu::finish`] and [`Cpu::dispatch`]: what goes on may begin without waiting.
     is_between: bool,
 }
 
 impl<Task> Default for Cpu<Task> {
     fn default() -> Self {
-        Self { running: None, since: 0, waiting: Default::default(), occupied: 0, busy: [0; LEVELS], is_between: false }
+        Self { running: None, since: 0, waiting: Default::default(), occupied: 0, busy: [0; LEVELS], last: (0, 0), is_between: false }
     }
 }
 
@@ -51,7 +56,7 @@ impl<Task> Cpu<Task> {
     /// Takes on work that needs the processor for `cost`, behind other work of its level.
     #[inline]
     pub fn submit(&mut self, now: Ps, level: Level, cost: Ps, task: Task) {
-        self.waiting[level as usize].push_back(Work { level, remaining: cost, task });
+        self.waiting[level as usize].push_back(Work { level, remaining: cost, cost, began: None, task });
         self.occupied |= 1 << level as u8;
         self.interrupt(now, level);
     }
@@ -61,10 +66,10 @@ impl<Task> Cpu<Task> {
     pub fn go_on(&mut self, level: Level, cost: Ps, task: Task) {
         // Most work goes on so, and nothing of a higher level waits: then it need not stand in line.
         if self.is_between && self.running.is_none() && self.occupied >> level as u8 <= 1 {
-            self.running = Some(Work { level, remaining: cost, task });
+            self.running = Some(Work { level, remaining: cost, cost, began: Some(self.since), task });
             return;
         }
-        self.waiting[level as usize].push_front(Work { level, remaining: cost, task });
+        self.waiting[level as usize].push_front(Work { level, remaining: cost, cost, began: None, task });
         self.occupied |= 1 << level as u8;
     }
 
@@ -85,7 +90,16 @@ impl<Task> Cpu<Task> {
     pub fn finish(&mut self, now: Ps) -> Option<Task> {
         self.account(now);
         self.is_between = true;
-        self.running.take().map(|work| work.task)
+        self.running.take().map(|work| {
+            self.last = (work.began.unwrap_or(now), work.cost);
+            work.task
+        })
+    }
+
+    /// When the work that [`Cpu::finish`] returned last first ran, and its cost.
+    #[inline]
+    pub fn last(&self) -> (Ps, Ps) {
+        self.last
     }
 
     /// Begins the next work, the highest level first, where nothing is under way.
@@ -97,6 +111,9 @@ impl<Task> Cpu<Task> {
             if let Some(highest) = self.occupied.checked_ilog2() {
                 let waiting = &mut self.waiting[highest as usize];
                 self.running = waiting.pop_front();
+                if let Some(work) = &mut self.running {
+                    work.began.get_or_insert(now);
+                }
                 if waiting.is_empty() {
                     self.occupied &= !(1 << highest);
                 }
@@ -179,6 +196,25 @@ mod tests {
         cpu.dispatch(40);
         assert_eq!(run(&mut cpu), [(50, "receive"), (60, "input"), (130, "copy")]);
         assert_eq!((cpu.busy(Level::Process), cpu.busy(Level::Protocol), cpu.busy(Level::Interrupt)), (100, 10, 20));
+    }
+
+    #[test]
+    fn work_that_was_interrupted_has_its_own_cost_and_its_first_start() {
+        let mut cpu = Cpu::default();
+        cpu.submit(0, Level::Process, 100, "copy");
+        cpu.dispatch(0);
+        cpu.submit(30, Level::Interrupt, 20, "receive");
+        cpu.dispatch(30);
+        let mut last = Vec::new();
+        while let Some(at) = cpu.done_at() {
+            cpu.finish(at);
+            last.push(cpu.last());
+            if at == 50 {
+                cpu.go_on(Level::Interrupt, 5, "more");
+            }
+            cpu.dispatch(at);
+        }
+        assert_eq!(last, [(30, 20), (50, 5), (0, 100)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use crate::application::Executed;
 use crate::calls::AtCall;
 use crate::segment::Segment;
+use crate::stages::Staged;
 use crate::time::Ps;
 
 /// What each host announced to the other when the connections were opened; the handshake itself takes no time here.
@@ -244,6 +245,14 @@ pub trait EndSystem {
     /// Its connections, each with a process of its own; as many as the other host has.
     fn connections_count(&self) -> u16 {
         1
+    }
+
+    /// Keeps the stages of its segments, where it has any; called before it runs.
+    fn keep_stages(&mut self) {}
+
+    /// The stages that it kept, in the order of their ends.
+    fn stages(&mut self) -> Vec<Staged> {
+        Vec::new()
     }
 
     /// What a connection's process is at, for the log of its calls.

@@ -9,7 +9,7 @@
 //! - [`profile`]: host profiles as data.
 //! - [`application`]: what a process does next. [`process`]: what it is at. [`segment`]: what travels. [`link`]: the line.
 //! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`event_queue`]: what is planned.
-//! - [`log`]: what was sent. [`calls`]: what the processes called.
+//! - [`log`]: what was sent. [`calls`]: what the processes called. [`stages`]: where segments' time went.
 
 pub mod application;
 pub mod bus;
@@ -30,6 +30,7 @@ pub mod profile;
 pub mod rng;
 pub mod segment;
 pub mod solaris;
+pub mod stages;
 pub mod sunos;
 pub mod time;
 pub mod world;

@@ -5,6 +5,7 @@ use crate::calls::AtCall;
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 use crate::link::LinkSpec;
 use crate::profile::{HostProfile, Refusal};
+use crate::stages::Staged;
 use crate::time::Ps;
 use crate::{linux, solaris, sunos};
 
@@ -41,12 +42,14 @@ pub struct Buffers {
     pub window_bytes: Option<u32>,
     /// Upper bound of its rate, in bytes a second; only Linux has it.
     pub pacing_rate: Option<u64>,
+    /// It asks for ECN (`tcp_ecn` 1); only Linux has it.
+    pub has_ecn: bool,
 }
 
 impl Buffers {
     /// All of one size, as the studies' hosts had them.
     pub fn all(bytes: u32) -> Self {
-        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes), pacing_rate: None }
+        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes), pacing_rate: None, has_ecn: false }
     }
 
     /// The one size that an old system has for both, or its default.
@@ -92,7 +95,7 @@ pub fn build_several(
         }
         "solaris-8" => {
             let (spec, link) = solaris::profile::read(profile, buffers.one_or(solaris::spec::DEFAULT_WINDOW_BYTES))?;
-            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, only(profile, applications)?, seed))), link))
+            Ok((Machine::Solaris(Box::new(solaris::host::Host::with_several(spec, applications, seed))), link))
         }
         other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, solaris-8, linux".to_owned() }),
     }
@@ -147,6 +150,14 @@ impl EndSystem for Machine {
 
     fn connections_count(&self) -> u16 {
         each!(self, end => end.connections_count())
+    }
+
+    fn keep_stages(&mut self) {
+        each!(self, end => end.keep_stages());
+    }
+
+    fn stages(&mut self) -> Vec<Staged> {
+        each!(self, end => end.stages())
     }
 
     fn at_call(&self, connection: u16) -> AtCall {

@@ -38,6 +38,8 @@ pub struct Flags {
     pub is_push: bool,
     /// Bytes that left before.
     pub is_retransmission: bool,
+    /// ECT(0) in the IP header: a path may mark it (RFC 3168 section 5).
+    pub is_ecn_capable: bool,
     /// ECE: a mark of congestion is echoed (RFC 3168 section 6.1).
     pub is_congestion_echoed: bool,
     /// CWR: the sender has reduced its window (RFC 3168 section 6.1).

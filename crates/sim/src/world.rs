@@ -8,6 +8,7 @@ use crate::end_system::{Arrival, Departure, EndState, EndSystem, LEVELS, Outbox}
 use crate::link::path::Path;
 use crate::link::{Link, LinkSpec};
 use crate::log::{Entry, Held, Log};
+use crate::stages::Staged;
 use crate::time::{Ps, S};
 use emulate::ledger::Tally;
 use std::collections::VecDeque;
@@ -55,6 +56,8 @@ pub struct Outcome {
     pub log: Log,
     /// By end system and connection, every call of the process in the order of their ends, where the log was asked for.
     pub calls: [Vec<Vec<Call>>; 2],
+    /// By end system, the stages of segments, where it was to keep them.
+    pub stages: [Vec<Staged>; 2],
     /// The end systems' connections at the end.
     pub connections: [Vec<EndState>; 2],
     /// Time of each of their processors in each level.
@@ -203,6 +206,7 @@ impl<E: EndSystem> World<E> {
         let on_path = self.path.as_ref().map_or([0, 0], Path::lost_counts);
         let lost_frames = [0, 1].map(|from: usize| self.links[from].iter().map(Link::lost_count).sum::<u64>() + on_path[from]);
         let path = self.path.as_mut().map_or_else(Default::default, Path::tallies);
+        let stages = [0, 1].map(|who: usize| self.ends[who].stages());
         let executed = [0, 1].map(|who: usize| self.ends[who].executed());
         let finish = |watches: Vec<Watch>| watches.into_iter().map(|watch| watch.finish(duration)).collect();
         let calls = self.watches.map_or_else(Default::default, |watches| watches.map(finish));
@@ -216,6 +220,7 @@ impl<E: EndSystem> World<E> {
             path,
             log: self.log,
             calls,
+            stages,
             connections,
             processors,
             bus_busy,

@@ -1,8 +1,10 @@
 //! The log of calls, of hosts of each system: the calls of a process that only blocks follow one another without a
 //! gap, move what the transfer moved, and sleep no longer than they last.
 
+use schema::table::Stage;
 use sim::application::Application;
 use sim::calls::{Call, Kind};
+use sim::end_system::EndSystem;
 use sim::machine;
 use sim::profile::Library;
 use sim::world::{Outcome, WorldSpec, run};
@@ -10,14 +12,21 @@ use sim::world::{Outcome, WorldSpec, run};
 const BYTES: u64 = 1 << 20;
 
 fn transfer(host: &str, write_bytes: u32, is_logged: bool) -> Outcome {
+    transfer_with(host, write_bytes, is_logged, false)
+}
+
+fn transfer_with(host: &str, write_bytes: u32, is_logged: bool, is_staged: bool) -> Outcome {
     let library = Library::shipped().expect("shipped");
     let profile = library.resolve(host).expect("shipped");
     let processes =
         [Application::Writer { call_bytes: write_bytes, left_bytes: BYTES }, Application::Reader { call_bytes: 8192, left_bytes: BYTES }];
     let mut joined = None;
     let ends = processes.map(|process| {
-        let (machine, line) = machine::build(&profile, 32768, process, 7).expect("it can be built");
+        let (mut machine, line) = machine::build(&profile, 32768, process, 7).expect("it can be built");
         joined = Some(line);
+        if is_staged {
+            machine.keep_stages();
+        }
         machine
     });
     run(&WorldSpec { link: joined.expect("a line"), until: None, is_logged }, ends)
@@ -66,4 +75,27 @@ fn sockets_are_described_as_segments_left_and_came() {
 fn without_the_log_no_call_is_kept() {
     let outcome = transfer("sparc2+sba-100@2.2.6", 8192, false);
     assert!(outcome.calls.iter().all(Vec::is_empty) && outcome.log.entries.is_empty());
+}
+
+#[test]
+fn the_stages_of_a_host_with_sunos_are_the_time_of_its_processor() {
+    let outcome = transfer_with("sparc2+sba-100@2.2.6", 4096, false, true);
+    for who in [0, 1] {
+        let (stages, state) = (&outcome.stages[who], &outcome.states[who]);
+        let cpu: u64 = stages.iter().map(|staged| staged.cpu).sum();
+        let busy: u64 = state.busy.iter().sum();
+        // What wakes a writer and timers are in no stage.
+        let rest = busy - cpu;
+        assert!(rest * 10 < busy, "{who}: {rest} of {busy} ps are in no stage");
+        assert!(stages.iter().all(|staged| staged.wall >= staged.cpu));
+    }
+    let bytes = |who: usize, stage: Stage| -> u64 {
+        outcome.stages[who].iter().filter(|staged| staged.stage == stage && !staged.is_again).map(|staged| u64::from(staged.bytes)).sum()
+    };
+    let passed = [Stage::CopyIn, Stage::TcpOut, Stage::DriverOut].map(|stage| (0, stage));
+    let taken = [Stage::DriverIn, Stage::TcpIn, Stage::CopyOut].map(|stage| (1, stage));
+    for (who, stage) in passed.into_iter().chain(taken) {
+        assert_eq!(bytes(who, stage), outcome.states[1].read_bytes, "{stage:?}");
+    }
+    assert!(transfer("sparc2+sba-100@2.2.6", 4096, true).stages.iter().all(Vec::is_empty), "nobody asked for them");
 }

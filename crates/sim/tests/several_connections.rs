@@ -23,7 +23,7 @@ struct Request {
 
 const STREAMS: Request = Request {
     connections: 2,
-    buffers: Buffers { send_bytes: None, receive_bytes: None, window_bytes: None, pacing_rate: None },
+    buffers: Buffers { send_bytes: None, receive_bytes: None, window_bytes: None, pacing_rate: None, has_ecn: false },
     line: None,
     until: 100 * MS,
     is_logged: false,
@@ -60,6 +60,7 @@ fn fairness(shares: &[f64]) -> f64 {
 }
 
 const LINUX: &str = "linux-6.18+veth";
+const SOLARIS: &str = "solaris8+gigabit";
 
 #[test]
 fn connections_of_one_processor_share_it_alike_and_have_no_more_than_one_alone() {
@@ -128,7 +129,34 @@ fn without_slices_one_process_keeps_the_processor_from_the_other() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let of = |seed| streams(LINUX, &[], Request { connections: 5, seed, ..STREAMS });
-    assert_eq!(of(7).connections, of(7).connections);
-    assert_ne!(of(7).connections, of(8).connections);
+    for host in [LINUX, SOLARIS] {
+        let of = |seed| streams(host, &[], Request { connections: 5, seed, ..STREAMS });
+        assert_eq!(of(7).connections, of(7).connections);
+        assert_ne!(of(7).connections, of(8).connections);
+    }
+}
+
+#[test]
+fn solaris_shares_its_processors_and_its_adapter_alike() {
+    let asked = Request { buffers: Buffers::all(65_536), until: 1_000 * MS, ..STREAMS };
+    for processors in [1.0, 4.0] {
+        let rules = [("processors", Value::Number(processors))];
+        let alone = streams(SOLARIS, &rules, Request { connections: 1, ..asked });
+        let together = streams(SOLARIS, &rules, Request { connections: 10, ..asked });
+        assert!(fairness(&read(&together)) > 0.95, "{processors}: {:?}", read(&together));
+        let ratio = together.goodput_bps(1) / alone.goodput_bps(1);
+        assert!((0.9..1.3).contains(&ratio), "{processors}: {ratio}");
+    }
+}
+
+#[test]
+fn a_reader_on_solaris_that_does_not_read_stops_its_own_connection_alone() {
+    let asked = Request { buffers: Buffers::all(24_576), ..STREAMS };
+    let outcome = streams_with_silent(SOLARIS, &[], asked, &[0]);
+    let [stopped, other] = [0, 1].map(|number: usize| outcome.connections[1][number]);
+    let sender = outcome.connections[0][0];
+    assert_eq!(stopped.read_bytes, 0);
+    assert!(sender.send_window_bytes - sender.outstanding_bytes < 1460, "its window is full");
+    let alone = streams(SOLARIS, &[], Request { connections: 1, ..asked });
+    assert!(other.read_bytes as f64 > 0.9 * alone.states[1].read_bytes as f64);
 }

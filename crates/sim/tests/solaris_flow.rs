@@ -7,8 +7,7 @@ use sim::coalescing::Coalescing;
 use sim::cost::Cost;
 use sim::link::loss::Losses;
 use sim::link::{LinkSpec, media};
-use sim::machine::{self, Machine};
-use sim::profile::Library;
+use sim::machine::Machine;
 use sim::solaris::host::Host;
 use sim::solaris::spec::{Costs, HostSpec, Rules};
 use sim::time::{MS, NS, US};
@@ -20,10 +19,15 @@ fn costs() -> Costs {
     Costs {
         write_call: 4 * US,
         copy_in: Cost { fixed: US, per_byte: NS },
+        hand_over: 2 * US,
         send: Cost { fixed: 12 * US, per_byte: NS },
+        send_mapped: 10 * US,
+        send_block: US,
+        pull_up: Cost { fixed: 2 * US, per_byte: NS },
         send_ack: 8 * US,
         interrupt: 5 * US,
         receive: Cost { fixed: 8 * US, per_byte: NS },
+        receive_page: 2 * US,
         receive_ack: 6 * US,
         wake_up: 10 * US,
         read_call: 4 * US,
@@ -38,6 +42,8 @@ fn spec() -> HostSpec {
         costs: costs(),
         coalescing: Coalescing { frames: 8, delay: 20 * US },
         dma_per_byte: 4 * NS,
+        switch_per_byte: 8 * NS,
+        processors: 1,
         has_interrupt_processor: true,
         mss: MSS,
         window_bytes: 65_536,
@@ -93,29 +99,6 @@ fn throughput_follows_the_studys_formula() {
         let ratio = outcome.goodput_bps(1) / formula_bps;
         assert!((ratio - 1.0).abs() < 0.01, "{message} {pair:?}: {ratio}");
     }
-}
-
-/// Packets a second of the shipped host, and those of `gbe_small_packets_nagle.csv`.
-#[test]
-fn packet_rates_of_the_shipped_host_are_of_the_studys_size() {
-    let profile = Library::shipped().expect("the shipped parts").resolve("solaris8+gigabit").expect("the shipped host");
-    let reported = [(60, 13_198.0), (100, 15_224.0), (250, 26_427.0), (536, 36_548.0), (1024, 42_417.0), (1460, 57_146.0)];
-    let mut errors = 0.0;
-    for (message, packets_per_s) in reported {
-        let left_bytes = 800 * u64::from(MSS / message + 1) * u64::from(message);
-        let build = |application, seed| machine::build(&profile, 65_536, application, seed).expect("the profile is right");
-        let (writer, link) = build(Application::Writer { call_bytes: message, left_bytes }, 1);
-        let (reader, _) = build(Application::Reader { call_bytes: 8192, left_bytes }, 2);
-        let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [writer, reader]);
-        // Without the end, where a last small message waits for the timer of the deferred acknowledgment.
-        let times: Vec<_> = outcome.log.entries.iter().filter(|entry| entry.from == 0).map(|entry| entry.at).collect();
-        let count = times.len() / 10 * 9;
-        let modeled = count as f64 * 1e12 / times[count] as f64;
-        println!("{message:5} {packets_per_s:8.0} {modeled:8.0} {:+.1} %", 100.0 * (modeled / packets_per_s - 1.0));
-        errors += (modeled / packets_per_s - 1.0).abs() / 6.0;
-    }
-    // One cost a message and one a segment: full segments were faster and messages of 60 bytes too.
-    assert!(errors < 0.1, "{errors}");
 }
 
 #[test]

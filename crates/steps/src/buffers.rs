@@ -1,5 +1,6 @@
 //! Calls that move bytes between the user and a socket's buffer while nothing is sent.
 
+use std::thread;
 use std::time::Instant;
 
 use path::Testbed;
@@ -35,27 +36,40 @@ pub fn writes(testbed: &Testbed) -> Result<Vec<Sample>, StepError> {
     Ok(samples)
 }
 
-/// Reads of bytes that lie in the receive buffer, with no acknowledgment pending.
+/// Reads of bytes that lie in the receive buffer, with no acknowledgment pending. `written_on` is another CPU whose
+/// thread wrote them, so that they are in its caches and not in this one's.
 ///
 /// # Errors
 /// The connection could not be had, or broke.
-pub fn reads(testbed: &Testbed) -> Result<Vec<Sample>, StepError> {
+pub fn reads(testbed: &Testbed, step: &'static str, written_on: Option<u32>) -> Result<Vec<Sample>, StepError> {
     let mut joined = Joined::open(testbed, Buffers { send_bytes: 4 << 20, receive_bytes: 16 << 20 })?;
     joined.warm_up()?;
     let mut samples = Vec::new();
     for bytes in SIZES_BYTES {
         let mut piece = vec![1; bytes as usize];
         let calls = calls_of(bytes);
-        joined.write(&vec![1; bytes as usize * calls as usize])?;
+        write_on(written_on, &mut joined, &vec![1; bytes as usize * calls as usize])?;
         joined.await_arrival()?;
         joined.set_quick_ack(true)?;
         let since = Instant::now();
         for _ in 0..calls {
             joined.read(&mut piece)?;
         }
-        samples.push(Sample::of("read_held", bytes, calls.into(), since));
+        samples.push(Sample::of(step, bytes, calls.into(), since));
     }
     Ok(samples)
+}
+
+/// Writes from a thread on another CPU, or from this one.
+fn write_on(cpu: Option<u32>, joined: &mut Joined, bytes: &[u8]) -> Result<(), StepError> {
+    let Some(cpu) = cpu else { return joined.write(bytes) };
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| -> Result<(), StepError> {
+            load::thread::pin_this_thread(&[cpu])?;
+            joined.write(bytes)
+        });
+        writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn calls_of(bytes: u32) -> u32 {

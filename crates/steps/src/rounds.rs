@@ -3,7 +3,7 @@
 use std::io;
 
 use path::Testbed;
-use schema::testbed::TestbedSpec;
+use schema::testbed::{TcpQueueing, TestbedSpec};
 
 use crate::memory::Memory;
 use crate::sample::Sample;
@@ -56,10 +56,14 @@ fn one_round(
     let mut samples = vec![calls::sample()];
     samples.extend(memory.samples());
     samples.extend(buffers::writes(here)?);
-    samples.extend(buffers::reads(here)?);
+    samples.extend(buffers::reads(here, "read_held", None)?);
+    if other_cpu.is_some() {
+        samples.extend(buffers::reads(here, "read_across", other_cpu)?);
+    }
     samples.extend(segments::samples(here, Names { send: "send_here", ack: "ack_here" })?);
     if let Some(steered) = steered {
         samples.extend(segments::samples(steered, Names { send: "send_steered", ack: "ack_steered" })?);
+        samples.extend(segments::to_idle(steered, "send_to_idle")?);
     }
     samples.push(wakes::sample("hop_here", cpu, cpu)?);
     if let Some(other) = other_cpu {
@@ -79,5 +83,7 @@ fn spec(mtu_bytes: u32, steered: &[u32]) -> TestbedSpec {
         far_rps_cpus: steered.to_vec(),
         path: None,
         path_cpu: None,
+        napi_threads: None,
+        tcp: TcpQueueing::default(),
     }
 }

@@ -12,6 +12,8 @@ use crate::sample::Sample;
 /// Bytes of a call: a small segment, one full one at an MTU of 1500, super-segments.
 const SIZES_BYTES: [u32; 5] = [64, 1_448, 8_192, 32_768, 65_160];
 const CALLS: u32 = 32;
+/// So long a processor has nothing to do before the next call, and sleeps.
+const IDLE: Duration = Duration::from_micros(200);
 const BATCH_BYTES: u32 = 1 << 20;
 /// Acknowledgments of a batch.
 const ACKS: u32 = 64;
@@ -51,6 +53,35 @@ fn sends(joined: &mut Joined, step: &'static str, bytes: u32) -> Result<Sample, 
     let [data, acks] = joined.segments()?;
     joined.drain()?;
     Ok(Sample { data_segments: data - before[0], pure_acks_segments: acks - before[1], ..sample })
+}
+
+/// Writes that each find the other CPU asleep: the caller has to wake it (`net_rps_send_ipi`, net/core/dev.c).
+///
+/// # Errors
+/// The connection could not be had, or broke.
+pub fn to_idle(steered: &Testbed, step: &'static str) -> Result<Vec<Sample>, StepError> {
+    let mut joined = Joined::open(steered, Buffers { send_bytes: 4 << 20, receive_bytes: 16 << 20 })?;
+    joined.warm_up()?;
+    SIZES_BYTES.into_iter().map(|bytes| sends_to_idle(&mut joined, step, bytes)).collect()
+}
+
+fn sends_to_idle(joined: &mut Joined, step: &'static str, bytes: u32) -> Result<Sample, StepError> {
+    let piece = vec![1; bytes as usize];
+    joined.set_quick_ack(false)?;
+    let before = joined.segments()?;
+    let mut timed = Duration::ZERO;
+    for _ in 0..CALLS {
+        joined.await_arrival()?;
+        std::thread::sleep(IDLE);
+        let since = Instant::now();
+        joined.write(&piece)?;
+        timed += since.elapsed();
+        joined.drain()?;
+    }
+    let [data, acks] = joined.segments()?;
+    let duration_ns = u64::try_from(timed.as_nanos()).unwrap_or(u64::MAX);
+    let [data_segments, pure_acks_segments] = [data - before[0], acks - before[1]];
+    Ok(Sample { step, round: 0, bytes, calls_count: CALLS.into(), duration_ns, data_segments, pure_acks_segments })
 }
 
 /// A byte is sent and read and its acknowledgment held back; what is timed is letting it go. Linux lets none

@@ -7,12 +7,16 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.bootstrap import coverage_limit
+from whyperf.analyze.cell_modes import cell_modes, mode_facts
 from whyperf.analyze.fleet.summary import summarize_fleet
+from whyperf.analyze.measures.adapters import cell_adapters
 from whyperf.analyze.measures.costs import cell_calls
 from whyperf.analyze.measures.cpu import cell_cpu
 from whyperf.analyze.measures.goodput import MAX_SINGLE
 from whyperf.analyze.measures.latency import cell_round_trips
+from whyperf.analyze.measures.needed_window import with_needed_windows
 from whyperf.analyze.measures.setup import start_skew, trial_setups
+from whyperf.analyze.measures.shared_cpus import cell_shared_cpus
 from whyperf.analyze.measures.streams import cell_streams
 from whyperf.analyze.measures.watched import cell_connections
 from whyperf.analyze.measures.windows import cell_windows
@@ -35,6 +39,7 @@ from whyperf.analyze.summary import (
     Provisional,
     Retransmitted,
     Setup,
+    SharedCpus,
     Start,
     Summary,
     Unfinished,
@@ -82,11 +87,12 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         testbed=inputs.testbed,
         varied=list(inputs.varied),
         evidence=evidence,
-        cells=cells,
+        cells=with_needed_windows(cells, inputs),
         unfinished=_unfinished(inputs),
         warnings=_advice(inputs, evidence, found, [len(values) for values in goodputs]),
         facts=[
             *_facts(inputs, cells),
+            *mode_facts(cells, inputs.varied),
             *closed_loop_fact(cells),
             *watched_rules.watched_facts(cells),
             *_control_facts(inputs),
@@ -112,6 +118,10 @@ class _Tables:
         self._trials = _by_cell(pl.concat([measured.trials, failed], how="diagonal"))
         self._observed = _by_cell(inputs.observed.drop_nulls("goodput_bps").sort("trial"))
         self._cpu = _by_cell(cell_cpu(measured.ends_cpu))
+        self._shared = _by_cell(
+            cell_shared_cpus(inputs.cpu, inputs.softirqs, inputs.ends, measured.ends_cpu, measured.trials)
+        )
+        self._adapters = cell_adapters(inputs.devices, inputs.ends, inputs.hosts)
         self._cycles = _by_cell(measured.cycles)
         self._windows = _by_cell(cell_windows(inputs.flows, inputs.tcp_info))
         self._calls = _by_cell(cell_calls(inputs.flows))
@@ -125,6 +135,7 @@ class _Tables:
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.segments)
         self._fleets = summarize_fleet(inputs, measured)
+        self._modes = cell_modes(inputs, measured.trials)
         self._streams = cell_streams(inputs, measured.trials, measured.connections)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
@@ -209,7 +220,11 @@ class _Tables:
         return Retransmitted(median=float(np.median(again)), max=max(again), ratio=ratio, unit=unit)
 
     def _ends_cpu(self, cell: str) -> Cpu:
-        return Cpu(**{row["role"]: _end_cpu(row) for row in self._cpu.get(cell, [])})
+        shared = _first(self._shared.get(cell))
+        return Cpu(
+            **{row["role"]: _end_cpu(row, self._adapters.get((cell, row["role"]))) for row in self._cpu.get(cell, [])},
+            shared=None if shared is None else SharedCpus(**{name: shared[name] for name in SharedCpus.model_fields}),
+        )
 
     def _segment_rate(self, cell: str) -> float | None:
         rates = [row["segments_per_s"] for row in self._segment_rates.get(cell, [])]
@@ -252,6 +267,7 @@ class _Tables:
             watched=self._watched.get(cell.id),
             warnings=[CellWarning(code=warning.code, text=warning.text) for warning in raised],
             fleet=self._fleets.get(cell.id),
+            modes=self._modes.get(cell.id),
         )
 
     def _transports(self, cell: Cell) -> Transports | None:
@@ -323,8 +339,13 @@ def _setup(rows: Rows) -> Setup | None:
     return Setup(connections=connections, seconds=seconds, per_s=connections / seconds)
 
 
-def _end_cpu(row: Row) -> EndCpu:
-    return EndCpu(**{name: row[name] for name in EndCpu.model_fields})
+def _end_cpu(row: Row, adapters: int | None) -> EndCpu:
+    used = row["in_use_cpus"]
+    return EndCpu(
+        **{name: row[name] for name in EndCpu.model_fields if name in row},
+        adapters_count=adapters,
+        per_adapter_cpus=None if not adapters or used is None else used / adapters,
+    )
 
 
 def _end_calls(row: Row) -> EndCalls:

@@ -7,6 +7,7 @@ not known. Every field is always present.
 from whyperf.analyze.fleet.result import Fleet
 from whyperf.analyze.spread import FrozenModel, Spread
 from whyperf.analyze.transports.result import Transports
+from whyperf.analyze.window_result import NeededWindow
 
 #: Cells with more connections have no list of them.
 MAX_STREAMS = 16
@@ -20,6 +21,11 @@ class EndCpu(FrozenModel):
     `accounted_ratio` is how much of the wall time the columns of /proc/stat add up to. All but
     `load_threads_ratio` are null when the end's CPUs are not its alone (`exclusive`). `pooled_s` is
     the wall time the ratios were taken over.
+
+    In CPUs, of all hosts of the side: `cpus_count` that they may use; `in_use_cpus`, how many they keep busy, which is
+    that of the load's threads alone where the other side shares them; `softirq_on_threads_cpus`, soft interrupts on top
+    of these threads, whose time holds them on most kernels. `adapters_count` adapters carried the load;
+    `per_adapter_cpus` is `in_use_cpus` divided by it.
     """
 
     busy_ratio: float | None
@@ -37,13 +43,33 @@ class EndCpu(FrozenModel):
     cpus: list[int]
     exclusive: bool
     pooled_s: float
+    cpus_count: float | None = None
+    in_use_cpus: float | None = None
+    softirq_on_threads_cpus: float | None = None
+    adapters_count: int | None = None
+    per_adapter_cpus: float | None = None
+
+
+class SharedCpus(FrozenModel):
+    """CPUs that both sides share, in CPUs: CPU time over wall time, over all trials together.
+
+    `busy_cpus` is all that the `cpus` did, `not_attributed_cpus` what of it no thread of either load did, and
+    `softirq_cpus` the soft interrupts of that: whose packets they process is not recorded. The rest is other programs,
+    threads of the kernel and whyperf's own tracing.
+    """
+
+    cpus: list[int]
+    busy_cpus: float | None
+    not_attributed_cpus: float | None
+    softirq_cpus: float | None
 
 
 class Cpu(FrozenModel):
-    """CPU time of both sides; null without a trial."""
+    """CPU time of both sides; null without a trial. `shared` is null where each side has its CPUs alone."""
 
     sender: EndCpu | None = None
     receiver: EndCpu | None = None
+    shared: SharedCpus | None = None
 
 
 class Cycles(FrozenModel):
@@ -374,12 +400,32 @@ class WatchedConnection(FrozenModel):
         return bool(self.sent_bytes) and bool(self.received_bytes)
 
 
+class Mode(FrozenModel):
+    """One of several rates of a cell: median and range of the trials or intervals with it, and their share of all."""
+
+    median_bps: float
+    low_bps: float
+    high_bps: float
+    share_ratio: float
+
+
+class Modes(FrozenModel):
+    """The modes of a cell from the lowest: of its trials, and of their intervals over time; empty where there is one.
+
+    The criteria are those of `whyperf.analyze.steady.modes`.
+    """
+
+    trials: list[Mode]
+    time: list[Mode]
+
+
 class CellResult(FrozenModel):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
     the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
     connections. `watched` is there in a watched result only: a connection of another program, which `factors` then
-    names as `connection`, and which has one trial. `fleet` is there where many hosts load each other.
+    names as `connection`, and which has one trial. `fleet` is there where many hosts load each other,
+    `needed_window` where one request at a time was made over TCP, `modes` where the goodput has several.
     """
 
     id: str
@@ -412,6 +458,8 @@ class CellResult(FrozenModel):
     watched: WatchedConnection | None
     warnings: list[CellWarning]
     fleet: Fleet | None = None
+    needed_window: NeededWindow | None = None
+    modes: Modes | None = None
 
 
 class Summary(FrozenModel):

@@ -98,6 +98,8 @@ CAPITALS = {
         "IP",
         "MSS",
         "MTU",
+        "NAPI",
+        "RPS",
         "RTT",
         "TCP",
         "TSO",

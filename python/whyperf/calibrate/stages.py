@@ -49,12 +49,13 @@ SOURCES: Sequence[_Source] = (
 COMPARED: Mapping[str, tuple[str, ...]] = {
     "write_call_us": ("write_call_us",),
     "write_ns_per_byte": ("copy_in_ns_per_byte",),
-    "send_us": ("output_us", "transmit_us"),
+    "send_to_idle_us": ("output_us", "transmit_us"),
     "take_us": ("softirq_us", "input_us"),
-    "read_call_us": ("read_call_us",),
-    "read_ns_per_byte": ("copy_out_ns_per_byte",),
+    "read_across_us": ("read_call_us",),
+    "read_across_ns_per_byte": ("copy_out_ns_per_byte",),
 }
-"""Timed steps, and the costs whose sum should be the same."""
+"""Timed steps, and the costs whose sum should be the same: those of the steps whose conditions are a transfer's. There
+the other host's CPU sleeps or is woken, and what is read was written by another CPU."""
 
 
 @dataclass(frozen=True)

@@ -82,13 +82,16 @@ QUANTITIES: Mapping[str, tuple[str, _Quantity]] = {
     "write_ns_per_byte": ("a write that sends, for each byte", _per_byte("send_here")),
     "read_call_us": ("a read of what is there, each time", _fixed("read_held")),
     "read_ns_per_byte": ("and for each byte", _per_byte("read_held")),
+    "read_across_us": ("a read of what another CPU wrote, each time", _fixed("read_across")),
+    "read_across_ns_per_byte": ("and for each byte", _per_byte("read_across")),
     "send_us": ("a write that sends, compared with one that does not", _beyond("send_steered", "write_held")),
+    # On a virtual machine waking a processor that sleeps takes an exit to the hypervisor.
+    "send_to_idle_us": ("and where the other CPU sleeps", _beyond("send_to_idle", "write_held")),
     "take_us": ("taking in what was sent, in the same thread", _beyond("send_here", "send_steered")),
     "ack_us": (
         "an acknowledgment, sent and taken in by one thread",
         lambda done: done.call_us("ack_here") - done.call_us("call"),
     ),
-    # On a virtual machine waking a processor that sleeps takes an exit to the hypervisor.
     "other_cpu_us": ("and the other CPU woken for it", lambda done: done.call_us("ack_steered") - done.call_us("call")),
     "hop_here_us": ("from thread to thread on one CPU", lambda done: done.call_us("hop_here")),
     "hop_across_us": ("from thread to thread across CPUs", lambda done: done.call_us("hop_across")),

@@ -23,6 +23,7 @@ from whyperf.cli.commands import (
     show,
     simulate,
     slurm,
+    studies,
     transports,
     truth,
     watch,
@@ -63,7 +64,7 @@ VERBS = {
     verb.NAME: verb
     for verb in (
         *(run, watch, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
-        *(calibrate, truth, doctor, transports, k8s, slurm),
+        *(calibrate, truth, studies, doctor, transports, k8s, slurm),
     )
 }
 for name, verb in VERBS.items():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.text import factor_name
 from whyperf.compare.budgets import budget_differences
-from whyperf.compare.conditions import conditions_between
+from whyperf.compare.conditions import conditions_between, hosts_of
 from whyperf.compare.costs import ROLES, side_difference
 from whyperf.compare.difference import FALSE_DISCOVERY_RATE, Sample, differences_of, significant
 from whyperf.compare.limits import Limit, exceeded
@@ -81,6 +81,7 @@ def compare_sources(
     return Comparison(
         results=tuple(_result(source) for source in sources),
         conditions=conditions_between(sources),
+        hosts=tuple(hosts_of(sources)),
         pairs=tuple(pairs),
         unpaired=tuple(_unpaired(pairings)),
         false_discovery_rate=FALSE_DISCOVERY_RATE,

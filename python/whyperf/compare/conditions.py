@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from whyperf.analyze.text import level_with_unit
-from whyperf.compare.model import Condition
+from whyperf.compare.link import link_of_host
+from whyperf.compare.model import ComparedHost, Condition
 from whyperf.compare.source import Source
 
 _HOST_FACTS = {
@@ -26,6 +27,28 @@ def conditions_between(sources: Sequence[Source]) -> tuple[Condition, ...]:
     if len({source.experiment.folder for source in sources}) == 1:
         return ()
     return (*_hosts(sources), *_plans(sources), *_settings(sources))
+
+
+def hosts_of(sources: Sequence[Source]) -> Iterator[ComparedHost]:
+    """The hosts of each result with kernel and drivers; of two conditions of one result once."""
+    seen = set()
+    for source in sources:
+        if source.experiment.folder in seen:
+            continue
+        seen.add(source.experiment.folder)
+        for host, found in source.experiment.hosts().items():
+            devices: dict[str, list[str]] = {}
+            for device in found.get("devices", ()):
+                devices.setdefault(str(device.get("driver") or "no driver"), []).append(str(device.get("name")))
+            link = link_of_host(found)
+            yield ComparedHost(
+                label=source.label,
+                host=host,
+                hostname=str(found.get("hostname", "")),
+                kernel=str(found.get("kernel", "")),
+                drivers=tuple(f"{driver} ({', '.join(names)})" for driver, names in devices.items()),
+                link_bps=None if link is None else link.rate_bps,
+            )
 
 
 def _hosts(sources: Sequence[Source]) -> Iterator[Condition]:

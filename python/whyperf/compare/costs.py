@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from whyperf.analyze.cost.classes import BPF, KERNEL, OWN_BPF, PROGRAM, base_name, by_name
 from whyperf.analyze.cost.read import SampledCosts
 from whyperf.compare.difference import Sample, differences_of
-from whyperf.compare.model import ClassDifference, DifferenceTest, FunctionDifference, SideDifference
+from whyperf.compare.model import NS, ClassDifference, DifferenceTest, FunctionDifference, SideDifference
 
 MIN_RATIO = 0.001
 """Functions that cost less than this part of their side in both cells are one row of their class."""
@@ -73,7 +73,9 @@ class CostTable:
 
     @property
     def sample_cost(self) -> float:
-        """Cycles per KByte of a single sample in a trial."""
+        """Cost per KByte of a single sample in a trial; 0 on the model, whose times are no samples."""
+        if self.unit == NS:
+            return 0.0
         samples = float(self.samples.sum())
         return float(self.costs.sum()) / samples if samples else 0.0
 

@@ -18,6 +18,7 @@ from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.compare.costs import CostTable, Floats, Key, Row, cost_tables
+from whyperf.compare.model_costs import model_costs
 from whyperf.compare.quantities import TABLES, TrialFigures, Values, trial_figures
 from whyperf.record import Experiment, Trials
 from whyperf.record.kept import fingerprint_of, read_kept, write_kept
@@ -70,7 +71,10 @@ def _computed(experiment: Experiment, found: Trials, inputs: Inputs) -> ResultFi
         sampled = read_sampled_costs(experiment, found, inputs, measured)
         if sampled is not None:
             costs, notes = cost_tables(sampled, _kbytes_each(inputs, measured)), sampled.notes
+    else:
+        costs = model_costs(experiment, found)
     blocks = dict(inputs.trials.select("trial", "block").iter_rows())
+    blocks |= {name: manifest.block for name, manifest in found.staged.items()}
     return ResultFigures(trial_figures(inputs, measured), blocks, costs, notes)
 
 

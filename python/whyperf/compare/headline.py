@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.text import count, significant
-from whyperf.compare.model import CellPair, Comparison, QuantityDifference, SideDifference
+from whyperf.compare.model import NS, CellPair, Comparison, QuantityDifference, SideDifference
 
 
 def headlines(found: Comparison) -> Iterator[str]:
@@ -46,12 +46,13 @@ def _of_side(side: SideDifference, label: str) -> str:
     change = side.test.difference
     if side.test.p_value is not None and not side.test.is_significant:
         return f"Cost of the {side.role}: no significant difference between A and {label}."
-    verb = "more" if change > 0 else "fewer"
+    verb = "more" if change > 0 else "less" if side.counted_in == NS else "fewer"
     largest = [entry for entry in side.classes if entry.test.difference * change > 0][:2]
     parts = " and ".join(f"{_in_sentence(entry.title)} ({cycles(abs(entry.test.difference))})" for entry in largest)
     most = f"; largest parts: {parts}" if parts else ""
     times = f"{significant(side.ratio or 0)} ×"
-    return f"The {side.role} of {label} needs {cycles(abs(change))} {verb} cycles per {side.work} ({times}){most}."
+    needs = f"{cycles(abs(change))} {verb} {side.counted_in} per {side.work}"
+    return f"The {side.role} of {label} needs {needs} ({times}){most}."
 
 
 def _in_sentence(title: str) -> str:

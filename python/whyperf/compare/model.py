@@ -11,6 +11,9 @@ from whyperf.analyze.spread import FrozenModel
 
 FORMAT = 1
 
+NS = "ns"
+"""The unit of costs on the model, which has no clock rate; others are kinds of cycles."""
+
 Better = Literal["higher", "lower", "neither"]
 
 
@@ -41,6 +44,21 @@ class Condition(FrozenModel):
     kind: Literal["host", "plan", "setting"]
     name: str
     values: tuple[str | None, ...]
+
+
+class ComparedHost(FrozenModel):
+    """A host of a result, whether or not it differs: its kernel, and the drivers of its devices.
+
+    `drivers` has each driver with the devices that it drives; the driver of a kernel has that kernel's version unless
+    it was built apart. `link_bps` is the rate of the only device with a speed of its own; null where there is no such.
+    """
+
+    label: str
+    host: str
+    hostname: str
+    kernel: str
+    drivers: tuple[str, ...]
+    link_bps: int | None = None
 
 
 class DifferenceTest(FrozenModel):
@@ -147,6 +165,11 @@ class SideDifference(FrozenModel):
     functions: tuple[FunctionDifference, ...] = ()
     refused: str | None = None
 
+    @property
+    def counted_in(self) -> str:
+        """The word for its unit: cycles, or ns."""
+        return self.unit if self.unit == NS else "cycles"
+
 
 class StateDifference(FrozenModel):
     """Time of a side in a limit state, in ns for each KByte that a connection moves."""
@@ -221,6 +244,7 @@ class Comparison(FrozenModel):
     format: int = FORMAT
     results: tuple[ComparedResult, ...]
     conditions: tuple[Condition, ...]
+    hosts: tuple[ComparedHost, ...] = ()
     pairs: tuple[CellPair, ...]
     unpaired: tuple[Unpaired, ...]
     false_discovery_rate: float

@@ -34,6 +34,8 @@ class Quantity:
 
 def _quantities() -> Iterator[Quantity]:
     yield Quantity("goodput", "Goodput", "bit/s", "higher")
+    yield Quantity("wire_rate", "Rate on the link", "bit/s", "higher")
+    yield Quantity("link_share", "Share of the link", "ratio", "higher")
     yield Quantity("transactions", "Transactions", "1/s", "higher")
     for kind, title in (("latency", "Latency"), ("connect", "Connect time"), ("rtt", "RTT under load")):
         for field in PERCENTILES:

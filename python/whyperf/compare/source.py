@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from whyperf.compare.figures import ResultFigures, read_figures
+from whyperf.compare.link import with_link_rates
 from whyperf.plan import Cell
 from whyperf.record import Experiment, Trials
 
@@ -50,4 +51,5 @@ class Source:
 
     def values(self, cell: str) -> Mapping[str, Mapping[str, float]]:
         """The figures of a cell: by quantity, by trial."""
-        return self.result.figures.values.get(cell, {})
+        found = self.result.figures.values.get(cell, {})
+        return with_link_rates(found, self.experiment.plan.cell(cell), self.experiment) if found else found

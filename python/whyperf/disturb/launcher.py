@@ -8,6 +8,7 @@ with a line.
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ RUN_WAIT_S = 60.0
 LISTEN_WAIT_S = 20.0
 """How long a server may take to listen."""
 _LOOK_S = 0.02
+_KILLED_S = 1.0
+"""How long a killed program may take to be gone."""
 _SHOWN_CHARACTERS = 300
 _KERNEL_THREADS = 2
 """The process of which all threads of the kernel are children."""
@@ -61,6 +64,8 @@ class Launcher:
                 self._look()
             case "others":
                 return self._others(order["of"])
+            case "usage":
+                return self._usage(order["ends"])
         return {}
 
     def end(self) -> None:
@@ -127,6 +132,31 @@ class Launcher:
         scale = os.sysconf("SC_CLK_TCK") * (now_s - before_s)
         busiest = max(used, key=lambda pid: used[pid])
         return {"cpus": sum(used.values()) / scale, "busiest": f"{now[busiest][0]} (process {busiest})"}
+
+    def _usage(self, ends: float) -> dict[str, object]:
+        """The CPU time in s of all programs that were started and have ended, their own included.
+
+        Those that still run may do so for `ends` s, and are killed then. Their orphans become this process's own.
+        """
+        deadline_s = time.monotonic() + ends
+        is_killed = False
+        while True:
+            try:
+                ended, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if ended in self._started:
+                self._started.pop(ended)[1].returncode = os.waitstatus_to_exitcode(status)
+            if not ended:
+                if time.monotonic() > deadline_s:
+                    if is_killed:
+                        break
+                    for _, program in self._started.values():
+                        program.kill()
+                    is_killed, deadline_s = True, time.monotonic() + _KILLED_S
+                time.sleep(_LOOK_S)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {"user_s": used.ru_utime, "system_s": used.ru_stime}
 
     def _said(self) -> str:
         """What the programs printed last."""

@@ -122,7 +122,9 @@ def explain_experiment(
         if cell.id in answers:
             explained.append(answers[cell.id])
             continue
-        whole, diagnosis = explain_fleet(cell.id, of_fleet[cell.id], partial(of_pair_of, cell.id))
+        whole, diagnosis = explain_fleet(
+            cell.id, of_fleet[cell.id], partial(of_pair_of, cell.id), _machines(experiment)
+        )
         rate = rates.get(cell.id)
         explained.append(whole if rate is None else whole.model_copy(update={"rate_bps": rate}))
         diagnoses.append(diagnosis)
@@ -360,6 +362,17 @@ def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) 
         verdicts=[verdict],
         headline=verdict.claim,
     )
+
+
+def _machines(experiment: Experiment) -> dict[str, str]:
+    """The machine of each host of a fleet, by the host's name: several names may be of one machine."""
+    found: dict[str, str] = {}
+    for number, pair in enumerate(experiment.plan.pairs):
+        for end, facts in _facts_of(experiment, number).items():
+            name = facts.get("hostname")
+            if isinstance(name, str):
+                found[pair.near if end.startswith("near") else pair.far] = name
+    return found
 
 
 def _on_one_machine(experiment: Experiment, cell: str = "", pair: int | None = None) -> bool:

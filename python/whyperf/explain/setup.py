@@ -12,7 +12,7 @@ from whyperf.plan import WATCHED
 from whyperf.plan.on_model import KNOWN, NEUTRAL
 from whyperf.profile import BY_NAME, Factors, ProfileError, Schedule, Workload, resolve
 from whyperf.profile.combination import PHASES
-from whyperf.profile.path import has_path, queue_bytes, rates_bps
+from whyperf.profile.path import has_path, packet_bytes, queue_bytes, rates_bps
 from whyperf.profile.path_factors import PATH_FACTORS
 from whyperf.profile.path_levels import loss_of
 from whyperf.profile.schedule import NO_SCHEDULE
@@ -123,6 +123,11 @@ class Setup:
     def _is_of_model(name: str, level: Level) -> bool:
         """Whether the model takes the level; others are in a cell because they follow, as epoll from connections."""
         return name in KNOWN or level in {BY_NAME[name].default, *NEUTRAL.get(name, ())}
+
+    def bottleneck(self) -> tuple[int, int] | None:
+        """Rate of the emulated path forward in bit/s, and the packets that its queue holds; None without one."""
+        rate = rates_bps(self._path())[0]
+        return None if rate is None else (rate, queue_bytes(self._path(), rate) // packet_bytes(self._path()))
 
     def _path(self) -> Factors:
         names = (*(factor.name for factor in PATH_FACTORS), "mtu_bytes")

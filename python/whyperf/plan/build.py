@@ -27,6 +27,7 @@ from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Overrides, Profile, ProfileError
 from whyperf.profile.conditions import AFTER, BEFORE
+from whyperf.profile.model import RunsOn
 
 #: More planned trials than this is taken for a mistake.
 MAX_TRIALS = 2_000_000
@@ -38,6 +39,8 @@ _KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
 }
 #: Transports whose segments have stage times (`prepare` in crates/agent/src/stages.rs).
 STAGED_TRANSPORTS: Final = frozenset({"tcp", "tls", "mptcp"})
+#: Where sweeps are measured, as a message says it.
+THERE: Final[Mapping[RunsOn, str]] = {"hosts": "hosts", "model": "the model"}
 #: Where an error is that only the options of a run make.
 COMMAND_LINE = "the command line"
 
@@ -71,13 +74,14 @@ def build(
             when absent.
         profile_hz: stack samples of each CPU in a second, 0 for none. As the profile says when absent.
         stages: how segments are sampled for stage times, in at least one more trial of every cell. As the profile says
-            when absent, unless `evidence` is given; none on the model.
+            when absent, unless `evidence` is given.
 
     Raises:
         ProfileError: whatever cannot be measured, before anything is touched.
     """
     if profile.kind == "veth" and target == "loopback":
         raise ProfileError(profile.where, "testbed.kind", "the profile needs the veth testbed; run it with privilege")
+    profile = measured_on(profile, "model" if target == MODEL else "hosts")
     asked = profile
     profile = profile.with_overrides(overrides or {})
     seed = profile.seed if seed is None else seed
@@ -102,8 +106,7 @@ def build(
     taking_part = {cell.id for cell in cells}
     blocks = randomized_blocks(all_cells, trials_of_sweep, seed)
     logs = randomized_blocks(all_cells, _log_trials(profile, evidence), seed)
-    # The model has no stages: its costs are those of its profile.
-    staged = {} if target == MODEL else _stage_trials(profile, evidence, is_asked=stages is not None)
+    staged = _stage_trials(profile, evidence, is_asked=stages is not None)
     asked_of = [cell for cell in cells if staged.get(cell.sweep)]
     can_be_staged = {cell.id for cell in asked_of if cell.factors.get("transport", "tcp") in STAGED_TRANSPORTS}
     stage_blocks = _thinned(randomized_blocks(all_cells, staged, seed), can_be_staged) if staged else ()
@@ -173,6 +176,19 @@ def _planned_cells(
             where = (own.where if own is not None else "") or f"the workload {chosen}"
             raise ProfileError(where, key, error.problem) from None
         raise ProfileError(COMMAND_LINE, key, error.problem) from None
+
+
+def measured_on(profile: Profile, where: RunsOn) -> Profile:
+    """The profile with the sweeps that are measured on hosts, or on the model.
+
+    Raises:
+        ProfileError: it has none there.
+    """
+    kept = tuple(sweep for sweep in profile.sweeps if sweep.on in {None, where})
+    if profile.sweeps and not kept:
+        other = "whyperf simulate" if where == "hosts" else "whyperf run"
+        raise ProfileError(profile.where, "sweep.on", f"no sweep is measured on {THERE[where]}; use {other}")
+    return profile if len(kept) == len(profile.sweeps) else replace(profile, sweeps=kept)
 
 
 def _thinned(blocks: Sequence[Sequence[str]], taking_part: set[str]) -> tuple[tuple[str, ...], ...]:

@@ -14,6 +14,8 @@ KNOWN = frozenset({
     "adapters",
     "bus_bytes_per_s",
     "duplex",
+    "maxpsz_multiplier",
+    "copy_limit_bytes",
     "workload",
     "write_size_bytes",
     "read_size_bytes",
@@ -37,7 +39,7 @@ KNOWN = frozenset({
     "interval_ms",
     "deadline_s",
     *(rule.factor for rule in OPTIONS.values() if "model" in rule.targets),
-    *(factor.name for factor in PATH_FACTORS if factor.name not in {"path_implementation", "path_ecn"}),
+    *(factor.name for factor in PATH_FACTORS if factor.name != "path_implementation"),
 })  # fmt: skip
 #: Levels other than the default that are as the model is: its processes block in their calls, its path is the router's.
 NEUTRAL: dict[str, tuple[Level, ...]] = {

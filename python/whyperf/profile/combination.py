@@ -151,7 +151,7 @@ def _defaults_over(transport: str, given: Mapping[str, Level]) -> Factors:
 def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, model: bool) -> bool:
     """Whether the factor has a meaning where the cell is run."""
     if factor.model and not model and factor.name in given:
-        raise ProfileError("", factor.name, "only hosts of the model can be chosen so; use whyperf simulate")
+        raise ProfileError("", factor.name, "only hosts of the model have this setting; use whyperf simulate")
     if model and factor.name in OF_ADAPTERS:
         return factor.name in given
     if model and factor.scope == "path":
@@ -278,6 +278,11 @@ def _refuse_contradictions(
         raise ProfileError(
             "", "tso", "segmentation offload by the device cannot be on with gso off; set tso = false too"
         )
+    if cell.get("threaded_napi") and (cell["tso"] or not cell["gro"]):
+        problem = (
+            "a veth uses NAPI only with gro on and tso off; set gro = true and tso = false, or leave the factor out"
+        )
+        raise ProfileError("", "threaded_napi", problem)
     if cell["ip_version"] == 6 and int(cell.get("mtu_bytes", IPV6_MTU_BYTES)) < IPV6_MTU_BYTES:
         raise ProfileError(
             "", "mtu_bytes", f"IP version 6 needs an MTU of {IPV6_MTU_BYTES}, not {cell['mtu_bytes']}; raise it"

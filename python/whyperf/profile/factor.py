@@ -13,7 +13,7 @@ from whyperf.profile.units import RATIO, hint_for, with_unit
 
 #: What a level that is text looks like.
 TEXT_PHRASES = {
-    "cpus": 'auto, any or a list such as "0" or "0,2-3"',
+    "cpus": 'a list such as "0" or "0,2-3"',
     "name": "a name",
     "workload": "a workload's name",
     "schedule": "a schedule's name",
@@ -70,8 +70,10 @@ class Factor:
         """What levels it takes, as a phrase for messages and help."""
         if self.kind == "choice":
             return " or ".join(str(choice) for choice in self.choices)
+        if self.kind == "cpus":
+            return f"{', '.join(self.keywords)} or {TEXT_PHRASES[self.kind]}"
         if self.kind in TEXT_PHRASES:
-            return " or ".join([TEXT_PHRASES[self.kind], *(word for word in self.keywords if self.kind != "cpus")])
+            return " or ".join([TEXT_PHRASES[self.kind], *self.keywords])
         if self.kind == "bool":
             return KIND_PHRASES["bool"]
         bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"

@@ -60,6 +60,17 @@ FACTORS: tuple[Factor, ...] = (
         choices=("full", "half"), model=True, later=True,
     ),
     Factor(
+        "maxpsz_multiplier", "int", "default", "segments",
+        "Segments' worth of a write that Solaris copies at once (tcp_maxpsz_multiplier); default: the host's.",
+        low=1, high=100, keywords=("default",), model=True, later=True,
+    ),
+    Factor(
+        "copy_limit_bytes", "int", "default", "bytes",
+        "Most of a write that the socket layer copies before it calls TCP, on hosts of the model with SunOS; default: "
+        "4096.",
+        low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",), model=True, later=True,
+    ),
+    Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
         low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",),
@@ -309,6 +320,34 @@ FACTORS: tuple[Factor, ...] = (
     Factor("tso", "bool", True, "", "TCP segmentation offload of the testbed.", testbed=True),
     Factor("gso", "bool", True, "", "Generic segmentation offload of the testbed.", testbed=True),
     Factor("gro", "bool", True, "", "Generic receive offload of the testbed.", testbed=True),
+    Factor(
+        "rps_cpus", "cpus", "auto", "",
+        "CPUs to which both devices of the testbed steer what arrives (receive packet steering); auto: each host's "
+        "own; off: the sender's CPU processes it.",
+        keywords=("auto", "off"), testbed=True, later=True,
+    ),
+    Factor(
+        "threaded_napi", "bool", False, "",
+        "Kernel threads on each host's own CPUs poll the devices of the testbed, not soft interrupts; needs gro, "
+        "and no tso.",
+        testbed=True, later=True,
+    ),
+    Factor(
+        "tcp_limit_output_bytes", "int", "default", "bytes",
+        "Most of a connection that TCP of both hosts has below it (net.ipv4.tcp_limit_output_bytes of the testbed).",
+        low=1, high=2**31 - 1, keywords=("default",), testbed=True, later=True,
+    ),
+    Factor(
+        "tcp_autocorking", "bool", True, "",
+        "Small writes wait while a packet of the connection is below TCP (net.ipv4.tcp_autocorking of the testbed).",
+        testbed=True, later=True,
+    ),
+    Factor(
+        "tcp_tso_win_divisor", "int", "default", "",
+        "A super-segment waits for more while it is smaller than the congestion window divided by this; 0: than the "
+        "largest one (net.ipv4.tcp_tso_win_divisor of the testbed).",
+        low=0, high=255, keywords=("default",), testbed=True, later=True,
+    ),
     Factor(
         "firewall_rules", "int", 0, "rules",
         "Rules of nftables that match no packet, in the far host's namespace at the hook input (family inet): each "

@@ -194,7 +194,8 @@ def _sweep(table: SweepTable) -> Sweep:
         if not entry:
             raise ProfileError("", f"{key}.exclude", "an empty combination would leave out every cell; remove it")
         exclude.append({name: _levels(name, written, f"{key}.exclude") for name, written in entry.items()})
-    return Sweep(table.name, fixed, levels, table.trials, tuple(exclude), table.log_trials, table.stage_trials)
+    own = {name: getattr(table, name) for name in ("trials", "log_trials", "stage_trials", "on")}
+    return Sweep(table.name, fixed, levels, exclude=tuple(exclude), **own)
 
 
 def _fixed(table: Mapping[str, Any], key: str) -> Factors:

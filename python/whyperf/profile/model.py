@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from whyperf.hosts import Pattern
+from whyperf.hosts import MAX_HOSTS, Pattern
 from whyperf.profile.factors import BY_NAME, Level
 from whyperf.profile.levels import as_list
 from whyperf.profile.schedule import NO_SCHEDULE, Schedule
@@ -63,6 +63,10 @@ class DesignTable(Table):
         return self
 
 
+#: Where a sweep is measured: on hosts by `whyperf run`, or on their model by `whyperf simulate`.
+RunsOn = Literal["hosts", "model"]
+
+
 class SweepTable(Table):
     """`[[sweep]]`: factors whose levels are combined."""
 
@@ -72,19 +76,23 @@ class SweepTable(Table):
     trials: int | None = Field(default=None, ge=1, le=MAX_TRIALS)
     log_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
     stage_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
+    on: RunsOn | None = None
     exclude: list[dict[str, object]] = []
 
 
 class FleetTable(Table):
     """`[fleet]`: which hosts load which, where the command line does not say so, and what each does.
 
-    `loads` has groups of the workload, or flows of the schedule, by sets of near hosts.
+    `loads` has groups of the workload, or flows of the schedule, by sets of near hosts. `near_hosts` is how many near
+    hosts the question is about.
     """
 
     from_: str | None = Field(default=None, alias="from", min_length=1)
     to: str | None = Field(default=None, min_length=1)
     pattern: Pattern | None = None
+    via: str | None = Field(default=None, min_length=1)
     loads: dict[str, list[str]] = {}
+    near_hosts: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
 
 
 class ProfileTable(Table):
@@ -135,6 +143,8 @@ class Sweep:
     exclude: tuple[dict[str, tuple[Level, ...]], ...] = ()
     log_trials: int | None = None
     stage_trials: int | None = None
+    #: The only place where it is measured; None: anywhere.
+    on: RunsOn | None = None
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,10 @@ def _lines(profile: Profile) -> Iterator[str]:
         yield from _table(name, table)
     for sweep in profile.sweeps if len(profile.sweeps) > 1 or not _is_empty(profile.sweeps[0]) else ():
         yield from ("", "[[sweep]]", f"name = {_value(sweep.name)}")
-        for name in ("trials", "log_trials", "stage_trials"):
-            number = getattr(sweep, name)
-            if number is not None:
-                yield f"{name} = {number}"
+        for name in ("on", "trials", "log_trials", "stage_trials"):
+            given = getattr(sweep, name)
+            if given is not None:
+                yield f"{name} = {_value(given)}"
         if sweep.exclude:
             yield f"exclude = {_value(list(sweep.exclude))}"
         yield from _table("sweep.fixed", sweep.fixed)

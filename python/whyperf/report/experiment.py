@@ -33,10 +33,14 @@ from whyperf.report.page import RecordData, render
 from whyperf.report.properties import path_facts
 from whyperf.report.stages import read_staged, stages_section
 from whyperf.report.studies.atm import first_study_section
+from whyperf.report.studies.function_costs import function_costs_section
+from whyperf.report.studies.packet_steering import packet_steering_section
 from whyperf.report.studies.published import study_section
+from whyperf.report.studies.sending import sending_section
 from whyperf.report.studies.stack_overheads import stack_overheads_section
 from whyperf.report.studies.user_copy import user_copy_section
 from whyperf.report.transports import transports_section
+from whyperf.report.window_section import needed_window_section
 
 MAX_TIME_CHARTS = 30
 """At most this many trials of a single cell are drawn over time."""
@@ -68,10 +72,14 @@ def write_report(
     study = study or first_study_section(experiment.plan.profile, summary)
     study = study or stack_overheads_section(experiment, trials)
     staged = read_staged(experiment, trials)
-    study = study or user_copy_section(experiment.plan, staged)
+    study = study or user_copy_section(experiment, staged, trials)
+    study = study or sending_section(experiment, summary, trials)
+    study = study or packet_steering_section(experiment, summary, trials)
+    window = needed_window_section(summary)
+    functions = function_costs_section(experiment, trials)
     sections = [
         *_sections(experiment, summary, trials, board, why.marks),
-        *([study] if study is not None else []),
+        *(section for section in (window, study, functions) if section is not None),
     ]
     testbed = experiment.testbed()
     path_properties = path_facts((testbed or {}).get("middle"), (trial.path for trial in trials.manifests.values()))

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.summary import CellResult, EndCpu, Summary, WatchedConnection
-from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
+from whyperf.analyze.text import ENDS, bit_rate, octets, percent, seconds, setting, significant
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
 from whyperf.profile.workload import near_receives
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import GOODPUT, Metric, metric_of
+from whyperf.report.needed_window import SOURCES
 
 WHERE = {
     "veth": "on the embedded testbed",
@@ -106,6 +107,10 @@ def key_figures(summary: Summary) -> list[Figure]:
         figures.append(Figure(both, "", "Cycles per KByte", f"sender + receiver, {cycles.unit}"))
     if best.window.announced_bytes is not None and len(summary.cells) == 1:
         figures.append(Figure(*_window(best)))
+    if len(summary.cells) == 1 and best.needed_window is not None:
+        at = best.needed_window.rates[0]
+        remark = f"at {bit_rate(at.rate_bps)}, {SOURCES[at.source]}"
+        figures.append(Figure(f"{at.round_trip_bytes:,}", "bytes", "Window for a round trip", remark))
     if len(summary.cells) == 1:
         again = best.retransmitted_segments
         if again.median is not None and best.datagrams is None:

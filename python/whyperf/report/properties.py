@@ -69,7 +69,18 @@ def testbed_facts(side: Document) -> Properties:
         ("Device", device_text(side)),
         ("Addresses", f"{side.get('ipv4')}, {side.get('ipv6')}"),
         ("Receive packet steering, CPU mask", ", ".join(side.get("rps_cpus", ())) or "off"),
+        *_threads(side),
+        *((name, level_text(side[name])) for name in _TCP if side.get(name) is not None),
     ]
+
+
+_TCP = ("tcp_limit_output_bytes", "tcp_autocorking", "tcp_tso_win_divisor")
+"""Kernel parameters of a side of the testbed, which an older agent did not report."""
+
+
+def _threads(side: Document) -> Properties:
+    cpus = side.get("napi_thread_cpus")
+    return [] if cpus is None else [("Threaded NAPI, CPUs", ", ".join(map(str, cpus)))]
 
 
 def plan_facts(plan: Plan, summary: Summary) -> Properties:

@@ -5,11 +5,23 @@ from dataclasses import dataclass
 
 from whyperf.analyze.spread import Spread, interval_name
 from whyperf.analyze.summary import CellResult, EndCpu, Latency, Summary
-from whyperf.analyze.text import ENDS, factor_title, level_text, percent, seconds, significant
+from whyperf.analyze.text import (
+    ENDS,
+    bit_rate,
+    count,
+    factor_title,
+    level_text,
+    octets,
+    percent,
+    seconds,
+    significant,
+)
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
+from whyperf.report.cpus_in_use import cpus_text
+from whyperf.report.needed_window import SOURCES
 
 
 @dataclass(frozen=True)
@@ -87,16 +99,23 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
             (Column(f"CPU {end}", "Busy share of the host's own CPUs"), _cpu(end, counts_ticks=counts_ticks))
             for end in ENDS
         ),
+        *_cpu_count_columns(cells),
         *(
             [(Column(f"µs of CPU {end}", "CPU time per transaction"), _transaction_cpu(end)) for end in ENDS]
             if exchange
             else [(Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS]
         ),
         *(
+            [(Column(f"GHz per Gbit/s {end}", "Cycles per bit of payload"), _ghz(end)) for end in ENDS]
+            if _compares_offloads(cells)
+            else []
+        ),
+        *(
             []
             if exchange
             else [(Column("Advertised window (bytes)", "Largest advertised receive window"), _advertised)]
         ),
+        (Column("Needed window", "Rate × round trip of a request and its response"), _needed_window),
         (
             Column("Retransmitted", "Retransmitted segments, or packets of a library; median of the trials"),
             _retransmitted,
@@ -104,6 +123,62 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
         (Column("Unsteady", "Trials without steady state"), lambda cell: _count(cell.unsteady_trials)),
         (Column("Failed", "Failed, cut and unusable trials"), _lost),
     ]
+
+
+def _cpu_count_columns(cells: Sequence[CellResult]) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+    """CPUs in use, where a side has more than one or shares them, and CPUs per adapter, where a side has several or the
+    CPUs are what varies."""
+    sides = [cpu for cell in cells for end in ENDS if (cpu := getattr(cell.cpu, end)) is not None]
+    if not any((cpu.cpus_count or 0) > 1 or not cpu.exclusive for cpu in sides):
+        return []
+    varies = any(len({cell.factors.get(name) for cell in cells}) > 1 for name in ("near_cpus", "far_cpus"))
+    columns: list[tuple[Column, Callable[[CellResult], Entry]]] = [
+        (
+            Column(f"CPUs in use {end}", "CPUs × utilization; of shared CPUs the load's threads"),
+            _cpus(end, "in_use_cpus"),
+        )
+        for end in ENDS
+    ]
+    columns.append(
+        (Column("CPUs in use by neither", "Of CPUs that both sides share: what no thread of either used"), _neither)
+    )
+    if varies or any((cpu.adapters_count or 0) > 1 for cpu in sides):
+        columns += [
+            (Column(f"CPUs per adapter {end}", "CPUs in use for each adapter"), _cpus(end, "per_adapter_cpus"))
+            for end in ENDS
+        ]
+    return columns
+
+
+def _cpus(end: str, name: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        cpu: EndCpu | None = getattr(cell.cpu, end)
+        number: float | None = None if cpu is None else getattr(cpu, name)
+        if cpu is None or number is None:
+            return Entry("")
+        adapters = "" if cpu.adapters_count is None else f"; {count(cpu.adapters_count, 'adapter')}"
+        on_top = cpu.softirq_on_threads_cpus
+        soft = "" if cpu.exclusive or on_top is None else f", of that soft interrupts on top {significant(on_top)}"
+        return Entry(cpus_text(number), f"{number:.5g}", f"of {cpu.cpus_count or 0:.3g} CPUs{soft}{adapters}")
+
+    return make
+
+
+def _neither(cell: CellResult) -> Entry:
+    shared = cell.cpu.shared
+    if shared is None or shared.not_attributed_cpus is None:
+        return Entry("")
+    soft = "" if shared.softirq_cpus is None else f"soft interrupts {significant(shared.softirq_cpus)} of that"
+    return Entry(cpus_text(shared.not_attributed_cpus), f"{shared.not_attributed_cpus:.5g}", soft)
+
+
+def _needed_window(cell: CellResult) -> Entry:
+    found = cell.needed_window
+    if found is None:
+        return Entry("")
+    at = found.rates[0]
+    one_way = f"one way {octets(at.one_way_bytes)}; {SOURCES[at.source]}"
+    return Entry(f"{octets(at.round_trip_bytes)} at {bit_rate(at.rate_bps)}", str(at.round_trip_bytes), one_way)
 
 
 def _workload_columns(
@@ -334,6 +409,27 @@ def _cycles(end: str) -> Callable[[CellResult], Entry]:
     def make(cell: CellResult) -> Entry:
         value: float | None = getattr(cell.cycles_per_kbyte, end)
         return Entry("") if value is None else Entry(f"{value:,.0f}", f"{value:.5g}", cell.cycles_per_kbyte.unit or "")
+
+    return make
+
+
+OFFLOADS = ("tso", "gso", "gro")
+BITS_PER_KBYTE = 8 * 1024
+
+
+def _compares_offloads(cells: Sequence[CellResult]) -> bool:
+    """Whether cells differ in their offloads, whose cost the studies give in GHz per Gbit/s (Cottrell et al. 2005)."""
+    return len({tuple(cell.factors.get(name) for name in OFFLOADS) for cell in cells}) > 1
+
+
+def _ghz(end: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        value: float | None = getattr(cell.cycles_per_kbyte, end)
+        if value is None:
+            return Entry("")
+        return Entry(
+            significant(value / BITS_PER_KBYTE), f"{value / BITS_PER_KBYTE:.5g}", cell.cycles_per_kbyte.unit or ""
+        )
 
     return make
 

@@ -84,6 +84,14 @@ class LaunchedSide:
         answer = self._order(do="others", of=os.getpid())
         return float(answer["cpus"]), str(answer["busiest"])
 
+    def usage(self, ends_s: float) -> tuple[float, float]:
+        """User and system CPU time in s of all programs that were started and have ended.
+
+        Those that still run after `ends_s` are killed, and count.
+        """
+        answer = self._order(do="usage", ends=ends_s)
+        return float(answer["user_s"]), float(answer["system_s"])
+
     def close(self) -> None:
         """End all programs, and wait for it."""
         assert self._process.stdin is not None

@@ -10,7 +10,7 @@ from whyperf.plan import LOCAL, Cell, Plan
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent
 from whyperf.run.emulated import EmulatedPath
-from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, place_router, share_cpus
+from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, share_cpus
 from whyperf.run.errors import Fault, NoAnswerError, RunError
 from whyperf.run.firewall import refuse_missing_firewall
 from whyperf.run.fleet import STARTS_AT_ONCE, LostPairs, at_once, own_address
@@ -28,11 +28,11 @@ from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import roles
 from whyperf.run.super_datagrams import refuse_super_datagrams
 from whyperf.run.target import Kind, Target
-from whyperf.wire import HostFacts, RequestBuildTestbed, TestbedEnd, TestbedMiddle
+from whyperf.run.testbed import TESTBED_FACTORS, refuse_missing_settings, request_for
+from whyperf.wire import HostFacts, TestbedEnd, TestbedMiddle
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
 ANY_ADDRESSES = {4: "0.0.0.0", 6: "::"}
-_TESTBED_FACTORS = ("mtu_bytes", "tso", "gso", "gro", "near_cpus", "far_cpus")
 
 
 class BuiltTestbed(TypedDict):
@@ -72,6 +72,8 @@ class Session:
         self._given_up: set[int] = set()
         #: Called with the cell of each trial when its testbed and path are there, before its connections open.
         self.on_ready: Callable[[str], None] = lambda _: None
+        #: Called with a sentence for each agent that ended with the session, but not as agreed.
+        self.on_left_silently: Callable[[str], None] = lambda _: None
         #: Why the session cannot go on: the first agent that was lost, or, of a fleet, the last pair.
         self.lost: RunError | None = None
         self.lost_pairs = LostPairs(len(target.near))
@@ -203,6 +205,7 @@ class Session:
             self._holder.when_lost(lambda reason: self._on_lost(None, reason))
             self._host = describe_host(None)
             self._check({NEAR: self._host, FAR: self._host})
+            refuse_missing_settings(self.plan.cells, self._host)
             self._check_paths()
             self._build_testbed(self.plan.cells[0])
             refuse_missing_firewall(self.plan.cells, self._ends[FAR].agent)
@@ -360,7 +363,7 @@ class Session:
         path = path_spec(factors, 0, cell.schedule or ())
         # The router keeps off the sender's CPUs where it can, so it matters who sends.
         on_path = () if path is None else (path["implementation"], *roles_here.values())
-        key = (*(factors[name] for name in _TESTBED_FACTORS), *on_path)
+        key = (*(factors.get(name) for name in TESTBED_FACTORS), *on_path)
         if key == self._testbed_key and self._ends:
             return
         assert self._holder is not None
@@ -369,20 +372,7 @@ class Session:
         self._close_ends()
         self._testbed_key = None
         cpus = share_cpus(self.kind, factors, {NEAR: host, FAR: host})
-        asked: RequestBuildTestbed = {
-            "request": "build_testbed",
-            "mtu_bytes": int(factors["mtu_bytes"]),
-            "tso": bool(factors["tso"]),
-            "gso": bool(factors["gso"]),
-            "gro": bool(factors["gro"]),
-            "near_rps_cpus": list(cpus[NEAR].own),
-            "far_rps_cpus": list(cpus[FAR].own),
-        }
-        if path is not None:
-            asked["path"] = path
-            asked["path_cpu"], steered = place_router(host["cpus"], cpus, roles_here)
-            asked["near_rps_cpus"], asked["far_rps_cpus"] = steered[NEAR], steered[FAR]
-        built = self._holder.call(asked)
+        built = self._holder.call(asked := request_for(factors, host["cpus"], cpus, roles_here, path))
         spec = {key: value for key, value in asked.items() if key != "request"}
         near, far, middle = built["near"], built["far"], built["middle"]
         self.testbed = {"host": host, "spec": spec, "near": near, "far": far}
@@ -409,6 +399,11 @@ class Session:
             end.agent.hang_up()
         for end in self._ends.values():
             end.agent.close()
+            if (reason := end.agent.left_silently) is not None and self.lost is None:
+                self.on_left_silently(
+                    f"{reason}. Its results are complete; what it changed on its host may be left, and "
+                    "`whyperf doctor --clean` there removes it"
+                )
         self._ends.clear()
 
 

@@ -26,15 +26,15 @@ Fill = Callable[[Path], Iterator[SimulatedTrial]]
 
 @dataclass(frozen=True)
 class Batch:
-    """Trials with what the model is asked for each. A log trial is a batch of its own; others share a pack."""
+    """Trials with what the model is asked for each. One with a log or stage times is alone; others share a pack."""
 
     planned: tuple[PlannedTrial, ...]
     lines: tuple[Simulation, ...]
 
     @property
-    def is_log(self) -> bool:
-        """Whether it is one trial with the segment log."""
-        return self.planned[0].is_log
+    def is_alone(self) -> bool:
+        """Whether it is one trial with a folder of its own: with the segment log, or stage times."""
+        return self.planned[0].is_extra
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ def simulated_by(workers: Workers, batches: Iterable[Batch]) -> Iterator[tuple[B
     def tasks() -> Iterator[tuple[Sequence[Simulation], bool, str]]:
         for batch in batches:
             submitted.append(batch)
-            yield batch.lines, batch.is_log, __version__
+            yield batch.lines, batch.is_alone, __version__
 
     for result in workers.in_order(simulate_lines, tasks()):
         yield submitted.popleft(), _writing(result)
 
 
-def simulate_lines(lines: Sequence[Simulation], is_log: bool, expected_version: str) -> Simulated:
+def simulate_lines(lines: Sequence[Simulation], is_alone: bool, expected_version: str) -> Simulated:
     """What a worker does: one thread, because the worker has as many tasks at a time as it may use CPUs.
 
     Raises:
@@ -81,7 +81,7 @@ def simulate_lines(lines: Sequence[Simulation], is_log: bool, expected_version: 
         )
     with tempfile.TemporaryDirectory(prefix="whyperf-") as name:
         folder = Path(name)
-        answers = tuple(ask(lines, *_options(is_log), "--threads", "1", tables=folder))
+        answers = tuple(ask(lines, *_options(is_alone), "--threads", "1", tables=folder))
         return Simulated(answers, {path.name: path.read_bytes() for path in sorted(folder.iterdir())})
 
 
@@ -97,12 +97,12 @@ def _agent_version() -> str:
     return done.stdout.strip().removeprefix("whyperf-agent ")
 
 
-def _options(is_log: bool) -> tuple[str, ...]:
-    return () if is_log else ("--several",)
+def _options(is_alone: bool) -> tuple[str, ...]:
+    return () if is_alone else ("--several",)
 
 
 def _asking(batch: Batch) -> Fill:
-    return lambda folder: ask(batch.lines, *_options(batch.is_log), tables=folder)
+    return lambda folder: ask(batch.lines, *_options(batch.is_alone), tables=folder)
 
 
 def _writing(result: Simulated) -> Fill:

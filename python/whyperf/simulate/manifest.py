@@ -3,8 +3,10 @@
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION
-from whyperf.wire import SimulatedTrial, Simulation
+from whyperf.wire import SimulatedEndSystem, SimulatedTrial, Simulation
 
+#: Why there are no stage times.
+NO_STAGES = "of the systems of the model only SunOS 4.1 has stage times"
 #: The model has one clock, which begins at 0.
 CLOCK = {"offset_ns": 0, "uncertainty_ns": 0, "drift_ns": 0, "pairs": [{"mono_ns": 0, "realtime_ns": 0}]}
 #: The same instant on the calendar, whenever it was simulated: the same plan gives the same bytes.
@@ -60,5 +62,25 @@ def _end(number: int, role: str, asked: Simulation, answer: SimulatedTrial) -> d
             "got": asked["evidence"],
             "missing": [],
             "logged_events_count": 0 if counted is None else counted["logged_events_count"],
-        },
+        }
+        | _stages(asked, counted),
+    }
+
+
+def _stages(asked: Simulation, counted: SimulatedEndSystem | None) -> dict[str, object]:
+    """The report of a side's stage times (`StagesReport` in crates/schema/src/evidence.rs), in a trial for them."""
+    if not asked.get("has_stages"):
+        return {}
+    rows = 0 if counted is None else counted.get("stages_count", 0)
+    # Every segment is followed, and nothing is probed.
+    return {
+        "stages": {
+            "reason": None if rows else NO_STAGES,
+            "missing": [],
+            "block_bytes": 1,
+            "sampling": [{"time_mono_ns": 0, "one_in_count": 1}],
+            "empty_pair_ns": 0,
+            "rows_count": rows,
+            "lost_rows_count": [],
+        }
     }

@@ -11,6 +11,9 @@ from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, socket_of, stop_of, workload_with_seed
 from whyperf.wire import SimulatedHost, Simulation
 
+#: Factors that are keys of the hosts' profiles.
+OF_PROFILES = ("maxpsz_multiplier", "copy_limit_bytes")
+
 
 def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Simulation:
     """What the model is asked for a trial; `texts` are users' host profiles by the path that names them."""
@@ -19,7 +22,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
     workload = plan.workload(cell.id)
     asked: Simulation = {
         "trial": planned.id,
-        "hosts": [_host(name, texts) for name in ends_of(factors)],
+        "hosts": [_host(name, texts, _settings(factors)) for name in ends_of(factors)],
         "seed": seed_of(plan, planned),
         "near_role": role,
         "connections_count": int(factors.get("connections", 1)),
@@ -28,6 +31,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
         "deadline_ns": round(float(factors["deadline_s"]) * NS_PER_S),
         "socket": socket_of(factors),
         "evidence": "segments" if planned.is_log else "user",
+        "has_stages": planned.stages is not None,
     }
     if (size := factors.get("write_size_bytes")) is not None:
         asked["write_size_bytes"] = int(size)
@@ -57,7 +61,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
 
 def bare_line(name: str, texts: Mapping[str, str]) -> Simulation:
     """A trial between two of a host that asks nothing of them but what they are."""
-    host = _host(name, texts)
+    host = _host(name, texts, {})
     return {"hosts": [host, host], "stop": {"by": "bytes", "payload_bytes": 1}}
 
 
@@ -92,8 +96,17 @@ def _text(name: str) -> str:
         raise ProfileError("", "hosts", f"{name} is not UTF-8 text, so it is no host profile in TOML") from None
 
 
-def _host(name: str, texts: Mapping[str, str]) -> SimulatedHost:
-    return {"host": name, "profile": texts[name]} if name in texts else {"host": name}
+def _host(name: str, texts: Mapping[str, str], settings: Mapping[str, int]) -> SimulatedHost:
+    host: SimulatedHost = {"host": name, "profile": texts[name]} if name in texts else {"host": name}
+    if settings:
+        host["set"] = dict(settings)
+    return host
+
+
+def _settings(factors: Mapping[str, Level]) -> dict[str, int]:
+    """Keys of a host's profile that are factors; a host without the key is refused by the model."""
+    levels = {name: _number(factors, name) for name in OF_PROFILES}
+    return {name: level for name, level in levels.items() if level is not None}
 
 
 def _number(factors: Mapping[str, Level], name: str) -> int | None:

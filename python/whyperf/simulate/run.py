@@ -67,7 +67,7 @@ class Known:
 
     def add(self, planned: PlannedTrial, goodput_bps: float | None) -> None:
         """A trial is there."""
-        if planned.is_log:
+        if planned.is_extra:
             return
         self._tried[planned.cell] = self._tried.get(planned.cell, 0) + 1
         if goodput_bps is not None:
@@ -78,7 +78,7 @@ class Known:
         if self._plan.stop.interval_width is None:
             return list(trials)
         wanting = cells_wanting(self._plan, self._goodputs, self._tried)
-        return [planned for planned in trials if planned.is_log or planned.cell in wanting]
+        return [planned for planned in trials if planned.is_extra or planned.cell in wanting]
 
 
 def simulate_plan(
@@ -119,7 +119,7 @@ def simulate_plan(
 def _recorded(experiment: Experiment, batch: Batch, fill: Fill) -> list[SimulatedTrial]:
     """The answers, after they and their tables are in the record."""
     plan = experiment.plan
-    if batch.is_log:
+    if batch.is_alone:
         (planned,), (asked,) = batch.planned, batch.lines
         with experiment.begin_trial(planned.id) as writer:
             answers = list(fill(writer.folder))
@@ -149,15 +149,15 @@ def _watched(fill: Fill, batch: Batch, observer: Observer, done: int, plan: Plan
 def _groups(plan: Plan, missing: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
     """Trials of which none waits for the result of another: under a stop rule those of a block."""
     is_sequential = plan.stop.interval_width is not None
-    for _, group in groupby(missing, key=lambda trial: (trial.is_log, trial.block if is_sequential else 0)):
+    for _, group in groupby(missing, key=lambda trial: (trial.is_extra, trial.block if is_sequential else 0)):
         yield list(group)
 
 
 def _divided(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[tuple[PlannedTrial, ...]]:
-    """In batches: a log trial by itself, others by the number that the plan alone decides."""
+    """In batches: a trial with a log or stage times by itself, others by the number that the plan alone decides."""
     in_pack = min(max(-(-plan.trials_count // PACKS), MIN_PACK_TRIALS), MAX_PACK_TRIALS)
     start = 0
     while start < len(trials):
-        size = 1 if trials[start].is_log else in_pack
+        size = 1 if trials[start].is_extra else in_pack
         yield tuple(trials[start : start + size])
         start += size

@@ -71,6 +71,8 @@ class WatchOrder:
     connections_most: int = 16
     #: A process with whose end the watch ends.
     ends_with_process: int | None = None
+    #: What the far side watches from the start; None: what the near side has found.
+    far_selection: Selection | None = None
 
     def request(self, side: Side, selection: Selection | None = None) -> RequestWatch:
         """The request to the agent of a side, with the selection that it takes."""
@@ -171,8 +173,9 @@ class WatchSession:
         """Watch until the time is up, the process has ended, or the user ends it.
 
         `on_watched` is called with every report, from one thread at a time. `while_watching` is called in this thread
-        once the near side watches, with what is set when the watch is over; when it returns, the watch ends. An
-        interrupt (KeyboardInterrupt) ends the watch, too; it is raised again when all tables are here.
+        once the near side watches, and the far one where it does from the start, with what is set when the watch is
+        over; when it returns, the watch ends. An interrupt (KeyboardInterrupt) ends the watch, too; it is raised again
+        when all tables are here.
 
         Raises:
             AgentError: the agent refuses, such as a process that is not there.
@@ -180,14 +183,19 @@ class WatchSession:
         """
         begun, over, far_selection = threading.Event(), threading.Event(), _FarSelection()
         far = self._sides.get(FAR)
+        awaited: set[Side] = {NEAR}
+        if far is not None and order.far_selection is not None:
+            far_selection.give(order.far_selection)
+            awaited.add(FAR)
 
         def report(side: Side, watched: ReplyWatched) -> None:
             with self._reporting:
                 on_watched(side, watched)
-            if side == NEAR:
+            awaited.discard(side)
+            if not awaited:
                 begun.set()
-                if watched["connections"]:
-                    far_selection.give(seen_from_far(order.selection, watched["connections"]))
+            if side == NEAR and watched["connections"]:
+                far_selection.give(seen_from_far(order.selection, watched["connections"]))
 
         def on_over() -> None:
             over.set()
@@ -200,7 +208,7 @@ class WatchSession:
             near_done.add_done_callback(lambda _: on_over())
             waited = [near_done]
             if far is not None:
-                waited.append(pool.submit(self._collect_far, far, order, far_selection, report))
+                waited.append(pool.submit(self._collect_far, far, order, far_selection, report, begun.set))
             try:
                 if while_watching is not None:
                     begun.wait()
@@ -295,7 +303,14 @@ class WatchSession:
         each.clocks.append(each.agent.clock())
         each.finished = finished
 
-    def _collect_far(self, far: _Watching, order: WatchOrder, selection: _FarSelection, report: OnWatched) -> None:
+    def _collect_far(
+        self,
+        far: _Watching,
+        order: WatchOrder,
+        selection: _FarSelection,
+        report: OnWatched,
+        on_lost: Callable[[], None],
+    ) -> None:
         """The same for the far side, once it is known which connections it shares. Without it the near one goes on."""
         try:
             found = selection.wait()
@@ -303,6 +318,7 @@ class WatchSession:
                 self._collect(far, order.request(FAR, found), report, order.interval_s)
         except RunError as error:
             self.far_lost = str(error)
+            on_lost()
 
 
 def _await(near_done: "Future[None]", waited: "Sequence[Future[None]]") -> None:

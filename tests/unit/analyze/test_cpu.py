@@ -115,8 +115,9 @@ def test_with_tracepoints_the_kinds_add_up_whatever_the_ticks_say(ticks: dict[st
 def _end(**ratios: float) -> pl.DataFrame:
     """One end of `trial_cpu` with 10 s of one CPU."""
     times = {f"{name}_ns": [ratio * 1e10] for name, ratio in ratios.items()}
-    keys = {"cell": ["c0001"], "role": ["sender"], "cpus": [[0]], "exclusive": [True]}
-    return pl.DataFrame({**keys, "wall_ns": [1e10], "load_threads_ns": [5e9], **times})
+    keys = {"trial": ["001-c0001"], "cell": ["c0001"], "role": ["sender"], "cpus": [[0]], "exclusive": [True]}
+    counted = {"load_threads_ns": [5e9], "softirq_on_load_ns": [1e9]}
+    return pl.DataFrame({**keys, "wall_ns": [1e10], **counted, **times})
 
 
 def test_the_cut_warm_up_does_not_count() -> None:

@@ -38,7 +38,7 @@ def test_varied_factors_come_first_and_what_is_not_known_is_empty() -> None:
 def test_names_of_figures_end_with_a_unit_or_a_statistic() -> None:
     (row,) = rows_of(made.Trial())
     figures = list(row)[list(row).index("metric") + 1 :]
-    ends = ("_count", "_bps", "_ns", "_ratio", "_per_s", "_per_kbyte", "_unit")
+    ends = ("_count", "_bps", "_ns", "_ratio", "_per_s", "_per_kbyte", "_unit", "_cpus", "_bytes")
     statistics = ("_median", "_low", "_high", "_mean", "_stdev", "_max")
     assert [name for name in figures if not name.endswith((*ends, *statistics))] == []
 

@@ -20,7 +20,11 @@ from whyperf.report.headline import headline
 
 #: Keys that documents got after the outputs were stored: of `explain --json` the data that its sentences are made from,
 #: of `show --json` the single connections, of both what only a fleet has.
-ADDED = {"code", "values", "change", "stretches", "predicted_basis", "streams", "watched", "steps", "fleet"}
+ADDED = {
+    *("code", "values", "change", "stretches", "predicted_basis", "streams", "watched", "steps", "fleet"),
+    *("needed_window", "shared", "cpus_count", "in_use_cpus", "softirq_on_threads_cpus", "adapters_count"),
+    "per_adapter_cpus",
+}
 #: Keys of JSON outputs that name the folder of the result, and what lies next to it.
 NOT_COMPARED = frozenset({"experiment", "profile", "folder", "by_hand", "command", "page", "made_of", "verification"})
 TYPES = {"text": pl.String, "bool": pl.Boolean, "u64": pl.UInt64, "u32": pl.UInt32, "i64": pl.Int64}

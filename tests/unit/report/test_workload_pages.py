@@ -112,3 +112,31 @@ def test_the_study_of_nagle_says_which_payloads_waited_for_an_ack(tmp_path: Path
     first = [entry.text for entry in with_nagle.table.rows[0]]
     assert first[:4] == ["60", "60, 1440", "1460 (70 %)", "1460 (0.1 %); 1120 (39 %)"]
     assert "Minshall" in with_nagle.note
+
+
+def test_the_study_of_solaris_has_the_models_errors(tmp_path: Path) -> None:
+    summary = summarize(Experiment.open(write(tmp_path / "rr", rr_ack(blocks=1), profile="solaris-rr")))
+    section = study_section("solaris-rr", summary, {})
+    assert section is not None
+    first = [entry.text for entry in section.tables[0].table.rows[0]]
+    assert first == ["4", "6,972", "29,270", "+319.8 %", "6,978", "30,180", "+332.5 %"]
+
+
+def test_a_gain_by_copy_steps_is_against_the_smallest_of_the_same_connections(tmp_path: Path) -> None:
+    levels = [(connections, multiplier) for connections in (1, 10) for multiplier in (1, 8)]
+    trials = [
+        Exchange(
+            made.Trial(
+                cell=f"c{number:04d}",
+                duration_s=2,
+                factors={"connections": connections, "maxpsz_multiplier": multiplier},
+            ),
+            per_s=1250 if (connections, multiplier) == (1, 8) else 1000,
+        )
+        for number, (connections, multiplier) in enumerate(levels, 1)
+    ]
+    summary = summarize(Experiment.open(write(tmp_path / "steps", trials, profile="copy-steps")))
+    section = study_section("copy-steps", summary, {})
+    assert section is not None
+    gains = {tuple(entry.text for entry in row[:2]): row[-1].text for row in section.tables[0].table.rows}
+    assert (gains["1", "8"], gains["10", "8"], gains["1", "44"]) == ("+25.0 %", "+0.0 %", "")

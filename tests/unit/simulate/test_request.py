@@ -46,7 +46,6 @@ def test_the_mtu_is_asked_for_only_where_the_profile_states_it() -> None:
     ("table", "named"),
     [
         ("zero_copy = true", "zero_copy = true"),
-        ('path_rate_bps = 1000000\npath_discipline = "red"\npath_ecn = true', "path_ecn"),
         ('path_rtt_ms = 10\npath_implementation = "netem"', "path_implementation"),
         ('transport = "udp"\nworkload = "udp-stream"', "udp"),
         ('near_cpus = "0"', "near_cpus"),
@@ -112,3 +111,10 @@ def test_offloads_are_asked_for_where_the_profile_states_them() -> None:
     stated, silent = (lines(planned(name))[0] for name in ("packet-rate", "read-size"))
     assert (stated["has_segmentation"], stated["has_merging"]) == (False, False)
     assert not {"has_segmentation", "has_merging"} & set(silent)
+
+
+def test_the_segments_that_solaris_copies_at_once_are_a_rule_of_both_hosts() -> None:
+    asked = lines(build(find("copy-steps"), target=MODEL, trials=1))
+    found = {tuple(host["set"]["maxpsz_multiplier"] for host in request["hosts"]) for request in asked}
+    assert found == {(number, number) for number in (1, 2, 4, 8, 16, 44)}
+    assert all("set" not in host for host in lines(planned("read-size"))[0]["hosts"])

@@ -1,5 +1,6 @@
 //! The end systems that are asked for, from their profiles.
 
+use schema::path::PathSpec;
 use schema::simulation::{ResolvedHost, ResolvedValue, SimulatedHost, Simulation};
 use schema::trial::Role;
 use sim::application::Application;
@@ -184,14 +185,21 @@ fn set_offloads(asked: &Simulation, profile: &mut HostProfile) -> Result<(), Ref
 /// What cannot be, in a sentence.
 pub fn path(asked: &Simulation, link: &LinkSpec, profiles: &[HostProfile; 2]) -> Result<Option<Path>, String> {
     let Some(spec) = &asked.path else { return Ok(None) };
-    if spec.forward.queue.ecn || spec.backward.queue.ecn {
-        return Err("path_ecn: the model's hosts have no ECN; leave it out".to_owned());
+    if marks(spec)
+        && let Some(profile) = profiles.iter().find(|profile| profile.system != "linux")
+    {
+        return Err(format!("path_ecn: {} knows no ECN; only a host with Linux does, so leave the factor out", profile.host));
     }
     let mss = profiles.iter().filter_map(mss_bytes).min().unwrap_or(1);
     spec.validate(mss.saturating_add(HEADERS_BYTES)).map_err(|error| error.to_string())?;
     // A segment carries less by its options.
     let payload = mss.saturating_sub(link.headers_bytes - HEADERS_BYTES);
     Ok(Some(Path::new(spec, link.headers_bytes, payload)))
+}
+
+/// Whether the path marks packets; then both hosts ask for ECN, as those of the testbed do.
+fn marks(spec: &PathSpec) -> bool {
+    spec.forward.queue.ecn || spec.backward.queue.ecn
 }
 
 /// A host's rules and numbers for the record.
@@ -223,14 +231,16 @@ fn resolved(host: &SimulatedHost) -> Result<HostProfile, String> {
 /// is the most that the receiver may announce as well.
 fn buffers(asked: &Simulation, who: usize) -> Buffers {
     let window_bytes = asked.socket.window_bytes;
+    let has_ecn = asked.path.as_ref().is_some_and(marks);
     if (who == 0) == (asked.near_role == Role::Sender) {
         let socket = &asked.socket;
         Buffers {
             send_bytes: socket.send_buffer_bytes.or(window_bytes),
             pacing_rate: socket.pacing_rate_bytes_per_second,
+            has_ecn,
             ..Buffers::default()
         }
     } else {
-        Buffers { receive_bytes: asked.socket.receive_buffer_bytes.or(window_bytes), window_bytes, ..Buffers::default() }
+        Buffers { receive_bytes: asked.socket.receive_buffer_bytes.or(window_bytes), window_bytes, has_ecn, ..Buffers::default() }
     }
 }

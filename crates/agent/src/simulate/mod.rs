@@ -58,6 +58,9 @@ pub fn simulate_stdio(options: &Options) -> anyhow::Result<()> {
                     end.logged_events_count = count;
                 }
             }
+            for (end, count) in answered.answer.ends.iter_mut().zip(folder.push_stages(run)) {
+                end.stages_count = count;
+            }
         }
         writeln!(output, "{}", serde_json::to_string(&answered.answer)?).context("writing the answer")?;
         output.flush().context("writing the answer")

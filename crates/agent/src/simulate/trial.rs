@@ -5,7 +5,7 @@ use schema::evidence::Evidence;
 use schema::simulation::{ResolvedHost, SimulatedEnd, SimulatedEndSystem, SimulatedTrial, Simulation};
 use schema::trial::{Role, Stop};
 use sim::application::Application;
-use sim::end_system::EndState;
+use sim::end_system::{EndState, EndSystem};
 use sim::time::{NS, Ps};
 use sim::world::{self, End, Outcome, Sample, WorldSpec};
 use workload::phases::Intervals;
@@ -34,7 +34,10 @@ pub fn run(asked: Simulation) -> Result<(SimulatedTrial, RunOutput), String> {
         }
         _ => Vec::new(),
     };
-    let (ends, link, profiles) = hosts::end_systems(&asked, processes)?;
+    let (mut ends, link, profiles) = hosts::end_systems(&asked, processes)?;
+    if asked.has_stages {
+        ends.iter_mut().for_each(EndSystem::keep_stages);
+    }
     let path = hosts::path(&asked, &link, &profiles)?;
     let phases_end = match asked.stop {
         Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => Some(ps(warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns))),
@@ -126,6 +129,7 @@ impl Window {
             lost_segments: whole.lost_segments,
             timeouts_count: whole.timeouts,
             logged_events_count: 0,
+            stages_count: 0,
         }
     }
 }

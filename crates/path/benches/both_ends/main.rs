@@ -16,7 +16,7 @@ use nix::time::{ClockId, clock_gettime};
 use path::{Carried, Testbed, build};
 use reference::Reference;
 use schema::path::{DirectionSpec, PathImplementation, PathSpec};
-use schema::testbed::TestbedSpec;
+use schema::testbed::{TcpQueueing, TestbedSpec};
 use tap::{Observation, Tap};
 
 const MS: u64 = 1_000_000;
@@ -94,6 +94,8 @@ fn testbed(rate_bps: u64) -> Testbed {
         far_rps_cpus: vec![sender_cpu],
         path: Some(path.clone()),
         path_cpu: Some(router_cpu),
+        napi_threads: None,
+        tcp: TcpQueueing::default(),
     };
     let testbed = build(&spec).expect("build; run as root");
     testbed.carry_path(&path, BUDGET_NS).expect("carry");

@@ -5,7 +5,6 @@
 //! they do without a path, so the halves' outer devices bear it: that of the far host is on the near
 //! side. Neither half has an address of its own.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -14,6 +13,7 @@ use schema::testbed::TestbedSpec;
 use crate::ends::{End, FAR, INNER_LEFT, INNER_RIGHT, NEAR, Plug, TOWARDS_FAR, TOWARDS_NEAR};
 use crate::error::PathError;
 use crate::netns::Netns;
+use crate::steering::Steering;
 use crate::{link, offload, settings, steering};
 
 /// A half: its namespace and its devices, by the end on whose side each is.
@@ -58,7 +58,7 @@ impl Half {
                 link::bring_up(plug.device)
             })?;
             if let Some(cpu) = cpu {
-                self.netns.run(|| steering::set(plug.device, &BTreeSet::from([cpu])).map(drop))?;
+                self.netns.run(|| steering::set(plug.device, &Steering::to(cpu)).map(drop))?;
             }
         }
         Ok(())

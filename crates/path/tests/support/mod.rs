@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
-use schema::testbed::{TestbedEnd, TestbedSpec};
+use schema::testbed::{TcpQueueing, TestbedEnd, TestbedSpec};
 
 /// How long a busy host may take for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,6 +45,8 @@ pub fn spec() -> TestbedSpec {
         far_rps_cpus: vec![],
         path: None,
         path_cpu: None,
+        napi_threads: None,
+        tcp: TcpQueueing::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::run::{HOSTS, RunOutput};
 use super::tables::Tables;
-use super::{executions, logs, rows};
+use super::{executions, logs, rows, stages};
 
 /// The tables of all trials of one call, in a folder.
 pub struct Folder {
@@ -48,6 +48,11 @@ impl Folder {
             *count = rows;
         }
         Ok(counts)
+    }
+
+    /// Takes the stages of a trial's segments; returns how many rows each side has.
+    pub fn push_stages(&mut self, run: &RunOutput) -> [u64; 2] {
+        stages::push(run, &mut self.hosts)
     }
 
     /// Writes the tables that have a row.

@@ -9,6 +9,7 @@ mod folder;
 mod logs;
 mod rows;
 mod run;
+mod stages;
 mod tables;
 
 pub use folder::Folder;

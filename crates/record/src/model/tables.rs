@@ -1,6 +1,8 @@
 //! The tables of one end of trials on the model.
 
-use schema::table::{CallRow, CpuRow, FlowRow, HostCounterRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, TcpInfoRow, TransactionRow};
+use schema::table::{
+    CallRow, CpuRow, FlowRow, HostCounterRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, StageRow, TcpInfoRow, TransactionRow,
+};
 
 use crate::table::{Columns, Rows};
 
@@ -15,6 +17,7 @@ pub struct Tables {
     pub calls: Rows<CallRow<'static, Simulated>>,
     pub host_counters: Rows<HostCounterRow<'static, Simulated>>,
     pub path: Rows<PathRow<'static, Simulated>>,
+    pub stages: Rows<StageRow<'static>>,
 }
 
 impl Tables {
@@ -33,11 +36,12 @@ impl Tables {
             calls: rows(is_of_several),
             host_counters: rows(is_of_several),
             path: rows(is_of_several),
+            stages: rows(is_of_several),
         }
     }
 
     /// All of them.
-    pub fn into_columns(self) -> [Columns; 9] {
+    pub fn into_columns(self) -> [Columns; 10] {
         [
             self.flows.into_columns(),
             self.intervals.into_columns(),
@@ -48,6 +52,7 @@ impl Tables {
             self.calls.into_columns(),
             self.host_counters.into_columns(),
             self.path.into_columns(),
+            self.stages.into_columns(),
         ]
     }
 }

@@ -231,7 +231,7 @@ table! {
     hrtimer_out_packets: u64 = ("packets", "Data sent from a high-resolution timer: pacing.", "softirq tracepoints");
     worker_out_packets: u64 = (
         "packets",
-        "Data sent from a deferred worker: TCP small queues, workqueues.",
+        "Data sent from a deferred worker: TCP small queues, workqueues, threads that poll a device (threaded NAPI).",
         "softirq tracepoints",
     );
     other_out_packets: u64 = ("packets", "Data sent from anywhere else.", "softirq tracepoints");

@@ -2,7 +2,7 @@
 //! (`crates/emulate`), so that a path does to simulated segments what it does to real ones.
 //!
 //! The router takes no time of its own here. Packets that came as one super-segment and are due at one instant leave as
-//! one, as the router sends them. ECN is not modeled: nothing is marked.
+//! one, as the router sends them.
 
 use crate::end_system::Arrival;
 use crate::segment::{Sack, Segment};
@@ -100,7 +100,13 @@ impl OneDirection {
             _ => PacketKind::Data,
         };
         let segments = Segments { count, full_bytes, last_bytes };
-        self.direction.handle_packet(&Packet { key, arrival_ns: arrival.last.div_ceil(NS), segments, kind, is_ecn_capable: false });
+        self.direction.handle_packet(&Packet {
+            key,
+            arrival_ns: arrival.last.div_ceil(NS),
+            segments,
+            kind,
+            is_ecn_capable: segment.flags.is_ecn_capable,
+        });
         self.forget_lost();
     }
 
@@ -125,7 +131,13 @@ impl OneDirection {
                     Some(run) if run.takes(&release) => run.count += 1,
                     _ => {
                         self.leave(run.take(), arrivals);
-                        run = Some(Run { key: release.key, first: release.segment, count: 1, due_ns: release.due_ns });
+                        run = Some(Run {
+                            key: release.key,
+                            first: release.segment,
+                            count: 1,
+                            due_ns: release.due_ns,
+                            is_marked: release.is_marked,
+                        });
                     }
                 }
                 if release.is_last {
@@ -149,6 +161,9 @@ impl OneDirection {
         segment.bytes = end - start;
         segment.wire_segments_count = run.count;
         segment.flags.is_push &= end == whole.bytes;
+        // The first of them alone says that the window was reduced (RFC 3168 6.1.2).
+        segment.flags.is_window_reduced &= start == 0;
+        segment.flags.is_congestion_experienced |= run.is_marked;
         let at = run.due_ns * NS;
         arrivals.push_back(Arrival { first: at, last: at, segment });
     }
@@ -170,11 +185,15 @@ struct Run {
     first: u16,
     count: u16,
     due_ns: u64,
+    is_marked: bool,
 }
 
 impl Run {
     fn takes(&self, release: &Release) -> bool {
-        release.key == self.key && release.segment == self.first + self.count && release.due_ns == self.due_ns
+        release.key == self.key
+            && release.segment == self.first + self.count
+            && release.due_ns == self.due_ns
+            && release.is_marked == self.is_marked
     }
 }
 

@@ -11,6 +11,8 @@ const DELAY_MAX: Ps = 200 * MS;
 const DELAY_MAX_ONE_WAY: Ps = 500 * MS;
 /// Segments acknowledged at once when data begins to flow (`TCP_MAX_QUICKACKS`).
 const QUICK_MAX: u32 = 16;
+/// The same behind a mark of congestion (`tcp_enter_quickack_mode(sk, 2)`).
+const QUICK_FOR_MARK: u32 = 2;
 /// The smallest segment size that is ever assumed (`TCP_MIN_MSS`).
 const MSS_MIN_BYTES: u32 = 88;
 /// The least payload that may stand for the other host's segment size although it is below (`tcp_measure_rcv_mss`:
@@ -72,7 +74,7 @@ impl Acknowledging {
         self.is_scheduled = true;
         let has_changed = self.measure(came, mss);
         if self.delay == 0 {
-            self.be_quick(window);
+            self.be_quick(window, QUICK_MAX);
             self.delay = DELAY_MIN;
         } else {
             let gap = now - self.last_at;
@@ -81,7 +83,7 @@ impl Acknowledging {
             } else if gap < self.delay {
                 self.delay = (self.delay / 2 + gap).min(retransmission);
             } else if gap > retransmission {
-                self.be_quick(window);
+                self.be_quick(window, QUICK_MAX);
             }
         }
         self.last_at = now;
@@ -108,15 +110,22 @@ impl Acknowledging {
         false
     }
 
-    /// The next segments are acknowledged at once (`tcp_incr_quickack`): half a window's worth, at most 16.
-    fn be_quick(&mut self, window: u32) {
+    /// The next segments are acknowledged at once (`tcp_incr_quickack`): half a window's worth, and no more than `most`.
+    fn be_quick(&mut self, window: u32, most: u32) {
         let half = (window / (2 * self.mss_seen)).max(2);
-        self.quick = self.quick.max(half.min(QUICK_MAX));
+        self.quick = self.quick.max(half.min(most));
+    }
+
+    /// The path has marked what came: so that the other host soon hears of it (`tcp_data_ecn_check`).
+    pub fn on_mark(&mut self, window: u32) {
+        self.be_quick(window, QUICK_FOR_MARK);
+        self.is_two_way = false;
+        self.delay = DELAY_MIN;
     }
 
     /// Something was wrong with the order of what came (`tcp_enter_quickack_mode`).
     pub fn on_disorder(&mut self, window: u32) {
-        self.be_quick(window);
+        self.be_quick(window, QUICK_MAX);
         self.is_two_way = false;
         self.delay = DELAY_MIN;
         self.is_scheduled = true;

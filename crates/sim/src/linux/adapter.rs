@@ -77,7 +77,7 @@ fn merge_waiting(segment: &mut Segment, waiting: &mut VecDeque<(Ps, Segment)>, n
 }
 
 /// Whether GRO merges the second behind the first (`tcp_gro_receive`, `tcp_offload.c`): next in sequence, no push
-/// between, the same size but for the last.
+/// between, the same size but for the last, and alike in what they say of congestion.
 fn merges(first: &Segment, second: &Segment) -> bool {
     let each = first.bytes / u32::from(first.wire_segments_count).max(1);
     first.bytes > 0
@@ -88,6 +88,9 @@ fn merges(first: &Segment, second: &Segment) -> bool {
         && first.bytes + second.bytes < MERGED_BYTES
         && first.wire_segments_count + second.wire_segments_count <= MERGED_SEGMENTS
         && first.sack == Sack::default()
+        && first.flags.is_congestion_experienced == second.flags.is_congestion_experienced
+        && first.flags.is_congestion_echoed == second.flags.is_congestion_echoed
+        && !second.flags.is_window_reduced
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::tasks::{Deferred, Process, Task, Then};
 use crate::application::Application;
 use crate::end_system::{Cause, EndState, Hello};
 use crate::linux::buffer::SendBuffer;
+use crate::linux::ecn::Ecn;
 use crate::linux::receiver::Receiver;
 use crate::linux::sender::Sender;
 use crate::linux::spec::HostSpec;
@@ -72,6 +73,7 @@ impl Connection {
     pub fn open(&mut self, spec: &HostSpec, peer: &Hello) {
         let HostSpec { kernel, socket, mss, .. } = *spec;
         self.sender = Sender::new(kernel, socket, mss.min(peer.mss), peer.window_bytes, peer.has_sack);
+        self.sender.ecn = Ecn::new(socket.has_ecn && peer.has_ecn);
     }
 
     /// When the next of its timers is due, its device is done with what it waits for, or its process goes on.

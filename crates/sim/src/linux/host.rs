@@ -52,7 +52,7 @@ impl EndSystem for Host {
     fn hello(&self) -> Hello {
         let window_bytes = self.connections.first().map_or(0, |first| first.receiver.initial_window());
         let window_bytes = u32::try_from(window_bytes).unwrap_or(u32::MAX);
-        Hello { mss: self.shared.spec.mss, window_bytes, has_sack: true, has_ecn: false }
+        Hello { mss: self.shared.spec.mss, window_bytes, has_sack: true, has_ecn: self.shared.spec.socket.has_ecn }
     }
 
     fn open(&mut self, peer: &Hello) {

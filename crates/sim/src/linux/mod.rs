@@ -9,6 +9,8 @@ mod adapter;
 pub mod buffer;
 pub mod congestion;
 mod connection;
+pub mod delivery;
+pub mod ecn;
 pub mod host;
 pub mod nagle;
 mod network;

@@ -91,6 +91,7 @@ impl Acting<'_> {
         if self.shared.spec.kernel.stamps {
             (segment.stamp, segment.echo) = (stamp(now), self.own.recent_stamp);
         }
+        segment.flags = self.own.sender.ecn.flags(segment.flags, segment.bytes > 0);
         let wire = u64::from(segment.wire_segments_count);
         if segment.bytes > 0 {
             self.own.counted.data_segments += wire;
@@ -140,8 +141,12 @@ impl Acting<'_> {
         let acked = self.own.sender.on_acknowledgment(now, segment);
         self.shared.debt += Ps::from(acked.buffers) * self.shared.spec.costs.free_buffer;
         if segment.bytes > 0 {
+            let marks = self.own.sender.ecn.on_data(segment.flags);
+            if marks.is_first_mark {
+                self.own.receiver.on_mark();
+            }
             let taken = self.own.receiver.on_data(now, segment, &self.own.sender.round_trip);
-            self.own.ack_due = taken.acknowledges;
+            self.own.ack_due = taken.acknowledges.or(marks.is_confirmation.then_some(Cause::QuickAck));
             if taken.readable > 0 {
                 self.wake_reader(now);
             }

@@ -45,6 +45,7 @@ impl Acting<'_> {
     pub(super) fn write(&mut self, now: Ps, bytes: u32) {
         self.own.process = Process::Writing { remaining: bytes, is_asleep: false };
         self.own.is_owned = true;
+        self.own.sender.on_write();
         self.own.new_buffers = 0;
         self.copy_in(now);
     }

@@ -16,7 +16,7 @@ pub const WINDOW_SHARES: &[(&str, WindowShare)] = &[("half", WindowShare::Half),
 /// Names of the rule `nagle`: without delay or in Minshall's form.
 pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("minshall", false)];
 /// Names of the rule `congestion_control`.
-pub const ALGORITHMS: &[(&str, Algorithm)] = &[("reno", Algorithm::Reno), ("cubic", Algorithm::Cubic)];
+pub const ALGORITHMS: &[(&str, Algorithm)] = &[("reno", Algorithm::Reno), ("cubic", Algorithm::Cubic), ("bbr", Algorithm::Bbr)];
 /// Names of the rule `completion`: when the other host has taken what was sent, or by a time.
 pub const COMPLETIONS: &[(&str, bool)] = &[("taken", true), ("timed", false)];
 /// Names of the rule `steering`.
@@ -101,6 +101,7 @@ fn socket(reader: &mut Reader<'_>, buffers: &Buffers) -> Result<Socket, Refusal>
         quick_ack: reader.switch("quick_ack")?,
         algorithm: reader.rule("congestion_control", ALGORITHMS)?,
         pacing_rate: buffers.pacing_rate,
+        has_ecn: buffers.has_ecn,
     })
 }
 

@@ -68,5 +68,6 @@ impl Sender {
         let count = self.count(was.bytes);
         self.segments.again -= if was.is_again_out { count } else { 0 };
         self.segments.lost += if was.is_lost { 0 } else { count };
+        self.recovery.lost_ever += u64::from(count);
     }
 }

@@ -151,6 +151,11 @@ impl Receiver {
         u32::try_from(self.window).unwrap_or(u32::MAX)
     }
 
+    /// The path has marked what came, for the first time since the other host reduced its window.
+    pub fn on_mark(&mut self) {
+        self.acks.on_mark(u32::try_from(self.window).unwrap_or(u32::MAX));
+    }
+
     /// A segment with payload arrived (`tcp_data_queue`, `tcp_input.c`).
     pub fn on_data(&mut self, now: Ps, segment: &Segment, trip: &RoundTrip) -> Taken {
         let window = u32::try_from(self.window).unwrap_or(u32::MAX);

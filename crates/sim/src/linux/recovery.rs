@@ -5,7 +5,7 @@
 //! quarter of the round trip, and forward RTO recovery (RFC 5682) is left out. Behind a timeout that was not needed, Linux
 //! can be faster.
 
-use crate::linux::congestion::Acked;
+use crate::linux::congestion::{self, Acked};
 use crate::linux::round_trip::{RoundTrip, TIMEOUT_MIN};
 use crate::linux::sender::{Segments, Sender, Timer};
 use crate::linux::undo::Undo;
@@ -21,6 +21,8 @@ const PROBE_MIN: Ps = 8 * MS;
 enum State {
     #[default]
     Open,
+    /// The window is reduced for a mark of congestion (`TCP_CA_CWR`).
+    Reduced,
     /// Segments are sent again at the rate of proportional reduction.
     Recovery,
     /// After a timeout: everything is sent again in slow start.
@@ -50,6 +52,8 @@ pub struct Recovery {
     pub(super) undo: Undo,
     is_probing: bool,
     has_probed: bool,
+    /// Segments that were ever held for lost.
+    pub(super) lost_ever: u64,
 }
 
 impl Recovery {
@@ -60,7 +64,12 @@ impl Recovery {
 
     /// Segments are being sent again.
     pub fn is_under_way(&self) -> bool {
-        self.state != State::Open
+        matches!(self.state, State::Recovery | State::Loss)
+    }
+
+    /// Nothing is lost, and the window is not reduced for a mark either.
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
     }
 
     /// Whether it is over when so much is acknowledged.
@@ -79,7 +88,7 @@ impl Recovery {
     }
 
     pub(super) fn on_sent(&mut self, out: u32) {
-        if self.state == State::Recovery {
+        if matches!(self.state, State::Reduced | State::Recovery) {
             self.sent += out.saturating_sub(self.out_before);
         }
         self.out_before = out;
@@ -115,7 +124,8 @@ impl Sender {
         }
         let before = self.una;
         let is_window_updated = self.take_window(segment);
-        let lost_before = self.segments.lost;
+        let (lost_before, lost_ever_before) = (self.segments.lost, self.recovery.lost_ever);
+        let in_flight_before = self.segments.in_flight();
         let (mut acked, trip) = self.free(now, segment.acknowledgment);
         acked.bytes = self.una - before;
         if acked.bytes > 0 {
@@ -132,8 +142,12 @@ impl Sender {
         }
         self.detect_losses(now);
         let has_new_losses = self.segments.lost > lost_before;
-        self.go_through_states(now, &News { has_progress: acked.bytes > 0, delivered, has_new_losses, echo: segment.echo });
-        if !self.recovery.is_under_way() || self.recovery.state == State::Loss {
+        let is_marked = self.ecn.is_echoed(segment.flags);
+        self.go_through_states(now, &News { has_progress: acked.bytes > 0, delivered, has_new_losses, is_marked, echo: segment.echo });
+        if self.congestion.is_by_rate() {
+            let losses = u32::try_from(self.recovery.lost_ever - lost_ever_before).unwrap_or(u32::MAX);
+            self.model(now, delivered, losses, in_flight_before);
+        } else if matches!(self.recovery.state, State::Open | State::Loss) {
             let round_trip = trip.unwrap_or(0);
             self.congestion.on_acked(now, &Acked { segments: delivered, round_trip, una: self.una, next: self.next });
         }
@@ -146,6 +160,27 @@ impl Sender {
             self.timer = None;
         }
         Acknowledged { bytes: acked.bytes, buffers: acked.buffers, wants_output: acked.bytes > 0 || is_window_updated || delivered > 0 }
+    }
+
+    /// The control that models the path sees the acknowledgment.
+    fn model(&mut self, now: Ps, acked: u32, losses: u32, in_flight_before: u32) {
+        let in_flight = self.segments.in_flight();
+        let seen = congestion::Acknowledged {
+            sample: self.delivery.sample(now, acked, self.round_trip.least),
+            total: self.delivery.total,
+            acked,
+            losses,
+            in_flight_before,
+            in_flight,
+            is_recovering: self.recovery.is_under_way(),
+            is_fast_recovery: self.recovery.state == State::Recovery,
+            smoothed: self.round_trip.smoothed,
+            paced_for: self.pacing.delay(now),
+            mss: self.mss,
+        };
+        if self.congestion.on_delivered(now, &seen) {
+            self.delivery.on_application_limited(in_flight);
+        }
     }
 
     /// Takes the window over, if the segment is newer than what is known of it (`tcp_may_update_window`).
@@ -176,6 +211,7 @@ impl Sender {
                 self.segments.sacked -= count;
             } else {
                 freed.delivered += count;
+                self.delivery.on_delivered(&buffer);
                 self.recovery.on_delivered(now, &buffer, self.round_trip.least);
             }
             self.segments.lost -= if buffer.is_lost { count } else { 0 };
@@ -240,6 +276,7 @@ impl Sender {
         self.segments.sacked += count;
         self.segments.lost -= if was.is_lost { count } else { 0 };
         self.segments.again -= if was.is_again_out { count } else { 0 };
+        self.delivery.on_delivered(&was);
         self.recovery.on_delivered(now, &was, self.round_trip.least);
         count
     }
@@ -250,24 +287,47 @@ impl Sender {
             if self.recovery.undo.is_delayed(news.echo) {
                 self.recovery.undo.take_back(&mut self.congestion);
             } else if self.recovery.state == State::Recovery && self.recovery.undo.is_open() {
-                self.congestion.window = self.congestion.threshold;
+                self.congestion.end_reduction();
             }
             self.recovery.undo.forget();
             self.congestion.mark_worked(now);
             self.recovery.state = State::Open;
         }
-        if self.recovery.state == State::Open && self.segments.lost > 0 {
-            self.recovery.state = State::Recovery;
-            self.recovery.end = self.next;
-            self.recovery.window_before = self.congestion.window;
-            (self.recovery.delivered, self.recovery.sent) = (0, 0);
-            self.recovery.undo.mark(&self.congestion);
-            self.congestion.on_loss();
-            self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
+        // One segment behind what was out has to be acknowledged, so that the other host has heard of the reduction.
+        if self.recovery.state == State::Reduced && self.una > self.recovery.end {
+            self.congestion.end_reduction();
+            self.congestion.mark_worked(now);
+            self.recovery.state = State::Open;
         }
-        if self.recovery.state == State::Recovery {
+        if !self.recovery.is_under_way() && self.segments.lost > 0 {
+            // A reduction for a mark stands; what is lost meanwhile takes no more.
+            self.recovery.undo.mark(&self.congestion);
+            if self.recovery.is_open() {
+                self.begin_reduction();
+            }
+            self.recovery.state = State::Recovery;
+            self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
+        } else if self.recovery.is_open() && news.is_marked {
+            self.begin_reduction();
+            self.recovery.state = State::Reduced;
+        }
+        let reduces = match self.recovery.state {
+            State::Recovery => true,
+            State::Reduced => news.delivered > 0,
+            State::Open | State::Loss => false,
+        };
+        if reduces && !self.congestion.is_by_rate() {
             self.reduce(news.has_progress, news.delivered, news.has_new_losses);
         }
+    }
+
+    /// The threshold falls, and the window follows it (`tcp_init_cwnd_reduction`).
+    fn begin_reduction(&mut self) {
+        self.recovery.end = self.next;
+        self.recovery.window_before = self.congestion.window;
+        (self.recovery.delivered, self.recovery.sent) = (0, 0);
+        self.congestion.on_loss();
+        self.ecn.on_reduced();
     }
 
     /// The window of recovery (RFC 6937 3; `tcp_cwnd_reduction`).
@@ -311,6 +371,7 @@ impl Sender {
     fn send_again(&mut self, now: Ps, index: usize) -> Option<Buffer> {
         let buffer = self.queue.sent_mut(index)?;
         (buffer.is_again_out, buffer.was_again_out, buffer.sent_at) = (true, true, now);
+        buffer.known = self.delivery.on_sent(now, false);
         let buffer = *buffer;
         let count = self.count(buffer.bytes);
         self.segments.again += count;
@@ -362,7 +423,7 @@ impl Sender {
                 let lost_before = self.segments.lost;
                 self.detect_losses(now);
                 let has_new_losses = self.segments.lost > lost_before;
-                self.go_through_states(now, &News { has_progress: false, delivered: 0, has_new_losses, echo: 0 });
+                self.go_through_states(now, &News { has_progress: false, delivered: 0, has_new_losses, is_marked: false, echo: 0 });
                 self.arm_again(now);
             }
             Timer::Retransmission => {
@@ -394,6 +455,7 @@ impl Sender {
             self.recovery.undo.mark(&self.congestion);
         }
         self.congestion.on_timeout(in_flight);
+        self.ecn.on_reduced();
         self.congestion.mark_worked(now);
         self.recovery.state = State::Loss;
         self.recovery.end = self.next;
@@ -408,6 +470,8 @@ struct News {
     has_progress: bool,
     delivered: u32,
     has_new_losses: bool,
+    /// It echoes a mark of congestion.
+    is_marked: bool,
     /// The time stamp that it echoes.
     echo: u32,
 }

@@ -1,7 +1,9 @@
 //! The sending half of a connection: what may leave, and in which pieces (`tcp_write_xmit`, `tcp_output.c`).
 
 use crate::linux::buffer::truesize;
-use crate::linux::congestion::Congestion;
+use crate::linux::congestion::{Algorithm, Congestion};
+use crate::linux::delivery::Delivery;
+use crate::linux::ecn::Ecn;
 use crate::linux::nagle::{self, Burst};
 use crate::linux::pacing::Pacing;
 use crate::linux::recovery::Recovery;
@@ -87,6 +89,10 @@ pub struct Sender {
     pub round_trip: RoundTrip,
     /// Loss.
     pub recovery: Recovery,
+    /// Rates of delivery.
+    pub(super) delivery: Delivery,
+    /// Marks of congestion.
+    pub ecn: Ecn,
     /// Counts of what is out.
     pub segments: Segments,
     pub(super) timer: Option<(Ps, Timer)>,
@@ -120,10 +126,12 @@ impl Sender {
             congestion: Congestion::new(socket.algorithm),
             round_trip: RoundTrip::default(),
             recovery: Recovery::new(has_sack),
+            delivery: Delivery::default(),
+            ecn: Ecn::default(),
             segments: Segments::default(),
             timer: None,
             backoff: 0,
-            pacing: Pacing::new(socket.pacing_rate.is_some()),
+            pacing: Pacing::new(socket.pacing_rate.is_some() || socket.algorithm == Algorithm::Bbr),
             device_memory: 0,
             is_throttled: false,
             last_sent_at: 0,
@@ -162,9 +170,12 @@ impl Sender {
     }
 
     /// Rate at which bursts are sized, in bytes a second (`tcp_update_pacing_rate`, `tcp_input.c`): twice the window in
-    /// a round trip in slow start, else 1.2 times; unlimited before a round trip is known.
+    /// a round trip in slow start, else 1.2 times; unlimited before a round trip is known. BBR has its own.
     pub fn pacing_rate(&self) -> u64 {
         let own = self.socket.pacing_rate.unwrap_or(u64::MAX);
+        if let Some(rate) = self.congestion.pacing_rate() {
+            return rate.min(own);
+        }
         if self.round_trip.smoothed == 0 {
             return own;
         }
@@ -265,7 +276,8 @@ impl Sender {
     }
 
     fn send_head(&mut self, now: Ps, bytes: u32) -> Buffer {
-        let sent = self.queue.send_head(now, bytes).unwrap_or_default();
+        let known = self.delivery.on_sent(now, self.segments.out == 0);
+        let sent = self.queue.send_head(now, bytes, known).unwrap_or_default();
         self.next = sent.end();
         let count = self.count(sent.bytes);
         self.start(now);
@@ -286,7 +298,8 @@ impl Sender {
     /// Something leaves (`tcp_event_data_sent`).
     fn start(&mut self, now: Ps) {
         if self.segments.in_flight() == 0 {
-            self.congestion.on_begun(now, now - self.last_sent_at);
+            let is_application_limited = self.delivery.is_application_limited();
+            self.congestion.on_begun(now, now - self.last_sent_at, is_application_limited, self.mss);
         }
     }
 
@@ -296,6 +309,20 @@ impl Sender {
         let timeout = self.round_trip.timeout(self.backoff);
         if self.kernel.restarts_after_idle && self.segments.out == 0 && idle > timeout {
             self.congestion.restart(now, idle, timeout);
+        }
+    }
+
+    /// A write begins: where all that was written has left, and the window has room, the application was the limit
+    /// (`tcp_rate_check_app_limited`).
+    pub fn on_write(&mut self) {
+        let unsent = self.queue.end - self.next;
+        let in_flight = self.segments.in_flight();
+        if unsent < u64::from(self.mss)
+            && self.device_memory < truesize(1)
+            && in_flight < self.congestion.window
+            && self.segments.lost <= self.segments.again
+        {
+            self.delivery.on_application_limited(in_flight);
         }
     }
 
@@ -311,7 +338,7 @@ impl Sender {
         let is_limited = std::mem::take(&mut self.is_burst_limited) || self.segments.in_flight() >= self.congestion.window;
         if has_sent || is_limited {
             self.congestion.on_sent(is_limited, self.una, self.next, self.segments.out);
-            let can_fall = self.kernel.restarts_after_idle && !self.recovery.is_under_way() && !is_out_of_memory;
+            let can_fall = self.kernel.restarts_after_idle && self.recovery.is_open() && !is_out_of_memory;
             self.congestion.on_used(now, self.segments.out, self.round_trip.timeout(self.backoff), can_fall);
         }
         if self.segments.out == 0 && self.queue.head().is_some() && self.timer.is_none() && !self.is_throttled {

@@ -73,6 +73,8 @@ pub struct Socket {
     pub algorithm: Algorithm,
     /// `SO_MAX_PACING_RATE` in bytes a second.
     pub pacing_rate: Option<u64>,
+    /// `tcp_ecn` 1: the host asks for ECN.
+    pub has_ecn: bool,
 }
 
 impl Default for Socket {
@@ -85,6 +87,7 @@ impl Default for Socket {
             quick_ack: false,
             algorithm: Algorithm::Cubic,
             pacing_rate: None,
+            has_ecn: false,
         }
     }
 }

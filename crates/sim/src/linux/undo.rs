@@ -43,6 +43,9 @@ impl Undo {
     /// The window and the threshold are as before, unless they are larger.
     pub fn take_back(&mut self, congestion: &mut Congestion) {
         if let Some((window, threshold)) = self.before.take() {
+            if congestion.is_by_rate() {
+                return congestion.on_undone();
+            }
             congestion.window = congestion.window.max(window);
             congestion.threshold = congestion.threshold.max(threshold);
         }

@@ -1,6 +1,7 @@
 //! The send side's buffers: super-segments that writes fill, sent ones in front, unsent ones behind.
 
 use crate::linux::buffer::{OVERHEAD_BYTES, truesize};
+use crate::linux::delivery::AtDeparture;
 use crate::time::Ps;
 use std::collections::VecDeque;
 
@@ -23,6 +24,8 @@ pub struct Buffer {
     pub was_again_out: bool,
     /// A write ends here.
     pub is_push: bool,
+    /// What was known of deliveries when it last left.
+    pub known: AtDeparture,
 }
 
 impl Buffer {
@@ -119,10 +122,10 @@ impl WriteQueue {
     }
 
     /// The first unsent one is cut to so many bytes and sent.
-    pub fn send_head(&mut self, now: Ps, bytes: u32) -> Option<Buffer> {
+    pub fn send_head(&mut self, now: Ps, bytes: u32, known: AtDeparture) -> Option<Buffer> {
         self.split(self.sent, bytes);
         let head = self.buffers.get_mut(self.sent)?;
-        head.sent_at = now;
+        (head.sent_at, head.known) = (now, known);
         self.sent += 1;
         Some(*head)
     }
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(queue.tail_room(1000), 900);
         queue.append(900, false);
         assert_eq!(queue.tail_room(1000), 0);
-        assert_eq!(queue.send_head(5, 1000).map(|sent| sent.end()), Some(1000));
+        assert_eq!(queue.send_head(5, 1000, AtDeparture::default()).map(|sent| sent.end()), Some(1000));
         assert_eq!(queue.tail_room(2000), 0);
         queue.append(50, false);
         assert_eq!(sizes(&queue), [1000, 50]);
@@ -191,7 +194,7 @@ mod tests {
     fn what_is_cut_off_waits() {
         let mut queue = WriteQueue::default();
         queue.append(5000, true);
-        assert_eq!(queue.send_head(1, 4344).map(|sent| sent.bytes), Some(4344));
+        assert_eq!(queue.send_head(1, 4344, AtDeparture::default()).map(|sent| sent.bytes), Some(4344));
         assert_eq!(queue.head().map(|head| (head.start, head.bytes)), Some((4344, 656)));
         assert!(queue.is_head_last());
         assert_eq!(queue.sent_count(), 1);
@@ -202,8 +205,8 @@ mod tests {
         let mut queue = WriteQueue::default();
         queue.append(1000, true);
         queue.append(1000, true);
-        queue.send_head(1, 1000);
-        queue.send_head(2, 1000);
+        queue.send_head(1, 1000, AtDeparture::default());
+        queue.send_head(2, 1000, AtDeparture::default());
         assert_eq!(queue.acknowledge(1500).map(|(freed, _)| freed.bytes), Some(1000));
         assert_eq!(queue.acknowledge(1500).map(|(freed, left)| (freed.bytes, left)), Some((500, 500)));
         assert_eq!(queue.acknowledge(1500), None);

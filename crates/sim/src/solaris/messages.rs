@@ -6,6 +6,22 @@
 
 use std::collections::VecDeque;
 
+/// The blocks of memory that a segment's payload consists of: a driver handles each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// How many.
+    pub count: u32,
+    /// The largest of them.
+    pub largest_bytes: u32,
+}
+
+impl Blocks {
+    /// All in one.
+    pub fn single(bytes: u32) -> Self {
+        Self { count: 1, largest_bytes: bytes }
+    }
+}
+
 /// Messages that have not been sent.
 #[derive(Debug, Clone)]
 pub struct Unsent {
@@ -46,6 +62,22 @@ impl Unsent {
             payload += message;
         }
         payload
+    }
+
+    /// The messages, or parts of them, of which the next segment of so many bytes is made.
+    pub fn blocks(&self, bytes: u32) -> Blocks {
+        let mut blocks = Blocks { count: 0, largest_bytes: 0 };
+        let mut rest = bytes;
+        for &message in &self.messages {
+            let part = message.min(rest);
+            if part == 0 {
+                break;
+            }
+            blocks.count += 1;
+            blocks.largest_bytes = blocks.largest_bytes.max(part);
+            rest -= part;
+        }
+        blocks
     }
 
     /// So many bytes were sent.
@@ -94,6 +126,19 @@ mod tests {
         assert_eq!(segments(&[100; 15], true), [1400, 100]);
         assert_eq!(segments(&[536; 3], true), [1072, 536]);
         assert_eq!(segments(&[1024; 2], true), [1024, 1024]);
+    }
+
+    #[test]
+    fn a_segment_of_messages_has_a_block_for_each() {
+        let mut unsent = Unsent::default();
+        [60; 24].into_iter().for_each(|bytes| unsent.push(bytes));
+        assert_eq!(unsent.blocks(1440), Blocks { count: 24, largest_bytes: 60 });
+        unsent.take(1440);
+        unsent.push(2000);
+        assert_eq!(unsent.blocks(1460), Blocks::single(1460));
+        unsent.take(1460);
+        unsent.push(900);
+        assert_eq!(unsent.blocks(1440), Blocks { count: 2, largest_bytes: 900 });
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub fn read(profile: &HostProfile, window_bytes: u32) -> Result<(HostSpec, LinkS
         costs: costs(&mut reader)?,
         coalescing: Coalescing { frames: at_least_one(&mut reader, "coalescing_frames")?, delay: reader.micros("coalescing_us")? },
         dma_per_byte: reader.per_byte("dma")?,
+        switch_per_byte: reader.per_byte("switch")?,
+        processors: at_least_one(&mut reader, "processors")?,
         has_interrupt_processor: reader.switch("interrupt_processor")?,
         mss: at_least_one(&mut reader, "mss_bytes")?,
         window_bytes,
@@ -51,6 +53,10 @@ fn rules(reader: &mut Reader<'_>) -> Result<Rules, Refusal> {
         answers_small_segments: reader.switch("answers_small_segments")?,
         deferred_ack_interval: reader.micros("deferred_ack_interval_us")?,
         has_persist_timer: reader.switch("persist_timer")?,
+        hands_messages_over: reader.switch("hands_messages_over")?,
+        dvma_above_bytes: reader.whole("dvma_above_bytes")?,
+        max_blocks: at_least_one(reader, "max_blocks")?,
+        page_above_bytes: reader.whole("page_above_bytes")?,
     })
 }
 
@@ -58,10 +64,15 @@ fn costs(reader: &mut Reader<'_>) -> Result<Costs, Refusal> {
     Ok(Costs {
         write_call: reader.micros("write_call_us")?,
         copy_in: reader.cost("copy_in")?,
+        hand_over: reader.micros("hand_over_us")?,
         send: reader.cost("send")?,
+        send_mapped: reader.micros("send_mapped_us")?,
+        send_block: reader.micros("send_block_us")?,
+        pull_up: reader.cost("pull_up")?,
         send_ack: reader.micros("send_ack_us")?,
         interrupt: reader.micros("interrupt_us")?,
         receive: reader.cost("receive")?,
+        receive_page: reader.micros("receive_page_us")?,
         receive_ack: reader.micros("receive_ack_us")?,
         wake_up: reader.micros("wake_up_us")?,
         read_call: reader.micros("read_call_us")?,

@@ -3,7 +3,7 @@
 //! Not modeled: selective acknowledgments, which Solaris 8 has; with one loss in a window the flow is the same, with
 //! several this recovers slower (RFC 6582 against RFC 2018).
 
-use super::messages::Unsent;
+use super::messages::{Blocks, Unsent};
 use super::nagle::{Question, holds};
 use crate::time::{MS, Ps, S};
 
@@ -24,6 +24,8 @@ pub struct Piece {
     pub sequence: u64,
     /// Its payload.
     pub bytes: u32,
+    /// What that consists of.
+    pub blocks: Blocks,
     /// Bytes that left before.
     pub is_retransmission: bool,
 }
@@ -127,7 +129,7 @@ impl Sender {
         if std::mem::take(&mut self.resend) {
             let bytes = cap(self.highest - self.una, self.mss);
             self.arm(now);
-            return (bytes > 0).then_some(Piece { sequence: self.una, bytes, is_retransmission: true });
+            return (bytes > 0).then_some(Piece { sequence: self.una, bytes, blocks: Blocks::single(bytes), is_retransmission: true });
         }
         let is_retransmission = self.next < self.highest;
         let wanted = if is_retransmission { cap(self.highest - self.next, self.mss) } else { self.unsent.next_segment(self.mss) };
@@ -139,6 +141,8 @@ impl Sender {
         }
         let sequence = self.next;
         self.next += u64::from(bytes);
+        // Which messages were in a segment that leaves again is not kept.
+        let blocks = if is_retransmission { Blocks::single(bytes) } else { self.unsent.blocks(bytes) };
         if !is_retransmission {
             self.unsent.take(bytes);
             self.timed.get_or_insert((self.next, now));
@@ -148,7 +152,7 @@ impl Sender {
         if self.rto_at.is_none() {
             self.arm(now);
         }
-        Some(Piece { sequence, bytes, is_retransmission })
+        Some(Piece { sequence, bytes, blocks, is_retransmission })
     }
 
     fn arm(&mut self, now: Ps) {

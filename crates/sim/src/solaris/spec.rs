@@ -1,5 +1,7 @@
 //! What a host with Solaris 8 is made of, as data: its rules, what its steps cost, its adapter.
 
+use super::messages::Blocks;
+use super::sender::Piece;
 use crate::coalescing::Coalescing;
 use crate::cost::Cost;
 use crate::time::{MS, Ps};
@@ -24,6 +26,15 @@ pub struct Rules {
     pub deferred_ack_interval: Ps,
     /// A window of zero is probed.
     pub has_persist_timer: bool,
+    /// A message that finds another inside of the connection's perimeter waits for that one, who takes it in by itself;
+    /// without, TCP's queue has it at once.
+    pub hands_messages_over: bool,
+    /// A block above this is mapped for the adapter in advance (fast DVMA); others are copied or mapped one by one.
+    pub dvma_above_bytes: u32,
+    /// A segment of more blocks than this is copied into one.
+    pub max_blocks: u32,
+    /// A frame with a payload above this needs a page of the receiving adapter's instead of a small buffer.
+    pub page_above_bytes: u32,
 }
 
 impl Rules {
@@ -36,6 +47,10 @@ impl Rules {
         answers_small_segments: true,
         deferred_ack_interval: 100 * MS,
         has_persist_timer: true,
+        hands_messages_over: true,
+        dvma_above_bytes: 1024,
+        max_blocks: 15,
+        page_above_bytes: 202,
     };
 }
 
@@ -46,14 +61,24 @@ pub struct Costs {
     pub write_call: Ps,
     /// From the user into a message.
     pub copy_in: Cost,
-    /// TCP, IP and driver of a segment that leaves.
+    /// Taking a message in that waited for the perimeter.
+    pub hand_over: Ps,
+    /// TCP, IP and driver of a segment that leaves, of one block that is copied or mapped.
     pub send: Cost,
+    /// The same of one with a block that was mapped in advance, without the bytes.
+    pub send_mapped: Ps,
+    /// Each block of a segment behind the first.
+    pub send_block: Ps,
+    /// Copying a segment's blocks into one.
+    pub pull_up: Cost,
     /// The same of one without payload.
     pub send_ack: Ps,
     /// Taking an interrupt.
     pub interrupt: Ps,
     /// Driver, IP and TCP of a segment with payload that arrives.
     pub receive: Cost,
+    /// What more one costs that came in a page.
+    pub receive_page: Ps,
     /// The same of one without.
     pub receive_ack: Ps,
     /// From a process being made ready to its running.
@@ -75,8 +100,13 @@ pub struct HostSpec {
     pub costs: Costs,
     /// When its adapter interrupts.
     pub coalescing: Coalescing,
-    /// Time over which its adapter fetches a byte from memory.
+    /// Time over which its adapter fetches a byte from memory or stores it there: all of a frame before it is on the
+    /// line, and before it interrupts.
     pub dma_per_byte: Ps,
+    /// Time over which the switch before it repeats a byte on the line, having stored all of the frame.
+    pub switch_per_byte: Ps,
+    /// Processors of processes.
+    pub processors: u32,
     /// Interrupts have a processor of their own.
     pub has_interrupt_processor: bool,
     /// Largest payload of a segment.
@@ -87,4 +117,23 @@ pub struct HostSpec {
     pub no_delay: bool,
     /// Largest deviation of a cost, in thousandths.
     pub jitter_per_mille: u64,
+}
+
+impl HostSpec {
+    /// Processor time of a segment with payload that leaves.
+    pub fn send_of(&self, piece: &Piece) -> Ps {
+        let costs = &self.costs;
+        let is_pulled_up = piece.blocks.count > self.rules.max_blocks;
+        let pull_up = if is_pulled_up { costs.pull_up.of(piece.bytes) } else { 0 };
+        let blocks = if is_pulled_up { Blocks::single(piece.bytes) } else { piece.blocks };
+        let is_mapped = blocks.largest_bytes > self.rules.dvma_above_bytes;
+        let fixed = if is_mapped { costs.send_mapped } else { costs.send.fixed };
+        let more_blocks = Ps::from(blocks.count.saturating_sub(1)) * costs.send_block;
+        pull_up + fixed + more_blocks + costs.send.per_byte * Ps::from(piece.bytes)
+    }
+
+    /// Processor time of a segment with payload that arrives.
+    pub fn receive_of(&self, bytes: u32) -> Ps {
+        self.costs.receive.of(bytes) + if bytes > self.rules.page_above_bytes { self.costs.receive_page } else { 0 }
+    }
 }

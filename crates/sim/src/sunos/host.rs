@@ -7,6 +7,7 @@ use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, L
 pub(super) use crate::process::Process;
 use crate::rng::Rng;
 use crate::segment::Segment;
+use crate::stages::Staged;
 use crate::sunos::recovery::Due;
 use crate::sunos::socket::Received;
 use crate::sunos::spec::HostSpec;
@@ -113,6 +114,8 @@ pub struct Host {
     fast_timer_at: Ps,
     slow_timer_at: Ps,
     pub(super) counted: EndState,
+    /// Where they are asked for.
+    pub(super) stages: Option<Vec<Staged>>,
 }
 
 impl Host {
@@ -139,6 +142,7 @@ impl Host {
             fast_timer_at: phase % spec.rules.fast_timer,
             slow_timer_at: phase,
             counted: EndState::default(),
+            stages: None,
         }
     }
 
@@ -159,6 +163,7 @@ impl Host {
     }
 
     fn on_done(&mut self, now: Ps, task: Task, out: &mut Outbox) {
+        self.note_stage(now, task);
         match task {
             Task::WriteCall(bytes) => self.write(bytes),
             Task::CopiedIn(bytes) => self.copied_in(now, bytes),
@@ -265,6 +270,14 @@ impl EndSystem for Host {
 
     fn is_complete(&self) -> bool {
         self.application.is_complete()
+    }
+
+    fn keep_stages(&mut self) {
+        self.stages = Some(Vec::new());
+    }
+
+    fn stages(&mut self) -> Vec<Staged> {
+        self.stages.take().unwrap_or_default()
     }
 
     fn at_call(&self, _connection: u16) -> AtCall {

@@ -23,7 +23,7 @@ from whyperf.analyze.flow.overview import overview
 from whyperf.analyze.flow.payloads import PAYLOAD_COLUMNS, Runs, payload_sequence, runs_of
 from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_histogram
 from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user
-from whyperf.analyze.flow.transmissions import contexts, super_segments
+from whyperf.analyze.flow.transmissions import arrivals, contexts, super_segments
 from whyperf.analyze.flow.trial import EndEvidence, FlowEnd, FlowTrial, open_trial
 from whyperf.analyze.flow.view import as_watched, at_levels
 from whyperf.analyze.flow.waited import Waited, waited_for_ack
@@ -50,6 +50,7 @@ __all__ = [
     "Waited",
     "ack_ratio",
     "ack_reasons",
+    "arrivals",
     "as_watched",
     "at_levels",
     "completeness",

@@ -1,10 +1,11 @@
-"""How large the packets were that left TCP, and who made them leave."""
+"""How large the packets were that left TCP, who made them leave, and who processed those that arrived."""
 
 import polars as pl
 
 from whyperf.analyze.flow.log import CONTEXTS
 from whyperf.analyze.flow.steps import SECOND_NS, by_value, divided, share, sum_in_steps
 
+_IS_DATA_IN = (pl.col("direction") == "in") & (pl.col("payload_bytes") > 0)
 _IS_DATA_OUT = (pl.col("direction") == "out") & (pl.col("payload_bytes") > 0)
 
 
@@ -42,6 +43,21 @@ def contexts(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     whole = by_value(counts, "context", CONTEXTS)
     shares = (share("packets", "packets_ratio"), share("bytes", "bytes_ratio"))
     return whole.with_columns(shares).select(_CONTEXT_COLUMNS)
+
+
+def arrivals(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+    """Where arriving data was processed: `context` (as text), `cpu`, `packets`, `bytes`; most packets first.
+
+    The context `worker` is a thread of the kernel that polls the device.
+    """
+    return (
+        log.lazy()
+        .filter(_IS_DATA_IN)
+        .group_by(pl.col("context").cast(pl.String), "cpu")
+        .agg(pl.len().cast(pl.Int64).alias("packets"), pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"))
+        .sort("packets", "context", "cpu", descending=[True, False, False])
+        .collect(engine="streaming")
+    )
 
 
 _CONTEXT_COLUMNS = ("context", "packets", "bytes", "packets_ratio", "bytes_ratio", "ksoftirqd_packets")

@@ -42,7 +42,7 @@ def trial_cpu(
     windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns", "whole_life").drop_nulls(
         ["window_start_ns", "window_end_ns"]
     )
-    own = _weighted(cpu.filter(pl.col("own")), windows)
+    own = weighted(cpu.filter(pl.col("own")), windows)
     sums = own.group_by("trial", "host").agg(
         (pl.col("length_ns") * pl.col("share")).sum().alias("wall_ns"),
         *[(pl.col(f"{kind}_ns") * pl.col("share")).sum() for kind in KINDS],
@@ -54,7 +54,7 @@ def trial_cpu(
     # Ends that run on the same CPUs have threads of their own, but the CPUs' time counts once.
     places = ends.select("trial", "host", "cpus_of")
     load = (
-        _weighted(threads, windows)
+        weighted(threads, windows)
         .join(places, on=["trial", "host"], how="left")
         .group_by("trial", pl.coalesce("cpus_of", "host").alias("host"))
         .agg(
@@ -80,14 +80,18 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
 
     One row a `cell` and `role`: `<kind>_ratio`, `busy_ratio`, `softirq_source`,
     `softirq_tracepoints_ratio`, `softirq_proc_stat_ratio`, `accounted_ratio` (of /proc/stat),
-    `load_threads_ratio`, `cpus`, `exclusive`, `pooled_s` (wall time of one CPU over all trials).
+    `load_threads_ratio`, `cpus`, `exclusive`, `pooled_s` (wall time of one CPU over all trials). In CPUs, of all hosts
+    that play the role together: `cpus_count` that they may use, `in_use_cpus` that they keep busy (CPUs x utilization),
+    and `softirq_on_threads_cpus`, soft interrupts on top of the load's threads.
     The tracepoints are the source when every trial of the end has them; then the kinds add up to 1.
     Where both sides share their CPUs, only the load's threads can be separated, and all
     other ratios are null. So are the kinds where /proc/stat accounts for less than half of the time:
-    a transfer of a few milliseconds ends between two ticks.
+    a transfer of a few milliseconds ends between two ticks. `in_use_cpus` is then what the load's threads used, soft
+    interrupts on top of them included.
     """
     wall = pl.col("wall_ns").sum()
     per_cpu = pl.col("wall_ns") / pl.max_horizontal(1, pl.col("cpus").list.len())
+    on_threads = pl.col("softirq_on_load_ns")
 
     def pooled(name: str) -> pl.Expr:
         complete = (pl.col(f"{name}_ns").null_count() == 0) & (wall > 0)
@@ -103,12 +107,22 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
         pl.col("cpus").first(),
         pl.col("exclusive").all(),
         (per_cpu.sum() / 1e9).alias("pooled_s"),
+        # The hosts of a role measure at the same time.
+        pl.when(wall > 0).then(wall / per_cpu.mean() / pl.col("trial").n_unique()).alias("cpus_count"),
+        pl.when((on_threads.null_count() == 0) & (wall > 0))
+        .then(on_threads.sum() / wall)
+        .alias("softirq_on_threads_cpus"),
     )
     accounted = pools.with_columns(_sum(KINDS).alias("accounted_ratio"))
     # Ticks that account for little of the time say nothing of the rest.
     is_known = pl.col("accounted_ratio") >= MIN_ACCOUNTED_RATIO
     known = [pl.when(is_known).then(pl.col(f"{kind}_ratio")).alias(f"{kind}_ratio") for kind in KINDS]
-    return _split(accounted.with_columns(known)).with_columns(_sum(BUSY).alias("busy_ratio"))
+    busy = _split(accounted.with_columns(known)).with_columns(_sum(BUSY).alias("busy_ratio"))
+    used = pl.when("exclusive").then("busy_ratio").otherwise("load_threads_ratio")
+    return busy.with_columns(
+        (used * pl.col("cpus_count")).alias("in_use_cpus"),
+        pl.col("softirq_on_threads_cpus") * pl.col("cpus_count"),
+    )
 
 
 def _split(pools: pl.DataFrame) -> pl.DataFrame:
@@ -149,7 +163,7 @@ def _traced(softirqs: pl.DataFrame, places: pl.DataFrame, windows: pl.DataFrame)
     """Softirqs by tracepoint of each side's own CPUs: a vector that did not run has no row, an
     end without any row was not traced.
     """
-    own = _weighted(softirqs.filter(pl.col("own")), windows)
+    own = weighted(softirqs.filter(pl.col("own")), windows)
     time = own.group_by("trial", "host").agg(
         (pl.col("softirq_ns") * pl.col("share")).sum().alias("softirq_tracepoints_ns"),
         (pl.col("runs_count") * pl.col("share")).sum().alias("softirqs_count"),
@@ -177,7 +191,7 @@ def _complete(name: str) -> pl.Expr:
     return pl.when(pl.col(name).null_count() == 0).then((pl.col(name) * pl.col("share")).sum())
 
 
-def _weighted(rows: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+def weighted(rows: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     """Measured rows with `share`, the part that counts, and `length_ns`."""
     measured = rows.filter(pl.col("phase") == "measure").drop("cell", strict=False)
     whole = measured.join(windows.filter(pl.col("whole_life")).select("trial"), on="trial", how="semi")

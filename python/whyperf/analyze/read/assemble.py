@@ -29,6 +29,7 @@ def assemble(
     probe_cost: Document | None = None,
     stage_notes: Sequence[str] = (),
     fleet: FleetInputs | None = None,
+    hosts: Mapping[str, Document] | None = None,
 ) -> Inputs:
     """The analysis' view of an experiment.
 
@@ -37,7 +38,8 @@ def assemble(
     the rate observed until they ended; all instants move to the controller's clock. `damaged` names trials that cannot
     be read, with the reason; they are left out completely and reported. `logs` are the manifests of the trials with
     the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
-    `stage_notes` are sentences about trials with stage times, `fleet` is what only a fleet has.
+    `stage_notes` are sentences about trials with stage times, `fleet` is what only a fleet has. `hosts` are the
+    record's facts of each host.
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
@@ -66,6 +68,7 @@ def assemble(
     if is_watched:
         frames = watched_frames(frames, ends)
     first = manifests[0] if manifests else {}
+    parts = (plan.get("fleet") or {}).get("parts") or ()
     names = {cell["id"]: [flow["name"] for flow in cell.get("schedule") or ()] for cell in plan["cells"]}
     return Inputs(
         experiment=str(plan["experiment"]),
@@ -85,8 +88,13 @@ def assemble(
         probe_cost=probe_cost,
         stage_notes=tuple(stage_notes),
         fleet=fleet,
+        hosts=hosts or {},
         schedule=pl.DataFrame(
-            [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
+            [
+                row
+                for manifest in manifests
+                for row in scheduled_connections(manifest, names.get(manifest["cell"], ()), parts)
+            ],
             schema=dict(SCHEDULE),
         ),
         **frames,

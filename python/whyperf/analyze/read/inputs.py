@@ -4,11 +4,11 @@ All instants are on the controller's monotonic clock, in ns, as signed 64-bit in
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from whyperf.analyze.fleet.inputs import FleetInputs
+from whyperf.analyze.fleet.inputs import Facts, FleetInputs
 from whyperf.plan import CONNECTION, PlannedConnection
 
 TRIALS: Mapping[str, pl.DataType] = {
@@ -125,7 +125,7 @@ class Inputs:
     the columns of `goodput.measure` with `transactions_per_s`, and is never a result. Trials with the segment log are
     in `evidence` only, which has the columns of `evidence.EVIDENCE`; a watched connection's only trial is in all.
     `damaged` are the trials that cannot be read, with the reason; they are nowhere else. `stage_notes` are sentences
-    about what trials with stage times lack.
+    about what trials with stage times lack. `hosts` are the record's facts of each host, by end.
     """
 
     experiment: str
@@ -149,6 +149,7 @@ class Inputs:
     cpu: pl.DataFrame
     softirqs: pl.DataFrame
     threads: pl.DataFrame
+    devices: pl.DataFrame
     transactions: pl.DataFrame
     latencies: pl.DataFrame
     datagrams: pl.DataFrame
@@ -157,5 +158,6 @@ class Inputs:
     watched: pl.DataFrame
     schedule: pl.DataFrame
     stage_notes: tuple[str, ...] = ()
+    hosts: Mapping[str, Facts] = field(default_factory=dict)
     #: What only a fleet has; None without one.
     fleet: FleetInputs | None = None

@@ -47,5 +47,6 @@ def read_inputs(
         logs=logs,
         probe_cost=experiment.probe_cost(),
         stage_notes=stage_notes(experiment, found),
+        hosts=experiment.hosts(),
         fleet=read_fleet(experiment, {name: manifest for name, manifest in measured.items() if name not in damaged}),
     )

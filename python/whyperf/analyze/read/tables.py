@@ -16,6 +16,8 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
     "flows": {
         **_FLOW,
         "window_requested_bytes": pl.UInt32(),
+        "send_buffer_requested_bytes": pl.UInt32(),
+        "send_buffer_granted_bytes": pl.UInt32(),
         "receive_buffer_requested_bytes": pl.UInt32(),
         "receive_buffer_granted_bytes": pl.UInt32(),
         "window_clamp_bytes": pl.UInt32(),
@@ -136,6 +138,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "cpu_ns": pl.UInt64(),
         "scheduled_count": pl.UInt64(),
     },
+    "devices": {**_KEYS, "device": pl.String(), "tx_packets": pl.UInt64(), "rx_packets": pl.UInt64()},
 }
 
 

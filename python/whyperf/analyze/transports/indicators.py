@@ -72,6 +72,8 @@ class Indicators:
     convergence: tuple[Wait, ...] = ()
     slack: tuple[Slack, ...] = ()
     recovery: tuple[Wait, ...] = field(default=())
+    #: The samples of each flow's first connection whose window is known.
+    windows: Mapping[int, ConnectionSamples] = field(default_factory=dict)
 
 
 def indicators(
@@ -123,6 +125,7 @@ class _Trial:
             convergence=tuple(wait for _, wait in convergence(course)),
             slack=tuple(slack_taken_up(course)),
             recovery=tuple(wait for flow in everyone for wait in self._recoveries(flow)),
+            windows={flow: samples for flow in everyone if (samples := self._window(flow)) is not None},
         )
 
     def _region(self, position: int) -> RegionFigures:
@@ -171,6 +174,10 @@ class _Trial:
         ]
         data = sum(segments for _, segments in counted)
         return sum(again for again, _ in counted) / data if data > 0 else None
+
+    def _window(self, flow: int) -> ConnectionSamples | None:
+        found = (self.connections.get(number) for number in self.course.active[flow].connections)
+        return next((samples for samples in found if samples is not None and samples.cwnd_segments.any()), None)
 
     def _recoveries(self, flow: int) -> list[Wait]:
         flow_active = self.course.active[flow]

@@ -3,21 +3,27 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from whyperf.analyze.fleet.inputs import pair_of
+
 Document = Mapping[str, Any]
 
 
-def scheduled_connections(manifest: Document, names: Sequence[str]) -> Iterator[dict[str, object]]:
+def scheduled_connections(
+    manifest: Document, names: Sequence[str], parts: Sequence[Sequence[str]] = ()
+) -> Iterator[dict[str, object]]:
     """A row of `inputs.SCHEDULE` for every connection of a trial with a schedule.
 
     `names` are the flows'. It is the view of the near hosts: each opens the connections, and numbers them in the order
-    of the flows.
+    of the flows. `parts` are the names of the flows that each pair of a fleet has, where it does not have all.
     """
-    for host in manifest.get("hosts", {}).values():
+    for label, host in manifest.get("hosts", {}).items():
         spec = host.get("spec") or {}
         if spec.get("opening") != "connect":
             continue
         connection = int(host.get("first_connection") or 0)
-        for number, flow in enumerate(spec.get("schedule") or ()):
+        own = _own(label, names, parts)
+        for place, flow in enumerate(spec.get("schedule") or ()):
+            number = own[place] if place < len(own) else place
             for _ in range(flow["connections_count"]):
                 yield {
                     "trial": manifest["trial"],
@@ -33,6 +39,14 @@ def scheduled_connections(manifest: Document, names: Sequence[str]) -> Iterator[
                     "trial_start_ns": int(manifest.get("start_mono_ns") or 0),
                 }
                 connection += 1
+
+
+def _own(label: str, names: Sequence[str], parts: Sequence[Sequence[str]]) -> Sequence[int]:
+    """The flows of a pair by their place in the schedule; near hosts are called near, near2 and so on."""
+    pair = pair_of(label)
+    if not 0 <= pair < len(parts):
+        return range(len(names))
+    return [place for place, name in enumerate(names) if name in parts[pair]]
 
 
 def protocol(flow: Document, spec: Document) -> str:

@@ -24,6 +24,15 @@ def experiments(incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
+def studies(incomplete: str) -> list[str]:
+    """Studies and their entries."""
+    from whyperf.studies.catalog import whole_catalog  # noqa: PLC0415 - as above
+
+    catalog = whole_catalog()
+    names = [*(study.name for study in catalog.studies), *(entry.id for entry in catalog.entries)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def assignments(incomplete: str) -> list[str]:
     """`factor=`, and the levels of factors that have few."""
     from whyperf.profile import BY_NAME  # noqa: PLC0415 - as above

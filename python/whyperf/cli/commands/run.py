@@ -232,6 +232,15 @@ def command(  # noqa: PLR0917 - typer fills them by name
             rich_help_panel=PLAN,
         ),
     ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale",
+            metavar="F",
+            help="Multiply all times of the schedule, such as 0.05. Slow start, recovery and convergence do not scale.",
+            rich_help_panel=PLAN,
+        ),
+    ] = None,
     leave_out_missing: Annotated[
         bool,
         typer.Option(
@@ -345,7 +354,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             "--via",
             metavar="PIPE",
-            help="How hosts are reached: ssh, kubectl, podman, docker, srun, or a command with {host}.",
+            help="How hosts are reached: ssh, kubectl, podman, docker, srun, a command with {host}, or adapters "
+            "(namespaces of this machine).",
             rich_help_panel=FLEET,
         ),
     ] = None,
@@ -447,6 +457,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             question=question,
             workload="bidirectional" if bidirectional else workload,
             is_over_udp=udp,
+            scale=scale,
             host=far_host(question, far, host),
             address=address,
             port=port,

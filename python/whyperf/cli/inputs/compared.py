@@ -17,6 +17,8 @@ from whyperf.record import Experiment
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EVIDENCE = "counters,profile"
+TOOLS_DOCUMENT = "tools.json"
+"""The file in the folder of a comparison of tools."""
 _CELL = re.compile(r"(?P<result>.*):(?P<cell>c\d{4,})")
 
 
@@ -41,6 +43,8 @@ class CompareRequest:
     seed: int | None
     out: Path | None
     dry_run: bool
+    tools: str | None = None
+    verify: bool = False
 
 
 def compared(request: CompareRequest) -> int:
@@ -52,12 +56,58 @@ def compared(request: CompareRequest) -> int:
         RecordError: a result cannot be read.
     """
     limits = _limits(request.limits)
+    if request.tools is not None:
+        return _tools(request, request.tools)
+    if request.verify:
+        raise UsageError("--verify is for --tools; `whyperf explain --verify` tests what limits a result")
     if request.run is not None:
         return _measured(request, limits)
     for option, given in _only_for_run(request):
         if given:
             raise UsageError(f"{option} is for --run, which measures two conditions; give --run PROFILE too")
+    if len(request.results) == 1 and (Path(request.results[0]) / TOOLS_DOCUMENT).is_file():
+        return _shown_tools(request)
     return _shown(request, _sources(request.results), limits)
+
+
+def _tools(request: CompareRequest, names: str) -> int:
+    """Runs tools and the own load in turn and compares them."""
+    from whyperf.cli.workflows.tools import ToolsRequest, compare_tools  # noqa: PLC0415 - reading results needs none
+
+    for option, given in (
+        ("--run", request.run),
+        ("--set", request.before),
+        ("--against", request.after),
+        ("--host", request.host),
+        ("--only", request.only),
+        ("--evidence", request.evidence),
+        ("--fail-if", request.limits),
+    ):
+        if given:
+            raise UsageError(f"{option} does not go with --tools; a setting of all tools is --both FACTOR=LEVEL")
+    if len(request.results) > 1:
+        raise UsageError(f"--tools takes one profile; {request.results[1]} is one too many")
+    return compare_tools(
+        ToolsRequest(
+            tools=tuple(name.strip() for name in names.split(",")),
+            profile=request.results[0] if request.results else None,
+            overrides=overrides({"duration_s": request.time}, request.both),
+            pairs=request.trials,
+            seed=request.seed,
+            verify=request.verify,
+            out=request.out,
+            page=request.page,
+            dry_run=request.dry_run,
+            as_json=request.as_json,
+        )
+    )
+
+
+def _shown_tools(request: CompareRequest) -> int:
+    """Prints a stored comparison of tools."""
+    from whyperf.cli.workflows.tools import show_tools  # noqa: PLC0415 - other results need none
+
+    return show_tools(Path(request.results[0]), request.page, as_json=request.as_json)
 
 
 def _only_for_run(request: CompareRequest) -> list[tuple[str, object]]:

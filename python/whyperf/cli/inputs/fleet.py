@@ -34,6 +34,8 @@ class AskedFleet:
             near=self.near or table.from_,
             to=self.to or table.to,
             pattern=self.pattern or table.pattern,
+            # Another set of hosts is reached in another way.
+            via=self.via or (table.via if self.near is None and self.to is None else None),
             loads=table.loads,
         )
 
@@ -70,6 +72,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         pair_hosts,
         read_inventory,
     )
+    from whyperf.run.adapters import ADAPTERS, ADDRESSES, refuse_other_hosts  # noqa: PLC0415
     from whyperf.run.agents.pipes import by_name  # noqa: PLC0415
 
     if host is not None and asked.to is not None:
@@ -93,13 +96,16 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
     except HostSetError as error:
         raise UsageError(str(error)) from None
     names = dict.fromkeys([*near, *far])
+    if via == ADAPTERS:
+        refuse_other_hosts(tuple(names))
+    own = ADDRESSES if via == ADAPTERS else {}
     fleet = PlannedFleet(
         pattern=pattern,
         far=tuple(pair.far for pair in pairs),
         groups=_groups_of(names, inventory.groups),
         parts=_parts(pairs, {hosts: asked.loads[name] for name, hosts in loads.items()}),
         via=via,
-        addresses={name: found for name in names if (found := inventory.address(name)) is not None},
+        addresses={name: found for name in names if (found := inventory.address(name) or own.get(name)) is not None},
         destinations={name: found for name, found in destinations.items() if found != name},
     )
     return Target(

@@ -83,12 +83,20 @@ def _figures(cell: CellResult) -> Iterator[tuple[str, Value]]:
         cpu, calls = getattr(cell.cpu, end), getattr(cell.calls, end)
         yield f"cpu_{end}_load_threads_ratio", None if cpu is None else cpu.load_threads_ratio
         yield f"cpu_{end}_host_ratio", None if cpu is None else cpu.busy_ratio
+        yield f"cpu_{end}_in_use_cpus", None if cpu is None else cpu.in_use_cpus
+        yield f"cpu_{end}_per_adapter_cpus", None if cpu is None else cpu.per_adapter_cpus
         yield f"cycles_{end}_per_kbyte", getattr(cell.cycles_per_kbyte, end)
         yield f"calls_{end}_per_kbyte", None if calls is None else calls.per_kbyte
+    shared, window = cell.cpu.shared, cell.needed_window
+    yield "cpu_not_attributed_cpus", None if shared is None else shared.not_attributed_cpus
     yield "cycles_unit", cell.cycles_per_kbyte.unit
     announced = cell.window.announced_bytes
     yield "advertised_window_bytes_median", None if announced is None else announced.median
     yield "advertised_window_bytes_max", None if announced is None else announced.max
+    needed = window.rates[0] if window is not None else None
+    yield "needed_window_rate_bps", None if needed is None else needed.rate_bps
+    yield "needed_window_one_way_bytes", None if needed is None else needed.one_way_bytes
+    yield "needed_window_round_trip_bytes", None if needed is None else needed.round_trip_bytes
     again = cell.retransmitted_segments
     yield "retransmitted_count_median", again.median
     yield "retransmitted_ratio", again.ratio

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from whyperf.analyze.cost.text import EVENTS, cycles
 from whyperf.analyze.text import (
+    bit_rate,
     count,
     factor_name,
     level_with_unit,
@@ -125,6 +126,7 @@ class _Printer:
             self._line(line)
         self._line("")
         self._conditions(found)
+        self._hosts(found)
         if len(found.pairs) > MAX_DETAILED:
             self._overview(found)
         else:
@@ -157,6 +159,16 @@ class _Printer:
         left = len(found.conditions) - MAX_CONDITIONS
         if left > 0:
             self._line(f"{left} more differences: --json or --report FILE")
+
+    def _hosts(self, found: Comparison) -> None:
+        """Kernel and drivers of every host, next to which the rates are read; once where hosts are the same."""
+        lines: dict[str, list[str]] = {}
+        for host in found.hosts:
+            rate = "" if host.link_bps is None else f", link {bit_rate(host.link_bps)}"
+            text = f"{host.hostname}, kernel {host.kernel}{rate}, drivers: {', '.join(host.drivers) or 'not known'}"
+            lines.setdefault(text, []).append(f"{host.label} {host.host}")
+        for text, hosts in lines.items():
+            self._line(f"{', '.join(hosts)}: {text}")
 
     def _overview(self, found: Comparison) -> None:
         """A line for each pair: its main figure, and the cost of both sides."""
@@ -201,7 +213,7 @@ class _Printer:
         self._line("")
 
     def _side(self, side: SideDifference, labels: Labels) -> None:
-        unit = f"cycles per {side.work}"
+        unit = f"{side.counted_in} per {side.work}"
         if side.refused is not None:
             self._line(f"{side.role.capitalize()}: not compared, {side.refused}.")
             return
@@ -323,15 +335,15 @@ def _more_or_dearer(side: SideDifference) -> Iterator[str]:
         if entry.count_a == entry.count_b or abs(entry.test.difference) < MIN_RATIO * max(side.a, side.b):
             continue
         single, several = EVENTS[entry.per or ""]
-        yield _split(entry, several, single, side.work)
+        yield _split(entry, several, single, side)
 
 
-def _split(entry: ClassDifference, several: str, single: str, work: str) -> str:
+def _split(entry: ClassDifference, several: str, single: str, side: SideDifference) -> str:
     assert entry.by_count is not None
     assert entry.by_unit_cost is not None
-    counts = f"{significant(entry.count_a or 0)} → {significant(entry.count_b or 0)} {several} per {work}"
-    each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)} cycles per {single}"
-    whole = f"together {signed_cycles(entry.test.difference)} cycles per {work}"
+    counts = f"{significant(entry.count_a or 0)} → {significant(entry.count_b or 0)} {several} per {side.work}"
+    each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)} {side.counted_in} per {single}"
+    whole = f"together {signed_cycles(entry.test.difference)} {side.counted_in} per {side.work}"
     by_count, by_unit_cost = signed_cycles(entry.by_count), signed_cycles(entry.by_unit_cost)
     return f"{entry.title}: {counts}: {by_count}; {each}: {by_unit_cost}; {whole}."
 

@@ -19,6 +19,8 @@ from whyperf.analyze.summary import (
 from whyperf.analyze.text import ENDS, bit_rate, count, level_with_unit, percent, seconds, si, significant
 from whyperf.analyze.transports.result import Duration, Transports
 from whyperf.report.charts.metric import per_second
+from whyperf.report.cpus_in_use import cpus_in_use
+from whyperf.report.needed_window import needed_window_lines
 
 WIDTH = 16
 #: Prints a number with its unit.
@@ -43,17 +45,12 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
         yield from _moved(cell, rate)
     if cell.rtt_probe is not None:
         yield from _rtt_probe(cell.rtt_probe)
-    for end in ENDS:
-        cpu: EndCpu | None = getattr(cell.cpu, end)
-        if cpu is not None:
-            yield f"CPU {end}", _cpu(cpu, threads_of(cell))
+    yield from _processors(cell)
     cycles = cell.cycles_per_kbyte
     if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
         yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit})"
-    # Without a result nothing is known of the sockets, not even that a window was left to the kernel.
-    if cell.window.announced_bytes is not None or (cell.metric == "goodput" and cell.goodput_bps.median is not None):
-        yield "Window", _window(cell)
+    yield from _windows(cell, rate)
     again = cell.retransmitted_segments
     if again.median is not None and cell.datagrams is None:
         part = again.ratio or 0.0
@@ -70,6 +67,25 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
         yield "Start", f"{start.agents} agents began within {within} of each other"
     if cell.setup is not None and cell.setup.connections >= MANY_CONNECTIONS:
         yield "Set-up", _setup(cell.setup)
+
+
+def _processors(cell: CellResult) -> Iterator[tuple[str, str]]:
+    """The CPU time of both sides."""
+    for end in ENDS:
+        cpu: EndCpu | None = getattr(cell.cpu, end)
+        if cpu is not None:
+            yield f"CPU {end}", _cpu(cpu, threads_of(cell))
+    if (used := cpus_in_use(cell)) is not None:
+        yield "CPUs in use", used
+
+
+def _windows(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
+    """The window that the sockets have, and the one that the latency needs."""
+    # Without a result nothing is known of the sockets, not even that a window was left to the kernel.
+    if cell.window.announced_bytes is not None or (cell.metric == "goodput" and cell.goodput_bps.median is not None):
+        yield "Window", _window(cell)
+    if cell.needed_window is not None:
+        yield from needed_window_lines(cell.needed_window, rate)
 
 
 def threads_of(cell: CellResult) -> str:

@@ -19,6 +19,8 @@ GAP = 2
 SHORTER = {"Retransmitted": "Retr", "Advertised window (bytes)": "Window advertised"}
 #: What a narrow terminal does without, in this order.
 LEAVE_OUT = (
+    "CPUs per adapter receiver",
+    "CPUs per adapter sender",
     "Trials",
     "Packets/s",
     "Retr",

@@ -14,7 +14,7 @@ from whyperf.cli.inputs.fleet import AskedFleet, target_of
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
-from whyperf.cli.inputs.scheduled import with_scale
+from whyperf.cli.inputs.scheduled import scaled, with_scale
 from whyperf.cli.inputs.unavailable import OWN_LEVELS, with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
@@ -24,7 +24,9 @@ from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError, as_set
 from whyperf.profile.conditions import AFTER, BEFORE, in_two_conditions
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
+from whyperf.run.adapters import ADAPTERS, built
 from whyperf.run.agents.pipes import refuse_unusable_host
+from whyperf.run.testbed import TESTBED_FACTORS, missing_settings
 
 if TYPE_CHECKING:
     from whyperf.cli.live.intervals import PrintedLine
@@ -57,6 +59,8 @@ class Order:
     report: bool = True
     #: Whether datagrams take the place of the stream.
     is_over_udp: bool = False
+    #: `--scale`: what all times of the schedule are multiplied by.
+    scale: str | None = None
     #: Where to write the experiment as a profile, instead of measuring it.
     save_profile: Path | None = None
     #: Factors of two conditions under which each cell is measured in turn.
@@ -74,9 +78,10 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         profile = with_workload(profile, order.workload)
     if order.is_over_udp:
         profile = over_udp(profile, order.overrides)
+    profile = scaled(profile, order.scale, order.overrides)
     order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
-    profile = _without_missing_cpus(profile)
+    profile = _without_missing(profile)
     order, profile = _in_conditions(order, profile)
     if order.leave_out_missing:
         varied = {name: levels for name, levels in order.overrides.items() if isinstance(levels, tuple)}
@@ -104,6 +109,8 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         ExitStack() as closing,
     ):
         try:
+            if target.fleet is not None and target.fleet.via == ADAPTERS:
+                closing.enter_context(built())
             lines = measure_missing_trials(
                 experiment,
                 target,
@@ -232,7 +239,33 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
 
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:
-    """Where to measure; says so when the embedded testbed is not what was hoped for."""
+    """Where to measure; says so when there are other hosts than the profile asks for.
+
+    Raises:
+        UsageError: the profile needs several near hosts, and none is named.
+    """
+    target = _hosts_of(order, profile, host)
+    wanted, near = profile.fleet.near_hosts, dict.fromkeys(target.near)
+    if wanted is None or len(near) == wanted:
+        return target
+    if order.fleet.near is None and profile.fleet.from_ is None:
+        raise UsageError(
+            f"{profile.name} needs {wanted} hosts that load one: name them, as in `whyperf run {profile.name} --from "
+            f"'client[1-{wanted}]' --to server`, or use one host for all connections, as in `whyperf run HOST "
+            f"--connections {_connections(profile) * wanted}`"
+        )
+    say(f"{profile.name} is about {wanted} near hosts; this run has {len(near)}")
+    return target
+
+
+def _connections(profile: Profile) -> int:
+    """How many connections a profile opens from each near host."""
+    level = profile.fixed.get("connections", 1)
+    return level if isinstance(level, int) else 1
+
+
+def _hosts_of(order: Order, profile: Profile, host: str | None) -> Target:
+    """The hosts to measure; says so when the embedded testbed is not what was hoped for."""
     fleet = order.fleet.with_defaults(profile.fleet, host)
     if fleet.is_meant and (order.testbed == "auto" or order.fleet.is_meant):
         if order.testbed != "auto":
@@ -277,22 +310,28 @@ def _for_far_hosts(order: Order, profile: Profile, host: str, near: tuple[str, .
     return near * given
 
 
-def _without_missing_cpus(profile: Profile) -> Profile:
-    """The profile without levels that name CPUs which this host does not have, where others are left.
+def _without_missing(profile: Profile) -> Profile:
+    """The profile without levels that this host cannot have, where others are left: CPUs, and settings of the testbed.
 
     The near host is this one, and so is the far one on the testbed; a far host is asked when the session begins.
     """
-    if not any({"near_cpus", "far_cpus"} & sweep.levels.keys() for sweep in profile.sweeps):
+    asked = {"near_cpus", "far_cpus", *TESTBED_FACTORS}
+    if not any(asked & sweep.levels.keys() for sweep in profile.sweeps):
         return profile
-    have = set(describe_host(None)["cpus"])
+    host = describe_host(None)
+    have = set(host["cpus"])
+    reasons = {name: f"this host has CPUs {', '.join(map(str, sorted(have)))}" for name in ("near_cpus", "far_cpus")}
     sweeps = []
     for sweep in profile.sweeps:
         levels = dict(sweep.levels)
-        for name in ("near_cpus", "far_cpus"):
-            kept = tuple(level for level in levels.get(name, ()) if named_cpus(str(level)) <= have)
-            missing = [str(level) for level in levels.get(name, ()) if level not in kept]
-            if kept and missing:
+        for name in asked & levels.keys():
+            lacking = {level: missing_settings({name: level}, host).get(name) for level in levels[name]}
+            if name in reasons:
+                lacking = {level: None if named_cpus(str(level)) <= have else reasons[name] for level in levels[name]}
+            kept = tuple(level for level in levels[name] if lacking[level] is None)
+            if kept and len(kept) < len(lacking):
+                missing = [level for level in levels[name] if lacking[level] is not None]
                 levels[name] = kept
-                say(f"Left out: {name} {', '.join(missing)}; this host has CPUs {', '.join(map(str, sorted(have)))}")
+                say(f"Left out: {name} {', '.join(str(level).lower() for level in missing)}; {lacking[missing[0]]}")
         sweeps.append(replace(sweep, levels=levels))
     return replace(profile, sweeps=tuple(sweeps))

@@ -63,6 +63,7 @@ def measure_missing_trials(
     with ExitStack() as ending:
         session = ending.enter_context(Session(experiment.plan, target))
         session.on_ready = lambda _: preload.pause()
+        session.on_left_silently = say
         for pair, reason in session.lost_pairs.reasons.items():
             near_host, far_host = experiment.plan.pairs[pair]
             say(f"{near_host} → {far_host} takes no part, the others go on: {reason}")

@@ -25,11 +25,14 @@ FULL_CPU = 0.85
 """A receiver so busy limits what its senders could send."""
 
 
-def explain_fleet(cell: str, fleet: Fleet, explain: Explain) -> tuple[CellExplanation, FleetDiagnosis]:
+def explain_fleet(
+    cell: str, fleet: Fleet, explain: Explain, machines: Mapping[str, str] | None = None
+) -> tuple[CellExplanation, FleetDiagnosis]:
     """The explanation of a cell, and what limits it as a fleet.
 
     The cell's explanation is that of one pair: of the slowest host, or else of a usual pair. With a slow host its first
-    verdict names that host.
+    verdict names that host. `machines` are the machines that hosts are on: one with two adapters has
+    a name for each.
     """
     slow = fleet.slow[:MAX_SLOW]
     leading = [host.pairs[0] for host in slow]
@@ -44,7 +47,8 @@ def explain_fleet(cell: str, fleet: Fleet, explain: Explain) -> tuple[CellExplan
     diagnoses = [_diagnose(host, fleet, verdicts.get(host.pairs[0]), typical) for host in slow]
     where, host, cause = _limit(fleet, diagnoses, {pair: verdicts[pair] for pair in verdicts if pair not in taken})
     claim = typical.claim if typical is not None else ""
-    code, values, sentence = fleet_words(fleet, where, host, diagnoses, claim)
+    shared = None if slow or typical is None else _shared_by(fleet, where, typical.cause, machines or {})
+    code, values, sentence = fleet_words(fleet, where, host, diagnoses, claim, shared=shared)
     diagnosis = FleetDiagnosis(
         code=code,
         values=values,
@@ -155,6 +159,19 @@ def _limit(
     elif where == "receiver":
         names = {fleet.pair(pair).receiver for pair, _ in here}
     return where, next(iter(names)) if len(names) == 1 else None, cause
+
+
+def _shared_by(fleet: Fleet, where: str, cause: Cause, machines: Mapping[str, str]) -> tuple[str, str] | None:
+    """The machine whose CPUs limit all pairs although they have different hosts, and which sentence says so."""
+    if cause not in OF_CPUS:
+        return None
+    senders, all_hosts = ({machines.get(name) for name in names} for names in (
+        [pair.sender for pair in fleet.pairs], [host.host for host in fleet.hosts]
+    ))  # fmt: skip
+    for code, found in (("machine.shared", all_hosts), ("sender.shared", senders if where == "sender" else set())):
+        if len(found) == 1 and None not in found and len({pair.sender for pair in fleet.pairs}) > 1:
+            return code, str(next(iter(found)))
+    return None
 
 
 def _place(pair: FleetPair, verdict: Verdict, fleet: Fleet) -> Place:

@@ -34,8 +34,16 @@ def slow_words(
     return code, values, sentence, because
 
 
-def fleet_words(fleet: Fleet, where: str, host: str | None, slow: Sequence[SlowHostDiagnosis], claim: str) -> Worded:
-    """Code, values and words about the whole."""
+def fleet_words(
+    fleet: Fleet,
+    where: str,
+    host: str | None,
+    slow: Sequence[SlowHostDiagnosis],
+    claim: str,
+    *,
+    shared: tuple[str, str] | None = None,
+) -> Worded:
+    """Code, values and words about the whole; `shared` is the code and the machine whose CPUs limit all pairs."""
     if slow:
         first, *others = slow
         text = f"{first.words} {first.because}".strip()
@@ -44,6 +52,8 @@ def fleet_words(fleet: Fleet, where: str, host: str | None, slow: Sequence[SlowH
             text = f"{text} {render('fleet', 'also_slow', {'hosts': names})}"
         return first.code, first.values, text
     code = f"{where}.one" if host is not None else where
+    if shared is not None:
+        code, host = shared
     values = known({"host": host, "pairs_count": len(fleet.pairs)})
     compared = render("fleet", "none_slow" if fleet.compared else "not_compared", values)
     return code, values, " ".join(part for part in (compared, render("fleet", code, values), claim) if part)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.summary import CellResult
+from whyperf.analyze.summary import CellResult, EndCpu
 from whyperf.analyze.text import level_with_unit, percent, significant
 from whyperf.report.charts.layout import Axis
 from whyperf.report.charts.metric import GOODPUT, Metric, RateUnit
@@ -114,11 +114,13 @@ class Busy:
         """The value of a role; None where it is not known."""
 
         def value(cell: CellResult) -> float | None:
-            cpu = getattr(cell.cpu, end)
+            cpu: EndCpu | None = getattr(cell.cpu, end)
             if cpu is None:
                 return None
+            if self.in_cpus and not self.threads_only:
+                return cpu.in_use_cpus
             ratio = cpu.load_threads_ratio if self.threads_only else cpu.busy_ratio
-            return None if ratio is None else float(ratio) * (len(cpu.cpus) if self.in_cpus else 100)
+            return None if ratio is None else ratio * (len(cpu.cpus) if self.in_cpus else 100)
 
         return value
 

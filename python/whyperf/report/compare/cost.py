@@ -79,6 +79,7 @@ class SideView:
     columns: tuple[Column, ...] = ()
     functions: tuple[tuple[Entry, ...], ...] = ()
     note: str = ""
+    word: str = "Cycles"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,9 @@ def _flames(comparison: Comparison, place: int, trees: Mapping[tuple[int, str], 
     sides = [(side, trees[place, side.role]) for side in comparison.pairs[place].sides if (place, side.role) in trees]
     return PairFlames(
         pair_name(comparison, place),
-        tuple((side.role.capitalize(), f"cycles per {side.work}", flame_graph(tree)) for side, tree in sides),
+        tuple(
+            (side.role.capitalize(), f"{side.counted_in} per {side.work}", flame_graph(tree)) for side, tree in sides
+        ),
     )
 
 
@@ -138,8 +141,8 @@ def _side(side: SideDifference, name: PairName) -> SideView:
     interval = "" if side.test.low is None else f" ({cycles_range(side.test)})"
     shown = mark_of(side.test, "lower").text.removesuffix(" *")
     total = (
-        f"{cycles(side.a)} → {cycles(side.b)} cycles per {side.work}: {signed_cycles(side.test.difference)}{interval}, "
-        f"{shown}"
+        f"{cycles(side.a)} → {cycles(side.b)} {side.counted_in} per {side.work}: "
+        f"{signed_cycles(side.test.difference)}{interval}, {shown}"
     )
     waterfall = waterfall_of(side)
     smallest = MIN_RATIO * max(side.a, side.b)
@@ -156,6 +159,7 @@ def _side(side: SideDifference, name: PairName) -> SideView:
         columns=_columns(name),
         functions=tuple(_changed(side)),
         note=_note(side, name),
+        word=side.counted_in.replace("cycles", "Cycles"),
     )
 
 

@@ -47,7 +47,7 @@ def _of_pairs(comparison: Comparison) -> Iterator[str]:
     if tests:
         grew = sum(test.is_significant and test.difference > 0 for test in tests)
         shrank = sum(test.is_significant and test.difference < 0 for test in tests)
-        yield f"Of {count(len(tests), 'side')}, {grew:,} cost significantly more cycles and {shrank:,} fewer."
+        yield f"Of {count(len(tests), 'side')}, {grew:,} cost significantly more and {shrank:,} less."
     place = max(range(len(pairs)), key=lambda number: change_of(pairs[number]))
     rate = rate_of(pairs[place])
     if rate is not None and rate.ratio is not None and rate.test.is_significant:
@@ -71,7 +71,8 @@ def key_figures_of(comparison: Comparison) -> tuple[KeyFigure, ...]:
         for side in pair.sides:
             if side.refused is None:
                 remark = f"{cycles(side.a)} → {cycles(side.b)} ({side.unit})"
-                found.append(KeyFigure(ratio_text(side.ratio), f"Cycles/{side.work}, {side.role}", remark))
+                unit = side.counted_in.replace("cycles", "Cycles")
+                found.append(KeyFigure(ratio_text(side.ratio), f"{unit}/{side.work}, {side.role}", remark))
         if not pair.sides:
             of_cycles = [entry for entry in pair.quantities if entry.name.startswith("cycles_")]
             found += [

@@ -49,6 +49,7 @@ def render(comparison: Comparison, trees: Mapping[tuple[int, str], Frame], comma
         ],
         key_figures=key_figures_of(comparison),
         conditions=conditions_of(comparison),
+        hosts=comparison.hosts,
         figures=figures_of(comparison, given_settings(comparison)),
         cost=cost_view(comparison, trees),
         budgets=budgets,

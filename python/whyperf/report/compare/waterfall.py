@@ -127,5 +127,5 @@ def why_text(entry: ClassDifference, work: str) -> str:
     each = f"{cycles(entry.cycles_each_a or 0)} → {cycles(entry.cycles_each_b or 0)}"
     return (
         f"{events[:1].upper()}{events[1:]} per {work} {counts}: {signed_cycles(entry.by_count)}. "
-        f"Cycles each {each}: {signed_cycles(entry.by_unit_cost)}."
+        f"Each costs {each}: {signed_cycles(entry.by_unit_cost)}."
     )

@@ -7,7 +7,7 @@ that the fixed cost of small packets and the bytes of large ones both show.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 
 from whyperf.analyze.stages import Amount, SizePoint
 from whyperf.analyze.text import count, octets, seconds
@@ -60,12 +60,14 @@ class ModelPoint:
 
 
 def size_figures(
-    points: Sequence[SizePoint], model: Mapping[str, Sequence[ModelPoint]] | None = None
+    groups: Mapping[str, Sequence[SizePoint]], model: Mapping[str, Sequence[ModelPoint]] | None = None
 ) -> list[SizeFigure]:
-    """The drawing for sending and that for receiving, on the same axes; none without at least two sizes.
+    """Of each group the drawing for sending and that for receiving, all on the same axes.
 
-    `model` has points of the model next to those of the host, by direction.
+    None are drawn without at least two sizes. `groups` are by what the title says of them, empty for nothing. `model`
+    has points of the model next to those of the host, by direction.
     """
+    points = [point for own in groups.values() for point in own]
     if len({round(point.packet_bytes) for point in points}) < 2:
         return []
     modeled = [point for own in (model or {}).values() for point in own]
@@ -75,18 +77,19 @@ def size_figures(
     x, y = _LogAxis(min(sizes), max(sizes)), _LogAxis(min(times), max(times))
     x_ticks, y_ticks = tuple(x.ticks(2, _size_text)), tuple(y.ticks(10, seconds))
     figures = []
-    for direction, title in (("out", "Sending"), ("in", "Receiving")):
-        own = _together([point for point in points if point.direction == direction])
+    for name, (direction, verb) in product(groups, (("out", "Sending"), ("in", "Receiving"))):
+        own = _together([point for point in groups[name] if point.direction == direction])
         if not own:
             continue
+        title = f"{verb}, {name}" if name else verb
         marks = [mark for point in own for mark in _marks(point, x, y)]
         paths = [(kind, _path(list(of_kind))) for kind, of_kind in groupby(sorted(marks, key=_kind), _kind)]
-        for name, of_point in (("model total", "cpu_ns"), ("model driver", "driver_ns")):
+        for line_name, of_point in (("model total", "cpu_ns"), ("model driver", "driver_ns")):
             line = [
                 (x.place(p.packet_bytes), 100 - y.place(getattr(p, of_point))) for p in (model or {}).get(direction, ())
             ]
             if line and any(getattr(p, of_point) > 0 for p in (model or {}).get(direction, ())):
-                paths.append((name, " ".join(f"{left:g},{top:g}" for left, top in line)))
+                paths.append((line_name, " ".join(f"{left:g},{top:g}" for left, top in line)))
         figures.append(SizeFigure(title, marks, paths, x_ticks, y_ticks, _description(title, own)))
     return figures
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.stages import TrialStages
+from whyperf.analyze.stages import SizePoint, TrialStages
 from whyperf.analyze.stages.experiment import CellStages, StageLine, lines_over, read_cells
 from whyperf.analyze.stages.kinds import stage_of
+from whyperf.analyze.stages.size_lines import size_lines
 from whyperf.analyze.text import count, percent, seconds, setting
 from whyperf.calibrate import CalibratedHost
 from whyperf.plan import Plan
@@ -17,7 +18,7 @@ from whyperf.report.stages.looks import all_stages, look_of
 from whyperf.report.stages.modeled import differences, model_points
 from whyperf.report.stages.texts import KBYTE, Block, blocks_of, limits_of, notes_of
 
-MAX_CELLS = 40
+MAX_CELLS = 60
 """At most this many cells are read."""
 MAX_BARS = 12
 """Of these, so many have bars."""
@@ -85,13 +86,14 @@ def stages_section(plan: Plan, cells: Sequence[CellStages], host: CalibratedHost
         )
         for at, (cell, stages) in enumerate(found)
     ]
-    differs_in_size = set(plan.varied) <= SIZES
-    drawn = [stages for _, stages in found] if differs_in_size else [stages for _, stages in found[:1]]
-    points = [point for stages in drawn for point in stages.sizes]
-    model = None if host is None else model_points(host, sorted({point.packet_bytes for point in points}))
+    groups = _by_other_factors(plan, [cell for cell, _ in found])
+    points = {name: [point for cell in own if cell.found for point in cell.found.sizes] for name, own in groups.items()}
+    sizes = sorted({point.packet_bytes for own in points.values() for point in own})
+    model = None if host is None else model_points(host, sizes)
     figures = size_figures(points, model)
     notes = [text for cell in cells for text in cell.reasons]
-    notes += [] if model is None else _model_notes(differences(points, model))
+    every = [point for own in points.values() for point in own]
+    notes += [] if model is None else _model_notes(differences(every, model))
     notes += [text for _, stages in found[:1] for text in notes_of(stages)]
     notes += [text for _, stages in found[1:] for text in limits_of(stages)]
     notes += _left_out(plan, cells)
@@ -100,7 +102,7 @@ def stages_section(plan: Plan, cells: Sequence[CellStages], host: CalibratedHost
         looks=_looks([stages for _, stages in found]),
         figures=figures,
         has_model=model is not None and bool(figures),
-        lines=_lines_block(lines_over(cells)) if differs_in_size and len(found) > 1 else None,
+        lines=_lines_block(groups, points) if len(found) > len(groups) else None,
         cells=views,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -111,7 +113,7 @@ def trial_section(found: TrialStages, about: str = ABOUT) -> StagesSection:
     return StagesSection(
         about=about,
         looks=_looks([found]),
-        figures=size_figures(found.sizes),
+        figures=size_figures({"": found.sizes}),
         has_model=False,
         lines=None,
         cells=(CellView("", stage_bars(found), falls_of(found), blocks_of(found)),),
@@ -148,8 +150,49 @@ def _looks(found: Sequence[TrialStages]) -> Sequence[Look]:
     return tuple(look_of(stage.name) for stage in all_stages() if stage.name in names)
 
 
-def _lines_block(lines: Sequence[StageLine]) -> Block | None:
-    rows = [
+def _by_other_factors(plan: Plan, cells: Sequence[CellStages]) -> dict[str, list[CellStages]]:
+    """The cells that differ in sizes alone, by the setting of what else differs; empty where nothing does."""
+    others = [name for name in plan.differing if name not in SIZES]
+    groups: dict[str, list[CellStages]] = {}
+    for cell in cells:
+        groups.setdefault(setting(dict(plan.cell(cell.cell).factors), others) if others else "", []).append(cell)
+    return groups
+
+
+def _lines_block(groups: Mapping[str, Sequence[CellStages]], points: Mapping[str, Sequence[SizePoint]]) -> Block | None:
+    """Lines through the times of all sizes: of all stages, of the driver, and of each stage."""
+    rows = []
+    for name, cells in groups.items():
+        prefix = f"{name}: " if name else ""
+        rows += [(f"{prefix}{row[0]}", *row[1:]) for row in (*_sum_rows(points[name]), *_stage_rows(lines_over(cells)))]
+    if not rows:
+        return None
+    note = (
+        "Lines through the mean times of all sizes, of both hosts together. Each time is once for each run of a stage, "
+        "which several packets may share. Farthest size is the largest distance of a size from the line. "
+        "An interval below 0 means that bytes cost too little to be seen."
+    )
+    columns = ("Stage", "Each time", "95 % interval", "Per KByte", "95 % interval", "Farthest size")
+    return Block("Time against size", columns, rows, [note])
+
+
+def _sum_rows(points: Sequence[SizePoint]) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{title}, {'sending' if line.direction == 'out' else 'receiving'}",
+            seconds(line.fixed_ns),
+            "",
+            seconds(line.ns_per_byte * KBYTE),
+            "",
+            percent(line.misfit_ratio),
+        )
+        for line in size_lines(points)
+        for title in ({"total": "All stages", "driver": "Driver"}[line.kind],)
+    ]
+
+
+def _stage_rows(lines: Sequence[StageLine]) -> list[tuple[str, ...]]:
+    return [
         (
             f"{stage.title}, {'sending' if line.direction == 'out' else 'receiving'}",
             seconds(line.fit.fixed_ns.value),
@@ -161,15 +204,6 @@ def _lines_block(lines: Sequence[StageLine]) -> Block | None:
         for line in lines
         if (stage := stage_of(line.direction, line.stage)) is not None
     ]
-    if not rows:
-        return None
-    note = (
-        "Lines through the mean times of all sizes, of both hosts together. Each time is once for each run of a stage, "
-        "which several packets may share. Farthest size is the largest distance of a size from the line. "
-        "An interval below 0 means that bytes cost too little to be seen."
-    )
-    columns = ("Stage", "Each time", "95 % interval", "Per KByte", "95 % interval", "Farthest size")
-    return Block("Time against size", columns, rows, [note])
 
 
 def _ends(low: float | None, high: float | None) -> str:

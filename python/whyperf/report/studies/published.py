@@ -6,7 +6,7 @@ other hosts, networks and decades, so only the shape is comparable.
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from whyperf.analyze.summary import CellResult, Summary
@@ -31,6 +31,8 @@ class Comparison:
     #: Levels of the cell that a row is compared with.
     match: Callable[[Row], Mapping[str, object]]
     columns: tuple[tuple[Column, "Get | _Other"], ...]
+    #: Rows of the study that the profile repeats.
+    keep: Callable[[Row], bool] = lambda _: True
 
 
 def study_section(
@@ -46,7 +48,9 @@ def study_section(
     section = Section("study", "Comparison with the study")
     for comparison in comparisons:
         source, rows = read(comparison.file)
-        filled = [_row(comparison, row, summary.cells, payloads, released or {}) for row in rows]
+        filled = [
+            _row(comparison, row, summary.cells, payloads, released or {}) for row in rows if comparison.keep(row)
+        ]
         table = Table(tuple(column for column, _ in comparison.columns), tuple(filled))
         section.tables.append(StudyTable(comparison.heading, f"{comparison.note} {source}".strip(), table))
     return section
@@ -111,6 +115,36 @@ def _here(value: Callable[[CellResult], float | None], text: Callable[[float], s
         return Entry("") if number is None else Entry(text(number), f"{number:.6g}")
 
     return get
+
+
+def _error(name: str, value: Callable[[CellResult], float | None]) -> Get:
+    """How far a figure here is from the study's, relative to the study's."""
+
+    def get(row: Row, cell: CellResult | None) -> Entry:
+        number = None if cell is None else value(cell)
+        ratio = None if number is None else number / float(row[name]) - 1
+        return Entry("") if ratio is None else Entry(f"{100 * ratio:+.1f} %", f"{ratio:.6g}")
+
+    return get
+
+
+class _Gain(_Other):
+    """Goodput against the cell of the row with another level of a factor, as a relative difference."""
+
+    def __init__(self, factor: str, base: int, others: Sequence[str]) -> None:
+        self._factor = factor
+        self._base = base
+        self._others = others
+
+    def of(self, row: Row, cells: Sequence[CellResult]) -> Entry:
+        others = {name: int(row[name]) for name in self._others}
+        pair = [_cell(cells, {**others, self._factor: level}) for level in (int(row[self._factor]), self._base)]
+        found = [cell.goodput_bps.median for cell in pair if cell is not None]
+        rates = [rate for rate in found if rate]
+        if len(rates) < len(pair):
+            return Entry("")
+        gain = rates[0] / rates[1] - 1
+        return Entry(f"{100 * gain:+.1f} %", f"{gain:.6g}")
 
 
 def _rate(cell: CellResult) -> float | None:
@@ -193,17 +227,38 @@ NAGLE_NOTE = (
 )
 """How Linux differs from the Solaris of the study, and where."""
 
+MISPRINT_NOTE = (
+    "The study's 181.56 Mbit/s for messages of 250 bytes is a misprint: its own formula gives 158.56 Mbit/s for its "
+    "packet rate."
+)
+"""What the table of the study contradicts itself in."""
+
+MULTIPLIER = "maxpsz_multiplier"
+
 AUTOCORKING_NOTE = (
     "Packets can carry several messages although Nagle's algorithm is off. While a packet of the connection waits in a "
     "queue below TCP, Linux adds the next messages to one that is not full (net.ipv4.tcp_autocorking; "
     "tcp_should_autocork in net/ipv4/tcp.c)."
 )
 
+
+def _transmit(row: Row) -> Mapping[str, object]:
+    return {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])}
+
+
+def _threads(row: Row) -> Mapping[str, object]:
+    return {**_transmit(row), "io_model": "blocking"}
+
+
+def _events(row: Row) -> Mapping[str, object]:
+    return {**_transmit(row), "io_model": "epoll"}
+
+
 TRANSMIT = Comparison(
     "uperf_transmit",
     "Transmitting over many connections",
     "CPU time in the study is of 16 cores together; here it is of the sender's own CPUs.",
-    lambda row: {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])},
+    _transmit,
     (
         (Column("Write (bytes)"), _study("write_bytes")),
         (Column("Connections"), _study("connections")),
@@ -225,6 +280,38 @@ TRANSMIT = Comparison(
     ),
 )
 """The cost of transmitting over many connections."""
+
+
+def _both(text: str, get: Get) -> tuple[tuple[Column, "Get | _Other"], ...]:
+    """A figure with a thread for each connection, and with events."""
+    return ((Column(f"{text}, threads"), get), (Column(f"{text}, events"), _Other(_events, get)))
+
+
+THREADS_OR_EVENTS = Comparison(
+    "uperf_transmit",
+    "A thread for each connection, or events",
+    "uperf has a thread for each connection. CPU time in the study is of 16 cores together; here it is of the sender's "
+    "own CPUs.",
+    _threads,
+    (
+        (Column("Write (bytes)"), _study("write_bytes")),
+        (Column("Connections"), _study("connections")),
+        (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
+        *_both("Rate", _here(_goodput, _mbps)),
+        (_head("Cycles/KB", STUDY), _study("cycles_per_kbyte")),
+        *_both("Cycles/KB", _here(lambda cell: cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}")),
+        (_head("usr", STUDY), _study("usr", unit=" %")),
+        *_both("usr", _here(_kind("user"), percent)),
+        (_head("sys", STUDY), _study("sys", unit=" %")),
+        *_both("sys", _here(_kind("system"), percent)),
+        (_head("intr", STUDY), _study("intr", unit=" %")),
+        *_both("intr", _here(_kind("irq", "softirq"), percent)),
+        (_head("idle", STUDY), _study("idle", unit=" %")),
+        *_both("idle", _here(_kind("idle"), percent)),
+    ),
+    lambda row: row["write_bytes"] == "8192" and row["connections"] in {"1", "8", "32", "100", "400", "1000"},
+)
+"""The same with both I/O models."""
 
 COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "rr-ack": (
@@ -301,7 +388,81 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
             ),
         ),
     ),
+    "copy-steps": (
+        Comparison(
+            "gbe_copy_steps",
+            "Gain over a multiplier of 1",
+            "",
+            lambda row: {name: int(row[name]) for name in ("connections", MULTIPLIER)},
+            (
+                (Column("Connections"), _study("connections")),
+                (Column("Multiplier"), _study(MULTIPLIER)),
+                (_head("Goodput", HERE), _here(_goodput, _mbps)),
+                (_head("Gain", STUDY), _study("gain_percent", unit=" %")),
+                (_head("Gain", HERE), _Gain(MULTIPLIER, 1, ("connections",))),
+            ),
+        ),
+    ),
+    "solaris-rr": (
+        Comparison(
+            "gbe_tcp_rr",
+            "Transactions per second, deferred ACK off and on",
+            "",
+            _rr(quick=True),
+            (
+                (Column("Payload (bytes)"), _study("payload_bytes")),
+                (_head("Off", STUDY), _study("deferred_ack_off")),
+                (_head("Off", HERE), _here(_rate, _four)),
+                (Column("Error, off"), _error("deferred_ack_off", _rate)),
+                (_head("On", STUDY), _study("deferred_ack_on")),
+                (_head("On", HERE), _Other(_rr(quick=False), _here(_rate, _four))),
+                (Column("Error, on"), _Other(_rr(quick=False), _error("deferred_ack_on", _rate))),
+            ),
+        ),
+    ),
+    "solaris-small-messages": (
+        Comparison(
+            "gbe_small_packets_nagle",
+            "With Nagle's algorithm, ACKs deferred",
+            MISPRINT_NOTE,
+            _small("message_bytes", no_delay=False, quick=False),
+            (
+                (Column("Message (bytes)"), _study("message_bytes")),
+                (
+                    _head("Payloads on the wire", STUDY, number=False),
+                    _study("on_wire_payload_bytes", text=lambda text: text.replace(";", ", ")),
+                ),
+                (_head("Payloads on the wire", HERE, number=False), _of_log("payloads")),
+                (_head("Packets/s", STUDY), _study("packets_per_s")),
+                (_head("Packets/s", HERE), _here(_packets, _four)),
+                (Column("Error"), _error("packets_per_s", _packets)),
+                (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
+            ),
+        ),
+        Comparison(
+            "gbe_small_packets_nodelay",
+            "Without Nagle's algorithm",
+            "",
+            _NODELAY,
+            (
+                (Column("Message (bytes)"), _study("payload_bytes")),
+                (_head("Packets/s, deferred", STUDY), _study("packets_per_s_deferred_ack_on")),
+                (_head("Packets/s, deferred", HERE), _here(_packets, _four)),
+                (Column("Error, deferred"), _error("packets_per_s_deferred_ack_on", _packets)),
+                (_head("Packets/s, not deferred", STUDY), _study("packets_per_s_deferred_ack_off")),
+                (_head("Packets/s, not deferred", HERE), _Other(_NODELAY_QUICK, _here(_packets, _four))),
+                (
+                    Column("Error, not deferred"),
+                    _Other(_NODELAY_QUICK, _error("packets_per_s_deferred_ack_off", _packets)),
+                ),
+                (_head("Rate, deferred", STUDY), _study("mbps_deferred_ack_on", unit=" Mbit/s")),
+                (_head("Rate, deferred", HERE), _here(_goodput, _mbps)),
+            ),
+        ),
+    ),
     "connections": (TRANSMIT,),
-    "transmit-cost": (TRANSMIT,),
+    "transmit-cost": (replace(TRANSMIT, keep=lambda row: row["connections"] in {"1", "100", "1000", "4000"}),),
+    "threads-or-events": (THREADS_OR_EVENTS,),
 }
 """The tables of the studies by the shipped profile that repeats them."""

@@ -15,6 +15,7 @@ from whyperf.report.charts.metric import GOODPUT, RateUnit
 from whyperf.report.charts.models import FixedTicker, Model, Plot
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 from whyperf.report.charts.ticks import MAX_TICKS
+from whyperf.report.transports.windows import window_chart
 
 MAX_POINTS = 480
 MAX_FLOWS = len(CATEGORIES)
@@ -49,6 +50,8 @@ def time_group(courses: Courses, board: Switchboard) -> Group:
         charts.append(_percentiles(choices, trials, board, time_range))
     elif any(trial.rtt_samples.source for trial in trials.values()):
         charts.append(_round_trips(choices, trials, board, time_range))
+    if any(trial.windows for trial in trials.values()):
+        charts.append(window_chart(choices, trials, board))
     for chart in charts:
         # The same left border, so that the time axes are aligned.
         chart.figure.min_border_left = LEFT

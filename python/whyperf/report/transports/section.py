@@ -8,6 +8,7 @@ from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.transports.cells import scheduled_cells
 from whyperf.report.transports.dots import dots_group
+from whyperf.report.transports.matrix import fairness_matrix
 from whyperf.report.transports.over_time import time_group
 from whyperf.report.transports.overlaid import overlaid_group
 from whyperf.report.transports.study import study_of_transports
@@ -21,7 +22,9 @@ def transports_section(
     known = scheduled_cells(cells)
     if not known.cells:
         return []
-    section = Section("transports", "Transports", tables=[transports_table(known)])
+    matrix = fairness_matrix(known)
+    tables = [transports_table(known), *([] if matrix is None else [matrix])]
+    section = Section("transports", "Transports", tables=tables)
     courses = {cell.text: trials[cell.cell.id][0] for cell in known.cells if trials.get(cell.cell.id)}
     if courses:
         section.groups.append(time_group(courses, board))

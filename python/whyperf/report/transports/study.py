@@ -16,6 +16,8 @@ from whyperf.report.transports.cells import Scheduled, ScheduledCells
 FILE = "wan_transports"
 STUDY_RATE_BPS = 1e9
 RTT = "path_rtt_ms"
+#: The flows of the study; other schedules ask something else.
+SCHEDULE = "seven-regions"
 RATE = "path_rate_bps"
 
 NOTE = (
@@ -57,7 +59,8 @@ def _matching(row: Row, cells: Sequence[Scheduled]) -> list[Scheduled]:
         return True
 
     rtt = float(row["path_rtt_ms"])
-    return [cell for cell in cells if cell.cell.factors.get(RTT) == rtt and is_meant(cell.result.protocol)]
+    alike = [cell for cell in cells if cell.result.schedule == SCHEDULE]
+    return [cell for cell in alike if cell.cell.factors.get(RTT) == rtt and is_meant(cell.result.protocol)]
 
 
 def _row(row: Row, cells: Sequence[Scheduled]) -> tuple[Entry, ...]:

@@ -135,6 +135,7 @@ class Agent:
         self._frames_count = 0
         self._longest_bytes = 0
         self._is_leaving = False
+        self._was_there = False
         #: Whether the agent has undone everything and said so.
         self.said_goodbye = False
         self._ended: RunError | None = None
@@ -239,6 +240,7 @@ class Agent:
         if self._is_leaving:
             return
         self._is_leaving = True
+        self._was_there = self._is_greeted and self._ended is None
         self._on_lost = lambda _: None
         # An agent that is sending a table ends only once somebody reads on.
         self._inbox.close()
@@ -266,6 +268,13 @@ class Agent:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._errors.close()
+
+    @property
+    def left_silently(self) -> str | None:
+        """Why a closed agent, which was there until then, has not said that it undid everything; None if it has."""
+        if self.said_goodbye or not self._was_there:
+            return None
+        return str(self._ended) if self._ended is not None else f"{self._where}: no answer to the goodbye"
 
     def __enter__(self) -> Self:
         """Use the agent in a with statement."""

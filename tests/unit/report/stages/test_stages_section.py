@@ -154,7 +154,7 @@ def test_one_size_makes_no_figure() -> None:
     planted = Planted([1448] * 100)
     from whyperf.analyze.stages import by_size  # noqa: PLC0415
 
-    assert size_figures(by_size(planted.host("sender"))) == []
+    assert size_figures({"": by_size(planted.host("sender"))}) == []
 
 
 def test_a_model_is_drawn_next_to_the_host(experiment: Experiment) -> None:

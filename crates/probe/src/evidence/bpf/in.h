@@ -183,7 +183,7 @@ static __always_inline void on_in(struct sk_buff *skb)
 		struct cpu *cpu = this_cpu();
 		__u32 running = cpu ? cpu->running : 0;
 
-		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), DIRECTION_IN, context_of(running), running && cpu && runner_bits(cpu) & RUNS_KSOFTIRQD, NONE,
+		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), DIRECTION_IN, context_here(running), running && cpu && runner_bits(cpu) & RUNS_KSOFTIRQD, NONE,
 			    NONE);
 	}
 }

@@ -113,10 +113,8 @@ static __always_inline void on_out(struct sk_buff *skb)
 	barrier_var(before);
 	read_segment(&segment, &header, skb->len - before);
 	read_gso(&segment, skb);
-	context = context_of(cpu->running);
+	context = context_here(cpu->running);
 	ksoftirqd = cpu->running && runner_bits(cpu) & RUNS_KSOFTIRQD;
-	if (context == CONTEXT_PROCESS && task_flags() & PF_WQ_WORKER)
-		context = CONTEXT_WORKER;
 
 	/* What takes a place in the sequence leaves a second time; a probe takes none. */
 	if (segment.end != segment.sequence && tp && is_before(segment.sequence, tp->snd_nxt))

@@ -33,6 +33,14 @@ static __always_inline __u8 context_of(__u32 running)
 	return CONTEXT_OTHER;
 }
 
+/* The same, where a thread of the kernel counts as a worker: of a workqueue, or one that polls a device (threaded NAPI). */
+static __always_inline __u8 context_here(__u32 running)
+{
+	__u8 context = context_of(running);
+
+	return context == CONTEXT_PROCESS && task_flags() & PF_KTHREAD ? CONTEXT_WORKER : context;
+}
+
 /* The states in which a segment below snd_nxt leaves: RFC 6298 timeout, RFC 6675 and RFC 8985
  * recovery, and the tail loss probe of RFC 8985 section 7, which a timer sends in any other state.
  */

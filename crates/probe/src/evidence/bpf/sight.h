@@ -8,7 +8,6 @@
 
 /* include/linux/sched.h. */
 #define PF_IDLE 0x2
-#define PF_WQ_WORKER 0x20
 #define PF_KTHREAD 0x200000
 
 /* include/net/tcp_states.h. */

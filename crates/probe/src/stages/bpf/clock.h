@@ -189,7 +189,6 @@ static __noinline void write_row(struct run *run, const struct stage_segment *se
 	__u32 number = end_of(segment->which)->logs_first + bpf_get_smp_processor_id() * LEVELS + run->number;
 	struct log_head *log = bpf_map_lookup_elem(&stage_logs, &number);
 	struct stage_record *record;
-	__u8 context;
 
 	if (!log)
 		return;
@@ -215,10 +214,7 @@ static __noinline void write_row(struct run *run, const struct stage_segment *se
 		record->thread = bpf_get_current_pid_tgid();
 		record->sample_mask = stage_control.sample_mask;
 		record->stage = stage;
-		context = context_of(run->cpu->running);
-		if (context == CONTEXT_PROCESS && task_flags() & PF_WQ_WORKER)
-			context = CONTEXT_WORKER;
-		record->context = context;
+		record->context = context_here(run->cpu->running);
 		commit_record(log);
 	}
 	log->pad1[0] = 0;

@@ -8,6 +8,9 @@ impl Congestion {
     /// Writing begins again, `idle` after the last segment left: the window halves for every timeout that has passed,
     /// down to the initial one (`tcp_cwnd_restart`).
     pub fn restart(&mut self, now: Ps, idle: Ps, timeout: Ps) {
+        if self.is_by_rate() {
+            return;
+        }
         self.keep_threshold();
         let least = INITIAL_SEGMENTS.min(self.window);
         let mut left = idle.saturating_sub(timeout);
@@ -36,16 +39,21 @@ impl Congestion {
             return;
         }
         let used = self.most_used.max(INITIAL_SEGMENTS);
-        if can_fall && used < self.window {
+        if can_fall && used < self.window && !self.is_by_rate() {
             self.keep_threshold();
             self.window = u32::midpoint(self.window, used);
         }
         self.mark_worked(now);
     }
 
-    /// Data leaves, and nothing was under way: the curve is not followed for the time since the last of it (CUBIC,
-    /// `CA_EVENT_TX_START`).
-    pub fn on_begun(&mut self, now: Ps, pause: Ps) {
+    /// Data leaves, and nothing was under way (`CA_EVENT_TX_START`): CUBIC's curve is not followed for the time since the
+    /// last of it, and BBR keeps to the rate that it has measured.
+    pub fn on_begun(&mut self, now: Ps, pause: Ps, is_application_limited: bool, mss: u32) {
+        if let Some(bbr) = &mut self.bbr
+            && is_application_limited
+        {
+            bbr.on_begun(now, mss);
+        }
         if let Some(cubic) = &mut self.cubic {
             cubic.pass_over(now, pause);
         }

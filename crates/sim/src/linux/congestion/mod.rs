@@ -1,9 +1,12 @@
 //! Congestion control: the window, and who raises and lowers it.
 
+mod bbr;
 mod cubic;
 mod idle;
+mod rates;
 
 use crate::time::Ps;
+pub use bbr::{Acknowledged, Bbr};
 pub use cubic::Cubic;
 
 /// Segments that may leave before anything is acknowledged (RFC 6928; `TCP_INIT_CWND`).
@@ -16,6 +19,8 @@ pub enum Algorithm {
     Reno,
     /// RFC 9438 with `HyStart` (`tcp_cubic.c`).
     Cubic,
+    /// Version 1 (`tcp_bbr.c`).
+    Bbr,
 }
 
 /// The congestion window of a connection, in segments.
@@ -34,6 +39,7 @@ pub struct Congestion {
     worked_at: Ps,
     most_used: u32,
     cubic: Option<Cubic>,
+    bbr: Option<Box<Bbr>>,
 }
 
 /// What congestion control reads from an acknowledgment.
@@ -63,6 +69,7 @@ impl Congestion {
             worked_at: 0,
             most_used: 0,
             cubic,
+            bbr: (algorithm == Algorithm::Bbr).then(|| Box::new(Bbr::default())),
         }
     }
 
@@ -83,6 +90,39 @@ impl Congestion {
     /// Whether an acknowledgment may raise it (`tcp_is_cwnd_limited`, tcp.h): in slow start half of it in use will do.
     fn may_grow(&self) -> bool {
         self.is_limited || (self.is_in_slow_start() && self.window < 2 * self.most_out)
+    }
+
+    /// Whether it sets the window and the rate at every acknowledgment, in recovery as well (`cong_control`): then nobody
+    /// else reduces the window.
+    pub fn is_by_rate(&self) -> bool {
+        self.bbr.is_some()
+    }
+
+    /// The rate at which it paces, in bytes a second.
+    pub fn pacing_rate(&self) -> Option<u64> {
+        self.bbr.as_ref().map(|bbr| bbr.pacing_rate())
+    }
+
+    /// An acknowledgment, in any state (`tcp_cong_control`). True while few segments leave on purpose, so that rates show
+    /// nothing.
+    pub fn on_delivered(&mut self, now: Ps, acked: &Acknowledged) -> bool {
+        let Some(bbr) = &mut self.bbr else { return false };
+        self.window = bbr.on_acknowledged(now, acked, self.window);
+        bbr.is_probing_trip()
+    }
+
+    /// A recovery was not needed (`undo_cwnd`).
+    pub fn on_undone(&mut self) {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.on_undone();
+        }
+    }
+
+    /// Behind a recovery, or a reduction for a mark, the window is the threshold (`tcp_end_cwnd_reduction`).
+    pub fn end_reduction(&mut self) {
+        if !self.is_by_rate() {
+            self.window = self.threshold;
+        }
     }
 
     /// An acknowledgment outside of recovery (`tcp_cong_avoid`).
@@ -125,9 +165,13 @@ impl Congestion {
 
     /// Something was lost: the threshold falls (`ssthresh`); the window is recovery's.
     pub fn on_loss(&mut self) {
-        self.threshold = match &mut self.cubic {
-            Some(cubic) => cubic.on_loss(self.window),
-            None => (self.window / 2).max(2),
+        self.threshold = match (&mut self.cubic, &mut self.bbr) {
+            (Some(cubic), _) => cubic.on_loss(self.window),
+            (None, Some(bbr)) => {
+                bbr.on_loss(self.window);
+                self.threshold
+            }
+            (None, None) => (self.window / 2).max(2),
         };
         self.credit = 0;
     }
@@ -137,6 +181,9 @@ impl Congestion {
         self.on_loss();
         if let Some(cubic) = &mut self.cubic {
             cubic.forget();
+        }
+        if let Some(bbr) = &mut self.bbr {
+            bbr.on_timeout();
         }
         self.window = in_flight + 1;
     }

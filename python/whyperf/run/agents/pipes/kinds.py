@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from whyperf.run import adapters
 from whyperf.run.agents.pipes import push
 from whyperf.run.agents.pipes.hosts import SHOWN_LENGTH, refuse_unusable_host
 from whyperf.run.errors import Fault, RunError
@@ -147,6 +148,17 @@ _ADDRESSES = {
 KINDS = {kind.name: kind for kind in (SSH, _KUBECTL, _PODMAN, _DOCKER, _SRUN)}
 
 
+def _adapters() -> PipeKind:
+    """Namespaces of this machine, which `whyperf.run.adapters` makes for this process."""
+    return PipeKind(
+        adapters.ADAPTERS,
+        ("nsenter", f"--net={adapters.folder()}/{PLACE}", "--"),
+        joins_words=False,
+        check="nsenter --version",
+        advice="install util-linux",
+    )
+
+
 def by_name(via: str | None) -> PipeKind:
     """The kind of pipe that ``--via`` names: a name of `KINDS`, or a command with ``{host}`` in it. None is ssh.
 
@@ -155,11 +167,13 @@ def by_name(via: str | None) -> PipeKind:
     """
     if via is None:
         return SSH
+    if via == adapters.ADAPTERS:
+        return _adapters()
     if via in KINDS:
         return KINDS[via]
     shown = via if len(via) <= SHOWN_LENGTH else f"{via[:SHOWN_LENGTH]}…"
     if PLACE not in via:
-        known = ", ".join(KINDS)
+        known = ", ".join((*KINDS, adapters.ADAPTERS))
         raise RunError(f'--via "{shown}" has no {{host}} in it; give a command with {{host}}, or {known}', Fault.USAGE)
     try:
         command_line = tuple(shlex.split(via))

@@ -225,8 +225,10 @@ def _stored(pipe: HostPipe, partial: str, then: str, data: bytes) -> int | None:
         RunError: the host cannot keep it, or the pipe broke or damaged it.
     """
     old = "find . -maxdepth 1 -name '.agent-*' -mmin +60 -exec rm -f {} + 2>/dev/null"
+    # Not `cat`: some pipes do not pass on the end of their input.
     script = (
-        f'{_MAKE} && {_ENTER} && {{ {old}; cat > {partial} && echo "{_ARRIVED}$(($(wc -c < {partial})))" '
+        f"{_MAKE} && {_ENTER} && {{ {old}; head -c {len(data)} > {partial} "
+        f'&& echo "{_ARRIVED}$(($(wc -c < {partial})))" '
         f"&& {then} && echo {_KEPT} || rm -f {partial}; }}"
     )
     done = pipe.call(pipe.in_shell(_marked(script)), data)

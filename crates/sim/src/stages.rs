@@ -1,0 +1,33 @@
+//! Where the time of segments goes in a host: each piece of its processor's work that is of a segment, as it ended.
+//!
+//! An end system keeps them only where it is asked for them, and only that of `SunOS` does. The words are the record's
+//! ([`schema::table::Stage`]), so that a model's segments and a kernel's are read alike. What the words cannot say here:
+//!
+//! - A call's entry and its return are one cost of the model, in `call_entry`. That of a read has the bytes that it may read.
+//! - Making an ACK is in `ack_out`, next to its driver.
+//! - Waking a reader has the switch to it within. What wakes a writer, timers, and the interrupt when a segment has left
+//!   are in no stage: they are in the time of the processor alone.
+
+use crate::time::Ps;
+use schema::table::{SegmentDirection, Stage};
+
+/// Work that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Staged {
+    /// What it was.
+    pub stage: Stage,
+    /// Whether of payload that leaves the host or that arrives, or of its ACKs.
+    pub direction: SegmentDirection,
+    /// Number of the first byte; of an ACK what it acknowledges.
+    pub sequence: u64,
+    /// Payload of the segment, the copy or the call.
+    pub bytes: u32,
+    /// When it began.
+    pub start: Ps,
+    /// From its start to its end, with what interrupted it.
+    pub wall: Ps,
+    /// Time of the processor.
+    pub cpu: Ps,
+    /// Whether the segment had left before.
+    pub is_again: bool,
+}

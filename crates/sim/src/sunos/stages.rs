@@ -1,0 +1,52 @@
+//! Which stage of a segment each piece of the processor's work is.
+
+use super::host::{Host, Process, Task};
+use crate::stages::Staged;
+use crate::time::Ps;
+use schema::table::SegmentDirection::{In, Out};
+use schema::table::{SegmentDirection, Stage};
+
+/// A receive buffer is far below that.
+fn narrow(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+impl Host {
+    /// Keeps the work that is done at `now`, before the host goes on with what follows from it.
+    pub(super) fn note_stage(&mut self, now: Ps, task: Task) {
+        if self.stages.is_none() {
+            return;
+        }
+        let Some((direction, stage, sequence, bytes)) = self.stage_of(task) else { return };
+        let is_again = matches!(task, Task::Made(_) | Task::Sent(_)) && self.made.flags.is_retransmission;
+        let (start, cpu) = self.cpu.last();
+        let staged = Staged { stage, direction, sequence, bytes, start, wall: now - start, cpu, is_again };
+        self.stages.iter_mut().for_each(|stages| stages.push(staged));
+    }
+
+    fn stage_of(&self, task: Task) -> Option<(SegmentDirection, Stage, u64, u32)> {
+        let (written, read) = (self.counted.written_bytes, self.counted.read_bytes);
+        Some(match task {
+            Task::WriteCall(bytes) => (Out, Stage::CallEntry, written, bytes),
+            Task::CopiedIn(bytes) => (Out, Stage::CopyIn, written, bytes),
+            // What acknowledges what arrived.
+            Task::Made(_) | Task::Sent(_) if self.made.bytes == 0 => (In, Stage::AckOut, self.made.acknowledgment, 0),
+            Task::Made(_) => (Out, Stage::TcpOut, self.made.sequence, self.made.bytes),
+            Task::Sent(_) => (Out, Stage::DriverOut, self.made.sequence, self.made.bytes),
+            Task::Taken => {
+                let taken = self.taking.front().filter(|segment| segment.bytes > 0)?;
+                (In, Stage::DriverIn, taken.sequence, taken.bytes)
+            }
+            Task::Input => match self.incoming.front()? {
+                ack if ack.bytes == 0 => (Out, Stage::AckIn, ack.acknowledgment, 0),
+                segment => (In, Stage::TcpIn, segment.sequence, segment.bytes),
+            },
+            Task::Awake if matches!(self.process, Process::Reading { .. }) => (In, Stage::Wakeup, read, narrow(self.received.bytes)),
+            Task::ReadCall(room) => (In, Stage::CallEntry, read, room),
+            Task::CopiedOut(bytes) => (In, Stage::CopyOut, read, bytes),
+            Task::Awake | Task::Lost | Task::SentInterrupt | Task::FastTimer | Task::RetransmissionTimer | Task::PersistTimer => {
+                return None;
+            }
+        })
+    }
+}

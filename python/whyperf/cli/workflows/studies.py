@@ -1,0 +1,249 @@
+"""The studies, step by step: choose, run, judge, print."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whyperf.cli.durations import duration
+from whyperf.cli.exits import DONE, DOUBTFUL, INTERRUPTED, UsageError, say
+from whyperf.cli.live import interrupts
+from whyperf.cli.output.studies import as_json, print_entries, print_entry, print_runs
+from whyperf.cli.streams import print_json
+from whyperf.studies.catalog import Chosen, StudyRun, UnknownStudyError, chosen
+from whyperf.studies.folder import DOCUMENTS, RunStatus, StudyResults, document_path, here
+from whyperf.studies.judge import Shape, StudyVerdict, judged
+from whyperf.studies.page import page_text
+
+#: Commands that write a result, which `--out` names.
+WRITING = frozenset({"run", "simulate"})
+#: Options with which `whyperf compare` writes one too, and prints it.
+KEPT = frozenset({"--tools", "--run"})
+#: How a child process is started with the same sources.
+_PROGRAM = ("-c", "import sys; from whyperf.cli import main; sys.exit(main())")
+#: How long a command may take to end by itself after Ctrl-C has reached it too.
+_GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class StudiesRequest:
+    """Everything the command line asked of `whyperf studies`."""
+
+    names: tuple[str, ...]
+    run: bool
+    out: Path
+    is_default_folder: bool
+    page: Path | None
+    dry_run: bool
+    as_json: bool
+
+
+def find_studies(wanted: StudiesRequest) -> int:
+    """Does what was wanted; returns the exit code: 3 where a command failed or an entry was not measured by --run."""
+    try:
+        part = chosen(wanted.names)
+    except UnknownStudyError as error:
+        raise UsageError(str(error)) from None
+    if wanted.dry_run:
+        return _show_runs(part, wanted)
+    if wanted.page is not None:
+        _check_page(wanted.page)
+    if wanted.run:
+        _run_all(part.needed(), wanted.out)
+    results = _results(wanted)
+    verdicts = {entry.id: judged(entry, results) for entry in part.entries}
+    _print(part, results, verdicts, wanted)
+    if wanted.page is not None:
+        wanted.page.write_text(page_text(part, results, verdicts), encoding="utf-8")
+    lacking = any(verdict.shape is Shape.NOT_MEASURED for verdict in verdicts.values())
+    return DOUBTFUL if lacking and (wanted.run or wanted.page is not None) else DONE
+
+
+def _show_runs(part: Chosen, wanted: StudiesRequest) -> int:
+    runs = part.needed()
+    left = {name: run for name, run in runs.items() if not _is_done(wanted.out, name, run)}
+    if wanted.as_json:
+        print_json(
+            {
+                "runs": [
+                    {
+                        "run": name,
+                        "command": f"whyperf {run.command}",
+                        "seconds": run.seconds,
+                        "is_done": name not in left,
+                    }
+                    for name, run in runs.items()
+                ],
+                "seconds": sum(run.seconds for run in left.values()),
+            }
+        )
+    else:
+        print_runs(runs, left)
+    return DONE
+
+
+def _results(wanted: StudiesRequest) -> StudyResults | None:
+    """The results of the folder; None where it is not there and nobody named it."""
+    if (wanted.out / DOCUMENTS).is_dir():
+        return StudyResults(wanted.out)
+    if wanted.is_default_folder and not wanted.out.exists():
+        return None
+    raise UsageError(f"--out: {wanted.out} is no folder of `whyperf studies --run`; run that first, or name its folder")
+
+
+def _check_page(path: Path) -> None:
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--page: {path} cannot be written; name a file in a folder that is there")
+
+
+def _print(
+    part: Chosen, results: StudyResults | None, verdicts: Mapping[str, StudyVerdict], wanted: StudiesRequest
+) -> None:
+    if wanted.as_json:
+        print_json(as_json(part, results, verdicts))
+    elif len(part.entries) == 1 and wanted.names == (part.entries[0].id,):
+        print_entry(part, results, verdicts)
+    else:
+        print_entries(part, results, verdicts)
+
+
+def _run_all(runs: Mapping[str, StudyRun], folder: Path) -> None:
+    """Runs what the folder lacks; what fails is named, and the rest goes on."""
+    try:
+        (folder / DOCUMENTS).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"--out: {folder} is no folder; name another one") from None
+    left = {name: run for name, run in runs.items() if not _is_done(folder, name, run)}
+    if not left:
+        return
+    seconds = sum(run.seconds for run in left.values())
+    say(f"{len(left)} of {len(runs)} commands to run, about {duration(seconds)}; the same command resumes")
+    failed = []
+    with interrupts.handled():
+        for number, (name, run) in enumerate(left.items(), 1):
+            say(f"{number} of {len(left)}, about {duration(run.seconds)}: whyperf {run.command}")
+            status = _run_one(folder, name, run)
+            _write(folder / DOCUMENTS / f"{name}.status.json", status.model_dump_json(indent=1))
+            if not status.is_done:
+                failed.append(name)
+                say(f"Not measured: {name}: {status.message}")
+    if failed:
+        say(f"{len(failed)} of {len(left)} commands gave no result: {', '.join(failed)}")
+
+
+def _is_done(folder: Path, name: str, run: StudyRun) -> bool:
+    """Whether the folder has the result of this very command."""
+    path = folder / DOCUMENTS / f"{name}.status.json"
+    if not path.is_file():
+        return False
+    try:
+        status = RunStatus.model_validate_json(path.read_bytes())
+    except ValueError:
+        return False
+    return status.is_done and status.command == run.command and set(run.documents) <= set(status.documents)
+
+
+def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
+    """Runs a command, then prints its documents."""
+    cpus = len(os.sched_getaffinity(0))
+    if cpus < run.cpus:
+        return here(run.command, 1, f"it needs {run.cpus} CPUs, and this host has {cpus}", 0.0)
+    began = time.monotonic()
+    try:
+        arguments = _arguments(folder, run.command)
+        if arguments[0] in WRITING:
+            code, message = _call([*arguments, "--out", str(folder / name)], None, folder, name)
+            kinds = [kind for kind in run.documents if kind != "output"]
+        else:
+            target = document_path(folder, name, "output")
+            out = ("--out", str(folder / name)) if KEPT & set(arguments) else ()
+            code, message = _call([*arguments, *out, "--json"], target, folder, name)
+            kinds = []
+        if code in {DONE, DOUBTFUL}:
+            for kind in kinds:
+                _document(folder, name, kind)
+    except (OSError, ValueError) as error:
+        return here(run.command, 1, str(error).partition("\n")[0], time.monotonic() - began)
+    return here(run.command, code, message, time.monotonic() - began, run.documents)
+
+
+def _arguments(folder: Path, command: str) -> list[str]:
+    """The arguments of a command, with @RUN as the folder of a result."""
+    return [str(folder / word[1:]) if word.startswith("@") else word for word in shlex.split(command)]
+
+
+def _document(folder: Path, name: str, kind: str) -> None:
+    """Prints a document of a result into the folder.
+
+    Raises:
+        ValueError: the command failed; the text is its message.
+    """
+    result = str(folder / name)
+    if kind == "flow":
+        _flows(folder, name)
+        return
+    code, message = _call([kind, result, "--json"], document_path(folder, name, kind), folder, name)
+    if code not in {DONE, DOUBTFUL}:
+        raise ValueError(f"`whyperf {kind}` failed: {message}")
+
+
+def _flows(folder: Path, name: str) -> None:
+    """The segment flow of every log trial, in one document."""
+    from whyperf.record import Experiment  # noqa: PLC0415 - loads tables
+
+    found = []
+    for trial in Experiment.open(folder / name).trials().logs:
+        target = document_path(folder, name, f"flow-{trial}")
+        code, message = _call(["flow", str(folder / name), trial, "--no-page", "--json"], target, folder, name)
+        if code not in {DONE, DOUBTFUL}:
+            raise ValueError(f"`whyperf flow` failed: {message}")
+        found.append(json.loads(target.read_text(encoding="utf-8")))
+        target.unlink()
+    _write(document_path(folder, name, "flow"), json.dumps({"trials": found}))
+
+
+def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str) -> tuple[int, str]:
+    """Runs whyperf, its standard output into a file; returns the exit code and the last line that it said.
+
+    Ctrl-C reaches it too, and it stops as it does alone; a kill of this process alone is passed on.
+    """
+    log = folder / DOCUMENTS / f"{name}.log"
+    part = None if target is None else target.with_suffix(".part")
+    with log.open("ab") as said, (Path(os.devnull) if part is None else part).open("wb") as printed:
+        start = said.tell()
+        process = subprocess.Popen([sys.executable, *_PROGRAM, *arguments], stdout=printed, stderr=said)
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            _end(process)
+            raise
+    if code == INTERRUPTED or code < 0:
+        raise KeyboardInterrupt
+    if part is not None and target is not None:
+        part.replace(target) if code in {DONE, DOUBTFUL} else part.unlink()
+    with log.open("rb") as said:
+        said.seek(start)
+        lines = said.read().decode(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return code, "" if code == DONE else last.removeprefix("whyperf: ")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Lets a command end by itself, and asks it to if it does not."""
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.wait()
+
+
+def _write(path: Path, text: str) -> None:
+    """Replaces a file at once, so that an interruption leaves the old one or the new one."""
+    part = path.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,180 @@
+"""Rates of runs in one window, ratios by block, and tests of reasons on runs that are made up."""
+
+from itertools import pairwise
+
+import pytest
+
+from whyperf.report.tools import page
+from whyperf.tools.comparison import ToolsQuestion, compared_tools
+from whyperf.tools.differences import figures_of, ratio_of, verdicts_of
+from whyperf.tools.evidence import progress_of
+from whyperf.tools.model import OWN, Load, Look, Progress, Reported, Run, SideLook, SideUse, ToolsComparison, Variant
+
+LOAD = Load(workload="stream", connections=1, warmup_s=1, duration_s=2)
+SECOND = 1_000_000_000
+
+
+def grown(rates: list[int], step_ns: int = SECOND // 2, first: int = 0) -> list[tuple[int, int]]:
+    """Samples at every step, the first of `first` bytes, with so many bytes per second between them."""
+    samples = [(10 * SECOND, first)]
+    for rate in rates:
+        samples.append((samples[-1][0] + step_ns, samples[-1][1] + rate * step_ns // SECOND))
+    return samples
+
+
+def test_the_window_begins_after_the_warm_up_and_lacks_what_comes_later() -> None:
+    # Half a second of nothing, one of 1 MB/s, two of 4 MB/s, and 1 MB/s after the window.
+    found = progress_of(grown([0, 1_000_000, 1_000_000, *[4_000_000] * 4, 1_000_000]), LOAD, 10 * SECOND)
+    assert found is not None
+    assert found.first_bps == pytest.approx(8e6)
+    assert found.window_bps == pytest.approx(32e6)
+    assert found.seconds == pytest.approx(3.5)
+    assert found.payload_bytes == 9_500_000
+
+
+def test_a_connection_that_was_found_late_began_when_the_load_was_started() -> None:
+    late = grown([4_000_000] * 5, first=2_000_000)
+    found = progress_of(late, LOAD, late[0][0] - SECOND // 2)
+    assert found is not None
+    assert found.whole_bps == pytest.approx(32e6)
+    assert found.window_bps == pytest.approx(32e6)
+
+
+@pytest.mark.parametrize("samples", [[], [(1, 5)], grown([0, 0, 0]), grown([1_000_000])])
+def test_a_run_without_payload_in_the_window_has_no_rate(samples: list[tuple[int, int]]) -> None:
+    assert progress_of(samples, LOAD, 0) is None
+
+
+def run(tool: str, block: int, window: float, *, counted: float = 1.0, cpu: float = 1.0, **of: object) -> Run:
+    """A run of so many bit/s in the window; `counted` times that are reported."""
+    use = SideUse(user_s=0.1 * cpu, system_s=0.9 * cpu, calls_count=1000, calls_bytes=16_384_000, threads=1)
+    progress = Progress(payload_bytes=1 << 30, seconds=3, whole_bps=window, window_bps=window, first_bps=window / 2)
+    reported = Reported(rate=window * counted, counted_by="receiver", payload_bytes=1 << 30, seconds=3, version="1")
+    return Run.model_validate(
+        {"tool": tool, "block": block, "reported": reported, "progress": progress, "sender": use, "receiver": use, **of}
+    )
+
+
+NOISE = (1.0, 1.02, 0.99, 1.01, 0.98)
+
+
+def blocks(tool: str, window: float, first: int = 1, **of: object) -> list[Run]:
+    """Runs in five blocks, the speed of which all loads of a block share but for a little noise."""
+    counted, cpu = of.pop("counted", 1.0), of.pop("cpu", 1.0)
+    assert isinstance(counted, float)
+    assert isinstance(cpu, float)
+    return [
+        run(tool, first + number, window * noise * (1 + number), counted=counted, cpu=cpu * noise, **of)
+        for number, noise in enumerate(NOISE if tool == OWN and not of else reversed(NOISE))
+    ]
+
+
+def test_a_ratio_is_that_of_blocks_and_leaves_out_what_is_void() -> None:
+    runs = [*blocks(OWN, 1e9), *blocks("iperf3", 0.9e9)]
+    void = runs[0].model_copy(update={"void": "it failed"})
+    found = ratio_of([void, *runs[1:]], LOAD, "window", "iperf3", OWN)
+    assert found is not None
+    assert found.pairs == 4
+    assert found.ratio == pytest.approx(0.9, rel=0.02)
+    assert found.low is not None
+    assert found.high is not None
+    # The fivefold change from block to block is not in it.
+    assert 0.85 < found.low < found.ratio < found.high < 0.95
+
+
+def test_the_ratio_that_is_reported_is_the_product_of_moving_and_counting() -> None:
+    runs = [*blocks(OWN, 1e9), *blocks("iperf3", 0.8e9, counted=0.9)]
+    reported, window, counting = (
+        ratio_of(runs, LOAD, name, "iperf3", OWN) for name in ("reported", "window", "counting")
+    )
+    assert reported is not None
+    assert window is not None
+    assert counting is not None
+    assert reported.ratio == pytest.approx(window.ratio * counting.ratio)
+
+
+def test_transactions_are_counted_by_their_requests() -> None:
+    load = LOAD.model_copy(update={"workload": "rr", "request_bytes": 10})
+    found = figures_of([run("netperf", 1, 8000.0)], load, "netperf")
+    assert found is not None
+    assert found.window == 100
+    assert found.rate_unit == "1/s"
+
+
+def variants(variant: Variant, of: str | None, window: float, **more: object) -> list[Run]:
+    return blocks(OWN, window, 6, variant=variant, variant_of=of, **more)
+
+
+@pytest.mark.parametrize(
+    ("as_tool", "outcome"), [(0.7e9, "vanishes"), (0.85e9, "shrinks"), (1.0e9, "stays"), (1.3e9, "stays")]
+)
+def test_a_reason_is_what_makes_the_difference_vanish(as_tool: float, outcome: str) -> None:
+    runs = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 0.7e9, 6), *variants("calls", "nuttcp", as_tool)]
+    found = {verdict.of: verdict for verdict in verdicts_of(runs, LOAD, "nuttcp", ("calls",))}
+    assert found["window"].outcome == outcome
+    assert found["window"].sentence.endswith("the reason." if outcome != "shrinks" else "a part of the reason.")
+
+
+def test_where_nothing_differs_there_is_nothing_to_explain() -> None:
+    runs = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 1e9, 6), *variants("calls", "nuttcp", 0.5e9)]
+    found = {verdict.of: verdict for verdict in verdicts_of(runs, LOAD, "nuttcp", ("calls",))}
+    assert found["window"].outcome == "none"
+
+
+def test_the_warm_up_is_tested_by_what_is_counted() -> None:
+    runs = [
+        *blocks(OWN, 1e9, 6),
+        *blocks("nuttcp", 1e9, 6, counted=0.8),
+        *variants("warm_up", None, 1e9, counted=0.8),
+    ]
+    (verdict,) = verdicts_of(runs, LOAD, "nuttcp", ("warm_up",))
+    assert (verdict.of, verdict.outcome) == ("counting", "vanishes")
+
+
+def compared(runs: list[Run], looks: list[Look]) -> ToolsComparison:
+    asked = ToolsQuestion("folder", "stream", LOAD, {}, "host", 1, ("nuttcp",))
+    return compared_tools(asked, runs, looks, ("netperf is missing",))
+
+
+def a_look(tool: str, asked_bytes: int, waits: int) -> Look:
+    side = SideLook(data_call="read", asked_bytes=asked_bytes, data_calls_count=100, waits_count=waits, waits="poll")
+    return Look(tool=tool, sender=side, receiver=side)
+
+
+def test_the_comparison_names_every_difference_and_its_test() -> None:
+    runs = [*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)]
+    tests = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 0.7e9, 6), *variants("calls", "nuttcp", 0.7e9)]
+    looks = [a_look(OWN, 131072, 100), a_look("nuttcp", 65536, 0)]
+    found = compared([*runs, *tests], looks)
+    assert [each.tool for each in found.figures] == [OWN, "nuttcp"]
+    assert found.pairs == 5
+    (report,) = found.reports
+    rows = {row.name: row for row in report.differences}
+    assert rows["read_wait"].tool == "inside read"
+    assert rows["read_wait"].own == "poll before a call (1.00 for each read)"
+    assert [verdict.of for verdict in rows["read_wait"].verdicts if verdict.outcome == "vanishes"] == ["window"]
+    assert "half" not in rows["warm_up"].tool
+    assert "50 % of the rate of the rest" in rows["warm_up"].tool
+    assert rows["counted"].tool == "receiver: 1,073,741,824, what the receiver read"
+    # Tests are in blocks of their own and change no figure.
+    assert compared(runs, looks).figures == found.figures
+    assert any("--verify" in note for note in compared(runs, looks).notes)
+    assert not any("--verify" in note for note in found.notes)
+    assert ToolsComparison.model_validate_json(found.model_dump_json()) == found
+
+
+def test_the_page_has_every_difference_and_nothing_that_a_tool_printed_as_markup() -> None:
+    runs = [*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)]
+    void = runs[-1].model_copy(update={"void": "<script>alert(1)</script>"})
+    found = compared([*runs[:-1], void], [a_look(OWN, 131072, 100), a_look("nuttcp", 65536, 0)])
+    text = page(found)
+    assert "whyperf and nuttcp" in text
+    assert "alert(1)" in text
+    assert "<script>alert(1)" not in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    (report,) = found.reports
+    assert all(row.title in text for row in report.differences)
+
+
+def test_samples_grow() -> None:
+    assert all(after >= before for (_, before), (_, after) in pairwise(grown([1, 2, 3])))

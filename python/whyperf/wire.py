@@ -1456,6 +1456,8 @@ class RequestEnvelope(TypedDict):
 class Simulation(TypedDict):
     """One trial on the model. The same line has the same answer."""
 
+    adapters_count: NotRequired[U16]
+    bus_bytes_per_second: NotRequired[U64 | None]
     connections_count: NotRequired[U32]
     deadline_ns: NotRequired[U64 | None]
     delay_ns: NotRequired[U64]
@@ -1465,6 +1467,7 @@ class Simulation(TypedDict):
     has_stages: NotRequired[bool]
     hosts: Hosts
     interval_ns: NotRequired[U64]
+    is_half_duplex: NotRequired[bool]
     link: NotRequired[str | None]
     mtu_bytes: NotRequired[U32 | None]
     near_role: NotRequired[Role]

@@ -22,6 +22,15 @@ pub struct Simulation {
     /// What joins them; absent: what the near host's adapter is made for.
     #[serde(default)]
     pub link: Option<String>,
+    /// Both directions share the link: one of them sends at a time.
+    #[serde(default)]
+    pub is_half_duplex: bool,
+    /// Adapters of each host, each with a link to one of the other host; connection n is on adapter n modulo their number.
+    #[serde(default = "default_adapters")]
+    pub adapters_count: u16,
+    /// What the bus of each host moves for all its adapters, in bytes a second; absent: as much as they want.
+    #[serde(default)]
+    pub bus_bytes_per_second: Option<u64>,
     /// Delay of the path in each direction, in addition to that of the link, in ns.
     #[serde(default)]
     pub delay_ns: u64,
@@ -190,6 +199,10 @@ pub struct SimulatedEndSystem {
 
 fn sends() -> Role {
     Role::Sender
+}
+
+fn default_adapters() -> u16 {
+    1
 }
 
 fn default_connections() -> u32 {

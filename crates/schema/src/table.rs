@@ -437,6 +437,7 @@ mod tests {
                 "qdisc_rate" => "bit/s",
                 "qdisc_backlog" | "qdisc_limit" => "bytes",
                 _ if is_event => "count",
+                "bus_busy" | "adapter_send_busy" | "adapter_receive_busy" => "ns",
                 _ if name.starts_with("cpu_") || name == "memory_stalled" => "ns",
                 _ if name.starts_with("memory_") || name.starts_with("tcp_memory_") => "bytes",
                 _ if name.starts_with("softnet_") || name.starts_with("qdisc_") => "packets",

@@ -261,6 +261,11 @@ pub trait EndSystem {
     /// Time that each of its processors has spent in each of the [`LEVELS`], in ps.
     fn processors(&self) -> Vec<[Ps; LEVELS]>;
 
+    /// Time for which the processor on its adapter worked, for what leaves and for what arrives, in ps.
+    fn adapter_busy(&self) -> [Ps; 2] {
+        [0; 2]
+    }
+
     /// What a connection has counted and holds at `now`, without the time of processors.
     fn connection_state(&self, now: Ps, connection: u16) -> EndState;
 

@@ -12,6 +12,7 @@
 //! - [`log`]: what was sent. [`calls`]: what the processes called. [`stages`]: where segments' time went.
 
 pub mod application;
+pub mod bus;
 pub mod calls;
 pub mod coalescing;
 pub mod cost;

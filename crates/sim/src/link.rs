@@ -32,6 +32,12 @@ pub struct LinkSpec {
     pub propagation: Ps,
     /// What is lost, in the order of the end systems that send.
     pub losses: [Losses; 2],
+    /// Both directions share the line: one of them sends at a time. Nothing collides.
+    pub is_half_duplex: bool,
+    /// Adapters of each host, each with a line of this kind to one of the other host. A connection is on one of them.
+    pub adapters_count: u16,
+    /// Bytes a second that the bus of each host moves for all of its adapters; 0: as many as they want.
+    pub bus_bytes_per_s: [u64; 2],
 }
 
 impl LinkSpec {
@@ -44,12 +50,16 @@ impl LinkSpec {
             headers_bytes: HEADERS,
             propagation: US,
             losses: [Losses::NONE; 2],
+            is_half_duplex: false,
+            adapters_count: 1,
+            bus_bytes_per_s: [0; 2],
         }
     }
 
     /// A line with its usual framing, plain headers, no loss.
     pub fn usual(named: Named, propagation: Ps) -> Self {
-        Self { named, framing: Framing::usual(named.medium), headers_bytes: HEADERS, propagation, losses: [Losses::NONE; 2] }
+        let framing = Framing::usual(named.medium);
+        Self { named, framing, headers_bytes: HEADERS, propagation, ..Self::study_1(framing.aal) }
     }
 }
 
@@ -71,6 +81,11 @@ impl Link {
     /// Frames that it lost.
     pub fn lost_count(&self) -> u64 {
         self.loss.lost_count
+    }
+
+    /// The other direction has the line until then.
+    pub fn hold(&mut self, until: Ps) {
+        self.free_at = self.free_at.max(until);
     }
 
     /// Takes a segment on: it leaves while it is handed over, and the slower of both sets the pace. What comes to the

@@ -168,6 +168,10 @@ impl EndSystem for Machine {
         each!(self, end => end.processors())
     }
 
+    fn adapter_busy(&self) -> [Ps; 2] {
+        each!(self, end => end.adapter_busy())
+    }
+
     fn connection_state(&self, now: Ps, connection: u16) -> EndState {
         each!(self, end => end.connection_state(now, connection))
     }

@@ -2,8 +2,9 @@
 //! carries segments, and knows no rule of any operating system.
 
 use crate::application::Executed;
+use crate::bus::Bus;
 use crate::calls::{Call, Watch};
-use crate::end_system::{Arrival, EndState, EndSystem, LEVELS, Outbox};
+use crate::end_system::{Arrival, Departure, EndState, EndSystem, LEVELS, Outbox};
 use crate::link::path::Path;
 use crate::link::{Link, LinkSpec};
 use crate::log::{Entry, Held, Log};
@@ -61,6 +62,10 @@ pub struct Outcome {
     pub connections: [Vec<EndState>; 2],
     /// Time of each of their processors in each level.
     pub processors: [Vec<[Ps; LEVELS]>; 2],
+    /// Time for which the bus of each host moved something; `None` where it has no rate of its own.
+    pub bus_busy: [Option<Ps>; 2],
+    /// Time for which the processor on each host's adapter worked, for what leaves and for what arrives.
+    pub adapter_busy: [[Ps; 2]; 2],
     /// The executions of a workload's transactions at each host.
     pub executed: [Vec<Executed>; 2],
 }
@@ -111,7 +116,11 @@ struct World<E> {
     ends: [E; 2],
     /// What the end systems want, asked again only after something was done to them.
     next_at: [Ps; 2],
-    links: [Link; 2],
+    /// By the end system that sends, a line for each of its adapters.
+    links: [Vec<Link>; 2],
+    buses: [Option<Bus>; 2],
+    /// What crosses each end system's bus, in the order in which it comes out.
+    crossing: [VecDeque<Arrival>; 2],
     path: Option<Path>,
     /// What is under way to each of the end systems, in the order in which it comes.
     under_way: [VecDeque<Arrival>; 2],
@@ -144,7 +153,9 @@ impl<E: EndSystem> World<E> {
             spec,
             ends,
             next_at,
-            links: [0, 1].map(|from: usize| Link::new(spec.link, from)),
+            links: [0, 1].map(|from: usize| (0..spec.link.adapters_count.max(1)).map(|_| Link::new(spec.link, from)).collect()),
+            buses: spec.link.bus_bytes_per_s.map(|rate| (rate > 0).then(|| Bus::new(rate, spec.link.headers_bytes))),
+            crossing: Default::default(),
             path,
             under_way: Default::default(),
             outbox: Outbox::default(),
@@ -193,14 +204,30 @@ impl<E: EndSystem> World<E> {
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
         let Sample { states, connections, processors, .. } = self.sample(self.now);
         let on_path = self.path.as_ref().map_or([0, 0], Path::lost_counts);
-        let lost_frames = [0, 1].map(|from: usize| self.links[from].lost_count() + on_path[from]);
+        let lost_frames = [0, 1].map(|from: usize| self.links[from].iter().map(Link::lost_count).sum::<u64>() + on_path[from]);
         let path = self.path.as_mut().map_or_else(Default::default, Path::tallies);
         let stages = [0, 1].map(|who: usize| self.ends[who].stages());
         let executed = [0, 1].map(|who: usize| self.ends[who].executed());
         let finish = |watches: Vec<Watch>| watches.into_iter().map(|watch| watch.finish(duration)).collect();
         let calls = self.watches.map_or_else(Default::default, |watches| watches.map(finish));
-        let log = self.log;
-        (Outcome { end, duration, states, lost_frames, path, log, calls, stages, connections, processors, executed }, samples)
+        let bus_busy = self.buses.map(|bus| bus.map(|bus| bus.busy));
+        let adapter_busy = [0, 1].map(|who: usize| self.ends[who].adapter_busy());
+        let outcome = Outcome {
+            end,
+            duration,
+            states,
+            lost_frames,
+            path,
+            log: self.log,
+            calls,
+            stages,
+            connections,
+            processors,
+            bus_busy,
+            adapter_busy,
+            executed,
+        };
+        (outcome, samples)
     }
 
     fn sample(&self, at: Ps) -> Sample {
@@ -230,15 +257,22 @@ impl<E: EndSystem> World<E> {
     /// comes before the second, and what they do before what arrives.
     fn next(&self) -> (Ps, usize, bool) {
         let own = usize::from(self.next_at[1] < self.next_at[0]);
-        let arrivals = [0, 1].map(|who: usize| self.under_way[who].front().map_or(NEVER, |arrival| arrival.first));
+        let arrivals = [0, 1].map(|who: usize| self.arrives_at(who));
         let to = usize::from(arrivals[1] < arrivals[0]);
         if arrivals[to] < self.next_at[own] { (arrivals[to], to, true) } else { (self.next_at[own], own, false) }
     }
 
+    /// When something comes to an end system next: from the line, or out of its bus.
+    fn arrives_at(&self, who: usize) -> Ps {
+        [&self.under_way[who], &self.crossing[who]]
+            .into_iter()
+            .map(|coming| coming.front().map_or(NEVER, |arrival| arrival.first))
+            .fold(NEVER, Ps::min)
+    }
+
     /// When anything happens that an end system does not do of itself.
     fn others_at(&self, who: usize) -> Ps {
-        let arrivals = self.under_way.iter().map(|under_way| under_way.front().map_or(NEVER, |arrival| arrival.first));
-        arrivals.fold(self.next_at[1 - who].min(self.path_at()), Ps::min)
+        [0, 1].map(|to: usize| self.arrives_at(to)).into_iter().fold(self.next_at[1 - who].min(self.path_at()), Ps::min)
     }
 
     /// When the path lets something go.
@@ -260,13 +294,20 @@ impl<E: EndSystem> World<E> {
         }
     }
 
+    /// What comes next: a frame that is in the adapter crosses the bus first, where that takes time.
     fn arrive(&mut self, who: usize) {
-        if let Some(arrival) = self.under_way[who].pop_front() {
+        let is_crossed = self.crossing[who].front().is_some_and(|arrival| arrival.first <= self.now);
+        let came = if is_crossed { self.crossing[who].pop_front() } else { self.under_way[who].pop_front() };
+        if let (Some(arrival), Some(bus), false) = (came, &mut self.buses[who], is_crossed) {
+            let at = bus.cross(self.now, &arrival.segment).max(arrival.last);
+            self.crossing[who].push_back(Arrival { first: at, last: at, ..arrival });
+        } else if let Some(arrival) = came {
             if self.spec.is_logged {
                 let held = Held::from(&self.ends[who].connection_state(self.now, arrival.segment.connection));
-                match self.path {
-                    Some(_) => self.log.on_path_arrival(who, &arrival, held),
-                    None => self.log.on_arrival(who, held),
+                if self.is_reordered() {
+                    self.log.on_path_arrival(who, &arrival, held);
+                } else {
+                    self.log.on_arrival(who, held);
                 }
             }
             self.ends[who].arrive(self.now, &arrival);
@@ -274,27 +315,50 @@ impl<E: EndSystem> World<E> {
         }
     }
 
+    /// Whether segments come in another order, or at other times, than the line takes them.
+    fn is_reordered(&self) -> bool {
+        self.path.is_some() || self.links[0].len() > 1 || self.buses.iter().any(Option::is_some)
+    }
+
+    /// Gives a segment to the line of its connection's adapter, over the bus; returns when the line is done with it.
+    fn send(&mut self, who: usize, departure: &Departure) -> Ps {
+        let number = usize::from(departure.segment.connection) % self.links[who].len();
+        let at = self.buses[who].as_mut().map_or(departure.at, |bus| bus.cross(departure.at, &departure.segment));
+        let left = self.links[who][number].send(&Departure { at, ..*departure }, &mut self.under_way[1 - who]);
+        if self.spec.link.is_half_duplex {
+            self.links[1 - who][number].hold(left);
+        }
+        if self.links[who].len() > 1 {
+            self.under_way[1 - who].make_contiguous().sort_by_key(|arrival| arrival.first);
+        }
+        left
+    }
+
     /// Lets an end system do what is due; whether nothing left it, and nothing was done to the other one.
     fn advance(&mut self, who: usize) -> bool {
         self.outbox.clear();
         self.ends[who].advance(self.now, &mut self.outbox);
         let mut is_quiet = self.outbox.departures().is_empty();
-        for departure in self.outbox.departures() {
+        let outbox = std::mem::take(&mut self.outbox);
+        for departure in outbox.departures() {
             let before = self.under_way[1 - who].len();
-            let left = self.links[who].send(departure, &mut self.under_way[1 - who]);
+            let left = self.send(who, departure);
             if let Some(path) = &mut self.path {
                 self.under_way[1 - who].drain(before..).for_each(|arrival| path.enter(who, &arrival));
             }
             if self.spec.is_logged {
-                let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
+                let &Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
                 let pieces = self.under_way[1 - who].range(before..);
-                let (count, arrives) = (pieces.len(), pieces.last().map_or(NEVER, |arrival| arrival.last));
+                let arrives = pieces.clone().last().map_or(NEVER, |arrival| arrival.last);
+                // What comes in another order is logged as it comes.
+                let (count, arrives) = if self.is_reordered() { (0, NEVER) } else { (pieces.len(), arrives) };
                 let at_sender = Held::from(&self.ends[who].connection_state(self.now, segment.connection));
                 let entry = Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives, at_sender, at_receiver: None };
                 self.log.add(entry, count);
             }
             self.ends[who].on_accepted(departure, left);
         }
+        self.outbox = outbox;
         let (taken, connection) = self.ends[who].taken_frames();
         if taken != self.taken[who] {
             let more = taken - std::mem::replace(&mut self.taken[who], taken);

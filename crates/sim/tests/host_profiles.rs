@@ -43,11 +43,24 @@ fn a_driver_may_be_left_out_where_there_is_one() {
 }
 
 #[test]
+fn an_adapter_has_what_its_base_has_and_it_does_not_give_itself() {
+    let library = library();
+    let (base, own) = ("sparc10+sba-200", "sparc10+sba-200-aal34");
+    for set in 0..library.sets_count("sunos-4.1") {
+        let [mut base, mut own] = [base, own].map(|host| library.resolve_set(host, set).expect("the set is there").values);
+        assert_eq!(own.remove("aal").map(|entry| entry.value), Some(Value::Word("aal3/4".to_owned())));
+        assert_ne!(own.remove("board_receive_cell_us"), base.remove("board_receive_cell_us"));
+        base.remove("aal");
+        assert_eq!(own, base, "set {set}");
+    }
+}
+
+#[test]
 fn hosts_that_cannot_be_are_refused() {
     for (expression, expected) in [
         ("sparc2", "names no adapter"),
         ("sparc3+sba-100", "known: sparc2, sparc10"),
-        ("sparc2+sba-300", "known: sba-100, sba-200"),
+        ("sparc2+sba-300", "known: sba-100, sba-200, sba-200-aal34"),
         ("sparc2+sba-100", "2.0, 2.2.6; name one, as in sparc2+sba-100@DRIVER"),
         ("sparc2+sba-100@3", "known: 2.0, 2.2.6"),
         ("sparc2+sba-200", "0 drivers for sparc2"),

@@ -36,10 +36,33 @@ fn without_programmed_io_the_processor_is_free_of_the_bytes() {
     let mut costs = with.spec.costs;
     costs.driver_send = fixed(costs.driver_send);
     costs.driver_receive = fixed(costs.driver_receive);
-    let adapter = Adapter::Dma { send: Cost::default(), receive: Cost::default(), sent_interrupt: 0 };
+    let adapter = Adapter::Dma {
+        send: Cost::default(),
+        receive: Cost::default(),
+        receive_cell: 0,
+        framing: with.link.framing,
+        sent_interrupt: 0,
+    };
     let without = Pair { spec: HostSpec { costs, adapter, ..with.spec }, ..with };
     let gain = without.rate(of(52428, 8192), 2) / with.rate(of(52428, 8192), 2);
     assert!(gain > 1.3, "{gain}");
+}
+
+#[test]
+fn with_aal34_the_receive_processor_is_the_limit_of_large_windows_alone() {
+    let (aal5, aal34) = (Pair::shipped(study::DMA), Pair::shipped("sparc10+sba-200-aal34"));
+    let share = |outcome: &sim::world::Outcome| outcome.adapter_busy[1][1] as f64 / outcome.duration as f64;
+    let (small, large) = (aal34.run(of(4096, 8192)), aal34.run(of(52428, 8192)));
+    assert!(share(&small) < 0.5 && share(&large) > 0.93, "{} and {}", share(&small), share(&large));
+    assert!(share(&aal5.run(of(52428, 8192))) < 0.5);
+    assert!(aal34.rate(of(52428, 8192), 2) < 0.92 * aal5.rate(of(52428, 8192), 2));
+    // Without what a cell takes, a longer link is all that is left.
+    let mut without = aal34;
+    if let Adapter::Dma { receive_cell, .. } = &mut without.spec.adapter {
+        *receive_cell = 0;
+    }
+    let gain = without.rate(of(52428, 8192), 2) / aal34.rate(of(52428, 8192), 2);
+    assert!(gain > 1.08, "{gain}");
 }
 
 #[test]

@@ -108,6 +108,9 @@ class HostLimits:
         memory: the group that met its limit most often.
         queues: of the devices that sent packets.
         interruptions: spans in which the load did not get to its work.
+        parts: part of the time for which what a host of the model shares was busy: its bus, and the processor on its
+            adapter for what leaves and for what arrives.
+        adapters_count: adapters of a host of the model; 1 where nothing says otherwise.
         counts: what the kernel counted during the load, by the names of `nstat` and of the table.
         span_ns: between the two readings.
     """
@@ -116,5 +119,7 @@ class HostLimits:
     memory: MemoryLimit | None = None
     queues: tuple[Queue, ...] = ()
     interruptions: tuple[Interruption, ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)
+    adapters_count: int = 1
     counts: Mapping[str, int] = field(default_factory=dict)
     span_ns: int = 0

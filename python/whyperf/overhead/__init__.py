@@ -8,7 +8,7 @@ counted for exactly one `Layer`. After study 5: user-level against adapter-level
 from whyperf.overhead.answer import Overhead, Point, default_sizes, overhead
 from whyperf.overhead.errors import OverheadError
 from whyperf.overhead.layers import Layer
-from whyperf.overhead.links import LINKS, Encapsulation, Link, encapsulations, link_named
+from whyperf.overhead.links import LINKS, Encapsulation, Link, MacHeader, encapsulations, link_named
 from whyperf.overhead.protocols import PROTOCOLS, Protocol, protocol_named
 from whyperf.overhead.windows import Window
 
@@ -18,6 +18,7 @@ __all__ = [
     "Encapsulation",
     "Layer",
     "Link",
+    "MacHeader",
     "Overhead",
     "OverheadError",
     "Point",

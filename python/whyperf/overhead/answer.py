@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from whyperf.overhead.errors import OverheadError
 from whyperf.overhead.layers import ADAPTER, Bytes, Layer, added
-from whyperf.overhead.links import Encapsulation, Framing, Link, Medium, encapsulations
+from whyperf.overhead.links import Encapsulation, Framing, Link, MacHeader, Medium, encapsulations
 from whyperf.overhead.protocols import MAX_OPTIONS, Options, Protocol
 from whyperf.overhead.windows import Sent, Window, windowed_rate
 
@@ -45,6 +45,7 @@ class Overhead:
     encapsulation: Encapsulation
     aal: str
     mtu_bytes: int
+    mac_header: MacHeader
     one_frame_bytes: int
     """The largest message that travels in one frame: above it the rate drops."""
     window: Window | None
@@ -60,6 +61,7 @@ def overhead(
     mtu: int | None = None,
     aal: str = "5",
     vlan_tags: int = 0,
+    mac_header: MacHeader = MacHeader.IEEE,
     options: Options | None = None,
     window: Window | None = None,
     frame_s: float = 0.0,
@@ -74,7 +76,7 @@ def overhead(
         OverheadError: a combination that cannot be.
     """
     options = options or Options()
-    framing = _framing(link, protocol, encapsulation, aal, vlan_tags)
+    framing = _framing(link, protocol, encapsulation, aal, vlan_tags, mac_header)
     mtu = _checked_mtu(framing, mtu)
     if not 0 <= options.tcp_options_bytes <= MAX_OPTIONS or options.tcp_options_bytes % 4:
         raise OverheadError(
@@ -85,7 +87,7 @@ def overhead(
     one_frame = _one_frame(protocol, mtu, options)
     sizes = sizes or default_sizes(one_frame, most=_most_message(protocol, options))
     points = tuple(_point(framing, protocol, size, mtu, options, window, frame_s) for size in sizes)
-    return Overhead(link, protocol, framing.encapsulation, aal, mtu, one_frame, window, points)
+    return Overhead(link, protocol, framing.encapsulation, aal, mtu, mac_header, one_frame, window, points)
 
 
 def default_sizes(one_frame: int, *, most: int = 65_536) -> tuple[int, ...]:
@@ -95,7 +97,14 @@ def default_sizes(one_frame: int, *, most: int = 65_536) -> tuple[int, ...]:
     return tuple(sorted(size for size in powers | drops if size <= most))
 
 
-def _framing(link: Link, protocol: Protocol, encapsulation: Encapsulation | None, aal: str, vlan_tags: int) -> Framing:
+def _framing(  # noqa: PLR0917 - all that decides it
+    link: Link,
+    protocol: Protocol,
+    encapsulation: Encapsulation | None,
+    aal: str,
+    vlan_tags: int,
+    mac_header: MacHeader,
+) -> Framing:
     possible = encapsulations(link)
     if encapsulation is not None and encapsulation not in possible:
         names = ", ".join(choice.value for choice in possible)
@@ -110,8 +119,13 @@ def _framing(link: Link, protocol: Protocol, encapsulation: Encapsulation | None
         raise OverheadError(f"AAL {aal} is for ATM without LAN emulation; leave --aal out")
     if vlan_tags and link.medium is not Medium.ETHERNET:
         raise OverheadError(f"{link.name} has no VLAN tags; leave --vlan out")
+    if mac_header is not MacHeader.IEEE and not emulated:
+        raise OverheadError(
+            f"the study's MAC header is that of LAN emulation; take --encapsulation lane-802.3 or lane-802.5, "
+            f"not {chosen.value}"
+        )
     llc = protocol.llc_bytes if protocol.llc_bytes is not None else chosen.llc_bytes
-    return Framing(link, chosen, llc, aal, vlan_tags)
+    return Framing(link, chosen, llc, aal, vlan_tags, mac_header)
 
 
 def _checked_mtu(framing: Framing, mtu: int | None) -> int:

@@ -39,6 +39,22 @@ class Encapsulation(Enum):
         return 0
 
 
+class MacHeader(Enum):
+    """How long the MAC header of an emulated frame is taken to be."""
+
+    IEEE = "ieee"
+    """14 bytes, 802.3 and 802.5 alike: what LAN emulation sends (af-lane-0021 section 4.1)."""
+    STUDY = "study"
+    """3 bytes of 802.3 and 4 of 802.5, as study 5 counts."""
+
+    def length(self, encapsulation: Encapsulation) -> int:
+        """Bytes in front of an emulated frame's information field."""
+        is_ethernet = encapsulation is Encapsulation.LANE_ETHERNET
+        if self is MacHeader.STUDY:
+            return STUDY_ETHERNET_MAC if is_ethernet else STUDY_TOKEN_RING_MAC
+        return ETHERNET_MAC if is_ethernet else TOKEN_RING_MAC
+
+
 class Medium(Enum):
     """Families of links that frame alike."""
 
@@ -79,6 +95,10 @@ VLAN_TAG = 4
 #: IEEE 802.5: access and frame control, addresses; start and end delimiter and frame status, and a token of 3 bytes.
 TOKEN_RING_MAC = 14
 TOKEN_RING_LINE = 3 + 3
+#: Study 5 counts so much of an emulated frame's MAC header. These are the lengths of LLC headers, of type 1 and type 2
+#: (IEEE 802.2), so its sums lack the addresses.
+STUDY_ETHERNET_MAC = 3
+STUDY_TOKEN_RING_MAC = 4
 #: ITU-T I.361: a cell's header and what it carries.
 CELL_HEADER = 5
 CELL_PAYLOAD = 48
@@ -165,6 +185,7 @@ class Framing:
     llc_bytes: int
     aal: str = "5"
     vlan_tags: int = 0
+    mac_header: MacHeader = MacHeader.IEEE
 
     def information_bytes(self, *, largest: bool = False) -> int:
         """The information field's size: LLC header and packet. `largest`: up to where an MTU may go."""
@@ -188,7 +209,7 @@ class Framing:
                 _add(parts, Layer.CHECK, CHECK_SEQUENCE)
                 _add(parts, Layer.LINE, TOKEN_RING_LINE)
             case Medium.ATM:
-                _emulated(parts, self.encapsulation)
+                _emulated(parts, self.encapsulation, self.mac_header)
                 _cells(parts, self.aal)
                 self._line(parts)
         return {layer: count for layer, count in parts.items() if count}
@@ -211,10 +232,10 @@ def _ethernet_frame(parts: dict[Layer, Fraction], vlan_tags: int) -> None:
     _add(parts, Layer.LINE, ETHERNET_LINE)
 
 
-def _emulated(parts: dict[Layer, Fraction], encapsulation: Encapsulation) -> None:
+def _emulated(parts: dict[Layer, Fraction], encapsulation: Encapsulation, mac_header: MacHeader) -> None:
     if encapsulation in {Encapsulation.LANE_ETHERNET, Encapsulation.LANE_TOKEN_RING}:
         _add(parts, Layer.EMULATION, LANE_HEADER)
-        _add(parts, Layer.MAC, ETHERNET_MAC if encapsulation is Encapsulation.LANE_ETHERNET else TOKEN_RING_MAC)
+        _add(parts, Layer.MAC, mac_header.length(encapsulation))
     if encapsulation is Encapsulation.LANE_ETHERNET:
         _add(parts, Layer.PADDING, max(0, LANE_ETHERNET_LEAST - sum(parts.values())))
 

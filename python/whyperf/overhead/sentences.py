@@ -2,6 +2,7 @@
 
 from whyperf.analyze.text import bit_rate, octets, percent
 from whyperf.overhead.answer import Overhead, Point
+from whyperf.overhead.links import MacHeader
 
 
 def setting(answer: Overhead) -> str:
@@ -11,6 +12,9 @@ def setting(answer: Overhead) -> str:
         f"{answer.encapsulation.value}, MTU {answer.mtu_bytes:,}. A message of up to {answer.one_frame_bytes:,} bytes "
         "takes one frame."
     )
+    if answer.mac_header is MacHeader.STUDY:
+        length = answer.mac_header.length(answer.encapsulation)
+        text += f" MAC header: {length} bytes, as study 5 counts; on the link it has 14."
     if answer.window is not None:
         unit = ("frame" if answer.window.limit == 1 else "frames") if answer.window.counts_frames else "bytes"
         text += f" Window {answer.window.limit:,} {unit}, {answer.window.latency_s * 1e6:g} µs one way."

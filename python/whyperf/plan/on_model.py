@@ -11,6 +11,9 @@ from whyperf.profile.path_factors import PATH_FACTORS
 KNOWN = frozenset({
     "hosts",
     "link",
+    "adapters",
+    "bus_bytes_per_s",
+    "duplex",
     "maxpsz_multiplier",
     "copy_limit_bytes",
     "workload",

@@ -45,6 +45,21 @@ FACTORS: tuple[Factor, ...] = (
         choices=("default", *LINKS_OF_MODEL), model=True, later=True,
     ),
     Factor(
+        "adapters", "int", 1, "",
+        "Adapters of each host of the model, each with a link of its own; connections take turns on them.",
+        low=1, high=16, model=True, later=True,
+    ),
+    Factor(
+        "bus_bytes_per_s", "int", "none", "B/s",
+        "Rate of the bus that the adapters of a host of the model share; none: no limit.",
+        low=1, high=10**12, keywords=("none",), model=True, later=True,
+    ),
+    Factor(
+        "duplex", "choice", "full", "",
+        "Link of the model: both directions at once (full), or one at a time (half).",
+        choices=("full", "half"), model=True, later=True,
+    ),
+    Factor(
         "maxpsz_multiplier", "int", "default", "segments",
         "Segments' worth of a write that Solaris copies at once (tcp_maxpsz_multiplier); default: the host's.",
         low=1, high=100, keywords=("default",), model=True, later=True,

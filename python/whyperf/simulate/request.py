@@ -41,6 +41,12 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
         asked["mtu_bytes"] = size
     if factors.get("link", "default") != "default":
         asked["link"] = str(factors["link"])
+    if factors.get("duplex", "full") == "half":
+        asked["is_half_duplex"] = True
+    if (adapters := int(factors.get("adapters", 1))) != 1:
+        asked["adapters_count"] = adapters
+    if (rate := _number(factors, "bus_bytes_per_s")) is not None:
+        asked["bus_bytes_per_second"] = rate
     # Segmentation is the host's where the kernel or the device does it.
     if "tso" in factors or "gso" in factors:
         asked["has_segmentation"] = bool(factors.get("tso", True)) and bool(factors.get("gso", True))

@@ -12,6 +12,7 @@ from whyperf.overhead import (
     Encapsulation,
     Layer,
     Link,
+    MacHeader,
     OverheadError,
     Point,
     Protocol,
@@ -107,6 +108,21 @@ def test_lan_emulation_carries_a_frame_without_its_check_sequence() -> None:
     assert Layer.CHECK not in point.layers
 
 
+@pytest.mark.parametrize(
+    ("encapsulation", "of_study"), [(Encapsulation.LANE_ETHERNET, 3), (Encapsulation.LANE_TOKEN_RING, 4)]
+)
+def test_the_study_counts_a_shorter_mac_header_of_lan_emulation(encapsulation: Encapsulation, of_study: int) -> None:
+    def layers(mac_header: MacHeader) -> dict[Layer, float]:
+        link, protocol = link_named("atm-oc3"), protocol_named("ipx")
+        return overhead(link, protocol, [1470], encapsulation=encapsulation, mac_header=mac_header).points[0].layers
+
+    ieee, study = layers(MacHeader.IEEE), layers(MacHeader.STUDY)
+    assert (ieee[Layer.MAC], study[Layer.MAC]) == (14, of_study)
+    # 2 + 3 + 1500 + 8 = 1513 bytes are 32 cells as well: what the header lacks is padding.
+    assert study[Layer.CELL_PADDING] == ieee[Layer.CELL_PADDING] + 14 - of_study
+    assert ieee[Layer.CELL_HEADER] == study[Layer.CELL_HEADER]
+
+
 def test_netbios_on_a_token_ring() -> None:
     """14 of NetBIOS, 4 of LLC type 2, 14 of MAC, 4 of check sequence, 6 of delimiters, status and token."""
     assert point_of("token-ring-16M", "netbios", 4096).line_bytes == 4096 + 14 + 4 + 14 + 4 + 6
@@ -152,6 +168,7 @@ def test_the_layers_are_fractions_where_sonet_takes_its_share() -> None:
         ("ethernet-1G", "raw", {"sizes": [MAX_MESSAGE + 1]}, "cannot be"),
         ("ethernet-1G", "raw", {"aal": "3/4"}, "AAL 3/4 is for ATM"),
         ("atm-oc3", "raw", {"vlan_tags": 1}, "no VLAN tags"),
+        ("atm-oc3", "tcp", {"mac_header": MacHeader.STUDY}, "take --encapsulation lane-802.3"),
         ("atm-oc3", "netbios", {}, "netbios needs a LAN"),
     ],
 )

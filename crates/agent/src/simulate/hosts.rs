@@ -17,6 +17,8 @@ use record::model::mss_bytes;
 
 /// A host's own part of the seed, so that both do not deviate alike.
 const SEEDS: [u64; 2] = [0x57, 0x52];
+/// Adapters of a host at most.
+const MAX_ADAPTERS: u16 = 16;
 /// IPv4 and TCP without options (RFC 791, RFC 9293).
 const HEADERS_BYTES: u32 = 40;
 
@@ -38,8 +40,27 @@ pub fn end_systems(asked: &Simulation, processes: [Vec<Application>; 2]) -> Resu
         None if near_link == far_link => near_link,
         None => return Err(not_joined([(&profiles[0], &near_link), (&profiles[1], &far_link)])),
     };
+    attach(asked, &mut link)?;
     link.propagation = link.propagation.saturating_add(asked.delay_ns.saturating_mul(NS));
     Ok(([near, far], link, profiles))
+}
+
+/// Adapters and bus of the hosts, and whether both directions share a line.
+fn attach(asked: &Simulation, link: &mut LinkSpec) -> Result<(), String> {
+    if !(1..=MAX_ADAPTERS).contains(&asked.adapters_count) {
+        return Err(format!("adapters: a host of the model has 1 to {MAX_ADAPTERS}, not {}", asked.adapters_count));
+    }
+    if asked.bus_bytes_per_second == Some(0) {
+        return Err("bus_bytes_per_s: a bus of 0 bytes a second moves nothing; leave it out where it is no limit".to_owned());
+    }
+    link.is_half_duplex = asked.is_half_duplex;
+    link.adapters_count = asked.adapters_count;
+    link.bus_bytes_per_s = [asked.bus_bytes_per_second.unwrap_or(0); 2];
+    let hands_over = link.named.name == media::VETH.name;
+    if hands_over && (link.is_half_duplex || link.adapters_count > 1 || asked.bus_bytes_per_second.is_some()) {
+        return Err("link: a veth pair has no line, no bus and one adapter; choose a host with the adapter nic".to_owned());
+    }
+    Ok(())
 }
 
 /// The line of that name, if both adapters can be on it.

@@ -2,7 +2,7 @@
 
 use emulate::PathDirection;
 use schema::simulation::SimulatedEnd;
-use schema::table::{CpuRow, FlowRow, IntervalRow, Simulated, TcpInfoRow};
+use schema::table::{CpuRow, FlowRow, HostCounter, HostCounterRow, IntervalRow, Simulated, TcpInfoRow};
 use schema::trial::{Phase, Role};
 use schema::workload::Transport;
 use sim::end_system::{EndState, LEVELS};
@@ -30,6 +30,9 @@ pub fn push(run: &RunOutput, spans: &[Span<'_>], hosts: &mut [Tables; 2]) {
             }
             run.push_processors(who, span, &mut tables.cpu);
         }
+        for row in run.shared_parts(who) {
+            tables.host_counters.push_of(trial, row);
+        }
     }
     for (way, tallies) in PathDirection::ALL.into_iter().zip(&run.outcome.path) {
         for tally in tallies {
@@ -39,6 +42,36 @@ pub fn push(run: &RunOutput, spans: &[Span<'_>], hosts: &mut [Tables; 2]) {
 }
 
 impl RunOutput {
+    /// How long a host's bus and the processors on its adapter worked, where it has any.
+    fn shared_parts(&self, who: usize) -> impl Iterator<Item = HostCounterRow<'_, Simulated>> {
+        let [sent, received] = self.outcome.adapter_busy[who];
+        let own = |busy: Ps| (busy > 0).then_some(busy);
+        let parts = [
+            (HostCounter::BusBusy, "bus", self.outcome.bus_busy[who]),
+            (HostCounter::AdapterSendBusy, "adapter", own(sent)),
+            (HostCounter::AdapterReceiveBusy, "adapter", own(received)),
+        ];
+        let end_mono_ns = self.outcome.duration / NS;
+        // What was begun before the end may end behind it.
+        let times = parts.map(|(counter, subject, busy)| (counter, subject, busy.map(|busy| [0, (busy / NS).min(end_mono_ns)])));
+        let count = u64::from(self.asked.adapters_count);
+        let adapters = (HostCounter::Adapters, "host", (count > 1).then_some([count; 2]));
+        times.into_iter().chain([adapters]).filter_map(move |(counter, subject, values)| {
+            let [start, end] = values?;
+            Some(HostCounterRow {
+                host: Some(HOSTS[who]),
+                start_mono_ns: Some(0),
+                end_mono_ns: Some(end_mono_ns),
+                counter: Some(counter),
+                subject: Some(subject),
+                kind: Some("model"),
+                unit: Some(counter.unit()),
+                value_at_start: Some(start),
+                value_at_end: Some(end),
+            })
+        })
+    }
+
     fn flow(&self, who: usize, number: u32) -> FlowRow<'_, Simulated> {
         let (role, state) = (self.role(who), &self.outcome.connections[who][number as usize]);
         let sends = role == Role::Sender;

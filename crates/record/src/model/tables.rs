@@ -1,6 +1,8 @@
 //! The tables of one end of trials on the model.
 
-use schema::table::{CallRow, CpuRow, FlowRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, StageRow, TcpInfoRow, TransactionRow};
+use schema::table::{
+    CallRow, CpuRow, FlowRow, HostCounterRow, IntervalRow, LatencyRow, PathRow, Row, Simulated, StageRow, TcpInfoRow, TransactionRow,
+};
 
 use crate::table::{Columns, Rows};
 
@@ -13,6 +15,7 @@ pub struct Tables {
     pub transactions: Rows<TransactionRow<'static, Simulated>>,
     pub latencies: Rows<LatencyRow<'static, Simulated>>,
     pub calls: Rows<CallRow<'static, Simulated>>,
+    pub host_counters: Rows<HostCounterRow<'static, Simulated>>,
     pub path: Rows<PathRow<'static, Simulated>>,
     pub stages: Rows<StageRow<'static>>,
 }
@@ -31,13 +34,14 @@ impl Tables {
             transactions: rows(is_of_several),
             latencies: rows(is_of_several),
             calls: rows(is_of_several),
+            host_counters: rows(is_of_several),
             path: rows(is_of_several),
             stages: rows(is_of_several),
         }
     }
 
     /// All of them.
-    pub fn into_columns(self) -> [Columns; 9] {
+    pub fn into_columns(self) -> [Columns; 10] {
         [
             self.flows.into_columns(),
             self.intervals.into_columns(),
@@ -46,6 +50,7 @@ impl Tables {
             self.transactions.into_columns(),
             self.latencies.into_columns(),
             self.calls.into_columns(),
+            self.host_counters.into_columns(),
             self.path.into_columns(),
             self.stages.into_columns(),
         ]

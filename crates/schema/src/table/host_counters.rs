@@ -56,6 +56,14 @@ word_enum! {
         IpOutDiscards = "IpOutDiscards",
         IpExtInEct0Pkts = "IpExtInECT0Pkts",
         IpExtInCePkts = "IpExtInCEPkts",
+        /// Adapters of a host of the model, where it has several.
+        Adapters = "adapters",
+        /// Time for which the bus of a host of the model moved something.
+        BusBusy = "bus_busy",
+        /// Time for which the processor on the adapter of a host of the model worked for what leaves.
+        AdapterSendBusy = "adapter_send_busy",
+        /// The same for what arrives.
+        AdapterReceiveBusy = "adapter_receive_busy",
         TcpRetransSegs = "TcpRetransSegs",
         TcpExtPruneCalled = "TcpExtPruneCalled",
         TcpExtRcvPruned = "TcpExtRcvPruned",
@@ -91,6 +99,7 @@ impl HostCounter {
     pub const fn unit(self) -> &'static str {
         match self {
             Self::CpuQuota | Self::CpuPeriod | Self::CpuThrottled | Self::CpuUsed | Self::CpuStalled | Self::MemoryStalled => "ns",
+            Self::BusBusy | Self::AdapterSendBusy | Self::AdapterReceiveBusy => "ns",
             Self::MemoryLimit
             | Self::MemoryHigh
             | Self::MemoryUsed
@@ -125,7 +134,7 @@ table! {
     );
     kind: Text = (
         "",
-        "cgroup v1 or cgroup v2; the kind of a queueing discipline; otherwise the file.",
+        "cgroup v1 or cgroup v2; the kind of a queueing discipline; of the model the word model; otherwise the file.",
         "/proc/self/cgroup, RTM_GETQDISC, /proc/net",
     );
     unit: Text = ("", "Unit of the values.", "whyperf");

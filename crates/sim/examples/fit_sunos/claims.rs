@@ -133,7 +133,21 @@ fn of_sparc10(kinds: &Kinds, effort: Effort) -> f64 {
         |bytes: u32| stop_and_go(pio, bytes) / SPARC2_STOP_AND_GO.iter().find(|(of, _)| *of == bytes).map_or(1.0, |(_, rate)| *rate);
     let behind = outside(ratio(512), 0.0, 0.97) + outside(ratio(1024), 0.0, 0.975) + outside(ratio(2048), 0.0, 0.982);
     let ahead = outside(ratio(3072), 1.018, 2.0) + outside(ratio(4096), 1.03, 2.0);
-    0.02 * (lost as f64).min(20.0) + peaks + behind + ahead
+    0.02 * (lost as f64).min(20.0) + peaks + behind + ahead + of_sba_200(dma, effort)
+}
+
+/// With the SBA-200 the sender is the busier host, and throughputs of a small window lie within 10 Mbit/s.
+fn of_sba_200(dma: &Kind, effort: Effort) -> f64 {
+    let idle = [8192, 16384, 32768, 52428].map(|window| {
+        let outcome = dma.transfer(window, 8192, effort.bytes / 4, 3);
+        outside(outcome.busy_share(0) - outcome.busy_share(1), 0.01, 1.0)
+    });
+    let spread = [(4096, [4096, 4608, 8192]), (8192, [7168, 8192, 8704])].map(|(window, calls)| {
+        let rates = calls.map(|call| dma.rate(window, call, effort.bytes / 4, 2));
+        let (low, high) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
+        outside(high - low, 2.0, 11.0) / 20.0
+    });
+    idle.iter().chain(&spread).sum()
 }
 
 /// How much reads of 8192 bytes bring with a window of 32 KB, compared with reads as large as the writes.

@@ -42,6 +42,8 @@ pub struct Family {
     /// Those of the profiles.
     pub start: Vec<f64>,
     hosts: Vec<Free>,
+    /// Windows of the table that are fitted; the others are left out to be judged on. Empty: all.
+    fitted: Vec<u32>,
 }
 
 /// A configuration, its profile, and which number of a set stands under which key.
@@ -72,8 +74,10 @@ impl Verdict {
 }
 
 impl Family {
-    /// With the free numbers of the shipped profiles: those with bounds.
+    /// With the free numbers of the shipped profiles: those with bounds. `sparc10:4096,32768` fits these windows alone.
     pub fn new(name: &str) -> Result<Self, Box<dyn Error>> {
+        let (name, windows) = name.split_once(':').unwrap_or((name, ""));
+        let fitted = windows.split(',').filter(|text| !text.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
         let (name, configurations) = match name {
             "sparc2" => ("sparc2", study::SPARC2),
             "sparc10" => ("sparc10", study::SPARC10),
@@ -105,7 +109,7 @@ impl Family {
             .collect();
         let bounds = free.values().map(|&(low, high, _)| (low, high)).collect();
         let start = free.values().map(|&(_, _, value)| value).collect();
-        Ok(Self { name, names, bounds, start, hosts })
+        Ok(Self { name, names, bounds, start, hosts, fitted })
     }
 
     fn kinds(&self, values: &[f64]) -> Option<Vec<(&'static Configuration, Kind)>> {
@@ -137,10 +141,10 @@ impl Family {
             return Verdict { loss: 1e3 + missing, missing, ..Verdict::IMPOSSIBLE };
         }
         // One run rules out most of the sets that will not do.
-        if Self::of_points(&kinds, Effort { seeds: 1, ..effort }).loss > HOPELESS_RATIO * limit {
+        if self.of_points(&kinds, Effort { seeds: 1, ..effort }).loss > HOPELESS_RATIO * limit {
             return Verdict { loss: f64::INFINITY, ..Verdict::IMPOSSIBLE };
         }
-        let of_points = Self::of_points(&kinds, effort);
+        let of_points = self.of_points(&kinds, effort);
         let loss = of_points.loss + 20.0 * missing;
         if loss > limit {
             return Verdict { loss, ..Verdict::IMPOSSIBLE };
@@ -150,12 +154,14 @@ impl Family {
     }
 
     /// What the throughputs say: their errors, and what is missing between the windows of the table.
-    fn of_points(kinds: &[(&'static Configuration, Kind)], effort: Effort) -> Verdict {
-        let count = kinds.iter().map(|(configuration, _)| configuration.points.len()).sum::<usize>() as f64;
+    fn of_points(&self, kinds: &[(&'static Configuration, Kind)], effort: Effort) -> Verdict {
+        let is_fitted = |window| self.fitted.is_empty() || self.fitted.contains(&window);
+        let points = kinds.iter().flat_map(|(configuration, _)| configuration.points);
+        let count = points.filter(|(window, _)| is_fitted(*window)).count() as f64;
         let mut found = Verdict { loss: 0.0, mean: 0.0, max: 0.0, missing: 0.0 };
         for (configuration, kind) in kinds {
             let mut rates = Vec::new();
-            for &(window, mbps) in configuration.points {
+            for &(window, mbps) in configuration.points.iter().filter(|(window, _)| is_fitted(*window)) {
                 let rate = kind.rate(window, 8192, effort.bytes, effort.seeds);
                 rates.push((window, rate));
                 let error = (rate / mbps - 1.0).abs();

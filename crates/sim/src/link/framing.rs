@@ -1,7 +1,7 @@
 //! How a packet becomes frames or cells: the same numbers as `python/whyperf/overhead/links.py`, and
 //! `tests/frames.csv` holds both to it.
 //!
-//! Not modeled: token ring, LAN emulation, and a line that both directions share; `whyperf overhead` computes them.
+//! Not modeled: token ring and LAN emulation; `whyperf overhead` computes them.
 
 use super::media::Medium;
 

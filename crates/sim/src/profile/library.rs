@@ -12,6 +12,7 @@ const PARTS: &[(&str, &str)] = &[
     ("solaris8.toml", include_str!("../../hosts/solaris8.toml")),
     ("sba-100.toml", include_str!("../../hosts/sba-100.toml")),
     ("sba-200.toml", include_str!("../../hosts/sba-200.toml")),
+    ("sba-200-aal34.toml", include_str!("../../hosts/sba-200-aal34.toml")),
     ("gigabit.toml", include_str!("../../hosts/gigabit.toml")),
     ("linux-6.18.toml", include_str!("../../hosts/linux-6.18.toml")),
     ("linux-6.1.toml", include_str!("../../hosts/linux-6.1.toml")),
@@ -42,7 +43,11 @@ impl Library {
     /// # Errors
     /// None as long as the tests of this crate pass: they read all of it.
     pub fn shipped() -> Result<Self, Refusal> {
-        let parts = PARTS.iter().map(|(file, text)| ProfileFile::read(file, text)).collect::<Result<_, _>>()?;
+        let mut parts: Vec<ProfileFile> = Vec::new();
+        for (file, text) in PARTS {
+            let part = with_base(ProfileFile::read(file, text)?, &parts)?;
+            parts.push(part);
+        }
         let sets = SETS
             .iter()
             .map(|(system, text)| Ok(((*system).to_owned(), Sets::read(&format!("{system}.sets.toml"), text)?)))
@@ -112,10 +117,11 @@ impl Library {
         };
         let names = parse(expression)?;
         let (_, drivers) = self.adapter(&names, &profile.system)?;
-        let driver = choose(drivers, &names)?.map(|driver| format!("{}@{}/{}", names.adapter, driver.version, names.machine));
+        let adapter = self.base_of(names.adapter);
+        let driver = choose(drivers, &names)?.map(|driver| format!("{adapter}@{}/{}", driver.version, names.machine));
         for (name, &value) in sets.names.iter().zip(&chosen.values) {
             let Some((part, key)) = name.rsplit_once('/') else { continue };
-            if part == names.machine || part == names.adapter || Some(part) == driver.as_deref() {
+            if part == names.machine || part == adapter || Some(part) == driver.as_deref() {
                 profile.set_number(key, value)?;
             }
         }
@@ -149,6 +155,15 @@ impl Library {
         found.map(|(_, system, values)| (system.as_str(), values)).ok_or_else(|| unknown("machine", wanted, &known))
     }
 
+    /// The adapter whose fitted numbers it has: its own, or those of its base.
+    fn base_of<'name>(&'name self, wanted: &'name str) -> &'name str {
+        let bases = self.parts.iter().filter_map(|part| match part {
+            ProfileFile::Adapter { name, base: Some(base), .. } if name == wanted => Some(base.as_str()),
+            _ => None,
+        });
+        bases.last().unwrap_or(wanted)
+    }
+
     fn adapter(&self, names: &Names<'_>, system: &str) -> Result<(&Entries, &[Driver]), Refusal> {
         let mut known = Vec::new();
         for part in &self.parts {
@@ -168,6 +183,19 @@ impl Library {
         }
         Err(unknown("adapter", names.adapter, &known))
     }
+}
+
+/// An adapter with what its base has and it does not; any other part as it is.
+fn with_base(part: ProfileFile, parts: &[ProfileFile]) -> Result<ProfileFile, Refusal> {
+    let ProfileFile::Adapter { name, about, base: Some(base), systems, values, driver } = part else { return Ok(part) };
+    let found = parts.iter().find_map(|other| match other {
+        ProfileFile::Adapter { name, values, driver, .. } if *name == base => Some((values.clone(), driver.clone())),
+        _ => None,
+    });
+    let (mut all, drivers) = found.ok_or_else(|| unknown("adapter", &base, &[]))?;
+    all.extend(values);
+    let driver = if driver.is_empty() { drivers } else { driver };
+    Ok(ProfileFile::Adapter { name, about, base: Some(base), systems, values: all, driver })
 }
 
 fn parse(expression: &str) -> Result<Names<'_>, Refusal> {

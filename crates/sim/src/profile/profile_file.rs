@@ -55,6 +55,9 @@ pub enum ProfileFile {
         name: String,
         /// What it is.
         about: String,
+        /// Another adapter, of which it has all values and drivers but those that it gives itself.
+        #[serde(default)]
+        base: Option<String>,
         /// Operating systems that have it.
         systems: Vec<String>,
         /// What is the same with each driver.

@@ -4,6 +4,7 @@ use super::host::{Host, Output, Task};
 use super::spec::Adapter;
 use crate::cpu::Level;
 use crate::end_system::{Arrival, Departure, Outbox};
+use crate::link::HEADERS;
 use crate::time::Ps;
 
 impl Host {
@@ -21,6 +22,7 @@ impl Host {
                 let at = (now + driver + send.fixed).max(self.board_free_at[0]);
                 let pace = send.per_byte * Ps::from(segment.bytes);
                 self.board_free_at[0] = at + pace;
+                self.board_busy[0] += send.fixed + pace;
                 (at, pace)
             }
         };
@@ -35,8 +37,11 @@ impl Host {
         let bytes = arrival.segment.bytes;
         let at = match self.spec.adapter {
             Adapter::ProgrammedIo { .. } => arrival.last.saturating_sub(self.spec.costs.driver_receive.of(bytes)).max(now),
-            Adapter::Dma { receive, .. } => {
-                let taken_in = arrival.last.max(now.max(self.board_free_at[1]) + receive.per_byte * Ps::from(bytes));
+            Adapter::Dma { receive, receive_cell, framing, .. } => {
+                let cells = framing.units(bytes + HEADERS);
+                let takes = receive.per_byte * Ps::from(bytes) + receive_cell * cells;
+                let taken_in = arrival.last.max(now.max(self.board_free_at[1]) + takes);
+                self.board_busy[1] += takes + receive.fixed;
                 self.board_free_at[1] = taken_in;
                 taken_in + receive.fixed
             }

@@ -109,6 +109,8 @@ pub struct Host {
     pub(super) sent_at: VecDeque<Ps>,
     /// When the adapter's own processor is free: for segments out, and for those in.
     pub(super) board_free_at: [Ps; 2],
+    /// Time for which it worked, in the same order.
+    pub(super) board_busy: [Ps; 2],
     fast_timer_at: Ps,
     slow_timer_at: Ps,
     pub(super) counted: EndState,
@@ -136,6 +138,7 @@ impl Host {
             inbox: VecDeque::new(),
             sent_at: VecDeque::new(),
             board_free_at: [0; 2],
+            board_busy: [0; 2],
             fast_timer_at: phase % spec.rules.fast_timer,
             slow_timer_at: phase,
             counted: EndState::default(),
@@ -283,6 +286,10 @@ impl EndSystem for Host {
 
     fn processors(&self) -> Vec<[Ps; LEVELS]> {
         vec![[Level::Process, Level::Protocol, Level::Interrupt].map(|level| self.cpu.busy(level))]
+    }
+
+    fn adapter_busy(&self) -> [Ps; 2] {
+        self.board_busy
     }
 
     fn connection_state(&self, _now: Ps, _connection: u16) -> EndState {

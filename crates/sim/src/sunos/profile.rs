@@ -3,7 +3,7 @@
 use super::socket::Pieces;
 use super::spec::{Adapter, Costs, HostSpec, Rules, WriteRule};
 use super::tcp::{Nagle, SlowStart, TcpRules};
-use crate::link::framing::Aal;
+use crate::link::framing::{Aal, Framing};
 use crate::link::{LinkSpec, media};
 use crate::profile::host_profile::Reader;
 use crate::profile::{HostProfile, Refusal};
@@ -38,11 +38,12 @@ pub fn read(profile: &HostProfile, window_bytes: u32) -> Result<(HostSpec, LinkS
         return Err(Refusal::Zero { host: profile.host.clone(), what: "window" });
     }
     let mut reader = profile.reader();
+    let framing = LinkSpec::study_1(reader.rule("aal", AALS)?).framing;
     let spec = HostSpec {
         rules: rules(&mut reader)?,
         costs: costs(&mut reader)?,
         pieces: Pieces { first: at_least_one(&mut reader, "first_buffer_bytes")?, others: at_least_one(&mut reader, "buffer_bytes")? },
-        adapter: adapter(&mut reader)?,
+        adapter: adapter(&mut reader, framing)?,
         mss: at_least_one(&mut reader, "mss_bytes")?,
         window_bytes,
         jitter_per_mille: u64::from(reader.whole("jitter_per_mille")?),
@@ -50,7 +51,7 @@ pub fn read(profile: &HostProfile, window_bytes: u32) -> Result<(HostSpec, LinkS
     let link = LinkSpec {
         named: reader.rule("link", &media::LINKS.map(|link| (link.name, link)))?,
         propagation: reader.micros("propagation_us")?,
-        ..LinkSpec::study_1(reader.rule("aal", AALS)?)
+        ..LinkSpec::study_1(framing.aal)
     };
     reader.finish()?;
     Ok((spec, link))
@@ -98,12 +99,14 @@ fn costs(reader: &mut Reader<'_>) -> Result<Costs, Refusal> {
     })
 }
 
-fn adapter(reader: &mut Reader<'_>) -> Result<Adapter, Refusal> {
+fn adapter(reader: &mut Reader<'_>, framing: Framing) -> Result<Adapter, Refusal> {
     Ok(match reader.rule("io", IO)? {
         Io::Programmed => Adapter::ProgrammedIo { fifo_bytes: at_least_one(reader, "fifo_bytes")? },
         Io::Dma => Adapter::Dma {
             send: reader.cost("board_send")?,
             receive: reader.cost("board_receive")?,
+            receive_cell: reader.micros("board_receive_cell_us")?,
+            framing,
             sent_interrupt: reader.micros("sent_interrupt_us")?,
         },
     })

@@ -1,6 +1,7 @@
 //! What a host with `SunOS` 4.1 is made of, as data: its rules, what its steps cost, its adapter.
 
 use crate::cost::Cost;
+use crate::link::framing::Framing;
 use crate::sunos::socket::Pieces;
 use crate::sunos::tcp::TcpRules;
 use crate::time::{MS, Ps};
@@ -83,6 +84,10 @@ pub enum Adapter {
         send: Cost,
         /// From the last bit to the host's interrupt, and the pace at which it takes in.
         receive: Cost,
+        /// What each cell that arrives takes of it in addition: with AAL3/4 every cell has a header and a trailer to check.
+        receive_cell: Ps,
+        /// How a packet becomes cells.
+        framing: Framing,
         /// The host's interrupt when a segment has left, in time of the host's processor; 0: there is none.
         sent_interrupt: Ps,
     },

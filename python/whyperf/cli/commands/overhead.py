@@ -26,6 +26,9 @@ def command(  # noqa: PLR0917 - the command line
     ] = None,
     aal: Annotated[str, typer.Option("--aal", help="ATM adaptation layer: 5 or 3/4.")] = "5",
     vlan: Annotated[int, typer.Option("--vlan", min=0, max=2, help="VLAN tags per frame.")] = 0,
+    mac_header: Annotated[
+        str, typer.Option("--mac-header", help="MAC header of LAN emulation: ieee (14 bytes) or study (3 or 4 bytes).")
+    ] = "ieee",
     ip: Annotated[int, typer.Option("--ip", min=4, max=6, help="IP version: 4 or 6.")] = 4,
     tcp_options: Annotated[int, typer.Option("--tcp-options", help="Bytes of options in each segment.")] = 12,
     window: Annotated[
@@ -57,7 +60,20 @@ def command(  # noqa: PLR0917 - the command line
         return print_known(as_json=json)
     return answer_question(
         Question(
-            link, protocol, encapsulation, mtu, sizes, aal, vlan, ip, tcp_options, window, every, latency_us, frame_us
+            link,
+            protocol,
+            encapsulation,
+            mtu,
+            sizes,
+            aal,
+            vlan,
+            mac_header,
+            ip,
+            tcp_options,
+            window,
+            every,
+            latency_us,
+            frame_us,
         ),
         as_json=json,
         html=html,

@@ -14,6 +14,7 @@ from whyperf.overhead import (
     LINKS,
     PROTOCOLS,
     Encapsulation,
+    MacHeader,
     Overhead,
     OverheadError,
     Point,
@@ -44,6 +45,7 @@ class Question:
     sizes: str | None
     aal: str
     vlan: int
+    mac_header: str
     ip: int
     tcp_options: int
     window: str | None
@@ -85,6 +87,7 @@ def _answer(asked: Question) -> Overhead:
             mtu=asked.mtu,
             aal=_one_of("--aal", asked.aal, ("5", "3/4")),
             vlan_tags=asked.vlan,
+            mac_header=MacHeader(_one_of("--mac-header", asked.mac_header, ("ieee", "study"))),
             options=Options(int(_one_of("--ip", str(asked.ip), ("4", "6"))), asked.tcp_options),
             window=_window(how, asked.window, asked.every, asked.latency_us),
             frame_s=asked.frame_us / 1e6,
@@ -102,6 +105,7 @@ def document(answer: Overhead) -> dict[str, object]:
         "protocol": answer.protocol.name,
         "encapsulation": answer.encapsulation.value,
         "mtu_bytes": answer.mtu_bytes,
+        "mac_header": answer.mac_header.value,
         "one_frame_bytes": answer.one_frame_bytes,
         "points": [
             {

@@ -14,6 +14,7 @@ from whyperf.explain.host_limits import HostLimits, MemoryLimit, Queue, Quota
 _COLUMNS = ("start_mono_ns", "end_mono_ns", "counter", "subject", "kind", "value_at_start", "value_at_end")
 _QDISC = "qdisc_"
 _CGROUP = "cgroup"
+_MODEL = "model"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def host_limits(trial: FlowTrial, end: FlowEnd) -> HostLimits:
         memory=_memory(groups, span),
         queues=tuple(queue for key, found in subjects.items() if (queue := _queue(key, found)) is not None),
         interruptions=interruptions(trial, end),
+        parts=_parts(subjects, span),
+        adapters_count=_limit(subjects.get(("host", _MODEL), {}), "adapters") or 1,
         counts={
             name: counter.counted
             for (subject, _), found in subjects.items()
@@ -68,6 +71,20 @@ def host_limits(trial: FlowTrial, end: FlowEnd) -> HostLimits:
         },
         span_ns=span,
     )
+
+
+_PARTS = {"bus_busy": "bus", "adapter_send_busy": "send_processor", "adapter_receive_busy": "receive_processor"}
+
+
+def _parts(subjects: Mapping[Group, Counters], span: int) -> dict[str, float]:
+    """How busy the parts of a host of the model were, of the whole load."""
+    counted = {
+        name: counter.counted
+        for (_, kind), found in subjects.items()
+        if kind == _MODEL
+        for name, counter in found.items()
+    }
+    return {part: counted[name] / span for name, part in _PARTS.items() if span and name in counted}
 
 
 def _quota(groups: Mapping[Group, Counters], span: int) -> Quota | None:

@@ -38,6 +38,7 @@ def capacity(facts: Facts) -> Finding | None:
             "role": role,
             "busy_ratio": busy,
             "max_bps": most,
+            "adapters_count": end.limits.adapters_count if end.limits.adapters_count > 1 else None,
             "transactions_per_s": None if exchanges is None else exchanges.per_s,
             "check_with": "ethtool -k" if facts.receiver.devices.receive_offload is None else None,
         },

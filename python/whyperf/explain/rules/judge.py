@@ -43,6 +43,7 @@ from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.rules.populations import of_populations
+from whyperf.explain.rules.shared_parts import full_part
 from whyperf.explain.rules.stages import refined
 from whyperf.explain.rules.watched.choice import once_each, rules_for, without_path
 from whyperf.explain.rules.watched.idle import idle
@@ -147,6 +148,8 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     """
     if (nothing := idle(facts)) is not None:
         return Judgement([_verdict(nothing, facts, _Predicting([nothing], facts, setup or Setup()))], [])
+    if (full := full_part(facts)) is not None:
+        return Judgement([_verdict(full, facts, _Predicting([full], facts, setup or Setup()))], [])
     found = of_populations(facts, lambda part: _all_found(part, on_fault))
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found

@@ -18,6 +18,9 @@ SILENT_RATIO = 0.2
 MAX_PLACES = 6
 """Places of a cycle that are listed one by one."""
 
+MAX_ACKS_PER_WINDOW = 8
+"""Of a larger window the number per cycle says more."""
+
 _TIMES = ("", "", " twice", *(f" {word} times" for word in ("three", "four", "five", "six", "seven", "eight", "nine")))
 
 
@@ -108,7 +111,17 @@ def waits_text(phase: Phase) -> str:
         sentences.append(_overlap(phase, phase.stop_and_go_ratio))
     if phase.ack_reasons:
         sentences.append(_acks(phase.ack_reasons))
+    if (acks := acks_per_window(phase)) is not None and phase.window_bytes is not None and acks <= MAX_ACKS_PER_WINDOW:
+        sentences.append(render("cycle", "acks_per_window", {"acks_per": acks, "window_bytes": phase.window_bytes}))
     return " ".join(sentences)
+
+
+def acks_per_window(phase: Phase) -> float | None:
+    """Pure ACKs per window of payload; None where that is not known."""
+    payload = sum(size * times for size, times in phase.payloads)
+    if phase.acks_per_turn is None or not phase.window_bytes or not payload:
+        return None
+    return phase.acks_per_turn * phase.window_bytes / payload
 
 
 def _acks(reasons: Mapping[str, float]) -> str:

@@ -120,7 +120,22 @@ def _acks(flow: HostFlow) -> str:
         return _leveled(flow, parts[0], "acks_count")
     parts += [f"{significant(segments)} segments per ACK"] if segments is not None else []
     parts += [f"{significant(packets)} packets per ACK"] if packets is not None and packets != segments else []
+    per_window = _acks_per_window(flow, acks)
+    parts += [f"{significant(per_window)} ACKs per window"] if per_window is not None else []
     return _leveled(flow, ", ".join(parts), "acks_count")
+
+
+MAX_ACKS_PER_WINDOW = 8
+"""Of larger windows segments per ACK say more."""
+
+
+def _acks_per_window(flow: HostFlow, acks: float) -> float | None:
+    """ACKs per largest announced window of payload; None where it is not known, or the window holds many."""
+    window, data = flow.value("window_bytes_max"), flow.value("data_bytes")
+    if not window or not data:
+        return None
+    found = acks * window / data
+    return found if found <= MAX_ACKS_PER_WINDOW else None
 
 
 def reason_ratios(flow: HostFlow) -> list[Ratio]:

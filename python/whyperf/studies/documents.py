@@ -116,7 +116,7 @@ def _abscissa(item: Document, path: str) -> Abscissa:
     found = [at_path(item, each) for each in path.split("+")]
     if len(found) == 1 and isinstance(found[0], int | float) and not isinstance(found[0], bool):
         return float(found[0])
-    return " ".join(_plain(each) for each in found)
+    return x_of(" ".join(_plain(each) for each in found))
 
 
 def _interval(item: Document, path: str) -> tuple[float | None, float | None]:

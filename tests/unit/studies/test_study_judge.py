@@ -18,7 +18,7 @@ CELLS = {
         {
             "id": f"c{window}",
             "trials": 4,
-            "factors": {"window_bytes": window, "no_delay": window > 2, "hosts": "old"},
+            "factors": {"near_cpus": str(window), "window_bytes": window, "no_delay": window > 2, "hosts": "old"},
             "goodput_bps": {
                 "median": 1e6 * rate,
                 "low": 1e6 * rate - 1e5,
@@ -155,6 +155,7 @@ COPIES = {"x": "factors.hosts"}
         (COPIES | {"pick": "range"}, ("old", 11.0, None, None)),
         (COPIES | {"pick": "mean"}, ("old", 17.0, None, None)),
         (COPIES | {"pick": "count"}, ("old", 3.0, None, None)),
+        ({"x": "factors.near_cpus"}, (2.0, 20.0, 19.9, 20.1)),
         ({"x": "factors.hosts+factors.window_bytes"}, ("old 2", 20.0, 19.9, 20.1)),
         ({"x": "", "where": {"factors.no_delay": True}}, ("all", 21.0, 20.9, 21.1)),
     ],

@@ -34,7 +34,7 @@ from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.model import CellExplanation, Explanation, FleetDiagnosis, Verdict
-from whyperf.explain.parallel import with_turns
+from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed, joint_as_printed
 from whyperf.explain.rules import judged
@@ -128,7 +128,7 @@ def explain_experiment(
         rate = rates.get(cell.id)
         explained.append(whole if rate is None else whole.model_copy(update={"rate_bps": rate}))
         diagnoses.append(diagnosis)
-    explained = with_turns(explained, experiment.plan)
+    explained = compared_with_alternating(explained, experiment.plan)
     if are_known:
         explained = [with_whose_rate(found, rates.get(found.cell)) for found in explained]
     if transactions:

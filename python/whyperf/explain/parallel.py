@@ -17,22 +17,24 @@ MIN_FASTER = 1.05
 """Times the other cell's rate: less is within what repeating a trial changes."""
 
 
-def with_turns(cells: Sequence[CellExplanation], plan: Plan) -> list[CellExplanation]:
+def compared_with_alternating(cells: Sequence[CellExplanation], plan: Plan) -> list[CellExplanation]:
     """The cells in order; one with parallel work says how much faster it is than one whose hosts take turns."""
     if plan.watched is not None:
         return list(cells)
     factors = {cell.cell: dict(plan.cell(cell.cell).factors) for cell in cells}
-    turns = [cell for cell in cells if (phase := _longest(cell)) is not None and is_stop_and_go(phase)]
-    return [_with_turns(cell, turns, factors) for cell in cells]
+    alternating = [cell for cell in cells if (phase := _longest(cell)) is not None and is_stop_and_go(phase)]
+    return [_compared(cell, alternating, factors) for cell in cells]
 
 
-def _with_turns(
-    cell: CellExplanation, turns: Sequence[CellExplanation], factors: Mapping[str, Mapping[str, Level]]
+def _compared(
+    cell: CellExplanation, alternating: Sequence[CellExplanation], factors: Mapping[str, Mapping[str, Level]]
 ) -> CellExplanation:
     phase, rate = _longest(cell), cell.rate_bps
     if phase is None or not rate or not _is_parallel(phase):
         return cell
-    alike = [other for other in turns if other.rate_bps and _others(factors[other.cell]) == _others(factors[cell.cell])]
+    alike = [
+        other for other in alternating if other.rate_bps and _others(factors[other.cell]) == _others(factors[cell.cell])
+    ]
     other = max(alike, key=lambda found: found.rate_bps or 0.0, default=None)
     if other is None or not other.rate_bps or rate < MIN_FASTER * other.rate_bps:
         return cell
@@ -42,7 +44,7 @@ def _with_turns(
         "faster_times": rate / other.rate_bps,
         "other": other.cell,
     }
-    text = render("parallel", "turns", values)
+    text = render("parallel", "alternating", values)
     first = cell.patterns[0]
     patterns = [first.model_copy(update={"words": f"{first.words} {text}"}), *cell.patterns[1:]]
     return cell.model_copy(update={"patterns": patterns, "headline": f"{cell.headline} {text}"})

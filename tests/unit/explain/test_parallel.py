@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.explain.model import CellExplanation, Pattern, Phase
-from whyperf.explain.parallel import with_turns
+from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.wording.patterns import acks_per_window
 from whyperf.plan import Plan, build
 from whyperf.profile import parse
@@ -22,7 +22,7 @@ write_size_bytes = [2048, 4096]
 """
 
 
-def phase(payload: int, *, overlap: float, acks: float, turns: float, window: int = 4096) -> Phase:
+def phase(payload: int, *, overlap: float, acks: float, alternating: float, window: int = 4096) -> Phase:
     return Phase(
         begin_ns=0,
         end_ns=1_000_000,
@@ -31,14 +31,14 @@ def phase(payload: int, *, overlap: float, acks: float, turns: float, window: in
         waits="",
         ratio=1.0,
         words="",
-        stop_and_go_ratio=turns,
+        stop_and_go_ratio=alternating,
         overlap_ratio=overlap,
         window_bytes=window,
     )
 
 
-PARALLEL = phase(2048, overlap=0.5, acks=2.0, turns=1.0)
-TURNS = phase(4096, overlap=0.0, acks=1.0, turns=1.0)
+PARALLEL = phase(2048, overlap=0.5, acks=2.0, alternating=1.0)
+ALTERNATING = phase(4096, overlap=0.0, acks=1.0, alternating=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +68,13 @@ def cell(plan: Plan, window: int, write: int, rate: float, own: Phase) -> CellEx
 
 def headline(plan: Plan, first: Phase, other: Phase, *, rate: float = 16.6e6, window: int = 4096) -> str:
     cells = [cell(plan, 4096, 2048, rate, first), cell(plan, window, 4096, 14.1e6, other)]
-    found = with_turns(cells, plan)
+    found = compared_with_alternating(cells, plan)
     assert found[1] == cells[1]
     return found[0].headline
 
 
 def test_half_a_window_is_faster_because_both_hosts_work(plan: Plan) -> None:
-    text = headline(plan, PARALLEL, TURNS)
+    text = headline(plan, PARALLEL, ALTERNATING)
     assert text.startswith("Why. Sender and receiver work in parallel")
     assert "50 % of the bytes leave while others are in flight, with 2.0 ACKs per window" in text
     assert "1.18 ×" in text
@@ -83,18 +83,18 @@ def test_half_a_window_is_faster_because_both_hosts_work(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("first", "other", "changed"),
     [
-        (TURNS, TURNS, {}),
+        (ALTERNATING, ALTERNATING, {}),
         (PARALLEL, PARALLEL, {}),
-        (PARALLEL, TURNS, {"rate": 14.5e6}),
-        (PARALLEL, TURNS, {"window": 8192}),
-        (PARALLEL.model_copy(update={"window_bytes": 65_536}), TURNS, {}),
+        (PARALLEL, ALTERNATING, {"rate": 14.5e6}),
+        (PARALLEL, ALTERNATING, {"window": 8192}),
+        (PARALLEL.model_copy(update={"window_bytes": 65_536}), ALTERNATING, {}),
     ],
-    ids=["turns", "nobody_takes_turns", "as_fast", "another_window", "large_window"],
+    ids=["alternating", "nobody_takes_turns", "as_fast", "another_window", "large_window"],
 )
 def test_nothing_is_said_of(plan: Plan, first: Phase, other: Phase, changed: dict[str, float]) -> None:
     assert headline(plan, first, other, **changed) == "Why."  # type: ignore[arg-type]  # by name
 
 
-@pytest.mark.parametrize(("found", "expected"), [(PARALLEL, 2.0), (TURNS, 1.0)])
+@pytest.mark.parametrize(("found", "expected"), [(PARALLEL, 2.0), (ALTERNATING, 1.0)])
 def test_acknowledgments_per_window(found: Phase, expected: float) -> None:
     assert acks_per_window(found) == expected

@@ -15,17 +15,17 @@ SECOND = 1_000_000_000
 
 
 @pytest.mark.parametrize(
-    ("part", "code", "words"),
+    ("part", "code", "start"),
     [
         ("bus", "capacity.bus", "The sender's bus is the limit: it is busy 99 % of the time"),
         ("receive_processor", "capacity.receive_processor", "The receive processor on the sender's adapter"),
         ("send_processor", "capacity.send_processor", "The processor on the sender's adapter is the limit"),
     ],
 )
-def test_a_part_that_is_always_busy_is_the_only_verdict(part: str, code: str, words: str) -> None:
+def test_a_part_that_is_always_busy_is_the_only_verdict(part: str, code: str, start: str) -> None:
     (verdict,) = judge(facts({"limits": HostLimits(parts={part: 0.99}), "shares": {"send_buffer": 0.8}}))
     assert (verdict.cause, verdict.code) == (Cause.CAPACITY, code)
-    assert verdict.claim.startswith(words)
+    assert verdict.claim.startswith(start)
     assert verdict.change is None
 
 

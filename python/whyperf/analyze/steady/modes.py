@@ -1,7 +1,7 @@
 """Whether a setting has several rates: modes of its trials, and of its intervals over time.
 
 Two criteria, of which one must hold. The first is the dip test (`dip.py`) at 1 %. It needs no shape of a mode, but rare
-modes are beyond it: a mode with a tenth of 25 trials never has a dip that large. So the second is a gap, from
+modes are beyond it: a mode of 2 of 25 trials never has a dip that large. So the second is a gap, from
 `MIN_GAP_OBSERVATIONS` on: no observation lies between the groups, and the gap is `MIN_GAP_RANGES` times as wide as the
 wider of both groups. Of a heavy tail, in which gaps are wide too, the rarer group is as wide as its gap.
 

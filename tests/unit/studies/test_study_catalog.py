@@ -25,9 +25,9 @@ from whyperf.studies.documents import published_series
 from whyperf.studies.series import Series
 
 #: Profiles that commands name before they are shipped. Delete a name when its profile is.
-TO_COME: frozenset[str] = frozenset({"aal", "two-adapters-model"})
+TO_COME: frozenset[str] = frozenset()
 #: Options that commands name before they exist. Delete an option when it does.
-OPTIONS_TO_COME: frozenset[str] = frozenset({"--mac-header"})
+OPTIONS_TO_COME: frozenset[str] = frozenset()
 #: Tables of other publications than the five studies.
 OTHER_TABLES = frozenset({"stack_overheads"})
 #: Columns that name a row, or repeat another one of the study.

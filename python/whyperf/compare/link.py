@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from whyperf.analyze.measures.adapters import device_link_bps
 from whyperf.overhead.layers import Layer
 from whyperf.overhead.links import Encapsulation, Framing, link_named
 from whyperf.overhead.protocols import IPV4, IPV6, TCP, UDP, Options, protocol_named
@@ -18,8 +19,6 @@ _FRAMING = Framing(link_named("ethernet-10G"), Encapsulation.ETHERNET_II, 0)
 """Frames of Ethernet are the same at any rate."""
 _OF_LINE = (Layer.CHECK, Layer.LINE)
 """What the rate of an emulated path does not count, as that of tc(8) does not."""
-_VIRTUAL = frozenset({"veth", "bridge", "tun", "loopback", "dummy"})
-"""Drivers whose speed is a name and no limit."""
 _WITH_FRAMES = frozenset({"veth", "network"})
 """Kinds of testbeds whose packets are frames of Ethernet."""
 Figures = Mapping[str, Mapping[str, float]]
@@ -41,9 +40,10 @@ def with_link_rates(values: Figures, cell: Cell, experiment: Experiment) -> Figu
     if experiment.plan.testbed.kind not in _WITH_FRAMES or transport not in {"tcp", "mptcp", "udp"}:
         return values
     options = Options(6 if cell.factors.get("ip_version") == 6 else 4)
-    mtu = int(cell.factors.get("mtu_bytes", 1500))
     if is_udp or transport == "udp":
-        size = int(cell.factors.get("datagram_size_bytes", 1472))
+        mtu, size = _mtu(cell, experiment), int(cell.factors.get("datagram_size_bytes", 1472))
+        if mtu is None:
+            return values
         each_bytes = float(sum(_wire(size, mtu, options, "udp").values()))
         wire = {trial: 8 * each_bytes * rate for trial, rate in values.get("datagrams", {}).items()}
     else:
@@ -102,6 +102,15 @@ def _most_bps(cell: Cell, experiment: Experiment, options: Options, protocol: st
     return rate * (mtu - headers) / float(counted)
 
 
+def _mtu(cell: Cell, experiment: Experiment) -> int | None:
+    """The MTU of the testbed, or of the link between real hosts; None where that is not known."""
+    given = cell.factors.get("mtu_bytes")
+    if isinstance(given, int):
+        return given
+    link = _link_of(experiment.hosts())
+    return None if link is None else link.mtu_bytes
+
+
 def _emulated_bps(cell: Cell) -> int | None:
     """The rate of an emulated path in the direction of the payload."""
     rate = cell.factors.get("path_rate_bps")
@@ -123,10 +132,11 @@ def _link_of(hosts: Mapping[str, Mapping[str, Any]]) -> HostLink | None:
 def link_of_host(facts: Mapping[str, Any]) -> HostLink | None:
     """The only device of a host that has a speed of its own."""
     devices = [
-        device
+        (rate, int(device["mtu_bytes"]))
         for device in facts.get("devices", ())
-        if device.get("speed_mbps") and device.get("driver") not in {None, *_VIRTUAL}
+        if (rate := device_link_bps(device)) is not None
     ]
     if len(devices) != 1:
         return None
-    return HostLink(int(devices[0]["speed_mbps"]) * 10**6, int(devices[0]["mtu_bytes"]))
+    rate, mtu = devices[0]
+    return HostLink(round(rate), mtu)

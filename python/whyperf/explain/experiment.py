@@ -1,6 +1,7 @@
 """Explains an experiment: each cell by its trial with the most evidence."""
 
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
@@ -366,13 +367,22 @@ def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) 
 
 def _machines(experiment: Experiment) -> dict[str, str]:
     """The machine of each host of a fleet, by the host's name: several names may be of one machine."""
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for number, pair in enumerate(experiment.plan.pairs):
         for end, facts in _facts_of(experiment, number).items():
-            name = facts.get("hostname")
-            if isinstance(name, str):
-                found[pair.near if end.startswith("near") else pair.far] = name
-    return found
+            if (machine := _machine(facts)) is not None:
+                found[pair.near if end.startswith("near") else pair.far] = machine
+    boots: defaultdict[str, set[str]] = defaultdict(set)
+    for name, boot in found.values():
+        boots[name].add(boot)
+    # Two machines may have one name.
+    return {host: name if len(boots[name]) == 1 else f"{name} ({host})" for host, (name, _) in found.items()}
+
+
+def _machine(facts: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The name and the boot of the machine that a host is; None where the record has no name."""
+    name = facts.get("hostname")
+    return (name, str(facts.get("boot_id") or "")) if isinstance(name, str) else None
 
 
 def _on_one_machine(experiment: Experiment, cell: str = "", pair: int | None = None) -> bool:
@@ -383,5 +393,5 @@ def _on_one_machine(experiment: Experiment, cell: str = "", pair: int | None = N
         return any(
             planned.watched.on_one_host for planned in experiment.plan.cells if planned.id == cell and planned.watched
         )
-    names = {facts.get("hostname") for facts in _facts_of(experiment, pair).values()}
-    return len(names) == 1 and None not in names
+    machines = {_machine(facts) for facts in _facts_of(experiment, pair).values()}
+    return len(machines) == 1 and None not in machines

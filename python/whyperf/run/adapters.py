@@ -2,7 +2,7 @@
 
 The near hosts `adapter1` and `adapter2` are one namespace with two veth pairs, each to a far host of its own (`far1`,
 `far2`). A process holds each namespace. The kernel ends it when its parent ends, and removes the namespaces with it, so
-nothing is left when a run is killed.
+nothing of them is left when a run is killed. The folder with links to them is removed by the next run.
 """
 
 import os
@@ -36,6 +36,15 @@ def folder() -> Path:
     return Path(f"/run/whyperf-adapters-{os.getpid()}")
 
 
+def _remove_stale() -> None:
+    """Removes folders of processes that are gone, and one of an earlier process with this one's number."""
+    own = folder()
+    for left in own.parent.glob(f"{own.name.rpartition('-')[0]}-*"):
+        pid = left.name.rpartition("-")[2]
+        if left == own or (pid.isdecimal() and not Path(f"/proc/{pid}").exists()):
+            shutil.rmtree(left, ignore_errors=True)
+
+
 def refuse_other_hosts(names: Sequence[str]) -> None:
     """Refuses hosts that the namespaces do not have.
 
@@ -61,6 +70,7 @@ def built() -> Iterator[None]:
     if os.geteuid() != 0:
         raise RunError(f"--via {ADAPTERS} makes network namespaces, which needs root; name hosts with --via ssh")
     with ExitStack() as stack:
+        _remove_stale()
         made = folder()
         made.mkdir(mode=0o700)
         stack.callback(shutil.rmtree, made, ignore_errors=True)

@@ -4,9 +4,9 @@ They are data of the catalog. A criterion is written from the text of the study.
 """
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from whyperf.analyze.spread import FrozenModel
 from whyperf.analyze.text import percent, significant
@@ -28,6 +28,19 @@ class Outcome(FrozenModel):
 
     holds: bool
     text: str
+
+
+class Bounded(FrozenModel):
+    """What must lie in a range, of which at least one end is given: without both, nothing could fail."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _has_a_bound(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("a criterion without at_least and at_most always holds; give one of them")
+        return self
 
 
 class Within(FrozenModel):
@@ -121,7 +134,7 @@ class Peak(FrozenModel):
         return Outcome(holds=bool(set(ties) & set(self.at)), text=text)
 
 
-class Ratio(FrozenModel):
+class Ratio(Bounded):
     """One figure divided by another is in a range; both are written NAME@X. With `than_top` and `than_bottom` it is
     this ratio divided by theirs: how much more one grows than the other.
     """
@@ -131,8 +144,6 @@ class Ratio(FrozenModel):
     bottom: str
     than_top: str = ""
     than_bottom: str = ""
-    at_least: float | None = None
-    at_most: float | None = None
 
     def outcome(self, series: AllSeries) -> Outcome:
         """Divides."""
@@ -154,14 +165,12 @@ def _quotient(series: AllSeries, top: str, bottom: str) -> tuple[float, str]:
     return above / below, f"{top} / {bottom} = {number_text(above / below)}"
 
 
-class Between(FrozenModel):
+class Between(Bounded):
     """Every figure is in a range; with `at`, that one alone."""
 
     kind: Literal["between"]
     series: str = "ours"
     at: Abscissa | None = None
-    at_least: float | None = None
-    at_most: float | None = None
 
     def outcome(self, series: AllSeries) -> Outcome:
         """Counts the figures in the range."""
@@ -177,13 +186,11 @@ class Between(FrozenModel):
         return Outcome(holds=inside == len(numbers), text=text)
 
 
-class Spans(FrozenModel):
+class Spans(Bounded):
     """The largest figure of a series divided by its smallest is in a range: flat with `at_most`."""
 
     kind: Literal["spans"]
     series: str = "ours"
-    at_least: float | None = None
-    at_most: float | None = None
 
     def outcome(self, series: AllSeries) -> Outcome:
         """Divides the extremes."""
@@ -236,7 +243,7 @@ class Multiples(FrozenModel):
         return Outcome(holds=peaks >= self.share * len(places), text=text)
 
 
-class Slope(FrozenModel):
+class Slope(Bounded):
     """The straight line through a series: its slope divided by that of another, or its fixed part at a place.
 
     With `than`, slope / slope of that series is in the range. With `fixed_at`, intercept / value of the line there is.
@@ -246,8 +253,6 @@ class Slope(FrozenModel):
     series: str = "ours"
     than: str | None = None
     fixed_at: float | None = None
-    at_least: float | None = None
-    at_most: float | None = None
 
     def outcome(self, series: AllSeries) -> Outcome:
         """Fits and divides."""

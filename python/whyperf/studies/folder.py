@@ -27,7 +27,8 @@ DOCUMENTS = "documents"
 class RunStatus(FrozenModel):
     """How a run ended: `code` as an exit code, `message` what it printed last if that is not 0.
 
-    `command` is that of the catalog. The other fields say where and when it ran.
+    `command` is that of the catalog, `agent` a digest of the agent's binary, which holds the model and its hosts. The
+    other fields say where and when it ran.
     """
 
     command: str
@@ -40,6 +41,7 @@ class RunStatus(FrozenModel):
     cpu: str = ""
     cpus: int
     version: str
+    agent: str = ""
     documents: tuple[str, ...] = Field(default=())
 
     @property
@@ -118,7 +120,9 @@ def _status(path: Path) -> RunStatus:
         return here("", 1, f"{path.name} cannot be read: {first}", 0.0)
 
 
-def here(command: str, code: int, message: str, seconds: float, documents: tuple[str, ...] = ()) -> RunStatus:
+def here(
+    command: str, code: int, message: str, seconds: float, *, documents: tuple[str, ...] = (), agent: str = ""
+) -> RunStatus:
     """The status of a run that ended on this host now."""
     return RunStatus(
         command=command,
@@ -131,6 +135,7 @@ def here(command: str, code: int, message: str, seconds: float, documents: tuple
         cpu=_cpu_model(),
         cpus=len(os.sched_getaffinity(0)),
         version=__version__,
+        agent=agent,
         documents=documents,
     )
 

@@ -123,3 +123,7 @@ def test_rates_of_trials_are_divided_where_nothing_lies_between() -> None:
     assert len(modes_of(np.append(np.full(3, 100.0), np.full(3, 150.0)))) == 1
     assert len(modes_of(np.append(100 + rng.standard_normal(24), 200.0))) == 1
     assert len(modes_of(np.full(30, 100.0))) == 1
+
+
+def test_nothing_observed_has_no_modes() -> None:
+    assert modes_of(np.empty(0)) == []

@@ -78,3 +78,20 @@ def test_a_host_with_two_links_has_none_that_is_known() -> None:
     assert link_of_host(HOSTS["far"]) is not None
     both = {"devices": [*HOSTS["far"]["devices"], *HOSTS["near"]["devices"]]}
     assert link_of_host(both) is None
+
+
+def test_the_speed_of_a_virtual_machines_device_is_no_limit() -> None:
+    device = {"name": "eth0", "driver": "virtio_net", "mtu_bytes": 1500, "speed_mbps": 10_000}
+    assert link_of_host({"devices": [device]}) is None
+
+
+def test_datagrams_are_cut_at_the_mtu_of_the_link() -> None:
+    def with_mtu(mtu: int) -> Any:
+        return {side: {"devices": [{**HOSTS["far"]["devices"][1], "mtu_bytes": mtu}]} for side in ("near", "far")}
+
+    values = {"goodput": {"t": 8e6}, "datagrams": {"t": 1000.0}}
+    datagrams: dict[str, object] = {"workload": "udp-stream", "datagram_size_bytes": 8972}
+    assert rates(values, hosts=with_mtu(9000), **datagrams)["wire_rate"]["t"] == pytest.approx(8000 * (8972 + 28 + 38))
+    # Seven fragments, each with headers of its own.
+    assert rates(values, hosts=with_mtu(1500), **datagrams)["wire_rate"]["t"] > 8000 * (8972 + 8 + 7 * (20 + 38)) - 1
+    assert rates(values, hosts={"near": {}, "far": {}}, **datagrams) is values

@@ -36,3 +36,9 @@ def test_the_change_names_fast_and_a_queue_for_it() -> None:
     assert (change.code, change.factors) == ("small_queue.fast", {"path_queue": "40p"})
     assert "FAST keeps up to 20 segments" in change.by_hand
     assert "as Reno does" in change.by_hand
+
+
+def test_the_queue_has_room_for_all_connections() -> None:
+    change = _small_queue(None, None, setup(path_queue="60p", connections=4))  # type: ignore[arg-type]
+    assert change.factors == {"path_queue": "160p"}
+    assert starved_alpha(setup(**change.factors, connections=4)) is None

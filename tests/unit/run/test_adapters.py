@@ -1,11 +1,13 @@
 """Namespaces of this machine as the hosts of a fleet: names, addresses and the way to them."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from whyperf.cli.inputs.fleet import AskedFleet, target_of
 from whyperf.profile import find
+from whyperf.run import adapters
 from whyperf.run.adapters import ADDRESSES, folder, refuse_other_hosts
 from whyperf.run.agents.pipes import by_name
 from whyperf.run.errors import RunError
@@ -42,3 +44,13 @@ def test_the_pipe_enters_the_namespace_of_this_process() -> None:
     kind = by_name("adapters")
     assert kind.command_line == ("nsenter", f"--net={folder()}/{{host}}", "--")
     assert str(os.getpid()) in str(folder())
+
+
+def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, other = tmp_path / f"whyperf-adapters-{os.getpid()}", tmp_path / f"whyperf-adapters-{os.getppid()}"
+    gone, foreign = tmp_path / "whyperf-adapters-4194305", tmp_path / "whyperf-adapters-x"
+    for path in (own, other, gone, foreign):
+        path.mkdir()
+    monkeypatch.setattr(adapters, "folder", lambda: own)
+    adapters._remove_stale()
+    assert sorted(tmp_path.iterdir()) == sorted([other, foreign])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from whyperf.studies.checks import Criterion, Outcome
 from whyperf.studies.series import MissingFigureError, Series, StudyFigure, x_of
@@ -197,7 +197,7 @@ def test_a_criterion_holds_on_its_shape_and_on_no_other(
         ({"kind": "between", "at_most": 1}, {"ours": {"1": "text"}}, "no number"),
         ({"kind": "spans", "at_most": 2}, {"ours": {"1": 0, "2": 1}}, "too few figures above 0"),
         ({"kind": "multiples", "of": 4}, {"ours": {"4": 1, "8": 2}}, "no multiple of 4"),
-        ({"kind": "slope", "than": "b"}, {"ours": {"1": 1}, "b": {"1": 1}}, "fewer than two places"),
+        ({"kind": "slope", "than": "b", "at_least": 1}, {"ours": {"1": 1}, "b": {"1": 1}}, "fewer than two places"),
         ({"kind": "equals", "expected": {"2": ["a"]}}, {"ours": {"1": "a"}}, "no figure at 2"),
     ],
 )
@@ -206,6 +206,14 @@ def test_what_is_missing_is_no_shape(
 ) -> None:
     with pytest.raises(MissingFigureError, match=missing):
         outcome(written, **figures)
+
+
+@pytest.mark.parametrize(
+    "written", [{"kind": "spans"}, {"kind": "between"}, {"kind": "ratio", "top": "a", "bottom": "b"}]
+)
+def test_a_criterion_that_always_holds_is_refused(written: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="always holds"):
+        CRITERION.validate_python(written)
 
 
 def test_an_outcome_has_the_figures_that_decide() -> None:

@@ -45,7 +45,7 @@ CLAIM: dict[str, Any] = {
 
 def folder_of(path: Path, *, code: int = 0, **documents: object) -> StudyResults:
     (path / DOCUMENTS).mkdir(exist_ok=True)
-    status = here("simulate demo", code, "the host lacks it" if code else "", 2.0, tuple(documents))
+    status = here("simulate demo", code, "the host lacks it" if code else "", 2.0, documents=tuple(documents))
     (path / DOCUMENTS / "r.status.json").write_text(status.model_dump_json())
     for kind, document in documents.items():
         document_path(path, "r", kind).write_text(json.dumps(document))

@@ -79,6 +79,8 @@ def modes_over_time(series: Sequence[Floats], resolution: float = 0.0) -> list[L
 
 def _levels(observed: Floats, values: Floats, effective: float) -> list[Level]:
     """The modes of `observed`, which `values` are in order, without what they are too coarse to show."""
+    if not values.size:
+        return []
     edges = [-np.inf, *_cuts(values, effective / max(values.size, 1), float(values.mean()), values.size), np.inf]
     inner = [observed[(observed > low) & (observed <= high)] for low, high in pairwise(edges)]
     return [

@@ -5,6 +5,7 @@ from dataclasses import replace
 from whyperf.cli.exits import UsageError, say
 from whyperf.profile import BY_NAME, Factors, Level, Overrides, Profile, ProfileError, levels_of_text
 from whyperf.profile.combination import schedule_of
+from whyperf.profile.model import Sweep
 
 SCALE = "schedule_scale"
 OPTION = "--scale"
@@ -56,23 +57,23 @@ def scaled(profile: Profile, text: str | None, given: Overrides) -> Profile:
         found += 1
         return {**factors, SCALE: float(seen.get(SCALE, 1.0)) * scale}
 
-    sweeps = tuple(
-        replace(sweep, fixed=times(sweep.fixed, profile.fixed))
-        if SCALE not in sweep.levels
-        else replace(
-            sweep, levels={**sweep.levels, SCALE: tuple(_product(level, scale) for level in sweep.levels[SCALE])}
-        )
-        for sweep in profile.sweeps
-    )
-    fixed = profile.fixed if sweeps else times(profile.fixed, {})
-    if not found and sweeps == profile.sweeps:
+    def scaled(sweep: Sweep) -> Sweep:
+        nonlocal found
+        if SCALE not in sweep.levels:
+            return replace(sweep, fixed=times(sweep.fixed, profile.fixed))
+        found += 1
+        levels = tuple(_product(level, scale) for level in sweep.levels[SCALE])
+        return replace(sweep, levels={**sweep.levels, SCALE: levels})
+
+    sweeps = tuple(scaled(sweep) for sweep in profile.sweeps)
+    if not found:
         raise UsageError(
             f"{OPTION} changes the times of a schedule, and {profile.name} has none; use --time, or a profile with one "
             "such as wan-transports"
         )
     if scale < 1:
         say(f"{OPTION} {scale:g}: {LOSES}")
-    return replace(profile, fixed=fixed, sweeps=sweeps)
+    return replace(profile, sweeps=sweeps)
 
 
 def _scale(text: str) -> float:

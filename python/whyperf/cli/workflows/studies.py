@@ -1,13 +1,17 @@
 """The studies, step by step: choose, run, judge, print."""
 
+import hashlib
 import json
 import os
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from whyperf.cli.durations import duration
@@ -15,6 +19,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, INTERRUPTED, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.studies import as_json, print_entries, print_entry, print_runs
 from whyperf.cli.streams import print_json
+from whyperf.run.agents.pipes import agent_binary
 from whyperf.studies.catalog import Chosen, StudyRun, UnknownStudyError, chosen
 from whyperf.studies.folder import DOCUMENTS, RunStatus, StudyResults, document_path, here
 from whyperf.studies.judge import Shape, StudyVerdict, judged
@@ -28,6 +33,8 @@ KEPT = frozenset({"--tools", "--run"})
 _PROGRAM = ("-c", "import sys; from whyperf.cli import main; sys.exit(main())")
 #: How long a command may take to end by itself after Ctrl-C has reached it too.
 _GRACE_S = 2.0
+_STOPPING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""Signals by which somebody stops all of it; what another one ended has failed alone."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,8 @@ def _is_done(folder: Path, name: str, run: StudyRun) -> bool:
         status = RunStatus.model_validate_json(path.read_bytes())
     except ValueError:
         return False
-    return status.is_done and status.command == run.command and set(run.documents) <= set(status.documents)
+    is_same = status.command == run.command and status.agent == _agent()
+    return status.is_done and is_same and set(run.documents) <= set(status.documents)
 
 
 def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
@@ -160,6 +168,9 @@ def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
             code, message = _call([*arguments, "--out", str(folder / name)], None, folder, name)
             kinds = [kind for kind in run.documents if kind != "output"]
         else:
+            if KEPT & set(arguments):
+                # It does not resume, and takes an empty folder only.
+                shutil.rmtree(folder / name, ignore_errors=True)
             target = document_path(folder, name, "output")
             out = ("--out", str(folder / name)) if KEPT & set(arguments) else ()
             code, message = _call([*arguments, *out, "--json"], target, folder, name)
@@ -169,7 +180,13 @@ def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
                 _document(folder, name, kind)
     except (OSError, ValueError) as error:
         return here(run.command, 1, str(error).partition("\n")[0], time.monotonic() - began)
-    return here(run.command, code, message, time.monotonic() - began, run.documents)
+    return here(run.command, code, message, time.monotonic() - began, documents=run.documents, agent=_agent())
+
+
+@lru_cache
+def _agent() -> str:
+    """A digest of the agent: another one measures and simulates otherwise."""
+    return hashlib.sha256(agent_binary().read_bytes()).hexdigest()[:16]
 
 
 def _arguments(folder: Path, command: str) -> list[str]:
@@ -222,7 +239,7 @@ def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str
         except KeyboardInterrupt:
             _end(process)
             raise
-    if code == INTERRUPTED or code < 0:
+    if code == INTERRUPTED or -code in _STOPPING:
         raise KeyboardInterrupt
     if part is not None and target is not None:
         part.replace(target) if code in {DONE, DOUBTFUL} else part.unlink()

@@ -23,7 +23,7 @@ from whyperf.explain.rules.commands import (
 from whyperf.explain.rules.cost_remedies import has_small_calls, remedy_for
 from whyperf.explain.rules.costs import BY_CLASS
 from whyperf.explain.rules.datagrams import is_reader_busy
-from whyperf.explain.rules.fast import starved_alpha
+from whyperf.explain.rules.fast import fast_queue, starved_alpha
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.rules.watched.steps import with_steps
 from whyperf.explain.setup import Setup
@@ -233,7 +233,7 @@ def _bottleneck(finding: Finding, facts: Facts, setup: Setup) -> Change:
         decided = isinstance(rate, int) and not finding.open
         return _change("bottleneck.datagrams", {"path_rate_bps": 2 * rate} if decided else {}, command)
     if finding.variant.startswith("regrown") and (alpha := starved_alpha(setup)) is not None:
-        return _change("small_queue.fast", {"path_queue": f"{2 * alpha}p"}, command, alpha_count=alpha)
+        return _change("small_queue.fast", {"path_queue": f"{fast_queue(alpha, setup)}p"}, command, alpha_count=alpha)
     faster: Mapping[str, Level] = {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
     code = "bottleneck.regrown" if finding.variant.startswith("regrown") else "bottleneck"
     return _change(code, faster, command, link_bps=finding.targets.get("line_bps"))
@@ -266,7 +266,7 @@ def _is_bbr(setup: Setup) -> bool:
 
 def _small_queue(_: Finding, __: Facts, setup: Setup) -> Change:
     if (alpha := starved_alpha(setup)) is not None:
-        levels: Mapping[str, Level] = {"path_queue": f"{2 * alpha}p"}
+        levels: Mapping[str, Level] = {"path_queue": f"{fast_queue(alpha, setup)}p"}
         return _change("small_queue.fast", levels, f"tc -s qdisc show dev {DEVICE}", alpha_count=alpha)
     code = "small_queue" if _is_bbr(setup) else "small_queue.not_bbr"
     return _change(code, {"path_queue": "bdp"}, f"tc -s qdisc show dev {DEVICE}")

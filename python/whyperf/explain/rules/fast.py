@@ -19,3 +19,9 @@ def starved_alpha(setup: Setup) -> int | None:
     rate_bps, held_packets = bottleneck
     alpha = next(alpha for above_bps, alpha in ALPHAS if rate_bps / connections > above_bps)
     return alpha if held_packets < alpha * connections else None
+
+
+def fast_queue(alpha: int, setup: Setup) -> int:
+    """Packets of a queue that holds the segments which all connections keep there, and as many again."""
+    connections = setup.level("connections")
+    return 2 * alpha * (connections if isinstance(connections, int) else 1)

@@ -90,7 +90,7 @@ def test_datagrams_are_cut_at_the_mtu_of_the_link() -> None:
         return {side: {"devices": [{**HOSTS["far"]["devices"][1], "mtu_bytes": mtu}]} for side in ("near", "far")}
 
     values = {"goodput": {"t": 8e6}, "datagrams": {"t": 1000.0}}
-    datagrams: dict[str, object] = {"workload": "udp-stream", "datagram_size_bytes": 8972}
+    datagrams: dict[str, Any] = {"workload": "udp-stream", "datagram_size_bytes": 8972}
     assert rates(values, hosts=with_mtu(9000), **datagrams)["wire_rate"]["t"] == pytest.approx(8000 * (8972 + 28 + 38))
     # Seven fragments, each with headers of its own.
     assert rates(values, hosts=with_mtu(1500), **datagrams)["wire_rate"]["t"] > 8000 * (8972 + 8 + 7 * (20 + 38)) - 1

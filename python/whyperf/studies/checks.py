@@ -15,6 +15,7 @@ from whyperf.studies.series import (
     AllSeries,
     MissingFigureError,
     Series,
+    StudyFigure,
     common,
     line_of,
     one_number,
@@ -101,7 +102,8 @@ class Monotone(FrozenModel):
     def outcome(self, series: AllSeries) -> Outcome:
         """Compares neighbors, and the last with the first."""
         found = series_named(series, self.series)
-        numbers = found.numbers()
+        found.numbers()
+        numbers = [figure.number for figure in _by_place(found)]
         if len(numbers) < 2:
             raise MissingFigureError(f"{self.series} has one figure, and an order needs two")
         sign = 1 if self.direction == "rising" else -1
@@ -111,6 +113,15 @@ class Monotone(FrozenModel):
         steps = f"{len(pairs) - wrong} of {len(pairs)} steps {self.direction}"
         text = f"{number_text(numbers[0])} to {number_text(numbers[-1])}; {steps}"
         return Outcome(holds=holds, text=text)
+
+
+def _by_place(found: Series) -> list[StudyFigure]:
+    """The figures by what was varied, where that is a number; else as they come."""
+    places = {figure.x: figure.x for figure in found.figures}
+    numeric = [x for x in places if isinstance(x, int | float)]
+    if len(numeric) < len(places):
+        return list(found.figures)
+    return sorted(found.figures, key=lambda figure: float(figure.x))
 
 
 class Peak(FrozenModel):

@@ -221,3 +221,8 @@ def test_an_outcome_has_the_figures_that_decide() -> None:
     assert text == "2 of 3 within 10 %; mean error 6.7 %, largest +20 % at 1"
     text = outcome({"kind": "ratio", "top": "ours@8", "bottom": "ours@1", "at_least": 1.2}, ours={"1": 4, "8": 5}).text
     assert text == "ours@8 / ours@1 = 1.25 (required: at least 1.2)"
+
+
+def test_an_order_is_that_of_the_places_and_not_of_the_plan() -> None:
+    assert outcome({"kind": "monotone", "direction": "rising"}, ours={"4": 40, "1": 10, "2": 20}).holds
+    assert not outcome({"kind": "monotone", "direction": "rising"}, ours={"4": 10, "1": 20, "2": 40}).holds

@@ -2,16 +2,18 @@
 
 `whyperf.run.launching` starts it in the side's network namespace, as the first process of a process namespace of its
 own: when it ends, the kernel kills everything that it started. It ends with its standard input, so also when the
-controller is killed, and removes their folder then. Each line of its input is an order as JSON, and it answers each
-with a line.
+controller is killed, and removes their folder then. An order that is not done yet does not hold it up. Each line of its
+input is an order as JSON, and it answers each with a line.
 """
 
 import json
 import os
 import resource
+import select
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -43,6 +45,8 @@ class Launcher:
         self._folder = folder
         # Their objects are kept: one that goes collects its process, so that nobody learns how that ended.
         self._started: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
+        self._running: subprocess.Popen[bytes] | None = None
+        self._ending = threading.Lock()
         self._log = folder / f"output-{os.getpid()}-{time.monotonic_ns()}"
         self._others_before: dict[int, tuple[str, int]] = {}
         self._looked_s = 0.0
@@ -69,24 +73,37 @@ class Launcher:
         return {}
 
     def end(self) -> None:
-        """End the programs and remove their folder, which the other side may be doing, too."""
-        for _, program in self._started.values():
-            program.kill()
-        for _, program in self._started.values():
-            program.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """End the programs and remove their folder, which the other side may be doing, too.
+
+        Any thread may call it. Who calls it second waits for the first.
+        """
+        with self._ending:
+            running = self._running
+            programs = [program for _, program in list(self._started.values())]
+            programs += [running] if running is not None else []
+            for program in programs:
+                program.kill()
+            for program in programs:
+                program.wait()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _run(self, argv: list[str]) -> None:
         try:
             with self._log.open("ab") as log:
-                done = subprocess.run(
-                    argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=RUN_WAIT_S,
-                    check=False,
-                )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
+                running = subprocess.Popen(argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        except OSError as error:
             raise LaunchError(f"{argv[0]}: {error}") from None
-        if done.returncode:
-            raise LaunchError(f"{argv[0]} ended with {done.returncode}: {self._said()}")
+        self._running = running
+        try:
+            running.wait(RUN_WAIT_S)
+        except subprocess.TimeoutExpired as error:
+            running.kill()
+            running.wait()
+            raise LaunchError(f"{argv[0]}: {error}") from None
+        finally:
+            self._running = None
+        if running.returncode:
+            raise LaunchError(f"{argv[0]} ended with {running.returncode}: {self._said()}")
 
     def _start(self, argv: list[str]) -> None:
         try:
@@ -204,6 +221,7 @@ def main() -> int:
     # In /proc, mounted by the host, a process has its number there, which the controller can use.
     _answer({"process": int(str(Path("/proc/self").readlink()))})
     launcher = Launcher(folder)
+    threading.Thread(target=_end_with_controller, args=(launcher,), daemon=True).start()
     for line in sys.stdin:
         try:
             _answer(launcher.obey(json.loads(line)))
@@ -211,6 +229,16 @@ def main() -> int:
             _answer({"error": str(error)})
     launcher.end()
     return 0
+
+
+def _end_with_controller(launcher: Launcher) -> None:
+    """End everything, this process too, as soon as nobody can write to standard input any more."""
+    waits = select.poll()
+    # A hang-up is reported without being asked for (poll(2)); orders are for the other thread.
+    waits.register(sys.stdin.fileno(), 0)
+    waits.poll()
+    launcher.end()
+    os._exit(0)
 
 
 def _answer(document: dict[str, object]) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from whyperf.tools.model import Load, Reported, Workload
 from whyperf.tools.printed import iperf3_reported, netperf_reported, nuttcp_reported, uperf_reported
 
+MAX_CONNECTIONS = 100
+"""Connections at most that tools are compared with."""
 OUTPUT = "printed"
 """The file that has what the client printed, in the folder of the run."""
 
@@ -104,13 +106,11 @@ def _uperf(load: Load, address: str, port: int) -> Commands:
         flow = [f'type="write" options="size={load.request_bytes}"',
                 f'type="read" options="size={load.response_bytes}"']  # fmt: skip
     else:
-        size = load.datagram_bytes if load.workload == "udp" else load.write_size_bytes or 8192
-        flow = [f'type="write" options="count=10 size={size}"']
-    protocol = "udp" if load.workload == "udp" else "tcp"
+        flow = [f'type="write" options="count=10 size={load.write_size_bytes or 8192}"']
     steps = "".join(f"<flowop {each}/>" for each in flow)
     profile = (
         f'<?xml version="1.0"?><profile name="load"><group nthreads="{load.connections}">'
-        f'<transaction iterations="1"><flowop type="connect" options="remotehost={address} protocol={protocol}"/>'
+        f'<transaction iterations="1"><flowop type="connect" options="remotehost={address} protocol=tcp"/>'
         f'</transaction><transaction duration="{_seconds(load)}s">{steps}</transaction>'
         '<transaction iterations="1"><flowop type="disconnect"/></transaction></group></profile>\n'
     )

@@ -15,7 +15,7 @@ VARIANTS: tuple[Variant, ...] = ("calls", "warm_up")
 
 @dataclass(frozen=True)
 class ToolsQuestion:
-    """What was asked for, and where it was measured."""
+    """What was asked for, and where it was measured. Blocks after the first `blocks` are tests of reasons."""
 
     folder: str
     profile: str
@@ -23,6 +23,7 @@ class ToolsQuestion:
     setting: dict[str, object]
     host: str
     seed: int
+    blocks: int
     tools: tuple[str, ...]
 
 
@@ -30,8 +31,8 @@ def compared_tools(
     asked: ToolsQuestion, runs: Sequence[Run], looks: Sequence[Look], left_out: tuple[str, ...]
 ) -> ToolsComparison:
     """The comparison; runs of the tests of reasons are in blocks of their own, and count there alone."""
-    of_tests = {run.block for run in runs if run.variant is not None}
-    first = [run for run in runs if run.block not in of_tests]
+    # A block of tests that was interrupted may have no run of a variant.
+    first = [run for run in runs if run.block <= asked.blocks]
     by_tool: dict[str, list[Ratio]] = {}
     for tool in asked.tools:
         found = [ratio_of(first, asked.load, quantity.name, tool, OWN) for quantity in QUANTITIES]
@@ -58,22 +59,26 @@ def compared_tools(
         reports=tuple(reports),
         looks=tuple(looks),
         left_out=left_out,
-        notes=tuple(_notes(asked, first, looks, has_tests=bool(of_tests))),
+        notes=tuple(_notes(asked, runs, first, looks)),
+        void_runs=sum(run.void is not None for run in runs),
     )
 
 
-def _notes(asked: ToolsQuestion, first: Sequence[Run], looks: Sequence[Look], *, has_tests: bool) -> Iterator[str]:
+def _notes(asked: ToolsQuestion, runs: Sequence[Run], first: Sequence[Run], looks: Sequence[Look]) -> Iterator[str]:
     pairs = len(usable(first, OWN))
     if pairs < MIN_PAIRS:
         yield f"{count(pairs, 'pair')}: small differences are not found; measure with --trials {MIN_PAIRS} or more."
-    if not has_tests:
+    if not any(run.variant is not None for run in runs):
         yield "A difference is no reason before it was tested; --verify tests sizes of calls, waiting and warm-up."
     if asked.load.workload == "udp":
         yield "Calls, threads and sockets of datagrams are not counted: both sides are watched over TCP only."
-    for tool in asked.tools:
+    for tool in (OWN, *asked.tools):
         void = [run for run in first if run.tool == tool and run.void is not None]
         if void and not usable(first, tool):
             yield f"{tool} has no run that counts: {void[0].void}"
+    void_tests = [run for run in runs if run.block > asked.blocks and run.void is not None]
+    if void_tests:
+        yield f"{count(len(void_tests), 'run')} of the tests of reasons did not count: {void_tests[0].void}"
     for look in looks:
         if look.missing:
             yield f"What {look.tool} does call by call is not known: {look.missing}."

@@ -23,6 +23,8 @@ from whyperf.tools.model import (
 )
 
 KBYTE = 1024
+MAX_LEFT = 0.05
+"""How far from 1 the interval of what is left may reach where a difference is said to vanish."""
 
 
 def use_on(run: Run, side: Side) -> SideUse | None:
@@ -206,7 +208,7 @@ def _verdict(tool: str, variant: Variant, name: str, ratios: Sequence[Ratio]) ->
     outcome: Outcome
     if not before.is_significant:
         outcome = "none"
-    elif is_nearer and not after.is_significant:
+    elif is_nearer and not after.is_significant and _is_known_to_be_none(after):
         outcome = "vanishes"
     elif is_nearer:
         outcome = "shrinks"
@@ -219,14 +221,24 @@ def _verdict(tool: str, variant: Variant, name: str, ratios: Sequence[Ratio]) ->
         after=after,
         change=change,
         outcome=outcome,
-        sentence=_SENTENCES[outcome].format(
+        sentence=_SENTENCES["unknown" if outcome == "shrinks" and not after.is_significant else outcome].format(
             title=BY_NAME[name].title,
             how=_HOW[variant].format(tool=tool),
             before=f"{before.ratio:.3g}",
             after=f"{after.ratio:.3g}",
+            interval=_interval(after),
             pairs=before.pairs,
         ),
     )
+
+
+def _is_known_to_be_none(left: Ratio) -> bool:
+    """Whether the interval of what is left of a difference lies next to 1."""
+    return left.low is not None and left.high is not None and left.low >= 1 - MAX_LEFT and left.high <= 1 + MAX_LEFT
+
+
+def _interval(ratio: Ratio) -> str:
+    return "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.3g} to {ratio.high:.3g})"
 
 
 _HOW: Mapping[Variant, str] = {
@@ -236,6 +248,10 @@ _HOW: Mapping[Variant, str] = {
 _SENTENCES = {
     "none": "{title}: no significant difference to explain ({before} × in {pairs} pairs).",
     "vanishes": "{title}: {before} × the own load's, and {after} × {how}: no difference is left. This is the reason.",
+    "unknown": (
+        "{title}: {before} × the own load's, and {after} ×{interval} {how}. The difference shrinks, but what is left "
+        "is not known well enough."
+    ),
     "shrinks": "{title}: {before} × the own load's, and {after} × {how}: this is a part of the reason.",
     "stays": "{title}: {before} × the own load's, and still {after} × {how}: this is not the reason.",
 }

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
-from whyperf.tools.model import Load, Progress, Side, SideUse, SocketFacts
+from whyperf.tools.model import Load, Progress, Side, SideUse, SocketFacts, Variant
 
 MIN_THREAD = 0.05
 """Threads that used less than this part of the busiest one's CPU time carry no load."""
@@ -96,6 +96,25 @@ def progress_of(samples: Samples, load: Load, start_ns: int, payload_bytes: int 
 def _greeting(load: Load, last: float) -> float:
     """Payload in bytes up to which a run of `last` bytes has only greeted."""
     return min(_START_BYTES * load.connections, last / 100)
+
+
+def own_rate(trials: pl.DataFrame, transactions: pl.DataFrame, load: Load, variant: Variant | None) -> float | None:
+    """The figure of a trial of the own load: its goodput in bit/s, or its transactions per second; None without one.
+
+    Goodput lacks what is left of the warm-up. The variant `warm_up` has the rate of the whole run: it counts from the
+    first byte, as tools do. Of transactions nothing is left out.
+
+    Args:
+        trials: frame as of `analyze.measures.goodput.measure`, of one trial.
+        transactions: frame as of `analyze.measures.transactions.trial_transactions`, of the same trial.
+        load: what was asked for.
+        variant: what the own load did as a tool does.
+    """
+    if load.workload == "rr":
+        rates = transactions["transactions_per_s"]
+    else:
+        rates = trials["whole_bps" if variant == "warm_up" else "goodput_bps"]
+    return next((float(rate) for rate in rates if rate is not None), None)
 
 
 def use_of(tables: Mapping[str, Path], connections: Sequence[int], side: Side, cpu_s: tuple[float, float]) -> SideUse:

@@ -158,7 +158,9 @@ class Look(FrozenModel):
 
 class Ratio(FrozenModel):
     """A figure of a tool over that of the own load in the same block: geometric mean, 95 % interval of Student's t on
-    logarithms, and whether it differs from 1 at a false-discovery rate of 5 % over all ratios of the comparison.
+    logarithms, and whether it differs from 1 at a false-discovery rate of 5 %.
+
+    The ratios of all tools are tested together; those of verdicts apart, tool by tool.
     """
 
     name: str
@@ -201,8 +203,8 @@ class Verdict(FrozenModel):
     """Whether a difference vanishes when the own load does as the tool does.
 
     `before` is tool over own load, `after` tool over own load as the tool, `change` own load as the tool over own load,
-    all of the figure `of`. `outcome`: none (there was no significant difference), vanishes (no significant one is left,
-    and the change is significant), shrinks, or stays.
+    all of the figure `of`. `outcome`: none (there was no significant difference), vanishes (the change is significant,
+    and what is left is not, with an interval within 5 % of 1), shrinks, or stays.
     """
 
     variant: Variant
@@ -241,7 +243,7 @@ class ToolReport(FrozenModel):
 class ToolsComparison(FrozenModel):
     """The whole comparison. `left_out` are tools that were asked for and not run, each with the reason in a sentence.
 
-    `figures` begin with the own load.
+    `figures` begin with the own load. `void_runs` do not count, those of the tests of reasons included.
     """
 
     format: int = FORMAT
@@ -257,3 +259,4 @@ class ToolsComparison(FrozenModel):
     looks: tuple[Look, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    void_runs: int = 0

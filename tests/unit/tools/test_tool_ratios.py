@@ -2,15 +2,16 @@
 
 from itertools import pairwise
 
+import polars as pl
 import pytest
 
+from tests.unit.tools.made_up_runs import LOAD, NOISE, blocks, run
 from whyperf.report.tools import page
 from whyperf.tools.comparison import ToolsQuestion, compared_tools
 from whyperf.tools.differences import figures_of, ratio_of, verdicts_of
-from whyperf.tools.evidence import progress_of
-from whyperf.tools.model import OWN, Load, Look, Progress, Reported, Run, SideLook, SideUse, ToolsComparison, Variant
+from whyperf.tools.evidence import own_rate, progress_of
+from whyperf.tools.model import OWN, Load, Look, Run, SideLook, ToolsComparison, Variant, Workload
 
-LOAD = Load(workload="stream", connections=1, warmup_s=1, duration_s=2)
 SECOND = 1_000_000_000
 
 
@@ -43,30 +44,6 @@ def test_a_connection_that_was_found_late_began_when_the_load_was_started() -> N
 @pytest.mark.parametrize("samples", [[], [(1, 5)], grown([0, 0, 0]), grown([1_000_000])])
 def test_a_run_without_payload_in_the_window_has_no_rate(samples: list[tuple[int, int]]) -> None:
     assert progress_of(samples, LOAD, 0) is None
-
-
-def run(tool: str, block: int, window: float, *, counted: float = 1.0, cpu: float = 1.0, **of: object) -> Run:
-    """A run of so many bit/s in the window; `counted` times that are reported."""
-    use = SideUse(user_s=0.1 * cpu, system_s=0.9 * cpu, calls_count=1000, calls_bytes=16_384_000, threads=1)
-    progress = Progress(payload_bytes=1 << 30, seconds=3, whole_bps=window, window_bps=window, first_bps=window / 2)
-    reported = Reported(rate=window * counted, counted_by="receiver", payload_bytes=1 << 30, seconds=3, version="1")
-    return Run.model_validate(
-        {"tool": tool, "block": block, "reported": reported, "progress": progress, "sender": use, "receiver": use, **of}
-    )
-
-
-NOISE = (1.0, 1.02, 0.99, 1.01, 0.98)
-
-
-def blocks(tool: str, window: float, first: int = 1, **of: object) -> list[Run]:
-    """Runs in five blocks, the speed of which all loads of a block share but for a little noise."""
-    counted, cpu = of.pop("counted", 1.0), of.pop("cpu", 1.0)
-    assert isinstance(counted, float)
-    assert isinstance(cpu, float)
-    return [
-        run(tool, first + number, window * noise * (1 + number), counted=counted, cpu=cpu * noise, **of)
-        for number, noise in enumerate(NOISE if tool == OWN and not of else reversed(NOISE))
-    ]
 
 
 def test_a_ratio_is_that_of_blocks_and_leaves_out_what_is_void() -> None:
@@ -115,6 +92,24 @@ def test_a_reason_is_what_makes_the_difference_vanish(as_tool: float, outcome: s
     assert found["window"].sentence.endswith("the reason." if outcome != "shrinks" else "a part of the reason.")
 
 
+@pytest.mark.parametrize(
+    ("factors", "outcome"), [((1, 1.004, 0.996, 1.002, 0.998), "vanishes"), ((1, 1.09, 0.92, 1.06, 0.93), "shrinks")]
+)
+def test_a_difference_vanishes_only_where_what_is_left_is_known_to_be_little(
+    factors: tuple[float, ...], outcome: str
+) -> None:
+    as_tool = [
+        run(OWN, 6 + number, 0.5e9 * noise * factor * (1 + number), variant="calls", variant_of="nuttcp")
+        for number, (noise, factor) in enumerate(zip(reversed(NOISE), factors, strict=True))
+    ]
+    runs = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 0.5e9, 6), *as_tool]
+    found = {verdict.of: verdict for verdict in verdicts_of(runs, LOAD, "nuttcp", ("calls",))}["window"]
+    # No significant difference is left in either of them.
+    assert not found.after.is_significant
+    assert found.outcome == outcome
+    assert found.sentence.endswith("is not known well enough." if outcome == "shrinks" else "This is the reason.")
+
+
 def test_where_nothing_differs_there_is_nothing_to_explain() -> None:
     runs = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 1e9, 6), *variants("calls", "nuttcp", 0.5e9)]
     found = {verdict.of: verdict for verdict in verdicts_of(runs, LOAD, "nuttcp", ("calls",))}
@@ -131,8 +126,8 @@ def test_the_warm_up_is_tested_by_what_is_counted() -> None:
     assert (verdict.of, verdict.outcome) == ("counting", "vanishes")
 
 
-def compared(runs: list[Run], looks: list[Look]) -> ToolsComparison:
-    asked = ToolsQuestion("folder", "stream", LOAD, {}, "host", 1, ("nuttcp",))
+def compared(runs: list[Run], looks: list[Look], load: Load = LOAD) -> ToolsComparison:
+    asked = ToolsQuestion("folder", load.workload, load, {}, "host", 1, 5, ("nuttcp",))
     return compared_tools(asked, runs, looks, ("netperf is missing",))
 
 
@@ -161,6 +156,48 @@ def test_the_comparison_names_every_difference_and_its_test() -> None:
     assert any("--verify" in note for note in compared(runs, looks).notes)
     assert not any("--verify" in note for note in found.notes)
     assert ToolsComparison.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_block_of_tests_that_was_interrupted_is_no_pair() -> None:
+    runs = [*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)]
+    interrupted = [run(OWN, 6, 1e9), run("nuttcp", 6, 0.1e9)]
+    found = compared([*runs, *interrupted], [])
+    assert found.figures == compared(runs, []).figures
+    assert found.pairs == 5
+
+
+def test_void_runs_are_counted_those_of_tests_and_of_tools_without_figures_included() -> None:
+    tests = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 0.7e9, 6), *variants("calls", "nuttcp", 0.7e9)]
+    tests[-1] = tests[-1].model_copy(update={"void": "it hung", "reported": None})
+    found = compared([*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9), *tests], [])
+    assert found.void_runs == 1
+    assert "1 run of the tests of reasons did not count: it hung" in found.notes
+    void = [each.model_copy(update={"void": "it failed"}) for each in blocks("nuttcp", 0.7e9)]
+    found = compared([*blocks(OWN, 1e9), *void], [])
+    assert [each.tool for each in found.figures] == [OWN]
+    assert found.void_runs == 5
+
+
+@pytest.mark.parametrize(("workload", "has_row"), [("stream", True), ("rr", False)])
+def test_bytes_of_both_directions_are_not_compared_with_those_of_one(workload: Workload, has_row: bool) -> None:
+    load = LOAD.model_copy(update={"workload": workload})
+    (report,) = compared([*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)], [], load).reports
+    assert ("counted" in {row.name for row in report.differences}) is has_row
+
+
+@pytest.mark.parametrize(
+    ("workload", "variant", "rate"),
+    [("stream", None, 9e9), ("stream", "calls", 9e9), ("stream", "warm_up", 8e9), ("rr", "warm_up", 7e4)],
+)
+def test_the_own_load_without_warm_up_counts_from_its_first_byte(
+    workload: Workload, variant: Variant | None, rate: float
+) -> None:
+    # What is left of a warm-up was cut off: the goodput is higher than the rate of the whole run.
+    trials = pl.DataFrame({"goodput_bps": [9e9], "whole_bps": [8e9]})
+    transactions = pl.DataFrame({"transactions_per_s": [7e4]})
+    load = LOAD.model_copy(update={"workload": workload})
+    assert own_rate(trials, transactions, load, variant) == rate
+    assert own_rate(trials.clear(), transactions.clear(), load, variant) is None
 
 
 def test_the_page_has_every_difference_and_nothing_that_a_tool_printed_as_markup() -> None:

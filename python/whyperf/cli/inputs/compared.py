@@ -17,6 +17,8 @@ from whyperf.record import Experiment
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EVIDENCE = "counters,profile"
+FUNCTIONS = 2
+"""Functions printed of each class unless `--functions` says another number."""
 TOOLS_DOCUMENT = "tools.json"
 """The file in the folder of a comparison of tools."""
 _CELL = re.compile(r"(?P<result>.*):(?P<cell>c\d{4,})")
@@ -85,6 +87,8 @@ def _tools(request: CompareRequest, names: str) -> int:
     ):
         if given:
             raise UsageError(f"{option} does not go with --tools; a setting of all tools is --both FACTOR=LEVEL")
+    if request.functions != FUNCTIONS:
+        raise UsageError("--functions does not go with --tools: a comparison of tools has no functions")
     if len(request.results) > 1:
         raise UsageError(f"--tools takes one profile; {request.results[1]} is one too many")
     return compare_tools(
@@ -104,9 +108,16 @@ def _tools(request: CompareRequest, names: str) -> int:
 
 
 def _shown_tools(request: CompareRequest) -> int:
-    """Prints a stored comparison of tools."""
+    """Prints a stored comparison of tools.
+
+    Raises:
+        UsageError: an option is for results of the own load alone.
+    """
     from whyperf.cli.workflows.tools import show_tools  # noqa: PLC0415 - other results need none
 
+    for option, given in (("--fail-if", request.limits), ("--functions", request.functions != FUNCTIONS)):
+        if given:
+            raise UsageError(f"{option} does not go with {request.results[0]}, which is a comparison of tools")
     return show_tools(Path(request.results[0]), request.page, as_json=request.as_json)
 
 

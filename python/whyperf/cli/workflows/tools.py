@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from whyperf.analyze.text import bit_rate, count, significant
 from whyperf.cli.durations import duration
-from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.exits import DONE, DOUBTFUL, Stopped, UsageError, say
 from whyperf.cli.inputs.compared import TOOLS_DOCUMENT
 from whyperf.cli.live import interrupts
-from whyperf.plan import Plan, build
+from whyperf.plan import Cell, Plan, build
 from whyperf.plan.blocks import permutation
-from whyperf.profile import BY_NAME, Level, Overrides, Profile, Sweep
-from whyperf.record import Experiment
+from whyperf.profile import BY_NAME, Level, Overrides, Profile, ProfileError, Sweep
+from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
-from whyperf.run import Kind, Session, Target, allowed_kind
-from whyperf.tools.catalog import TOOLS, Tool, tool_named
+from whyperf.run import Kind, RunError, Session, Target, allowed_kind
+from whyperf.tools.catalog import MAX_CONNECTIONS, TOOLS, Tool, tool_named
 from whyperf.tools.model import OWN, Load, Look, Run, ToolsComparison, Variant, Workload, variant_key
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ PAIRS = 5
 WARMUP_S, DURATION_S = 1.0, 3.0
 MAX_LOAD_S = 45.0
 """A launcher gives a program up after a minute."""
-MAX_CONNECTIONS = 100
 RUN_MORE_S = 4.0
 """What a run takes in addition to its load, roughly."""
 RUNS = "runs.jsonl"
@@ -65,17 +64,21 @@ class ToolsRequest:
 
 
 def compare_tools(request: ToolsRequest) -> int:
-    """Does what was asked; returns the exit code: 3 where runs were void, 2 where no tool can run.
+    """Does what was asked; returns the exit code: 3 where runs were void, those of the tests of reasons included.
+
+    Where it ends early, the runs made until then are compared first.
 
     Raises:
         UsageError: no tool can do it, or what is asked for is not what tools can do.
+        Stopped: it was interrupted.
         RunError: an agent is gone.
         RecordError: the result cannot be kept.
+        ProfileError: the own load cannot do as a tool does.
     """
     tools = _named(request.tools)
     profile = _profile(request)
     plan = _plan(profile, request)
-    load = _load(plan, {*profile.fixed, *profile.sweeps[0].fixed, *request.overrides})
+    load = _load(plan, {*given_factors(profile, plan.cells[0]), *request.overrides})
     tools, left_out = _possible(tools, load)
     for reason in left_out:
         say(f"Left out: {reason}")
@@ -96,16 +99,22 @@ def compare_tools(request: ToolsRequest) -> int:
     about = duration((number + tests) * (load.seconds + RUN_MORE_S))
     say(f"{count(number, 'run')} to make{also}, about {about}; result: {folder}")
     folder.mkdir(parents=True, mode=0o700)
+    ended: Exception | None = None
     with interrupts.handled(), _Measuring(folder, (plan, profile, load), tools, verifies=request.verify) as measuring:
         try:
             measuring.measure()
-        except KeyboardInterrupt:
-            say("whyperf: stopped; what was measured is compared")
-            if not any(run.void is None for run in measuring.runs):
+        except (KeyboardInterrupt, RunError, RecordError, ProfileError) as error:
+            ended = Stopped() if isinstance(error, KeyboardInterrupt) else error
+            how = "stopped" if isinstance(ended, Stopped) else "ended early"
+            if not measuring.runs:
                 shutil.rmtree(folder, ignore_errors=True)
-                raise
-    found = measuring.comparison(left_out)
-    return _finish(found, folder, request)
+                say(f"whyperf: {how}; no run was made, and nothing is left behind")
+                raise ended from None
+            say(f"whyperf: {how}; what was measured is compared")
+    code = _finish(measuring.comparison(left_out), folder, request)
+    if ended is not None:
+        raise ended
+    return code
 
 
 def _finish(found: ToolsComparison, folder: Path, request: ToolsRequest) -> int:
@@ -119,14 +128,21 @@ def _finish(found: ToolsComparison, folder: Path, request: ToolsRequest) -> int:
         write_file(request.page, text)
     print_tools(found, as_json=request.as_json)
     say(f"Result: {folder}; page: {request.page or folder / PAGE}")
-    return DOUBTFUL if any(each.void for each in found.figures) or len(found.figures) < 2 else DONE
+    return exit_code(found)
+
+
+def exit_code(found: ToolsComparison) -> int:
+    """3 where runs are void, or no tool has a figure next to one of the own load."""
+    # Documents without `void_runs` have the reasons of figures alone.
+    has_void = found.void_runs > 0 or any(each.void for each in found.figures)
+    return DOUBTFUL if has_void or len(found.figures) < 2 else DONE
 
 
 def _named(names: Sequence[str]) -> list[Tool]:
-    """The tools.
+    """The tools; one that is named twice is there once.
 
     Raises:
-        UsageError: one is not known, or is named twice.
+        UsageError: one is not known.
     """
     found = []
     for name in names:
@@ -158,6 +174,29 @@ def _plan(profile: Profile, request: ToolsRequest) -> Plan:
             f"{plan.profile} has {len(plan.cells)} settings; tools are compared in one: set one level each"
         )
     return plan
+
+
+def sweep_of(profile: Profile, cell: Cell) -> Sweep:
+    """The sweep that a cell comes from; names of sweeps are unique, and some sweeps are for the model alone."""
+    return next(sweep for sweep in profile.sweeps if sweep.name == cell.sweep)
+
+
+def given_factors(profile: Profile, cell: Cell) -> set[str]:
+    """The factors that a profile names for a cell."""
+    sweep = sweep_of(profile, cell)
+    return {*profile.fixed, *sweep.fixed, *sweep.levels}
+
+
+def with_variants(profile: Profile, cell: Cell, variants: Sequence[Mapping[str, Level]]) -> Profile:
+    """The profile with a sweep for each variant of a cell, `own-0`, `own-1`, …, which has the variant's factors."""
+    base = sweep_of(profile, cell)
+    # A level of a sweep goes before a fixed one, and would before the variant's.
+    chosen = {name: cell.factors[name] for name in base.levels if name in cell.factors}
+    sweeps = tuple(
+        replace(base, name=f"own-{number}", fixed={**base.fixed, **chosen, **factors}, levels={}, exclude=())
+        for number, factors in enumerate(variants)
+    )
+    return replace(profile, sweeps=sweeps)
 
 
 def _load(plan: Plan, given: Iterable[str]) -> Load:
@@ -249,6 +288,8 @@ class _Measuring:
 
         Raises:
             RunError: an agent is gone.
+            RecordError: the disk refuses.
+            ProfileError: the own load cannot do as a tool does.
         """
         with self._session(self._plan, "whyperf") as (runner, experiment):
             self._host = _host_of(experiment)
@@ -270,10 +311,9 @@ class _Measuring:
     def _verify(self, blocks: int) -> None:
         """The same tools next to the own load as it is, and as each tool does."""
         variants = list(self._variants())
-        if not variants:
-            return
         say(f"Testing reasons: {count(len(variants), 'variant')} of the own load in {count(blocks, 'block')}")
-        plan = build(self._in_variants(variants), trials=blocks, seed=self._plan.seed, evidence="user", profile_hz=0)
+        profile = with_variants(self._profile, self._plan.cells[0], [{}, *(factors for _, _, factors in variants)])
+        plan = build(profile, trials=blocks, seed=self._plan.seed, evidence="user", profile_hz=0)
         of_variants = {variant_key(tool or "", variant): (variant, tool) for tool, variant, _ in variants}
         keys: dict[str, tuple[Variant, str | None] | None] = {OWN: None, **of_variants}
         sweeps = {cell.sweep: cell.id for cell in plan.cells}
@@ -305,16 +345,6 @@ class _Measuring:
             elif self._load.workload == "stream":
                 say(f"Not tested: the calls of {tool.name}: {look.missing or 'strace saw no call that moved payload'}")
         yield None, "warm_up", {"warmup_s": 0.0, "cooldown_s": 0.0, "duration_s": self._load.seconds}
-
-    def _in_variants(self, variants: Sequence[tuple[str | None, Variant, Mapping[str, Level]]]) -> Profile:
-        from dataclasses import replace  # noqa: PLC0415 - of this function alone
-
-        base = self._profile.sweeps[0]
-        sweeps: list[Sweep] = [
-            replace(base, name=f"own-{number}", fixed={**base.fixed, **self._profile.fixed, **overrides})
-            for number, overrides in enumerate([{}, *(each for _, _, each in variants)])
-        ]
-        return replace(self._profile, sweeps=tuple(sweeps))
 
     @contextmanager
     def _session(self, plan: Plan, name: str) -> "Iterator[tuple[ToolsRunner, Experiment]]":
@@ -365,6 +395,7 @@ class _Measuring:
             setting={name: self._plan.cells[0].factors.get(name) for name in ("congestion_control", "mtu_bytes")},
             host=self._host,
             seed=self._plan.seed,
+            blocks=self._plan.measured_trials_count,
             tools=tuple(tool.name for tool in self._tools),
         )
         return compared_tools(asked, self.runs, self.looks, left_out)
@@ -376,7 +407,7 @@ def _host_of(experiment: Experiment) -> str:
 
 
 def show_tools(folder: Path, page: Path | None, *, as_json: bool) -> int:
-    """Prints the comparison of tools in a folder.
+    """Prints the comparison of tools in a folder; returns the exit code that the measurement had.
 
     Raises:
         UsageError: the document was changed.
@@ -393,4 +424,4 @@ def show_tools(folder: Path, page: Path | None, *, as_json: bool) -> int:
     if page is not None:
         write_file(page, rendered(found).encode())
     print_tools(found, as_json=as_json)
-    return DONE
+    return exit_code(found)

@@ -18,8 +18,8 @@ from whyperf.run import RunError, Session
 from whyperf.run.ends import FAR, NEAR
 from whyperf.run.launching import LaunchedSide
 from whyperf.run.trial import run_trial
-from whyperf.tools.catalog import OUTPUT, Tool, into_file
-from whyperf.tools.evidence import Samples, data_connections, progress_of, samples_of, sockets_of, use_of
+from whyperf.tools.catalog import MAX_CONNECTIONS, OUTPUT, Tool, into_file
+from whyperf.tools.evidence import Samples, data_connections, own_rate, progress_of, samples_of, sockets_of, use_of
 from whyperf.tools.look import look_of, started_under_strace
 from whyperf.tools.model import OWN, Load, Look, Progress, Reported, Run, Side, SideLook, SideUse, SocketFacts, Variant
 from whyperf.tools.printed import PrintedError
@@ -31,8 +31,10 @@ from whyperf.wire import Selection
 EVIDENCE: Level = "counters"
 """What both sides of every run are watched with, the own load's included: it costs all of them the same."""
 FIRST_PORT = 20_000
-PORTS_EACH = 150
+PORTS_EACH = MAX_CONNECTIONS + 50
 """More than the connections of a run."""
+MAX_WATCHED = 10 * MAX_CONNECTIONS
+"""Connections that a watch takes at most: those of a run, of its control, and of the run before."""
 OWN_PORT = 19_000
 """Where the own load's connections go: a session's target has it, so that they are known before they open."""
 SERVER_ENDS_S = 0.5
@@ -40,7 +42,6 @@ SERVER_ENDS_S = 0.5
 LOOK_S = 1.0
 """Seconds of a run under strace."""
 SAMPLE_S = 0.02
-MAX_CONNECTIONS = 1000
 _PLACES: Sequence[tuple[Literal["near", "far"], Literal["sender", "receiver"]]] = (
     ("near", "sender"),
     ("far", "receiver"),
@@ -124,6 +125,7 @@ class ToolsRunner:
             RecordError: the disk refuses.
         """
         cell = experiment.plan.cell(planned.cell)
+        kind, of = variant or (None, None)
 
         def load() -> Done:
             ends = self._session.ends_for(cell)
@@ -138,12 +140,11 @@ class ToolsRunner:
                 _SIDES[name]: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after
             }
             return Done(
-                own_reported(experiment, manifest, self._load),
+                own_reported(experiment, manifest, self._load, kind),
                 used,
                 int(str(made.get("start_mono_ns", monotonic_ns()))),
             )
 
-        kind, of = variant or (None, None)
         run = Run(tool=OWN, block=planned.block, variant=kind, variant_of=of)
         return self._run(run, cell, {"ports": [OWN_PORT]}, load)
 
@@ -210,7 +211,7 @@ class ToolsRunner:
         places = (WatchedPlace(netns=testbed["near"]["netns"]), WatchedPlace(netns=testbed["far"]["netns"]))
         with WatchSession(*places, self._folder) as watching:
             watching.watch(
-                WatchOrder(selection, EVIDENCE, connections_most=MAX_CONNECTIONS, far_selection=selection),
+                WatchOrder(selection, EVIDENCE, connections_most=MAX_WATCHED, far_selection=selection),
                 lambda *_: None,
                 while_watching,
             )
@@ -309,8 +310,10 @@ def _evidence(sides: Mapping[Literal["near", "far"], WatchedSide], load: Load, d
     )
 
 
-def own_reported(experiment: Experiment, manifest: Manifest, load: Load) -> Reported:
+def own_reported(experiment: Experiment, manifest: Manifest, load: Load, variant: Variant | None = None) -> Reported:
     """The goodput of a trial as `whyperf show` prints it, or its transactions per second.
+
+    The variant `warm_up` has the rate from the first byte to the last.
 
     Raises:
         RecordError: it has none.
@@ -322,11 +325,7 @@ def own_reported(experiment: Experiment, manifest: Manifest, load: Load) -> Repo
 
     found = Trials({manifest.trial: manifest}, [])
     measured = measure_trials(read_inputs(experiment, tables=(*TABLES, "datagrams"), found=found))
-    if load.workload == "rr":
-        rates = measured.transactions["transactions_per_s"].to_list()
-    else:
-        rates = measured.trials["goodput_bps"].to_list()
-    rate = next((float(rate) for rate in rates if rate is not None), None)
+    rate = own_rate(measured.trials, measured.transactions, load, variant)
     if rate is None:
         raise RecordError(f"the trial {manifest.trial} has no goodput")
     from whyperf import __version__  # noqa: PLC0415 - as above

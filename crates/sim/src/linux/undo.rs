@@ -108,9 +108,7 @@ mod tests {
         let mut sender = Sender::new(Kernel::default(), socket, MSS, 1 << 20, true);
         sender.ecn = Ecn::new(true);
         (sender.congestion.window, sender.congestion.threshold) = (20, 30);
-        for _ in 0..20 {
-            sender.queue.append(MSS, true);
-        }
+        sender.queue.append(20 * MSS, true);
         while sender.poll(0, Push::Forced).is_some() {}
         sender.end_burst(0, true, false);
         assert_eq!(sender.segments.out, 20);

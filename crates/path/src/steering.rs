@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -21,6 +22,9 @@ pub(crate) struct Steering {
     /// CPUs of the threads that poll the device, empty for any; absent: soft interrupts poll it.
     pub thread_cpus: Option<BTreeSet<u32>>,
 }
+
+/// Held while the threads of a device begin.
+static STARTING: Mutex<()> = Mutex::new(());
 
 impl Steering {
     /// Soft interrupts of this CPU.
@@ -48,14 +52,17 @@ fn set_threads(device: &'static str, cpus: &BTreeSet<u32>) -> Result<Vec<u32>, P
     let file = format!("/sys/class/net/{device}/threaded");
     let failed =
         |error: io::Error| PathError::system(format!("have kernel threads poll {device} (write 1 to {file}; since Linux 5.12)"), error);
-    // Devices of other testbeds have the same names, and their threads too.
-    let before = threads_of(device);
-    fs::write(&file, "1").map_err(failed)?;
+    let threads = {
+        // Devices of other testbeds have the same names, and their threads too: no other one begins in between.
+        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = threads_of(device);
+        fs::write(&file, "1").map_err(failed)?;
+        threads_of(device).difference(&before).copied().collect::<Vec<i32>>()
+    };
     let got = fs::read_to_string(&file).map_err(failed)?.trim().to_owned();
     if got != "1" {
         return Err(PathError::NotTaken { what: "threaded NAPI", device, asked: "1".to_owned(), got });
     }
-    let threads: Vec<i32> = threads_of(device).difference(&before).copied().collect();
     if threads.is_empty() {
         return Err(failed(io::Error::other("no thread of it was started")));
     }

@@ -4,12 +4,12 @@
 //! ([`schema::table::Stage`]), so that a model's segments and a kernel's are read alike. What the words cannot say here:
 //!
 //! - A call's entry and its return are one cost of the model, in `call_entry`. That of a read has the bytes that it may read.
-//! - Making an ACK is in `ack_out`, next to its driver.
+//! - Making an ACK and its driver are one `ack_out`.
 //! - Waking a reader has the switch to it within. What wakes a writer, timers, and the interrupt when a segment has left
 //!   are in no stage: they are in the time of the processor alone.
 
 use crate::time::Ps;
-use schema::table::{SegmentDirection, Stage};
+use schema::table::{Context, SegmentDirection, Stage};
 
 /// Work that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,4 +30,6 @@ pub struct Staged {
     pub cpu: Ps,
     /// Whether the segment had left before.
     pub is_again: bool,
+    /// Who did it: the process in a call, the receive processing, or a timer.
+    pub context: Context,
 }

@@ -119,6 +119,8 @@ struct World<E> {
     /// By the end system that sends, a line for each of its adapters.
     links: [Vec<Link>; 2],
     buses: [Option<Bus>; 2],
+    /// What leaves each end system later, and shares a bus or a line with what comes before, in order.
+    leaving: [VecDeque<Departure>; 2],
     /// What crosses each end system's bus, in the order in which it comes out.
     crossing: [VecDeque<Arrival>; 2],
     path: Option<Path>,
@@ -140,6 +142,17 @@ const MAX_LISTED_CONNECTIONS: u16 = 4;
 /// An instant that never comes.
 const NEVER: Ps = Ps::MAX;
 
+/// What happens next to an end system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// What it does of itself.
+    Own,
+    /// Something that was to leave later.
+    Departure,
+    /// Something comes.
+    Arrival,
+}
+
 impl<E: EndSystem> World<E> {
     fn new(spec: WorldSpec, path: Option<Path>, mut ends: [E; 2]) -> Self {
         let hellos = [ends[0].hello(), ends[1].hello()];
@@ -155,6 +168,7 @@ impl<E: EndSystem> World<E> {
             next_at,
             links: [0, 1].map(|from: usize| (0..spec.link.adapters_count.max(1)).map(|_| Link::new(spec.link, from)).collect()),
             buses: spec.link.bus_bytes_per_s.map(|rate| (rate > 0).then(|| Bus::new(rate, spec.link.headers_bytes))),
+            leaving: Default::default(),
             crossing: Default::default(),
             path,
             under_way: Default::default(),
@@ -178,7 +192,7 @@ impl<E: EndSystem> World<E> {
                 break End::Complete;
             }
             self.release();
-            let (next, who, is_arrival) = self.next();
+            let (next, who, what) = self.next();
             while sample_at < next.min(until).min(self.read_at.saturating_add(STILL)) {
                 samples.push(self.sample(sample_at));
                 sample_at = instants.next().unwrap_or(NEVER);
@@ -191,13 +205,15 @@ impl<E: EndSystem> World<E> {
                 break End::Stuck(format!("first: {}; second: {}", self.waits_for(0), self.waits_for(1)));
             }
             self.now = next;
-            if is_arrival {
-                self.arrive(who);
-            } else {
-                // As long as nothing else comes before, this host system goes on: what another would do has not changed.
-                let before = self.others_at(who).min(until).min(sample_at).min(self.read_at.saturating_add(STILL));
-                while self.advance(who) && self.next_at[who] < before && !self.is_complete[who] {
-                    self.now = self.next_at[who];
+            match what {
+                Next::Arrival => self.arrive(who),
+                Next::Departure => self.leave(who),
+                Next::Own => {
+                    // As long as nothing else comes before, this host system goes on: what another would do has not changed.
+                    let before = self.others_at(who).min(until).min(sample_at).min(self.read_at.saturating_add(STILL));
+                    while self.advance(who) && self.next_at[who] < before && !self.is_complete[who] {
+                        self.now = self.next_at[who];
+                    }
                 }
             }
         };
@@ -253,13 +269,27 @@ impl<E: EndSystem> World<E> {
         }
     }
 
-    /// What happens next: when, to whom, and whether it is an arrival. At one instant the first end system
-    /// comes before the second, and what they do before what arrives.
-    fn next(&self) -> (Ps, usize, bool) {
+    /// What happens next: when, to whom, and what. At one instant the first end system comes before the second, what
+    /// leaves before what they do, and that before what arrives.
+    fn next(&self) -> (Ps, usize, Next) {
         let own = usize::from(self.next_at[1] < self.next_at[0]);
         let arrivals = [0, 1].map(|who: usize| self.arrives_at(who));
         let to = usize::from(arrivals[1] < arrivals[0]);
-        if arrivals[to] < self.next_at[own] { (arrivals[to], to, true) } else { (self.next_at[own], own, false) }
+        let leaves = [0, 1].map(|who: usize| self.leaves_at(who));
+        let from = usize::from(leaves[1] < leaves[0]);
+        let own_at = self.next_at[own];
+        if leaves[from] != NEVER && leaves[from] <= own_at.min(arrivals[to]) {
+            (leaves[from], from, Next::Departure)
+        } else if arrivals[to] < own_at {
+            (arrivals[to], to, Next::Arrival)
+        } else {
+            (own_at, own, Next::Own)
+        }
+    }
+
+    /// When something leaves an end system that was to leave later.
+    fn leaves_at(&self, who: usize) -> Ps {
+        self.leaving[who].front().map_or(NEVER, |departure| departure.at)
     }
 
     /// When something comes to an end system next: from the line, or out of its bus.
@@ -272,7 +302,8 @@ impl<E: EndSystem> World<E> {
 
     /// When anything happens that an end system does not do of itself.
     fn others_at(&self, who: usize) -> Ps {
-        [0, 1].map(|to: usize| self.arrives_at(to)).into_iter().fold(self.next_at[1 - who].min(self.path_at()), Ps::min)
+        let those = [0, 1].map(|either: usize| self.arrives_at(either).min(self.leaves_at(either)));
+        those.into_iter().fold(self.next_at[1 - who].min(self.path_at()), Ps::min)
     }
 
     /// When the path lets something go.
@@ -300,7 +331,10 @@ impl<E: EndSystem> World<E> {
         let came = if is_crossed { self.crossing[who].pop_front() } else { self.under_way[who].pop_front() };
         if let (Some(arrival), Some(bus), false) = (came, &mut self.buses[who], is_crossed) {
             let at = bus.cross(self.now, &arrival.segment).max(arrival.last);
-            self.crossing[who].push_back(Arrival { first: at, last: at, ..arrival });
+            let crossing = &mut self.crossing[who];
+            // One whose last bit comes late does not hold back what is there before it.
+            let place = crossing.partition_point(|before| before.first <= at);
+            crossing.insert(place, Arrival { first: at, last: at, ..arrival });
         } else if let Some(arrival) = came {
             if self.spec.is_logged {
                 let held = Held::from(&self.ends[who].connection_state(self.now, arrival.segment.connection));
@@ -334,29 +368,47 @@ impl<E: EndSystem> World<E> {
         left
     }
 
+    /// What was to leave later leaves.
+    fn leave(&mut self, who: usize) {
+        if let Some(departure) = self.leaving[who].pop_front() {
+            self.depart(who, &departure);
+            self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);
+        }
+    }
+
+    fn depart(&mut self, who: usize, departure: &Departure) {
+        let before = self.under_way[1 - who].len();
+        let left = self.send(who, departure);
+        if let Some(path) = &mut self.path {
+            self.under_way[1 - who].drain(before..).for_each(|arrival| path.enter(who, &arrival));
+        }
+        if self.spec.is_logged {
+            let &Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
+            let pieces = self.under_way[1 - who].range(before..);
+            let arrives = pieces.clone().last().map_or(NEVER, |arrival| arrival.last);
+            // What comes in another order is logged as it comes.
+            let (count, arrives) = if self.is_reordered() { (0, NEVER) } else { (pieces.len(), arrives) };
+            let at_sender = Held::from(&self.ends[who].connection_state(self.now, segment.connection));
+            let entry = Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives, at_sender, at_receiver: None };
+            self.log.add(entry, count);
+        }
+        self.ends[who].on_accepted(departure, left);
+    }
+
     /// Lets an end system do what is due; whether nothing left it, and nothing was done to the other one.
     fn advance(&mut self, who: usize) -> bool {
         self.outbox.clear();
         self.ends[who].advance(self.now, &mut self.outbox);
         let mut is_quiet = self.outbox.departures().is_empty();
         let outbox = std::mem::take(&mut self.outbox);
+        let is_shared = self.spec.link.is_half_duplex || self.buses[who].is_some();
         for departure in outbox.departures() {
-            let before = self.under_way[1 - who].len();
-            let left = self.send(who, departure);
-            if let Some(path) = &mut self.path {
-                self.under_way[1 - who].drain(before..).for_each(|arrival| path.enter(who, &arrival));
+            if is_shared && departure.at > self.now {
+                // Until then the bus or the line is free for others.
+                self.leaving[who].push_back(*departure);
+            } else {
+                self.depart(who, departure);
             }
-            if self.spec.is_logged {
-                let &Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
-                let pieces = self.under_way[1 - who].range(before..);
-                let arrives = pieces.clone().last().map_or(NEVER, |arrival| arrival.last);
-                // What comes in another order is logged as it comes.
-                let (count, arrives) = if self.is_reordered() { (0, NEVER) } else { (pieces.len(), arrives) };
-                let at_sender = Held::from(&self.ends[who].connection_state(self.now, segment.connection));
-                let entry = Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives, at_sender, at_receiver: None };
-                self.log.add(entry, count);
-            }
-            self.ends[who].on_accepted(departure, left);
         }
         self.outbox = outbox;
         let (taken, connection) = self.ends[who].taken_frames();

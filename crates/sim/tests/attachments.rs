@@ -16,17 +16,19 @@ const PAYLOAD_RATIO: f64 = 1448.0 / 1514.0;
 /// How the hosts are attached.
 #[derive(Clone, Copy)]
 struct Attached {
+    host: &'static str,
     line: &'static str,
     adapters_count: u16,
     bus_bytes_per_s: u64,
     is_half_duplex: bool,
 }
 
-const PLAIN: Attached = Attached { line: "ethernet-1G", adapters_count: 1, bus_bytes_per_s: 0, is_half_duplex: false };
+const PLAIN: Attached =
+    Attached { host: "linux-6.18+nic", line: "ethernet-1G", adapters_count: 1, bus_bytes_per_s: 0, is_half_duplex: false };
 
-/// Four streams between two hosts with Linux, two in each direction, for 300 ms.
+/// Four streams between two hosts of a kind, two in each direction, for 300 ms.
 fn streams(attached: Attached) -> Outcome {
-    let profile = Library::shipped().and_then(|library| library.resolve("linux-6.18+nic")).expect("shipped");
+    let profile = Library::shipped().and_then(|library| library.resolve(attached.host)).expect("shipped");
     let writer = Application::Writer { call_bytes: 65_536, left_bytes: u64::MAX };
     let reader = Application::Reader { call_bytes: 65_536, left_bytes: u64::MAX };
     let of = |first: &Application, other: &Application| vec![first.clone(), first.clone(), other.clone(), other.clone()];
@@ -74,10 +76,13 @@ fn two_adapters_share_a_bus_and_have_no_more_than_it_moves() {
 
 #[test]
 fn a_wide_bus_is_no_limit() {
-    let wide = streams(Attached { bus_bytes_per_s: 10_000 * MEGABYTE, adapters_count: 2, ..PLAIN });
-    let without = streams(Attached { adapters_count: 2, ..PLAIN });
-    assert!((rate(&wide) / rate(&without) - 1.0).abs() < 0.03, "{} and {}", rate(&wide), rate(&without));
-    assert!(bus_share(&wide).is_some_and(|share| share < 0.1));
+    // With Solaris the adapter fetches what leaves; meanwhile the bus is free for what arrives.
+    for host in ["linux-6.18+nic", "solaris8+gigabit"] {
+        let wide = streams(Attached { host, bus_bytes_per_s: 10_000 * MEGABYTE, adapters_count: 2, ..PLAIN });
+        let without = streams(Attached { host, adapters_count: 2, ..PLAIN });
+        assert!((rate(&wide) / rate(&without) - 1.0).abs() < 0.03, "{host}: {} and {}", rate(&wide), rate(&without));
+        assert!(bus_share(&wide).is_some_and(|share| share < 0.1));
+    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The log of calls, of hosts of each system: the calls of a process that only blocks follow one another without a
 //! gap, move what the transfer moved, and sleep no longer than they last.
 
-use schema::table::Stage;
+use schema::table::{Context, Stage};
 use sim::application::Application;
 use sim::calls::{Call, Kind};
 use sim::end_system::EndSystem;
 use sim::machine;
 use sim::profile::Library;
 use sim::world::{Outcome, WorldSpec, run};
+use std::collections::BTreeSet;
 
 const BYTES: u64 = 1 << 20;
 
@@ -97,5 +98,13 @@ fn the_stages_of_a_host_with_sunos_are_the_time_of_its_processor() {
     for (who, stage) in passed.into_iter().chain(taken) {
         assert_eq!(bytes(who, stage), outcome.states[1].read_bytes, "{stage:?}");
     }
+    // One row for each pure ACK; the last may be with the driver yet.
+    let rows = |who: usize, stage: Stage| outcome.stages[who].iter().filter(move |staged| staged.stage == stage);
+    let acks = rows(1, Stage::AckOut).count() as u64;
+    assert!(acks > 0 && outcome.states[1].pure_acks.abs_diff(acks) <= 1, "{acks} rows of {} ACKs", outcome.states[1].pure_acks);
+    // Output is its caller's: of the writer, or of the ACK that made room.
+    let contexts: BTreeSet<&str> = rows(0, Stage::DriverOut).map(|staged| staged.context.name()).collect();
+    assert_eq!(contexts, BTreeSet::from(["net_rx", "process"]));
+    assert!(rows(0, Stage::CopyIn).all(|staged| staged.context == Context::Process));
     assert!(transfer("sparc2+sba-100@2.2.6", 4096, true).stages.iter().all(Vec::is_empty), "nobody asked for them");
 }

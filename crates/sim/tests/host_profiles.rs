@@ -4,7 +4,7 @@ use sim::application::Application;
 use sim::machine;
 use sim::profile::profile_file::{ProfileFile, Value};
 use sim::profile::{HostProfile, Library};
-use sim::sunos;
+use sim::{solaris, sunos};
 
 fn library() -> Library {
     Library::shipped().expect("the shipped hosts are whole")
@@ -56,6 +56,38 @@ fn an_adapter_has_what_its_base_has_and_it_does_not_give_itself() {
 }
 
 #[test]
+fn an_adapter_of_a_users_own_has_what_the_bases_of_its_base_have() {
+    let mut library = library();
+    let of = |name: &str, base: &str| {
+        let text = format!(
+            "part = 'adapter'\nname = '{name}'\nbase = '{base}'\nabout = ''\nsystems = ['sunos-4.1']\n\
+             [values]\nboard_receive_cell_us = {{ value = 5, source = 'what if' }}"
+        );
+        ProfileFile::read("mine.toml", &text).expect("an adapter")
+    };
+    library.add(of("mine", "sba-200-aal34")).expect("its base is there");
+    for set in [0, 1] {
+        let [mut shipped, mut mine] =
+            ["sba-200-aal34", "mine"].map(|name| library.resolve_set(&format!("sparc10+{name}"), set).expect("there").values);
+        assert_ne!(shipped.remove("board_receive_cell_us"), mine.remove("board_receive_cell_us"));
+        assert_eq!(shipped, mine, "set {set}");
+    }
+    let refusal = library.add(of("other", "sba-300")).expect_err("there is no such base").to_string();
+    assert_eq!(refusal, "there is no adapter 'sba-300'; known: sba-100, sba-200, sba-200-aal34, gigabit, veth, nic, mine");
+}
+
+#[test]
+fn a_host_has_no_more_processors_than_the_model_keeps() {
+    let mut profile = library().resolve("solaris8+gigabit").expect("shipped");
+    for (processors, is_refused) in [(256.0, false), (257.0, true), (4e9, true)] {
+        profile.set_number("processors", processors).expect("a number");
+        let refusal = solaris::profile::read(&profile, 8192).err().map(|refusal| refusal.to_string());
+        assert_eq!(refusal.is_some(), is_refused, "{refusal:?}");
+        assert!(refusal.is_none_or(|refusal| refusal.contains(&format!("'processors' is {processors}, and the model has 256 at most"))));
+    }
+}
+
+#[test]
 fn hosts_that_cannot_be_are_refused() {
     for (expression, expected) in [
         ("sparc2", "names no adapter"),
@@ -70,7 +102,7 @@ fn hosts_that_cannot_be_are_refused() {
     }
     let mut library = library();
     let text = "part = 'machine'\nname = 'pdp11'\nabout = ''\nsystem = '2.9bsd'\n[values]";
-    library.add(ProfileFile::read("pdp11.toml", text).expect("a machine"));
+    library.add(ProfileFile::read("pdp11.toml", text).expect("a machine")).expect("it has no base");
     let refusal = library.resolve("pdp11+sba-100@2.0").expect_err("another system").to_string();
     assert_eq!(refusal, "pdp11 cannot have sba-100: that adapter is for sunos-4.1, and pdp11 runs 2.9bsd");
 }

@@ -2,7 +2,11 @@
 
 use schema::workload::{Arrivals, Group, Operation, Repeat, Size, Step, Transaction, Workload};
 use sim::application::{Application, Call, Scripted};
-use sim::time::US;
+use sim::machine::{Buffers, build_several};
+use sim::profile::Library;
+use sim::profile::profile_file::Value;
+use sim::time::{MS, US};
+use sim::world::{WorldSpec, run};
 use workload::user::Ending;
 
 fn exchange(count: u64, think_ns: u64) -> Workload {
@@ -71,4 +75,22 @@ fn what_the_model_has_no_rule_for_is_named() {
         let refusal = Scripted::new(&workload, true, 0, Ending::default()).expect_err("unknown to the model");
         assert!(refusal.to_string().contains(named), "{refusal}");
     }
+}
+
+#[test]
+fn a_process_whose_wait_ends_stands_behind_the_one_whose_turn_it_is() {
+    let mut profile = Library::shipped().and_then(|library| library.resolve("solaris8+gigabit")).expect("shipped");
+    profile.set("processors", Value::Number(1.0)).expect("the key is there");
+    let mut workload = exchange(1, 1_000_000);
+    workload.groups[0].transactions[0].steps.rotate_right(1);
+    let writer = Application::Writer { call_bytes: 8192, left_bytes: u64::MAX };
+    let reader = Application::Reader { call_bytes: 65_536, left_bytes: u64::MAX };
+    // A window so large that the writer never sleeps.
+    let build = |processes, seed| build_several(&profile, &Buffers::all(64 << 20), processes, seed).expect("it can be");
+    let (near, link) = build(vec![writer, process(&workload, true)], 1);
+    let (far, _) = build(vec![reader, process(&workload, false)], 2);
+    let outcome = run(&WorldSpec { link, until: Some(60 * MS), is_logged: true }, [near, far]);
+    // It waits for 1 ms, and then until the writer has had its 20 ms.
+    let first = outcome.calls[0][1].iter().find(|call| call.moved_bytes > 0).expect("it writes");
+    assert!((20 * MS..25 * MS).contains(&first.to), "{first:?}");
 }

@@ -36,13 +36,8 @@ fn without_programmed_io_the_processor_is_free_of_the_bytes() {
     let mut costs = with.spec.costs;
     costs.driver_send = fixed(costs.driver_send);
     costs.driver_receive = fixed(costs.driver_receive);
-    let adapter = Adapter::Dma {
-        send: Cost::default(),
-        receive: Cost::default(),
-        receive_cell: 0,
-        framing: with.link.framing,
-        sent_interrupt: 0,
-    };
+    let adapter =
+        Adapter::Dma { send: Cost::default(), receive: Cost::default(), receive_cell: 0, framing: with.link.framing, sent_interrupt: 0 };
     let without = Pair { spec: HostSpec { costs, adapter, ..with.spec }, ..with };
     let gain = without.rate(of(52428, 8192), 2) / with.rate(of(52428, 8192), 2);
     assert!(gain > 1.3, "{gain}");

@@ -274,6 +274,9 @@ def _refuse_contradictions(
         raise ProfileError("", "deadline_s", problem)
     if not testbed and not has_path(cell):
         return
+    if (adapters := int(cell.get("adapters", 1))) > 1 and has_path(cell):
+        problem = f"a path joins one adapter of each host, not {adapters}; set adapters to 1, or leave the path out"
+        raise ProfileError("", "adapters", problem)
     if cell.get("tso") and not cell.get("gso", True):
         raise ProfileError(
             "", "tso", "segmentation offload by the device cannot be on with gso off; set tso = false too"

@@ -32,6 +32,15 @@ def test_what_says_a_path_makes_one_even_if_it_does_nothing(maker: dict[str, Lev
     assert has_path(cell(**maker))
 
 
+def test_a_path_joins_one_adapter_of_each_host_of_the_model() -> None:
+    hosts: dict[str, Level] = {"hosts": "linux-6.18+nic", "path_rtt_ms": 40}
+    assert has_path(resolve({**hosts, "adapters": 1}, testbed=False, model=True))
+    resolve({**hosts, "path_rtt_ms": "none", "adapters": 2}, testbed=False, model=True)
+    with pytest.raises(ProfileError) as refused:
+        resolve({**hosts, "adapters": 2}, testbed=False, model=True)
+    assert "a path joins one adapter of each host, not 2" in str(refused.value)
+
+
 def test_none_is_no_path_with_others_that_are() -> None:
     assert cell(path_rtt_ms="none")["path_rtt_ms"] == "none"
     assert not has_path(cell(path_rtt_ms="none"))

@@ -56,6 +56,10 @@ fn attach(asked: &Simulation, link: &mut LinkSpec) -> Result<(), String> {
     link.is_half_duplex = asked.is_half_duplex;
     link.adapters_count = asked.adapters_count;
     link.bus_bytes_per_s = [asked.bus_bytes_per_second.unwrap_or(0); 2];
+    if asked.adapters_count > 1 && asked.path.is_some() {
+        let count = asked.adapters_count;
+        return Err(format!("adapters: a path joins one adapter of each host, not {count}; set adapters to 1, or leave the path out"));
+    }
     let hands_over = link.named.name == media::VETH.name;
     if hands_over && (link.is_half_duplex || link.adapters_count > 1 || asked.bus_bytes_per_second.is_some()) {
         return Err("link: a veth pair has no line, no bus and one adapter; choose a host with the adapter nic".to_owned());

@@ -112,6 +112,7 @@ fn refused(trial: String, reason: String) -> SimulatedTrial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schema::path::{DirectionSpec, PathImplementation, PathSpec};
 
     fn line(window_bytes: u32, host: &str) -> String {
         format!(
@@ -123,6 +124,20 @@ mod tests {
 
     fn several(connections: u32, host: &str) -> String {
         line(8192, host).replacen("\"seed\"", &format!(r#""connections_count": {connections}, "seed""#), 1)
+    }
+
+    fn on_path(adapters_count: u16) -> String {
+        let direction = DirectionSpec { delay_ns: 1_000_000, ..DirectionSpec::default() };
+        let (forward, backward) = (direction.clone(), direction);
+        let path = PathSpec { implementation: PathImplementation::Auto, seed: 1, forward, backward, interval_ns: 10_000_000 };
+        let path = serde_json::to_string(&path).expect("it can be written");
+        let with = format!(r#""adapters_count": {adapters_count}, "path": {path}, "seed""#);
+        line(8192, "linux-6.18+nic").replacen("\"seed\"", &with, 1)
+    }
+
+    #[test]
+    fn a_path_joins_one_adapter_of_each_host() {
+        assert_eq!(answered(&on_path(1)).end, SimulatedEnd::Complete);
     }
 
     #[test]
@@ -244,6 +259,7 @@ mod tests {
             ("{".to_owned(), "no trial"),
             (several(0, "linux-6.18+veth"), "connections: a host of the model has 1 to"),
             (several(2, "sparc2+sba-100@2.2.6"), "one connection"),
+            (on_path(2), "a path joins one adapter of each host, not 2"),
         ] {
             let answer = answered(&line);
             assert_eq!(answer.end, SimulatedEnd::Refused);

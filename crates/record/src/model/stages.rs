@@ -1,6 +1,6 @@
 //! The stages of segments on the model. Every segment is followed, and nothing of a probe is in their times.
 
-use schema::table::{Context, Retransmission, Stage, StageRow};
+use schema::table::{Retransmission, Stage, StageRow};
 use sim::stages::Staged;
 use sim::time::NS;
 
@@ -37,7 +37,7 @@ fn row<'a>(run: &RunOutput, who: usize, staged: &Staged) -> StageRow<'a> {
         probes_count: 0,
         copied_bytes: if is_copy { staged.bytes } else { 0 },
         thread: 0,
-        context: if is_of_segment && staged.stage != Stage::TcpOut { Context::NetRx } else { Context::Process },
+        context: staged.context,
         retransmission: staged.is_again.then_some(Retransmission::Other),
         one_in_count: 1,
         cpu: 0,

@@ -88,6 +88,7 @@ fn merges(first: &Segment, second: &Segment) -> bool {
         && first.bytes + second.bytes < MERGED_BYTES
         && first.wire_segments_count + second.wire_segments_count <= MERGED_SEGMENTS
         && first.sack == Sack::default()
+        && first.flags.is_ecn_capable == second.flags.is_ecn_capable
         && first.flags.is_congestion_experienced == second.flags.is_congestion_experienced
         && first.flags.is_congestion_echoed == second.flags.is_congestion_echoed
         && !second.flags.is_window_reduced
@@ -96,6 +97,22 @@ fn merges(first: &Segment, second: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::segment::Flags;
+
+    #[test]
+    fn only_segments_that_are_alike_in_what_they_say_of_congestion_merge() {
+        let first = Segment::data(0, 1000);
+        let second = |flags| Segment { flags, ..Segment::data(1000, 1000) };
+        assert!(merges(&first, &second(Flags::default())));
+        for flags in [
+            Flags { is_ecn_capable: true, ..Flags::default() },
+            Flags { is_congestion_experienced: true, ..Flags::default() },
+            Flags { is_congestion_echoed: true, ..Flags::default() },
+            Flags { is_window_reduced: true, ..Flags::default() },
+        ] {
+            assert!(!merges(&first, &second(flags)), "{flags:?}");
+        }
+    }
 
     #[test]
     fn segments_merge_with_those_of_their_connection_between_those_of_others() {

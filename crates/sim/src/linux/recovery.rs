@@ -52,6 +52,8 @@ pub struct Recovery {
     pub(super) undo: Undo,
     is_probing: bool,
     has_probed: bool,
+    /// A timeout since anything was last acknowledged (`icsk_retransmits`).
+    has_timed_out: bool,
     /// Segments that were ever held for lost.
     pub(super) lost_ever: u64,
 }
@@ -129,6 +131,7 @@ impl Sender {
         let (mut acked, trip) = self.free(now, segment.acknowledgment);
         acked.bytes = self.una - before;
         if acked.bytes > 0 {
+            self.recovery.has_timed_out = false;
             self.undo_in_part(segment.echo);
         }
         if let Some(sample) = trip {
@@ -300,8 +303,8 @@ impl Sender {
             self.recovery.state = State::Open;
         }
         if !self.recovery.is_under_way() && self.segments.lost > 0 {
-            // A reduction for a mark stands; what is lost meanwhile takes no more.
-            self.recovery.undo.mark(&self.congestion);
+            // A reduction for a mark stands; what is lost meanwhile takes no more, and nothing gives it back.
+            self.recovery.undo.mark((self.recovery.is_open() && !news.is_marked).then_some(&self.congestion));
             if self.recovery.is_open() {
                 self.begin_reduction();
             }
@@ -451,9 +454,15 @@ impl Sender {
             }
         }
         let in_flight = self.segments.in_flight();
-        if !self.recovery.is_under_way() {
-            self.recovery.undo.mark(&self.congestion);
+        // Once a window: not behind a mark or a loss of the same one (RFC 3168 6.1.2), nor again without progress.
+        let recovery = &self.recovery;
+        if recovery.is_open() || self.una >= recovery.end || (recovery.state == State::Loss && !recovery.has_timed_out) {
+            self.recovery.undo.mark(Some(&self.congestion));
+            self.congestion.on_loss();
+        } else if self.recovery.state == State::Reduced {
+            self.recovery.undo.forget();
         }
+        self.recovery.has_timed_out = true;
         self.congestion.on_timeout(in_flight);
         self.ecn.on_reduced();
         self.congestion.mark_worked(now);

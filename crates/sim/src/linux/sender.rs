@@ -123,7 +123,7 @@ impl Sender {
             window_updated_at: 0,
             small_end: 0,
             pushed_end: 0,
-            congestion: Congestion::new(socket.algorithm),
+            congestion: Congestion::new(socket.algorithm).paced_within(socket.pacing_rate),
             round_trip: RoundTrip::default(),
             recovery: Recovery::new(has_sack),
             delivery: Delivery::default(),

@@ -45,8 +45,7 @@ impl Library {
     pub fn shipped() -> Result<Self, Refusal> {
         let mut parts: Vec<ProfileFile> = Vec::new();
         for (file, text) in PARTS {
-            let part = with_base(ProfileFile::read(file, text)?, &parts)?;
-            parts.push(part);
+            add_to(&mut parts, ProfileFile::read(file, text)?)?;
         }
         let sets = SETS
             .iter()
@@ -56,8 +55,11 @@ impl Library {
     }
 
     /// A machine or an adapter of a user's own, in addition to the shipped ones.
-    pub fn add(&mut self, part: ProfileFile) {
-        self.parts.push(part);
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`] for an adapter whose base is not there.
+    pub fn add(&mut self, part: ProfileFile) -> Result<(), Refusal> {
+        add_to(&mut self.parts, part)
     }
 
     /// Expressions of all hosts that there are.
@@ -155,13 +157,18 @@ impl Library {
         found.map(|(_, system, values)| (system.as_str(), values)).ok_or_else(|| unknown("machine", wanted, &known))
     }
 
-    /// The adapter whose fitted numbers it has: its own, or those of its base.
+    /// The adapter whose fitted numbers it has: its own, or those of the base of its bases.
     fn base_of<'name>(&'name self, wanted: &'name str) -> &'name str {
-        let bases = self.parts.iter().filter_map(|part| match part {
-            ProfileFile::Adapter { name, base: Some(base), .. } if name == wanted => Some(base.as_str()),
-            _ => None,
-        });
-        bases.last().unwrap_or(wanted)
+        let mut found = wanted;
+        // A base is there before what has it, so each is one of those before.
+        for part in self.parts.iter().rev() {
+            if let ProfileFile::Adapter { name, base: Some(base), .. } = part
+                && name == found
+            {
+                found = base;
+            }
+        }
+        found
     }
 
     fn adapter(&self, names: &Names<'_>, system: &str) -> Result<(&Entries, &[Driver]), Refusal> {
@@ -185,6 +192,12 @@ impl Library {
     }
 }
 
+fn add_to(parts: &mut Vec<ProfileFile>, part: ProfileFile) -> Result<(), Refusal> {
+    let part = with_base(part, parts)?;
+    parts.push(part);
+    Ok(())
+}
+
 /// An adapter with what its base has and it does not; any other part as it is.
 fn with_base(part: ProfileFile, parts: &[ProfileFile]) -> Result<ProfileFile, Refusal> {
     let ProfileFile::Adapter { name, about, base: Some(base), systems, values, driver } = part else { return Ok(part) };
@@ -192,10 +205,18 @@ fn with_base(part: ProfileFile, parts: &[ProfileFile]) -> Result<ProfileFile, Re
         ProfileFile::Adapter { name, values, driver, .. } if *name == base => Some((values.clone(), driver.clone())),
         _ => None,
     });
-    let (mut all, drivers) = found.ok_or_else(|| unknown("adapter", &base, &[]))?;
+    let (mut all, drivers) = found.ok_or_else(|| unknown("adapter", &base, &adapters(parts)))?;
     all.extend(values);
     let driver = if driver.is_empty() { drivers } else { driver };
     Ok(ProfileFile::Adapter { name, about, base: Some(base), systems, values: all, driver })
+}
+
+fn adapters(parts: &[ProfileFile]) -> Vec<String> {
+    let names = parts.iter().filter_map(|part| match part {
+        ProfileFile::Adapter { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    names.collect()
 }
 
 fn parse(expression: &str) -> Result<Names<'_>, Refusal> {

@@ -99,6 +99,18 @@ pub enum Refusal {
         /// Where the bounds come from.
         reason: String,
     },
+    /// A number beyond what the model keeps.
+    #[error("{host}: '{key}' is {value}, and the model has {most} at most; give a smaller number")]
+    TooMany {
+        /// The host.
+        host: String,
+        /// The key.
+        key: String,
+        /// As it was given.
+        value: u32,
+        /// Most.
+        most: u32,
+    },
     /// A value without a source.
     #[error("{host}: '{key}' has no source; say where it comes from")]
     NoSource {

@@ -98,9 +98,8 @@ impl Acting<'_> {
         } else if self.own.persist_at.take_if(is_due).is_some() {
             Task::PersistTimer
         } else {
-            self.call(now);
-            let cpu = self.shared.process_cpu(self.own.number);
-            return self.shared.cpus[cpu].dispatch(now);
+            // The end of a wait: the process stands behind those that wait for its processor.
+            return self.call(now, true);
         };
         self.shared.submit_to_process(Level::Protocol, self.shared.spec.costs.timer, (self.own.number, task));
     }
@@ -119,7 +118,7 @@ impl EndSystem for Host {
         for connection in (0..self.connections_count()).rev() {
             self.act(0, connection, |acting| {
                 acting.own.open(&spec, mss, peer.window_bytes);
-                acting.call(0);
+                acting.call(0, false);
             });
         }
         self.dispatch(0);

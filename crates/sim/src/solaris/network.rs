@@ -102,7 +102,7 @@ impl Acting<'_> {
     fn returned(&mut self, now: Ps, caller: Caller) {
         match caller {
             Caller::Writer => self.write_on(now),
-            Caller::Reader => self.call(now),
+            Caller::Reader => self.call(now, false),
             Caller::Input => self.after_input(),
             Caller::Timer => {}
         }

@@ -13,8 +13,8 @@ use crate::time::Ps;
 const LOW_WATER_SEGMENTS: u64 = 2;
 
 impl Acting<'_> {
-    /// The process makes its next call.
-    pub(super) fn call(&mut self, now: Ps) {
+    /// The process makes its next call: at once, or behind others where it has waited for its time.
+    pub(super) fn call(&mut self, now: Ps, has_waited: bool) {
         let costs = &self.shared.spec.costs;
         let (cost, task) = match self.own.application.next_call(now) {
             Call::Write(bytes) => {
@@ -29,7 +29,12 @@ impl Acting<'_> {
             Call::Wait(_) | Call::Over => return self.rest(Process::Over),
         };
         self.own.counted.calls_begun += 1;
-        self.shared.go_on_process(cost, (self.own.number, task));
+        let work = (self.own.number, task);
+        if has_waited {
+            self.shared.submit_to_process(Level::Process, cost, work);
+        } else {
+            self.shared.go_on_process(cost, work);
+        }
     }
 
     /// The process makes no call until its time, or ever.
@@ -44,7 +49,7 @@ impl Acting<'_> {
         let Process::Writing { remaining, is_asleep } = &mut self.own.process else { return };
         if *remaining == 0 {
             self.own.counted.write_calls += 1;
-            return self.call(now);
+            return self.call(now, false);
         }
         if is_full {
             *is_asleep = true;
@@ -126,7 +131,7 @@ impl Acting<'_> {
         if self.own.receiver.on_read(u64::from(bytes)) {
             self.begin_ack(Caller::Reader, Cause::ReadCall);
         } else {
-            self.call(now);
+            self.call(now, false);
         }
     }
 }

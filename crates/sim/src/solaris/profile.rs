@@ -9,6 +9,9 @@ use crate::profile::{HostProfile, Refusal};
 /// Names of the rule `nagle`: `TCP_NODELAY`, or all that could be sent against `nagle_limit_bytes`.
 pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("below-limit", false)];
 
+/// Processors of a host at most: each takes memory.
+const MAX_PROCESSORS: u32 = 256;
+
 /// The host with a window, and the line that its adapter has.
 ///
 /// # Errors
@@ -25,7 +28,7 @@ pub fn read(profile: &HostProfile, window_bytes: u32) -> Result<(HostSpec, LinkS
         coalescing: Coalescing { frames: at_least_one(&mut reader, "coalescing_frames")?, delay: reader.micros("coalescing_us")? },
         dma_per_byte: reader.per_byte("dma")?,
         switch_per_byte: reader.per_byte("switch")?,
-        processors: at_least_one(&mut reader, "processors")?,
+        processors: processors(&mut reader)?,
         has_interrupt_processor: reader.switch("interrupt_processor")?,
         mss: at_least_one(&mut reader, "mss_bytes")?,
         window_bytes,
@@ -41,6 +44,16 @@ fn at_least_one(reader: &mut Reader<'_>, key: &'static str) -> Result<u32, Refus
     match reader.whole(key)? {
         0 => Err(Refusal::Zero { host: reader.host().to_owned(), what: key }),
         number => Ok(number),
+    }
+}
+
+fn processors(reader: &mut Reader<'_>) -> Result<u32, Refusal> {
+    let key = "processors";
+    match at_least_one(reader, key)? {
+        value if value > MAX_PROCESSORS => {
+            Err(Refusal::TooMany { host: reader.host().to_owned(), key: key.to_owned(), value, most: MAX_PROCESSORS })
+        }
+        value => Ok(value),
     }
 }
 

@@ -116,6 +116,8 @@ pub struct Host {
     pub(super) counted: EndState,
     /// Where they are asked for.
     pub(super) stages: Option<Vec<Staged>>,
+    /// When the ACK that the driver has was begun, and what making it cost.
+    pub(super) ack_made: Option<(Ps, Ps)>,
 }
 
 impl Host {
@@ -143,6 +145,7 @@ impl Host {
             slow_timer_at: phase,
             counted: EndState::default(),
             stages: None,
+            ack_made: None,
         }
     }
 

@@ -1,14 +1,29 @@
 //! Which stage of a segment each piece of the processor's work is.
 
-use super::host::{Host, Process, Task};
+use super::host::{Caller, Host, Process, Task};
 use crate::stages::Staged;
 use crate::time::Ps;
 use schema::table::SegmentDirection::{In, Out};
-use schema::table::{SegmentDirection, Stage};
+use schema::table::{Context, SegmentDirection, Stage};
 
 /// A receive buffer is far below that.
 fn narrow(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Who does it: output is its caller's.
+fn context_of(task: Task) -> Context {
+    match task {
+        Task::Made(output) | Task::Sent(output) => match output.caller {
+            Caller::Writer | Caller::Reader => Context::Process,
+            Caller::Input => Context::NetRx,
+            Caller::Timer => Context::Timer,
+        },
+        Task::WriteCall(_) | Task::CopiedIn(_) | Task::ReadCall(_) | Task::CopiedOut(_) => Context::Process,
+        Task::FastTimer | Task::RetransmissionTimer | Task::PersistTimer => Context::Timer,
+        // As the kernel's log has it, waking is of the receive processing that wakes.
+        Task::Taken | Task::Lost | Task::Input | Task::SentInterrupt | Task::Awake => Context::NetRx,
+    }
 }
 
 impl Host {
@@ -19,8 +34,19 @@ impl Host {
         }
         let Some((direction, stage, sequence, bytes)) = self.stage_of(task) else { return };
         let is_again = matches!(task, Task::Made(_) | Task::Sent(_)) && self.made.flags.is_retransmission;
-        let (start, cpu) = self.cpu.last();
-        let staged = Staged { stage, direction, sequence, bytes, start, wall: now - start, cpu, is_again };
+        let (mut start, mut cpu) = self.cpu.last();
+        if stage == Stage::AckOut {
+            // Making an ACK and its driver are one row.
+            if matches!(task, Task::Made(_)) {
+                self.ack_made = Some((start, cpu));
+                return;
+            }
+            if let Some((began, made)) = self.ack_made.take() {
+                (start, cpu) = (began, made + cpu);
+            }
+        }
+        let context = context_of(task);
+        let staged = Staged { stage, direction, sequence, bytes, start, wall: now - start, cpu, is_again, context };
         self.stages.iter_mut().for_each(|stages| stages.push(staged));
     }
 

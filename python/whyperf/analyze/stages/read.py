@@ -199,7 +199,7 @@ def moved_packets(frame: pl.DataFrame) -> dict[str, int]:
     key = ["connection", "sequence"]
     both = taken.unique(key).join(processed.unique(key), on=key, suffix="_later")
     found = {
-        "by_thread": first.filter(pl.col("context") == "process").height,
+        "by_thread": first.filter(pl.col("context").is_in(["process", "worker"])).height,
         "steered": both.filter(pl.col("cpu") != pl.col("cpu_later")).height,
     }
     return {reason: number for reason, number in found.items() if number}

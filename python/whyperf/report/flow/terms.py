@@ -44,7 +44,7 @@ CONTEXT_TEXT = {
     "net_rx": "receive processing (an ACK arrived)",
     "timer": "timer",
     "hrtimer": "high-resolution timer (pacing)",
-    "worker": "deferred worker (small queues)",
+    "worker": "deferred worker (small queues) or NAPI thread",
     "other": "other",
 }
 ACK_REASON_TEXT = {

@@ -83,6 +83,7 @@ def test_a_table_that_cannot_be_read_is_named_and_nothing_else_is_lost(tmp_path:
     ("stage", "change", "wanted"),
     [
         ("gro", {"context": "process"}, {"by_thread": 50}),
+        ("gro", {"context": "worker"}, {"by_thread": 50}),
         ("ip_in", {"context": "process"}, {}),
         ("ip_in", {"cpu": 3}, {"steered": 50}),
     ],
@@ -101,6 +102,7 @@ def test_packets_that_a_thread_took_or_that_changed_the_cpu_are_counted(
     assert moved_packets(moved) == wanted
 
 
-def test_without_gro_the_first_stage_shows_who_took_a_packet() -> None:
+@pytest.mark.parametrize("context", ["process", "worker"])
+def test_without_gro_the_first_stage_shows_who_took_a_packet(context: str) -> None:
     frame = Planted([1448] * 100, left_out=frozenset({"gro"})).host("receiver").frame
-    assert moved_packets(frame.with_columns(pl.lit("process").alias("context"))) == {"by_thread": 100}
+    assert moved_packets(frame.with_columns(pl.lit(context).alias("context"))) == {"by_thread": 100}

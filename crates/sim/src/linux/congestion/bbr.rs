@@ -25,8 +25,9 @@ const PROBED_FOR: Ps = 200 * MS;
 /// The pipe is full when the rate has not grown by a quarter in three round trips.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
-/// Round trips over which the most that acknowledgments brought at once counts, and the most time that it is worth.
-const EXCESS_ROUNDS: u64 = 5;
+/// Round trips of each of the two windows in which the most that acknowledgments brought at once counts, and the most time
+/// that it is worth.
+const EXCESS_ROUNDS: u32 = 5;
 const EXCESS_FOR: Ps = 100 * MS;
 /// An epoch of acknowledgments begins anew behind so many segments.
 const EPOCH_SEGMENTS: u64 = 1 << 20;
@@ -67,12 +68,18 @@ pub struct Bbr {
     was_recovering: bool,
     conserves: bool,
     is_restarting: bool,
-    /// Beyond what the rate explains: the most in the last rounds, and those of the epoch.
-    excess: VecDeque<(u64, u32)>,
+    /// Beyond what the rate explains: the most of this window of rounds and of the one before, the rounds of this one, and
+    /// those of the epoch.
+    excess: [u32; 2],
+    excess_rounds: u32,
     epoch_at: Ps,
     epoch_acked: u64,
     /// Bytes a second at which the connection paces; `None` before a round trip is known.
     paced_at: Option<u64>,
+    /// The most of it that the socket allows (`SO_MAX_PACING_RATE`).
+    pub(super) paced_most: Option<u64>,
+    /// Threshold that draining sets.
+    threshold: Option<u32>,
 }
 
 /// An acknowledgment as the control sees it.
@@ -117,13 +124,31 @@ impl Bbr {
         self.window(acked, window)
     }
 
-    /// The application begins again where it was the limit: the rate is kept, and no more is tried (`CA_EVENT_TX_START`).
-    pub fn on_begun(&mut self, now: Ps, mss: u32) {
+    /// The application begins again where it was the limit: the rate is kept, and no more is tried; a probe of the round
+    /// trip may have ended meanwhile (`CA_EVENT_TX_START`). The window that follows.
+    pub fn on_begun(&mut self, now: Ps, mss: u32, window: u32) -> u32 {
         self.is_restarting = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);
-        if self.mode == Mode::ProbeRate {
-            self.paced_at = Some(paced(self.rate(), UNIT, mss));
+        match (self.mode, self.probe_done_at) {
+            (Mode::ProbeRate, _) => self.paced_at = Some(self.within_most(paced(self.rate(), UNIT, mss))),
+            (Mode::ProbeTrip, Some(done_at)) => return self.end_probe(now, done_at, window),
+            _ => {}
         }
+        window
+    }
+
+    /// Ends the time in which the round trip is probed, where it is over (`bbr_check_probe_rtt_done`).
+    fn end_probe(&mut self, now: Ps, done_at: Ps, window: u32) -> u32 {
+        if now <= done_at {
+            return window;
+        }
+        self.least_trip_at = now;
+        if self.is_full {
+            self.begin_cycle(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+        window.max(self.window_before)
     }
 
     /// Something was lost (`bbr_ssthresh`): the window comes back behind the recovery.
@@ -144,6 +169,11 @@ impl Bbr {
     /// Whether the round trip is probed, for which the application counts as the limit.
     pub fn is_probing_trip(&self) -> bool {
         self.mode == Mode::ProbeTrip
+    }
+
+    /// The slow-start threshold, where draining has set one.
+    pub fn poll_threshold(&mut self) -> Option<u32> {
+        self.threshold.take()
     }
 
     /// Bytes a second at which the connection paces; unlimited before a round trip is known.
@@ -193,6 +223,10 @@ impl Bbr {
         if acked.sample.rate.is_none() || acked.acked == 0 {
             return;
         }
+        self.excess_rounds += u32::from(self.is_round_start);
+        if self.excess_rounds >= EXCESS_ROUNDS {
+            (self.excess, self.excess_rounds) = ([0, self.excess[0]], 0);
+        }
         let expected = segments_in(self.rate(), now - self.epoch_at);
         if self.epoch_acked <= expected || self.epoch_acked + u64::from(acked.acked) >= EPOCH_SEGMENTS {
             (self.epoch_at, self.epoch_acked) = (now, 0);
@@ -200,7 +234,7 @@ impl Bbr {
         self.epoch_acked += u64::from(acked.acked);
         let expected = segments_in(self.rate(), now - self.epoch_at);
         let excess = narrow(self.epoch_acked - expected.min(self.epoch_acked)).min(window);
-        keep_most(&mut self.excess, self.rounds, excess, EXCESS_ROUNDS);
+        self.excess[0] = self.excess[0].max(excess);
     }
 
     /// `bbr_is_next_cycle_phase`.
@@ -246,6 +280,7 @@ impl Bbr {
     fn drain(&mut self, now: Ps, acked: &Acknowledged) {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
+            self.threshold = Some(self.in_flight_for(UNIT, acked.mss));
         }
         let is_drained = self.in_flight_at_departure(acked, acked.in_flight) <= self.in_flight_for(UNIT, acked.mss);
         if self.mode == Mode::Drain && is_drained {
@@ -275,14 +310,8 @@ impl Bbr {
                 None => {}
                 Some(done_at) => {
                     self.has_probed_round |= self.is_round_start;
-                    if self.has_probed_round && now > done_at {
-                        self.least_trip_at = now;
-                        window = window.max(self.window_before);
-                        if self.is_full {
-                            self.begin_cycle(now);
-                        } else {
-                            self.mode = Mode::Startup;
-                        }
+                    if self.has_probed_round {
+                        window = self.end_probe(now, done_at, window);
                     }
                 }
             }
@@ -296,12 +325,18 @@ impl Bbr {
     /// `bbr_set_pacing_rate`: until the pipe is full it only grows.
     fn set_pacing_rate(&mut self, acked: &Acknowledged) {
         if self.paced_at.is_none() && acked.smoothed > 0 {
-            self.paced_at = Some(paced(rate_of(u64::from(INITIAL_SEGMENTS), acked.smoothed), HIGH_GAIN, acked.mss));
+            let first = paced(rate_of(u64::from(INITIAL_SEGMENTS), acked.smoothed), HIGH_GAIN, acked.mss);
+            self.paced_at = Some(self.within_most(first));
         }
-        let rate = paced(self.rate(), self.pacing_gain(), acked.mss);
+        let rate = self.within_most(paced(self.rate(), self.pacing_gain(), acked.mss));
         if self.is_full || self.paced_at.is_some_and(|before| rate > before) {
             self.paced_at = Some(rate);
         }
+    }
+
+    /// The socket's bound comes before the size of bursts (`bbr_bw_to_pacing_rate`).
+    fn within_most(&self, rate: u64) -> u64 {
+        rate.min(self.paced_most.unwrap_or(u64::MAX))
     }
 
     /// `bbr_set_cwnd`.
@@ -310,7 +345,7 @@ impl Bbr {
         if acked.acked > 0 {
             window = self.around_recovery(acked, window);
             if !self.conserves {
-                let excess = self.excess.front().map_or(0, |&(_, excess)| excess);
+                let excess = self.excess[0].max(self.excess[1]);
                 let most = narrow(segments_in(self.rate(), EXCESS_FOR));
                 let more = if self.is_full { excess.min(most) } else { 0 };
                 let target = self.budget(self.product(self.window_gain()) + more, acked.mss);
@@ -371,129 +406,4 @@ impl Bbr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 1448;
-
-    /// A path of ten segments a millisecond and 20 ms: what is more than 200 segments waits in its queue.
-    struct Pipe {
-        bbr: Bbr,
-        window: u32,
-        in_flight: u64,
-        delivered: u64,
-        /// Bytes that may leave by now.
-        paced: u64,
-    }
-
-    impl Pipe {
-        fn new() -> Self {
-            Self { bbr: Bbr::default(), window: INITIAL_SEGMENTS, in_flight: 10, delivered: 0, paced: 0 }
-        }
-
-        /// An acknowledgment each millisecond, and what window and pacing let out behind it.
-        fn run(&mut self, from: Ps, until: Ps, mut each: impl FnMut(Ps, &Self)) {
-            let mut now = from;
-            while now < until {
-                let acked = self.in_flight.div_ceil(20).min(10);
-                let trip = 20 * MS + self.in_flight.saturating_sub(200) * MS / 10;
-                let delivered_before = self.delivered.saturating_sub(self.in_flight);
-                self.delivered += acked;
-                let in_flight_before = narrow(self.in_flight);
-                self.in_flight -= acked;
-                let sample =
-                    RateSample { rate: Some((acked, MS)), delivered_before, round_trip: Some(trip), is_application_limited: false };
-                let seen = Acknowledged {
-                    sample,
-                    total: self.delivered,
-                    acked: narrow(acked),
-                    losses: 0,
-                    in_flight_before,
-                    in_flight: narrow(self.in_flight),
-                    is_recovering: false,
-                    is_fast_recovery: false,
-                    smoothed: trip,
-                    paced_for: 0,
-                    mss: MSS,
-                };
-                self.window = self.bbr.on_acknowledged(now, &seen, self.window);
-                self.paced = (self.paced + self.bbr.pacing_rate() / 1000).min(40 * u64::from(MSS));
-                let room = u64::from(self.window).saturating_sub(self.in_flight);
-                let sent = room.min(self.paced / u64::from(MSS));
-                self.paced -= sent * u64::from(MSS);
-                self.in_flight += sent;
-                each(now, self);
-                now += MS;
-            }
-        }
-    }
-
-    #[test]
-    fn startup_ends_when_the_rate_stands_and_the_queue_drains() {
-        let mut pipe = Pipe::new();
-        let (mut modes, mut most) = (Vec::new(), 0);
-        pipe.run(MS, S, |_, pipe| {
-            if modes.last() != Some(&pipe.bbr.mode) {
-                modes.push(pipe.bbr.mode);
-            }
-            most = most.max(pipe.in_flight);
-        });
-        assert_eq!(modes, [Mode::Startup, Mode::Drain, Mode::ProbeRate]);
-        // Startup has up to 2.89 times under way of what fills the path; steady it is one, and a quarter more while it probes.
-        assert!((400..=700).contains(&most), "{most}");
-        assert!((180..=280).contains(&pipe.in_flight), "{}", pipe.in_flight);
-        // Twice what fills the path, and room for three bursts of 9 segments each.
-        assert!((400..=460).contains(&pipe.window), "{}", pipe.window);
-        // 10 segments a ms less 1 %, more or less by the phase.
-        let steady = 10 * 1000 * u64::from(MSS) * 99 / 100;
-        let rates = [steady * 5 / 4, steady * 3 / 4, steady];
-        assert!(rates.iter().any(|rate| rate.abs_diff(pipe.bbr.pacing_rate()) < rate / 1000), "{}", pipe.bbr.pacing_rate());
-    }
-
-    #[test]
-    fn the_round_trip_is_looked_for_every_ten_seconds_with_four_segments() {
-        let mut pipe = Pipe::new();
-        pipe.run(MS, 2 * S, |_, _| ());
-        let before = pipe.window;
-        let (mut first, mut least, mut low) = (0, u32::MAX, 0);
-        pipe.run(2 * S, 12 * S, |now, pipe| {
-            if pipe.window == PROBED_SEGMENTS {
-                first = if first == 0 { now } else { first };
-                low += 1;
-            }
-            least = least.min(pipe.window);
-        });
-        assert_eq!(least, PROBED_SEGMENTS);
-        // Ten seconds behind the last time that it was as low, for 200 ms and what it takes to drain.
-        assert!((10 * S..11 * S + 500 * MS).contains(&first), "{first}");
-        assert!((200..280).contains(&low), "{low} ms");
-        assert!(pipe.window.abs_diff(before) < 40 && pipe.bbr.mode == Mode::ProbeRate, "{} for {before}", pipe.window);
-    }
-
-    #[test]
-    fn a_loss_takes_no_window_for_long() {
-        let mut pipe = Pipe::new();
-        pipe.run(MS, S, |_, _| ());
-        let before = pipe.window;
-        pipe.bbr.on_loss(before);
-        let sample = RateSample { rate: Some((10, MS)), delivered_before: pipe.delivered - 200, ..RateSample::default() };
-        let lossy = Acknowledged {
-            sample,
-            total: pipe.delivered,
-            acked: 10,
-            losses: 50,
-            in_flight_before: 200,
-            in_flight: 140,
-            is_recovering: true,
-            is_fast_recovery: true,
-            smoothed: 20 * MS,
-            paced_for: 0,
-            mss: MSS,
-        };
-        // What arrives may leave, and no more.
-        pipe.window = pipe.bbr.on_acknowledged(S, &lossy, pipe.window);
-        assert_eq!(pipe.window, 150);
-        pipe.run(S + MS, S + 50 * MS, |_, _| ());
-        assert!(pipe.window.abs_diff(before) < 40, "{} for {before}", pipe.window);
-    }
-}
+mod tests;

@@ -52,7 +52,7 @@ impl Congestion {
         if let Some(bbr) = &mut self.bbr
             && is_application_limited
         {
-            bbr.on_begun(now, mss);
+            self.window = bbr.on_begun(now, mss, self.window);
         }
         if let Some(cubic) = &mut self.cubic {
             cubic.pass_over(now, pause);

@@ -73,6 +73,15 @@ impl Congestion {
         }
     }
 
+    /// With an upper bound of the rate at which it paces, in bytes a second (`SO_MAX_PACING_RATE`).
+    #[must_use]
+    pub fn paced_within(mut self, most: Option<u64>) -> Self {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.paced_most = most;
+        }
+        self
+    }
+
     /// Whether the window doubles each round trip (RFC 5681 3.1).
     pub fn is_in_slow_start(&self) -> bool {
         self.window < self.threshold
@@ -108,6 +117,7 @@ impl Congestion {
     pub fn on_delivered(&mut self, now: Ps, acked: &Acknowledged) -> bool {
         let Some(bbr) = &mut self.bbr else { return false };
         self.window = bbr.on_acknowledged(now, acked, self.window);
+        self.threshold = bbr.poll_threshold().unwrap_or(self.threshold);
         bbr.is_probing_trip()
     }
 
@@ -176,15 +186,15 @@ impl Congestion {
         self.credit = 0;
     }
 
-    /// A timeout: from the start again.
+    /// A timeout: from the start again. The threshold is [`Congestion::on_loss`]'s.
     pub fn on_timeout(&mut self, in_flight: u32) {
-        self.on_loss();
         if let Some(cubic) = &mut self.cubic {
             cubic.forget();
         }
         if let Some(bbr) = &mut self.bbr {
             bbr.on_timeout();
         }
+        self.credit = 0;
         self.window = in_flight + 1;
     }
 }
@@ -249,6 +259,7 @@ mod tests {
     fn a_timeout_starts_from_one() {
         let mut cubic = Congestion::new(Algorithm::Cubic);
         cubic.window = 100;
+        cubic.on_loss();
         cubic.on_timeout(0);
         assert_eq!((cubic.window, cubic.threshold), (1, 70));
     }

@@ -33,7 +33,7 @@ _CONTEXT_WORDS = {
     "net_rx": "receive processing (released by an ACK)",
     "timer": "a timer",
     "hrtimer": "a high-resolution timer (pacing)",
-    "worker": "a deferred worker (TCP small queues)",
+    "worker": "a deferred worker (TCP small queues) or a NAPI thread",
     "other": "anywhere else",
 }
 _REASON_WORDS = {

@@ -25,7 +25,7 @@ class Dose:
     make: Callable[[Rack, str, ExitStack], None]
     causes: Sequence[str]
     #: What the NIC of each host is paced to; None: as fast as its CPU. A small buffer or a busy CPU slows no host
-    #: whose NIC is slower: without distance, 200 Mbit/s take 4 KiB and a twentieth of a CPU.
+    #: whose NIC is slower: without distance, 200 Mbit/s take 4 KiB and 5 % of a CPU.
     link: str | None = LINK
 
 

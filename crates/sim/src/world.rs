@@ -119,9 +119,9 @@ struct World<E> {
     /// By the end system that sends, a line for each of its adapters.
     links: [Vec<Link>; 2],
     buses: [Option<Bus>; 2],
-    /// What leaves each end system later, and shares a bus or a line with what comes before, in order.
+    /// What leaves both hosts later, and shares a bus or a line with what comes before, in order.
     leaving: [VecDeque<Departure>; 2],
-    /// What crosses each end system's bus, in the order in which it comes out.
+    /// What crosses the bus of either host, in the order in which it comes out.
     crossing: [VecDeque<Arrival>; 2],
     path: Option<Path>,
     /// What is under way to each of the end systems, in the order in which it comes.

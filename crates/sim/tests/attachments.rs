@@ -55,21 +55,21 @@ fn bus_share(outcome: &Outcome) -> Option<f64> {
 
 #[test]
 fn a_second_adapter_doubles_the_rate_where_nothing_is_shared() {
-    let (one, two) = (streams(PLAIN), streams(Attached { adapters_count: 2, ..PLAIN }));
-    let gain = rate(&two) / rate(&one);
-    assert!((1.8..=2.05).contains(&gain), "{} and {} Mbit/s", rate(&one), rate(&two));
+    let (single, two) = (streams(PLAIN), streams(Attached { adapters_count: 2, ..PLAIN }));
+    let gain = rate(&two) / rate(&single);
+    assert!((1.8..=2.05).contains(&gain), "{} and {} Mbit/s", rate(&single), rate(&two));
     assert_eq!(bus_share(&two), None);
 }
 
 #[test]
 fn two_adapters_share_a_bus_and_have_no_more_than_it_moves() {
     for (bus_bytes_per_s, least) in [(PCI, 0.85), (MICRO_CHANNEL, 0.85)] {
-        let one = streams(Attached { bus_bytes_per_s, ..PLAIN });
+        let single = streams(Attached { bus_bytes_per_s, ..PLAIN });
         let two = streams(Attached { bus_bytes_per_s, adapters_count: 2, ..PLAIN });
         // What crosses the bus is payload of both directions, with headers, and ACKs.
         let most = bus_bytes_per_s as f64 * 8.0 / 1e6 * PAYLOAD_RATIO;
         assert!((least * most..=most).contains(&rate(&two)), "{} of {most} Mbit/s", rate(&two));
-        assert!(rate(&two) < 1.05 * rate(&one), "{} and {}", rate(&one), rate(&two));
+        assert!(rate(&two) < 1.05 * rate(&single), "{} and {}", rate(&single), rate(&two));
         assert!(bus_share(&two).is_some_and(|share| share > 0.95), "{:?}", bus_share(&two));
     }
 }
@@ -88,8 +88,8 @@ fn a_wide_bus_is_no_limit() {
 #[test]
 fn two_adapters_share_a_processor() {
     let fast = Attached { line: "ethernet-100G", ..PLAIN };
-    let (one, two) = (streams(fast), streams(Attached { adapters_count: 2, ..fast }));
-    assert!(rate(&two) < 1.1 * rate(&one), "{} and {}", rate(&one), rate(&two));
+    let (single, two) = (streams(fast), streams(Attached { adapters_count: 2, ..fast }));
+    assert!(rate(&two) < 1.1 * rate(&single), "{} and {}", rate(&single), rate(&two));
     assert!(two.busy_share(0) > 0.9, "{}", two.busy_share(0));
 }
 

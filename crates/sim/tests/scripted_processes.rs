@@ -78,7 +78,7 @@ fn what_the_model_has_no_rule_for_is_named() {
 }
 
 #[test]
-fn a_process_whose_wait_ends_stands_behind_the_one_whose_turn_it_is() {
+fn a_process_whose_wait_ends_stands_behind_the_one_that_runs() {
     let mut profile = Library::shipped().and_then(|library| library.resolve("solaris8+gigabit")).expect("shipped");
     profile.set("processors", Value::Number(1.0)).expect("the key is there");
     let mut workload = exchange(1, 1_000_000);

@@ -107,11 +107,13 @@ class Devices:
 
     Attributes:
         sent_packets: packets that they sent.
+        sent_bytes: the bytes of these.
         dropped_packets: dropped after they had arrived, or before they left.
         receive_offload: whether the device that has most of the packets puts together what arrives (GRO).
     """
 
     sent_packets: int | None = None
+    sent_bytes: int | None = None
     dropped_packets: int | None = None
     receive_offload: bool | None = None
 

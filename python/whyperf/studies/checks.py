@@ -32,7 +32,7 @@ class Outcome(FrozenModel):
 
 
 class Bounded(FrozenModel):
-    """What must lie in a range, of which at least one end is given: without both, nothing could fail."""
+    """What must lie in a range, of which at least one limit is given: without both, nothing could fail."""
 
     at_least: float | None = None
     at_most: float | None = None

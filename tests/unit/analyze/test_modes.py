@@ -127,3 +127,8 @@ def test_rates_of_trials_are_divided_where_nothing_lies_between() -> None:
 
 def test_nothing_observed_has_no_modes() -> None:
     assert modes_of(np.empty(0)) == []
+
+
+def test_trials_of_different_rates_are_no_modes_over_time() -> None:
+    rng = np.random.default_rng(10)
+    assert len(modes_over_time([rate + rng.standard_normal(50) for rate in (100.0, 120.0, 140.0)])) == 1

@@ -18,7 +18,7 @@ from whyperf.record import Experiment
 SNAPSHOTS = Snapshots(Path(__file__).with_suffix(".json"))
 #: Of `show --json` a document got these keys after the outputs were stored.
 ADDED = {
-    *("streams", "watched", "fleet", "needed_window", "shared", "cpus_count", "in_use_cpus"),
+    *("streams", "watched", "fleet", "needed_window", "modes", "shared", "cpus_count", "in_use_cpus"),
     *("softirq_on_threads_cpus", "adapters_count", "per_adapter_cpus"),
 }
 

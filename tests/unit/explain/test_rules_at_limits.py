@@ -370,6 +370,17 @@ LIMITS: tuple[tuple[Holds, Facts, str, Any, Any], ...] = (
     (cpu.offloads_off, OFF, "sender.calls.bytes_mean", 2_895.0, 2_896.0),
     (cpu.offloads_off, OFF, "windows.flight_bytes_median", 5_791, 5_792),
     (cpu._is_split_late, facts(segments={"data_packets": 100}), "sender.devices.sent_packets", 299, 300),
+    # Packets of two segments and more were not taken apart.
+    (
+        cpu._is_split_late,
+        facts(
+            segments={"data_packets": 100},
+            sender={"sockets": {"mss_bytes": 1448}, "devices": {"sent_packets": 300}},
+        ),
+        "sender.devices.sent_bytes",
+        868_800,
+        868_799,
+    ),
     (
         cpu.receive_offload_off,
         case(Cause.OFFLOADS_OFF, 1),

@@ -22,7 +22,7 @@ from whyperf.report.headline import headline
 #: of `show --json` the single connections, of both what only a fleet has.
 ADDED = {
     *("code", "values", "change", "stretches", "predicted_basis", "streams", "watched", "steps", "fleet"),
-    *("needed_window", "shared", "cpus_count", "in_use_cpus", "softirq_on_threads_cpus", "adapters_count"),
+    *("needed_window", "modes", "shared", "cpus_count", "in_use_cpus", "softirq_on_threads_cpus", "adapters_count"),
     "per_adapter_cpus",
 }
 #: Keys of JSON outputs that name the folder of the result, and what lies next to it.

@@ -82,7 +82,9 @@ def _document(experiment: Experiment, manifest: Manifest) -> Mapping[str, Any]:
             .agg(pl.col("start_mono_ns").min(), pl.col("end_mono_ns").max())
         ),
     )
-    first_calls = {str(host): int(call) for host, call in calls if call is not None}
+    # A schedule starts flows at different times.
+    is_scheduled = bool(experiment.plan.cell(manifest.cell).schedule)
+    first_calls = {str(host): int(call) for host, call in calls if call is not None and not is_scheduled}
     measured = {str(host): (int(start), int(end)) for host, start, end in phases}
     return {**instants_of(manifest, first_calls, measured, experiment.plan.pairs), "lost": lost}
 

@@ -74,7 +74,17 @@ def modes_over_time(series: Sequence[Floats], resolution: float = 0.0) -> list[L
     values = joined + resolution * spread
     effective = joined.size * (1 - correlation) / (1 + correlation)
     step = -(-values.size // MAX_OBSERVATIONS)
-    return _levels(joined, np.sort(values[::step]), effective)
+    found = _levels(joined, np.sort(values[::step]), effective)
+    # Trials of different rates are no change over time: one of them has to be in two modes.
+    if len(found) > 1 and not any(_visited(values, found) > 1 for values in known):
+        return [Level(float(np.median(joined)), float(joined.min()), float(joined.max()), 1.0)]
+    return found
+
+
+def _visited(values: Floats, levels: Sequence[Level]) -> int:
+    """In how many of the modes one trial is for at least `MIN_SHARE` of its time and two intervals."""
+    counts = [int(np.count_nonzero((values >= level.low) & (values <= level.high))) for level in levels]
+    return sum(count >= max(2, MIN_SHARE * values.size) for count in counts)
 
 
 def _levels(observed: Floats, values: Floats, effective: float) -> list[Level]:

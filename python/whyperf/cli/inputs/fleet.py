@@ -31,8 +31,8 @@ class AskedFleet:
             return replace(self, loads=table.loads)
         return replace(
             self,
-            near=self.near or table.from_,
-            to=self.to or table.to,
+            near=table.from_ if self.near is None else self.near,
+            to=table.to if self.to is None else self.to,
             pattern=self.pattern or table.pattern,
             # Another set of hosts is reached in another way.
             via=self.via or (table.via if self.near is None and self.to is None else None),
@@ -42,7 +42,8 @@ class AskedFleet:
     @property
     def is_meant(self) -> bool:
         """Whether it is a fleet: a single far host by ssh needs none of these options, and no set of near hosts."""
-        return self.to is not None or self.via is not None or bool(set(self.near or "") & _OF_SETS)
+        has_set = self.near is not None and (not self.near or bool(set(self.near) & _OF_SETS))
+        return self.to is not None or self.via is not None or has_set
 
     def refuse_without_far_hosts(self) -> None:
         """Refuses options that say nothing without far hosts.
@@ -75,6 +76,9 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
     from whyperf.run.adapters import ADAPTERS, ADDRESSES, refuse_other_hosts  # noqa: PLC0415
     from whyperf.run.agents.pipes import by_name  # noqa: PLC0415
 
+    for option, given in (("--from", asked.near), ("--to", asked.to)):
+        if given is not None and not given.strip():
+            raise UsageError(f"{option} is empty; name hosts such as node[1-4], or leave it out")
     if host is not None and asked.to is not None:
         raise UsageError(f"{host} and --to {asked.to} both name far hosts; drop one of them")
     far_set = asked.to if asked.to is not None else host

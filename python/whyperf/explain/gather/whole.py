@@ -215,7 +215,7 @@ def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
     return found
 
 
-_OF_DEVICES = ("rx_packets", "tx_packets", "tx_dropped_packets", "rx_dropped_packets", "gro")
+_OF_DEVICES = ("rx_packets", "tx_packets", "tx_bytes", "tx_dropped_packets", "rx_dropped_packets", "gro")
 
 
 def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, active: Active) -> HostFacts:
@@ -224,6 +224,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, ac
     devices = read_columns(trial, "devices", end.host, _OF_DEVICES)
     dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
     through = first(devices, pl.col("tx_packets").sum())
+    octets = first(devices, pl.col("tx_bytes").sum())
     packets = pl.col("rx_packets") + pl.col("tx_packets")
     merges = first(devices, pl.col("gro").cast(pl.UInt8).sort_by(packets).last())
     count = own.calls_count if called.count is None else called.count
@@ -238,6 +239,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, ac
         sockets=own,
         devices=Devices(
             sent_packets=None if through is None else round(through),
+            sent_bytes=None if octets is None else round(octets),
             dropped_packets=None if dropped is None else round(dropped),
             receive_offload=None if merges is None else bool(merges),
         ),

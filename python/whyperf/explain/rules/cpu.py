@@ -235,14 +235,20 @@ def _is_single(facts: Facts) -> bool:
     return sent is not None and taken is not None and max(sent, taken) < 1.5
 
 
+MAX_SINGLE_MSS = 2
+"""A packet of fewer bytes, in maximum segment sizes, is one segment with its headers."""
 WHOLE_SEGMENTS = 8
 """Packets that leave TCP with so many segments are whole there."""
 
 
 def _is_split_late(facts: Facts) -> bool:
     """Whether the sender's host takes packets apart itself, after TCP and before its device."""
-    through, packets = facts.sender.devices.sent_packets, facts.segments.data_packets
-    return bool(through and packets and through >= 3 * packets)
+    devices, mss = facts.sender.devices, facts.sender.sockets.mss_bytes
+    through, packets = devices.sent_packets, facts.segments.data_packets
+    if not through or not packets or through < 3 * packets:
+        return False
+    # Large packets are not taken apart: there are so many because the devices carry more than this connection.
+    return devices.sent_bytes is None or mss is None or devices.sent_bytes < MAX_SINGLE_MSS * mss * through
 
 
 def offloads_off(facts: Facts) -> Finding | None:

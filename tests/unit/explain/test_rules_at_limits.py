@@ -373,9 +373,9 @@ LIMITS: tuple[tuple[Holds, Facts, str, Any, Any], ...] = (
     # Packets of two segments and more were not taken apart.
     (
         cpu._is_split_late,
-        facts(
-            segments={"data_packets": 100},
-            sender={"sockets": {"mss_bytes": 1448}, "devices": {"sent_packets": 300}},
+        changed(
+            facts(segments={"data_packets": 100}),
+            {"sender.sockets.mss_bytes": 1448, "sender.devices.sent_packets": 300},
         ),
         "sender.devices.sent_bytes",
         868_800,

@@ -97,7 +97,7 @@ impl Outcome {
 
 /// Runs two end systems to their end.
 pub fn run<E: EndSystem>(spec: &WorldSpec, ends: [E; 2]) -> Outcome {
-    World::new(*spec, None, ends).run(&mut std::iter::empty()).0
+    World::new(spec, None, ends).run(&mut std::iter::empty()).0
 }
 
 /// As [`run`], with a path behind the line where there is one, and says how the end systems stood at instants, which
@@ -108,7 +108,7 @@ pub fn run_sampled<E: EndSystem>(
     ends: [E; 2],
     instants: &mut dyn Iterator<Item = Ps>,
 ) -> (Outcome, Vec<Sample>) {
-    World::new(*spec, path, ends).run(instants)
+    World::new(spec, path, ends).run(instants)
 }
 
 struct World<E> {
@@ -154,7 +154,7 @@ enum Next {
 }
 
 impl<E: EndSystem> World<E> {
-    fn new(spec: WorldSpec, path: Option<Path>, mut ends: [E; 2]) -> Self {
+    fn new(spec: &WorldSpec, path: Option<Path>, mut ends: [E; 2]) -> Self {
         let hellos = [ends[0].hello(), ends[1].hello()];
         ends[0].open(&hellos[1]);
         ends[1].open(&hellos[0]);
@@ -163,7 +163,7 @@ impl<E: EndSystem> World<E> {
         let watch = |end: &E| (0..end.connections_count()).map(|number| Watch::new(end.at_call(number))).collect();
         let watches = spec.is_logged.then(|| [watch(&ends[0]), watch(&ends[1])]);
         Self {
-            spec,
+            spec: *spec,
             ends,
             next_at,
             links: [0, 1].map(|from: usize| (0..spec.link.adapters_count.max(1)).map(|_| Link::new(spec.link, from)).collect()),

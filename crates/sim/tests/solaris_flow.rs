@@ -52,7 +52,7 @@ fn spec() -> HostSpec {
     }
 }
 
-fn transfer(spec: HostSpec, message_bytes: u32, bytes: u64, losses: Losses) -> Outcome {
+fn transfer(spec: &HostSpec, message_bytes: u32, bytes: u64, losses: Losses) -> Outcome {
     let named = media::named("ethernet-1G").expect("it is in the table");
     let link = LinkSpec { losses: [losses, Losses::NONE], ..LinkSpec::usual(named, US) };
     let ends =
@@ -60,7 +60,7 @@ fn transfer(spec: HostSpec, message_bytes: u32, bytes: u64, losses: Losses) -> O
     let mut seed = 0;
     let ends = ends.map(|application| {
         seed += 1;
-        Machine::Solaris(Box::new(Host::new(spec, application, seed)))
+        Machine::Solaris(Box::new(Host::new(*spec, application, seed)))
     });
     run(&WorldSpec { link, until: None, is_logged: true }, ends)
 }
@@ -78,7 +78,7 @@ fn payloads_alternate_as_the_study_saw_them() {
     for (message, pair) in PAIRS {
         // Whole pairs, so that the last message does not wait for more.
         let messages = 800 * u64::from(MSS / message + 1);
-        let outcome = transfer(spec(), message, messages * u64::from(message), Losses::NONE);
+        let outcome = transfer(&spec(), message, messages * u64::from(message), Losses::NONE);
         assert_eq!(outcome.end, End::Complete);
         let sent = payloads(&outcome);
         assert!(sent.len() > 1500, "{message}: {}", sent.len());
@@ -91,7 +91,7 @@ fn payloads_alternate_as_the_study_saw_them() {
 #[test]
 fn throughput_follows_the_studys_formula() {
     for (message, pair) in PAIRS {
-        let outcome = transfer(spec(), message, 2_000_000 / u64::from(message) * u64::from(message), Losses::NONE);
+        let outcome = transfer(&spec(), message, 2_000_000 / u64::from(message) * u64::from(message), Losses::NONE);
         let seconds = outcome.duration as f64 / 1e12;
         let packets_per_s = payloads(&outcome).len() as f64 / seconds;
         // Payload of a packet: (floor(1460/message) + 1) * message / 2.
@@ -104,7 +104,7 @@ fn throughput_follows_the_studys_formula() {
 #[test]
 fn without_boundaries_segments_are_full() {
     let rules = Rules { keeps_boundaries: false, ..Rules::SOLARIS_8 };
-    let sent = payloads(&transfer(HostSpec { rules, ..spec() }, 60, 600_000, Losses::NONE));
+    let sent = payloads(&transfer(&HostSpec { rules, ..spec() }, 60, 600_000, Losses::NONE));
     assert!(sent.iter().filter(|&&bytes| bytes == MSS).count() * 4 > sent.len(), "{:?}", &sent[..20]);
     assert!(!sent.contains(&1440));
 }
@@ -112,32 +112,32 @@ fn without_boundaries_segments_are_full() {
 #[test]
 fn without_the_exception_acknowledgments_free_what_waits() {
     let rules = Rules { answers_small_segments: false, ..Rules::SOLARIS_8 };
-    let with = transfer(spec(), 60, 600_000, Losses::NONE);
-    let without = transfer(HostSpec { rules, ..spec() }, 60, 600_000, Losses::NONE);
+    let with = transfer(&spec(), 60, 600_000, Losses::NONE);
+    let without = transfer(&HostSpec { rules, ..spec() }, 60, 600_000, Losses::NONE);
     assert!(without.states[1].pure_acks * 2 < with.states[1].pure_acks, "{} {}", without.states[1].pure_acks, with.states[1].pure_acks);
     assert!(payloads(&without).iter().any(|bytes| ![60, 1440].contains(bytes)));
 }
 
 #[test]
 fn with_no_delay_every_message_is_a_segment() {
-    let sent = payloads(&transfer(HostSpec { no_delay: true, ..spec() }, 100, 100_000, Losses::NONE));
+    let sent = payloads(&transfer(&HostSpec { no_delay: true, ..spec() }, 100, 100_000, Losses::NONE));
     assert_eq!(sent, vec![100; 1000]);
 }
 
 #[test]
 fn eight_full_segments_are_acknowledged_together() {
-    let outcome = transfer(spec(), 8192, 8_192_000, Losses::NONE);
+    let outcome = transfer(&spec(), 8192, 8_192_000, Losses::NONE);
     let ratio = outcome.states[0].data_segments as f64 / outcome.states[1].pure_acks as f64;
     assert!(ratio > 4.0, "{ratio}");
     let two = Rules { deferred_acks_max: 2, ..Rules::SOLARIS_8 };
-    let outcome = transfer(HostSpec { rules: two, ..spec() }, 8192, 8_192_000, Losses::NONE);
+    let outcome = transfer(&HostSpec { rules: two, ..spec() }, 8192, 8_192_000, Losses::NONE);
     let ratio = outcome.states[0].data_segments as f64 / outcome.states[1].pure_acks as f64;
     assert!((1.5..=2.2).contains(&ratio), "{ratio}");
 }
 
 #[test]
 fn retransmissions_lower_the_segments_for_an_acknowledgment() {
-    let full = |losses| transfer(spec(), 1460, 1460 * 20_000, losses);
+    let full = |losses| transfer(&spec(), 1460, 1460 * 20_000, losses);
     let clean = full(Losses::NONE);
     let lossy = full(Losses { per_million: 2000, seed: 3, ..Losses::NONE });
     assert_eq!((clean.end.clone(), lossy.end.clone()), (End::Complete, End::Complete));
@@ -159,7 +159,7 @@ fn more_at_once_costs_less() {
         let rules = Rules { maxpsz_multiplier, ..Rules::SOLARIS_8 };
         let copy_in = Cost { fixed: 10 * US, per_byte: NS };
         let spec = HostSpec { rules, costs: Costs { copy_in, ..costs() }, has_interrupt_processor: false, ..spec() };
-        transfer(spec, 65_536, 13_107_200, Losses::NONE).goodput_bps(1)
+        transfer(&spec, 65_536, 13_107_200, Losses::NONE).goodput_bps(1)
     };
     assert!(rate(8) > 1.1 * rate(1), "{} {}", rate(1), rate(8));
     assert!(rate(44) < 1.1 * rate(8));
@@ -167,14 +167,14 @@ fn more_at_once_costs_less() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    let once = || transfer(spec(), 250, 500_000, Losses { per_million: 5000, seed: 1, ..Losses::NONE });
+    let once = || transfer(&spec(), 250, 500_000, Losses { per_million: 5000, seed: 1, ..Losses::NONE });
     assert_eq!(once().log.entries, once().log.entries);
 }
 
 #[test]
 fn a_lone_small_message_waits_for_the_timer_and_nothing_hangs() {
     // Two small messages: the second waits for the acknowledgment of the first, which the timer sends.
-    let outcome = transfer(spec(), 100, 200, Losses::NONE);
+    let outcome = transfer(&spec(), 100, 200, Losses::NONE);
     assert_eq!((outcome.end.clone(), payloads(&outcome)), (End::Complete, vec![100, 100]));
     assert!((100 * MS..110 * MS).contains(&outcome.duration), "{}", outcome.duration);
 }
@@ -183,23 +183,23 @@ fn a_lone_small_message_waits_for_the_timer_and_nothing_hangs() {
 fn lost_window_update(has_persist_timer: bool) -> Outcome {
     let rules = Rules { has_persist_timer, deferred_acks_max: 2, ..Rules::SOLARIS_8 };
     let slow = HostSpec { rules, window_bytes: 10 * MSS, costs: Costs { read_call: 20 * MS, ..costs() }, ..spec() };
-    let clean = slow_transfer(slow, Losses::NONE);
+    let clean = slow_transfer(&slow, Losses::NONE);
     let answers = clean.log.entries.iter().filter(|entry| entry.from == 1);
     let shut = answers.clone().position(|entry| entry.segment.window == 0).expect("the window shuts");
     let update = answers.clone().skip(shut).position(|entry| entry.segment.window > 0).expect("it opens again");
-    slow_transfer(slow, Losses { scripted: [(shut + update + 1) as u64, 0, 0, 0, 0, 0, 0, 0], ..Losses::NONE })
+    slow_transfer(&slow, Losses { scripted: [(shut + update + 1) as u64, 0, 0, 0, 0, 0, 0, 0], ..Losses::NONE })
 }
 
-fn slow_transfer(spec: HostSpec, of_answers: Losses) -> Outcome {
+fn slow_transfer(spec: &HostSpec, of_answers: Losses) -> Outcome {
     let named = media::named("ethernet-1G").expect("it is in the table");
     let link = LinkSpec { losses: [Losses::NONE, of_answers], ..LinkSpec::usual(named, US) };
     let writer = Host::new(spec_of_writer(spec), Application::Writer { call_bytes: 5 * MSS, left_bytes: 146_000 }, 1);
-    let reader = Host::new(spec, Application::Reader { call_bytes: 16_384, left_bytes: 146_000 }, 2);
+    let reader = Host::new(*spec, Application::Reader { call_bytes: 16_384, left_bytes: 146_000 }, 2);
     run(&WorldSpec { link, until: None, is_logged: true }, [writer, reader])
 }
 
-fn spec_of_writer(reader: HostSpec) -> HostSpec {
-    HostSpec { costs: costs(), ..reader }
+fn spec_of_writer(reader: &HostSpec) -> HostSpec {
+    HostSpec { costs: costs(), ..*reader }
 }
 
 #[test]

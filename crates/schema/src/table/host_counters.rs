@@ -98,8 +98,15 @@ impl HostCounter {
     /// Unit of its values.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::CpuQuota | Self::CpuPeriod | Self::CpuThrottled | Self::CpuUsed | Self::CpuStalled | Self::MemoryStalled => "ns",
-            Self::BusBusy | Self::AdapterSendBusy | Self::AdapterReceiveBusy => "ns",
+            Self::CpuQuota
+            | Self::CpuPeriod
+            | Self::CpuThrottled
+            | Self::CpuUsed
+            | Self::CpuStalled
+            | Self::MemoryStalled
+            | Self::BusBusy
+            | Self::AdapterSendBusy
+            | Self::AdapterReceiveBusy => "ns",
             Self::MemoryLimit
             | Self::MemoryHigh
             | Self::MemoryUsed

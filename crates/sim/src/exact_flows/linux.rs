@@ -152,7 +152,7 @@ fn add_losses(table: &mut Table) {
         }
         // To a host without SACK.
         for (losses, numbers) in scripts {
-            let ends = [machine(&spec, writer(65_536, 500_000), 1), solaris::machine(solaris::host_spec(), reader(65_536, 500_000), 2)];
+            let ends = [machine(&spec, writer(65_536, 500_000), 1), solaris::machine(&solaris::host_spec(), reader(65_536, 500_000), 2)];
             table.flow(&format!("linux {name} to solaris loses {losses}"), far(script(numbers)), None, ends);
         }
     }

@@ -42,12 +42,12 @@ pub(super) fn host_spec() -> spec::HostSpec {
     }
 }
 
-pub(super) fn machine(spec: spec::HostSpec, application: Application, seed: u64) -> Machine {
-    Machine::Solaris(Box::new(host::Host::new(spec, application, seed)))
+pub(super) fn machine(spec: &spec::HostSpec, application: Application, seed: u64) -> Machine {
+    Machine::Solaris(Box::new(host::Host::new(*spec, application, seed)))
 }
 
 pub(super) fn add_flows(table: &mut Table) {
-    let pair = |spec, [near, far]: [Application; 2]| [machine(spec, near, 1), machine(spec, far, 2)];
+    let pair = |spec: spec::HostSpec, [near, far]: [Application; 2]| [machine(&spec, near, 1), machine(&spec, far, 2)];
     let with = |change: &dyn Fn(&mut spec::HostSpec)| {
         let mut spec = host_spec();
         change(&mut spec);

@@ -230,7 +230,7 @@ def test_a_plain_stream_has_no_workload_and_an_event_loop_one() -> None:
 
 
 def test_every_shipped_workload_can_be_planned_and_says_what_it_does() -> None:
-    assert len(shipped_workload_names()) == 11
+    assert len(shipped_workload_names()) == 12
     for name in shipped_workload_names():
         workload = shipped_workload(name)
         assert workload.about.endswith(".")

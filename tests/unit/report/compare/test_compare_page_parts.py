@@ -138,7 +138,7 @@ def test_functions_of_the_table_add_up_to_their_class() -> None:
 def test_the_cost_of_a_class_is_split_into_more_events_and_dearer_ones() -> None:
     page = section(compare_page(made.comparison(made.cell_pair())), "cost")
     # From 0.02 to 0.1 packets of 5,000 and 2,700 cycles: 0.08 × 3,850, and 0.06 × 2,300 less.
-    text = f"Packets sent per KByte 0.0200 → 0.100: +308. Cycles each 5,000 → 2,700: {MINUS}138."
+    text = f"Packets sent per KByte 0.0200 → 0.100: +308. Each costs 5,000 → 2,700: {MINUS}138."
     # Of the bar, and of the row of the table.
     assert page.count(text) == 2
     assert page.count("cmp-part count") == page.count("cmp-part each") == 1

@@ -49,13 +49,13 @@ SOURCES: Sequence[_Source] = (
 COMPARED: Mapping[str, tuple[str, ...]] = {
     "write_call_us": ("write_call_us",),
     "write_ns_per_byte": ("copy_in_ns_per_byte",),
-    "send_to_idle_us": ("output_us", "transmit_us"),
+    "send_us": ("output_us", "transmit_us"),
     "take_us": ("softirq_us", "input_us"),
     "read_across_us": ("read_call_us",),
     "read_across_ns_per_byte": ("copy_out_ns_per_byte",),
 }
-"""Timed steps, and the costs whose sum should be the same: those of the steps whose conditions are a transfer's. There
-the other host's CPU sleeps or is woken, and what is read was written by another CPU."""
+"""Timed steps, and the costs whose sum should be the same: what is read in a transfer was written by another
+CPU. In a transfer the other host's CPU sleeps at some sends: their cost lies between `send_us` and `send_to_idle_us`."""
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,12 @@ def test_priors_around_stage_times_are_narrow_and_others_as_before(costs: dict[s
 
 def test_timed_steps_are_compared_with_sums_of_stages() -> None:
     timed = {
-        "send_to_idle_us": Measured("send_to_idle_us", 2.0, 1.9, 2.1, 15),
+        "send_us": Measured("send_us", 2.0, 1.9, 2.1, 15),
         "read_call_us": Measured("read_call_us", 0.5, 0.4, 0.6, 15),
     }
     seen = {key: Measured(key, value, value, value, 1) for key, value in (("output_us", 1.5), ("transmit_us", 0.9))}
     (check,) = step_checks(timed, seen)
-    assert (check.step, check.timed) == ("send_to_idle_us", 2.0)
+    assert (check.step, check.timed) == ("send_us", 2.0)
     assert check.staged == pytest.approx(2.4)
     assert check.difference_ratio == pytest.approx(0.2)
 

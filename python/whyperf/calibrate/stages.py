@@ -55,7 +55,8 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
     "read_across_ns_per_byte": ("copy_out_ns_per_byte",),
 }
 """Timed steps, and the costs whose sum should be the same: what is read in a transfer was written by another
-CPU. In a transfer the other host's CPU sleeps at some sends: their cost lies between `send_us` and `send_to_idle_us`."""
+CPU. In a transfer the other host's CPU sleeps at some sends, whose cost lies between `send_us` and `send_to_idle_us`.
+"""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@
 //! [`Session`] has the states of a trial, [`Outbox`] the replies that wait for the pipe and the heartbeats,
 //! [`report`] the order in which a trial's result is sent. Times are ns of any monotonic clock.
 
+mod action;
 pub mod outbox;
 pub mod report;
 mod session;
 
+pub use action::{Action, PipeError, Prepared, Refusal};
 pub use outbox::{Outbox, Sent, message_frame};
-pub use session::{Action, PipeError, Prepared, Refusal, Session};
+pub use session::Session;
 
 /// How long everything may take to end after the pipe closed, in ns; only what hangs takes that long.
 pub const END_GRACE_NS: u64 = 1_000_000_000;

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from whyperf.analyze.spread import Spread, interval_name
 from whyperf.analyze.summary import CellResult, EndCpu, Latency, Summary
@@ -32,6 +33,11 @@ class Entry:
     sort: str = ""
     title: str = ""
     link: str = ""
+
+    @classmethod
+    def of_number(cls, value: float | None, text: Callable[[float], str]) -> Self:
+        """A number as `text` writes it, sorted by its value; empty where there is none."""
+        return cls("") if value is None else cls(text(value), f"{value:.6g}")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.text import count, percent, significant
+from whyperf.analyze.text import percent, significant
 from whyperf.tools.differences import usable
 from whyperf.tools.model import (
     OWN,
@@ -77,7 +77,7 @@ def _sentences(tool: ToolFigures, ratios: Mapping[str, Ratio], verdicts: Sequenc
     for verdict in verdicts:
         yield verdict.sentence
     if tool.void:
-        yield f"{count(len(tool.void), 'run')} of {tool.tool} did not count: {tool.void[0]}."
+        yield f"Some runs of {tool.tool} did not count: {'; '.join(tool.void)}."
 
 
 def _differences(

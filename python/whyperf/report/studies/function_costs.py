@@ -135,16 +135,12 @@ def _here(many: FunctionCost | None, few: FunctionCost | None) -> tuple[Entry, .
         return of(many) / of(few) if many is not None and few is not None and of(few) > 0 else None
 
     return (
-        *(_number(None if run is None else run.inclusive, significant) for run in (many, few)),
-        _number(quotient(lambda cost: cost.inclusive), significant),
-        _number(quotient(lambda cost: cost.own), significant),
-        *(_number(None if run is None else run.ratio, percent) for run in (many, few)),
+        *(Entry.of_number(None if run is None else run.inclusive, significant) for run in (many, few)),
+        Entry.of_number(quotient(lambda cost: cost.inclusive), significant),
+        Entry.of_number(quotient(lambda cost: cost.own), significant),
+        *(Entry.of_number(None if run is None else run.ratio, percent) for run in (many, few)),
     )
 
 
 def _cell(cells: Sequence[CellCost], levels: Mapping[str, object]) -> CellCost | None:
     return next((cell for cell in cells if all(cell.factors.get(name) == levels[name] for name in levels)), None)
-
-
-def _number(value: float | None, text: Callable[[float], str]) -> Entry:
-    return Entry("") if value is None else Entry(text(value), f"{value:.6g}")

@@ -1,6 +1,6 @@
 """Who processes arriving packets without steering, with it, and with threaded NAPI, by the logs of receivers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -89,12 +89,12 @@ def _row(cell: CellResult, arrived: pl.DataFrame | None) -> tuple[Entry, ...]:
     return (
         Entry(title, title),
         Entry(connections, connections),
-        _number(cell.goodput_bps.median, bit_rate),
-        *(_number(_share(arrived, pl.col("context") == context), percent) for context in CONTEXTS),
-        _number(None if receiver is None else _share(arrived, pl.col("cpu").is_in(receiver.cpus)), percent),
+        Entry.of_number(cell.goodput_bps.median, bit_rate),
+        *(Entry.of_number(_share(arrived, pl.col("context") == context), percent) for context in CONTEXTS),
+        Entry.of_number(None if receiver is None else _share(arrived, pl.col("cpu").is_in(receiver.cpus)), percent),
         *(_of_end(end, kind) for end in (cell.cpu.sender, receiver) for kind in ("system_ratio", "softirq_ratio")),
-        _number(None if None in cycles else sum(value or 0.0 for value in cycles), significant),
-        _number(cell.retransmitted_segments.ratio, percent),
+        Entry.of_number(None if None in cycles else sum(value or 0.0 for value in cycles), significant),
+        Entry.of_number(cell.retransmitted_segments.ratio, percent),
     )
 
 
@@ -105,8 +105,4 @@ def _share(arrived: pl.DataFrame | None, of: pl.Expr) -> float | None:
 
 
 def _of_end(end: EndCpu | None, kind: str) -> Entry:
-    return _number(None if end is None else getattr(end, kind), percent)
-
-
-def _number(value: float | None, text: Callable[[float], str]) -> Entry:
-    return Entry("") if value is None else Entry(text(value), f"{value:.6g}")
+    return Entry.of_number(None if end is None else getattr(end, kind), percent)

@@ -112,7 +112,7 @@ def _here(value: Callable[[CellResult], float | None], text: Callable[[float], s
 
     def get(_: Row, cell: CellResult | None) -> Entry:
         number = None if cell is None else value(cell)
-        return Entry("") if number is None else Entry(text(number), f"{number:.6g}")
+        return Entry.of_number(number, text)
 
     return get
 

@@ -3,7 +3,7 @@
 Also the same quantities against settings of Linux that stand for the data per copy step of the Gigabit Ethernet study.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -229,7 +229,7 @@ def effect_table(cells: Sequence[CellResult]) -> Table:
                 Entry(str(connections), str(connections)),
                 Entry(published, published),
                 Entry("") if gain is None else Entry(f"{100 * gain:+.0f} %", f"{gain:.6g}"),
-                *(_number(rate, bit_rate) for rate in rates),
+                *(Entry.of_number(rate, bit_rate) for rate in rates),
             )
         )
     return Table(columns, tuple(rows))
@@ -260,8 +260,8 @@ def steps_table(cells: Sequence[CellResult], found: Mapping[str, Sending]) -> Ta
                 Entry(connections, connections),
                 _octets(None if here is None else here.packet_bytes),
                 *(_ratio(None if here is None else here.ratio(*of)) for of in ((CALLER,), (ACKS,), (WORKER, *OTHERS))),
-                _number(cell.goodput_bps.median, bit_rate),
-                _number(cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}"),
+                Entry.of_number(cell.goodput_bps.median, bit_rate),
+                Entry.of_number(cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}"),
             )
         )
     return Table(columns, tuple(rows))
@@ -274,12 +274,8 @@ def cell_with(cells: Sequence[CellResult], levels: Mapping[str, object], sweep: 
 
 
 def _octets(value: float | None) -> Entry:
-    return _number(value, octets)
+    return Entry.of_number(value, octets)
 
 
 def _ratio(value: float | None) -> Entry:
-    return _number(value, percent)
-
-
-def _number(value: float | None, text: Callable[[float], str]) -> Entry:
-    return Entry("") if value is None else Entry(text(value), f"{value:.6g}")
+    return Entry.of_number(value, percent)

@@ -1462,6 +1462,7 @@ class Simulation(TypedDict):
     deadline_ns: NotRequired[U64 | None]
     delay_ns: NotRequired[U64]
     evidence: NotRequired[Evidence]
+    has_corking: NotRequired[bool | None]
     has_merging: NotRequired[bool | None]
     has_segmentation: NotRequired[bool | None]
     has_stages: NotRequired[bool]

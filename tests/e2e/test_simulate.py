@@ -65,6 +65,25 @@ def test_several_connections_have_their_own_rows_and_are_reported_as_those_of_a_
     assert why.status == 0, why.err
 
 
+def test_payload_both_ways_is_counted_for_each_group_and_shares_a_link_of_half_duplex(folder: Path) -> None:
+    asked = ("simulate", "bidirectional", "--hosts", "linux-6.18+nic", "--set", "link=ethernet-1G", "--trials", "1")
+    times = ("--set", "duplex=full,half", "--set", "duration_s=0.1", "--set", "warmup_s=0.05", "--set", "cooldown_s=0")
+    done = whyperf(*asked, *times, "--out", "both", "--json", folder=folder)
+    assert done.status == 0, done.err
+    goodput = {cell["factors"]["duplex"]: cell["goodput_bps"]["median"] for cell in json.loads(done.out)["cells"]}
+    assert goodput["full"] > 1.8e9
+    assert goodput["half"] == pytest.approx(goodput["full"] / 2, rel=0.05)
+    (pack,) = (folder / "both" / "trials").iterdir()
+    for host, sending in (("near", "send"), ("far", "receive")):
+        moved = (
+            pl.read_parquet(pack / f"transactions.{host}.parquet")
+            .group_by("group")
+            .agg(pl.col("sent_bytes").sum(), pl.col("received_bytes").sum())
+        )
+        for group, sent, received in moved.iter_rows():
+            assert (sent > 0, received > 0) == (group == sending, group != sending), (host, group)
+
+
 def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: Path) -> None:
     done = simulated(folder, "result")
     assert done.status == 0, done.err

@@ -69,6 +69,9 @@ pub struct Simulation {
     /// Merging of segments on receiving; absent: as the adapters have it.
     #[serde(default)]
     pub has_merging: Option<bool>,
+    /// Whether small writes wait while a packet of the connection is below TCP; absent: as the profile's host does.
+    #[serde(default)]
+    pub has_corking: Option<bool>,
     /// Options of the sockets.
     #[serde(default)]
     pub socket: SocketSpec,

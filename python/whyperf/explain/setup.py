@@ -19,6 +19,7 @@ from whyperf.profile.schedule import NO_SCHEDULE
 
 Kind = Literal["veth", "loopback", "network", "model", "watched"]
 Facts = Mapping[str, Any]
+LINUX, SUNOS = "linux", "sunos-4.1"
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,20 @@ class Setup:
     def _can_set(self, name: str) -> bool:
         """Whether a plan can set the factor there."""
         if self.testbed == "model":
-            return name in KNOWN
+            return name in KNOWN and not (name == "quick_ack" and SUNOS in self._systems())
         return self.testbed == "veth" or not BY_NAME[name].testbed
+
+    @property
+    def has_linux_only(self) -> bool:
+        """Whether commands and limits of Linux are those of the hosts: the model has others, too."""
+        return self._systems() <= {LINUX}
+
+    def _systems(self) -> set[str]:
+        """Operating systems of the model's hosts in this cell; Linux where nothing is simulated."""
+        writer, _, reader = str(self.level("hosts")).partition(",")
+        parameters = [facts.get("parameters", {}) for facts in self.hosts.values()]
+        known = (of_host.get(name, {}) for of_host in parameters for name in (writer, reader))
+        return {host["system"] for host in known if "system" in host} or {LINUX}
 
     @staticmethod
     def _is_of_model(name: str, level: Level) -> bool:

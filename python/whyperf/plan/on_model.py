@@ -32,6 +32,7 @@ KNOWN = frozenset({
     "tso",
     "gso",
     "gro",
+    "tcp_autocorking",
     "transfer_bytes",
     "duration_s",
     "warmup_s",

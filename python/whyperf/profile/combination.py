@@ -31,8 +31,8 @@ IPV6_MTU_BYTES = 1280
 QUIC_DATAGRAM_BYTES = 1400
 #: Connections up to which a thread each is no worse than a few threads for all.
 MAX_BLOCKING = 4
-#: Of the testbed's devices, and of the adapters of the model where a profile states them.
-OF_ADAPTERS = frozenset({"mtu_bytes", "tso", "gso", "gro"})
+#: Of the testbed's devices and kernels, and of the hosts of the model where a profile states them.
+OF_MODEL_TOO = frozenset({"mtu_bytes", "tso", "gso", "gro", "tcp_autocorking"})
 PHASES = ("warmup_s", "duration_s", "cooldown_s")
 
 
@@ -152,7 +152,7 @@ def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, mod
     """Whether the factor has a meaning where the cell is run."""
     if factor.model and not model and factor.name in given:
         raise ProfileError("", factor.name, "only hosts of the model have this setting; use whyperf simulate")
-    if model and factor.name in OF_ADAPTERS:
+    if model and factor.name in OF_MODEL_TOO:
         return factor.name in given
     if model and factor.scope == "path":
         return True

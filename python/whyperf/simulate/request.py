@@ -52,6 +52,8 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
         asked["has_segmentation"] = bool(factors.get("tso", True)) and bool(factors.get("gso", True))
     if "gro" in factors:
         asked["has_merging"] = bool(factors["gro"])
+    if "tcp_autocorking" in factors:
+        asked["has_corking"] = bool(factors["tcp_autocorking"])
     if (path := path_spec(factors, path_seed(planned.id, plan.seed))) is not None:
         asked["path"] = path
     if workload is not None and workload.workload is not None:

@@ -252,6 +252,31 @@ def test_a_sysctl_keeps_what_the_host_has_and_is_left_out_where_nothing_would_be
     assert not missing.is_host_wide
 
 
+def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -> None:
+    """Their default can be smaller than the window that is set, and they have no sysctl."""
+    name = "sparc2+sba-100@2.2.6"
+
+    def change(system: str) -> Change:
+        hosts = {end: {"parameters": {name: {"system": system}}} for end in ("near", "far")}
+        setup = Setup({"hosts": name, "window_bytes": 16_384}, "model", hosts)
+        found = first(SMALL, setup, Cause.RECEIVE_BUFFER).change
+        assert found is not None
+        return found
+
+    assert change("sunos-4.1").factors == {"window_bytes": 262_144}
+    assert change("sunos-4.1").command == ""
+    assert change("linux").factors == {"window_bytes": "default"}
+    assert change("linux").command
+    of_quick_ack = {"quick_ack": True}
+    assert (
+        Setup({"hosts": name}, "model", {"near": {"parameters": {name: {"system": "sunos-4.1"}}}}).possible(
+            of_quick_ack
+        )
+        == {}
+    )
+    assert Setup({"hosts": name}, "model").possible(of_quick_ack) == of_quick_ack
+
+
 def test_no_buffer_is_named_that_the_hosts_limit_cuts_to_what_there_is() -> None:
     found = at_receiver({"sockets.buffer_bytes": 425_984})(SMALL)
     limited = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "212992"}}})

@@ -118,3 +118,8 @@ def test_the_segments_that_solaris_copies_at_once_are_a_rule_of_both_hosts() -> 
     found = {tuple(host["set"]["maxpsz_multiplier"] for host in request["hosts"]) for request in asked}
     assert found == {(number, number) for number in (1, 2, 4, 8, 16, 44)}
     assert all("set" not in host for host in lines(planned("read-size"))[0]["hosts"])
+
+
+def test_whether_small_writes_wait_is_asked_for_where_the_profile_states_it() -> None:
+    assert lines(planned("packet-rate"))[0]["has_corking"] is False
+    assert "has_corking" not in lines(planned("read-size"))[0]

@@ -135,6 +135,11 @@ fn profile(asked: &Simulation, who: usize) -> Result<HostProfile, String> {
     if let Some(mss_bytes) = largest {
         profile.set_number("mss_bytes", f64::from(mss_bytes)).map_err(refused)?;
     }
+    if let Some(is_on) = asked.has_corking
+        && profile.values.contains_key("autocorking")
+    {
+        profile.set("autocorking", Value::Switch(is_on)).map_err(refused)?;
+    }
     set_offloads(asked, &mut profile).map_err(refused)?;
     if asked.path.is_some() && profile.values.get("completion").is_some_and(|entry| entry.value == Value::Word("taken".to_owned())) {
         // The path takes what was sent out of the kernel at once; otherwise it would stay in the sender's memory until the far side has it.

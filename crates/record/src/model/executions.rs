@@ -5,6 +5,7 @@ use schema::trial::Phase;
 use sim::application::Executed;
 use sim::time::NS;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::run::{HOSTS, RunOutput, Span};
 use super::tables::Tables;
@@ -19,6 +20,7 @@ pub fn push(run: &RunOutput, spans: &[Span<'_>], hosts: &mut [Tables; 2]) {
 }
 
 fn push_transactions(run: &RunOutput, spans: &[Span<'_>], who: usize, executed: &[Executed], tables: &mut Tables) {
+    let connections = connections_by_transaction(run);
     for span in spans {
         let (from, to) = (span.from / NS, span.to / NS);
         // The last interval has its end, so that nothing is counted nowhere.
@@ -29,8 +31,7 @@ fn push_transactions(run: &RunOutput, spans: &[Span<'_>], who: usize, executed: 
             let ended = of_this().filter(|execution| is_inside(execution.end_ns)).count() as u64;
             let begun = of_this().filter(|execution| is_inside(execution.begin_ns)).count() as u64;
             let intended = of_this().filter(|execution| is_inside(execution.intended_ns.unwrap_or(execution.begin_ns))).count() as u64;
-            // The model does not count separately what one transaction of several moved.
-            let moved = (run.names.len() == 1).then(|| span.moved(who));
+            let moved = connections.get(number as usize).map(|of_this| span.moved(who, of_this.clone()));
             tables.transactions.push_of(
                 &run.asked.trial,
                 TransactionRow {
@@ -53,6 +54,23 @@ fn push_transactions(run: &RunOutput, spans: &[Span<'_>], who: usize, executed: 
             );
         }
     }
+}
+
+/// The connections of each transaction: those of its group's users, in the order of the groups.
+///
+/// Empty where a connection executes several transactions: the model does not count what each of them moved.
+fn connections_by_transaction(run: &RunOutput) -> Vec<Range<u32>> {
+    let Some(workload) = &run.asked.workload else { return Vec::new() };
+    if workload.groups.iter().any(|group| group.transactions.len() != 1) {
+        return Vec::new();
+    }
+    let mut from = 0;
+    let mut ranges = Vec::new();
+    for group in &workload.groups {
+        ranges.push(from..from + group.strands_count);
+        from += group.strands_count;
+    }
+    ranges
 }
 
 fn push_latencies(run: &RunOutput, spans: &[Span<'_>], executed: &[Executed], tables: &mut Tables) {

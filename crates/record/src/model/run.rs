@@ -7,6 +7,7 @@ use sim::profile::HostProfile;
 use sim::profile::profile_file::Value as Given;
 use sim::time::Ps;
 use sim::world::{Outcome, Sample};
+use std::ops::Range;
 use workload::phases::{Interval, Intervals};
 
 /// The two ends, in the order of the model's.
@@ -104,7 +105,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// What the processes of an end moved in an interval.
+/// What processes of an end moved in an interval.
 #[derive(Clone, Copy)]
 pub struct IntervalCounts {
     /// Written.
@@ -116,14 +117,17 @@ pub struct IntervalCounts {
 }
 
 impl Span<'_> {
-    /// What an end moved in it.
-    pub fn moved(&self, who: usize) -> IntervalCounts {
-        let (before, after) = (&self.before.states[who], &self.after.states[who]);
-        IntervalCounts {
-            sent_bytes: after.written_bytes - before.written_bytes,
-            received_bytes: after.read_bytes - before.read_bytes,
-            calls_count: after.write_calls + after.read_calls - before.write_calls - before.read_calls,
-        }
+    /// What those connections of an end moved in it.
+    pub fn moved(&self, who: usize, connections: Range<u32>) -> IntervalCounts {
+        let none = IntervalCounts { sent_bytes: 0, received_bytes: 0, calls_count: 0 };
+        connections.fold(none, |sum, number| {
+            let (before, after) = (self.before.connection(who, number), self.after.connection(who, number));
+            IntervalCounts {
+                sent_bytes: sum.sent_bytes + after.written_bytes - before.written_bytes,
+                received_bytes: sum.received_bytes + after.read_bytes - before.read_bytes,
+                calls_count: sum.calls_count + after.write_calls + after.read_calls - before.write_calls - before.read_calls,
+            }
+        })
     }
 }
 

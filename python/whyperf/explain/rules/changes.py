@@ -48,6 +48,8 @@ def change_for(finding: Finding, facts: Facts, setup: Setup) -> Change | None:
         return with_steps(change, finding, facts, setup)
     if facts.is_turned:
         change = _of_turned(change, facts, setup)
+    if not setup.has_linux_only:
+        change = change.model_copy(update={"command": "", "command_host": ""})
     return change.model_copy(
         update={"factors": setup.possible(change.factors), "is_host_wide": is_host_wide(change.command)}
     )
@@ -122,7 +124,10 @@ def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, s
     (sk_setsockopt, net/core/sock.c).
     """
     host, now = setup.hosts.get(end.host, {}), end.sockets.buffer_bytes or 0
-    if factor := _setter(name, setup):
+    if (factor := _setter(name, setup)) and not setup.has_linux_only:
+        # Buffers of other systems do not grow: their default can be smaller than what is set.
+        return {factor: wanted} if wanted > now else {}
+    if factor:
         chosen = largest(host, f"net.ipv4.tcp_{letter}mem")
         return {factor: DEFAULT} if chosen is None or chosen > now else {}
     asked = largest(host, f"net.core.{letter}mem_max")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.text import factor_name, level_with_unit
+from whyperf.analyze.text import count, factor_name, level_with_unit
 from whyperf.compare.model import CellPair, Comparison, QuantityDifference
 from whyperf.report.compare.axis import Tick, Whisker, ratio_axis
 from whyperf.report.compare.pairs import MAX_FIGURES, PairName, largest, pair_name
@@ -154,7 +154,7 @@ def _trials(pair: CellPair, name: PairName) -> str:
     a, b = counts[0]
     is_paired = any(entry.test.is_paired for entry in pair.quantities)
     how = "measured in the same blocks and compared block by block" if is_paired else "compared by Welch's test"
-    return f"Means over {a:,} trials of {name.a} and {b:,} of {name.b}, {how}."
+    return f"Means over {count(a, 'trial')} of {name.a} and {b:,} of {name.b}, {how}."
 
 
 def _overview(comparison: Comparison, shown: set[int]) -> Overview:

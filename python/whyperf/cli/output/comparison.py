@@ -158,7 +158,7 @@ class _Printer:
         self._table(table)
         left = len(found.conditions) - MAX_CONDITIONS
         if left > 0:
-            self._line(f"{left} more differences: --json or --report FILE")
+            self._line(f"{count(left, 'more difference')}: --json or --report FILE")
 
     def _hosts(self, found: Comparison) -> None:
         """Kernel and drivers of every host, next to which the rates are read; once where hosts are the same."""
@@ -186,7 +186,7 @@ class _Printer:
         self._table(table)
         more = len(found.pairs) - MAX_ROWS
         if more > 0:
-            self._line(f"{more} more pairs: --json or --report FILE")
+            self._line(f"{count(more, 'more pair')}: --json or --report FILE")
         example = found.pairs[0]
         names = {result.label: result.experiment for result in found.results}
         cells = f"{names[example.a.label]}:{example.a.cell} {names[example.b.label]}:{example.b.cell}"

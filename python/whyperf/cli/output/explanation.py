@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
-from whyperf.analyze.text import bit_rate, percent, setting
+from whyperf.analyze.text import bit_rate, count, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, connected
@@ -399,7 +399,7 @@ def _budgets(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         )
         yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
     if len(cell.budgets) > len(sides) > 0:
-        yield f"--json has {len(cell.budgets) - len(sides):,} more budgets.", "   "
+        yield f"--json has {count(len(cell.budgets) - len(sides), 'more budget')}.", "   "
 
 
 def _connection(cell: CellExplanation, plan: Plan) -> Iterator[str]:

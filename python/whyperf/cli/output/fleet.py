@@ -70,7 +70,7 @@ def _facts(fleet: Fleet, rate: ToText) -> Iterator[tuple[str, str]]:
             f"{count(group.hosts, 'host')}, {', '.join(moved) or 'moved nothing'}",
         )
     if len(fleet.groups) > MAX_GROUPS:
-        yield "", f"--json has {len(fleet.groups) - MAX_GROUPS} more groups"
+        yield "", f"--json has {count(len(fleet.groups) - MAX_GROUPS, 'more group')}"
     for late in fleet.stragglers[:SLOWEST]:
         by = "" if late.late_ns is None else f" {seconds(late.late_ns)}"
         why = "" if late.reason is None else f": {late.reason}"

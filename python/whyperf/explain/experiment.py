@@ -272,6 +272,8 @@ def _explained(
         patterns = finding_patterns.result()
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     link = stated_link_bps(trial, setup.hosts, setup.factors)
+    if link is not None:
+        link *= facts.sender.limits.adapters_count
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
     facts = with_stages(with_costs(facts, cost), stages)
     if facts.is_watched:

@@ -223,3 +223,25 @@ def test_a_request_cycle_by_hand() -> None:
 @pytest.mark.parametrize("rows", [[], [(0, "out", 5), (9, "out", 5)], [(7, "in", 5)], [(0, "out", 5), (9, "in", 0)]])
 def test_without_answers_there_is_no_cycle(rows: list[tuple[int, str, int]]) -> None:
     assert request_cycle(segments_of(*rows)) == RequestCycle()
+
+
+def test_rates_of_adapters_add_up() -> None:
+    """Two links of 1 Gbit/s: arrivals of both together show the rate of neither."""
+    bits, packets = 8 * (1448 + 66), 400
+    offset = np.random.default_rng(3).integers(0, 40, packets)
+    each = np.arange(packets) * bits
+    arrived = pl.DataFrame(
+        {
+            "connection": [0] * packets + [1] * packets,
+            "time_ns": np.concatenate([each, each + 700 + offset]),
+            "payload_bytes": 1448,
+            "wire_segments": 1,
+        }
+    ).sort("time_ns")
+    found = bottleneck_rate(arrived, adapters=2)
+    assert found.bps == pytest.approx(2e9, rel=0.01)
+    assert found.use_ratio == pytest.approx(1, rel=0.01)
+    assert bottleneck_rate(arrived.filter(pl.col("connection") == 0)).bps == pytest.approx(1e9, rel=0.01)
+    assert bottleneck_rate(arrived).bps != pytest.approx(2e9, rel=0.05)
+    # One of them says nothing.
+    assert bottleneck_rate(arrived.filter(pl.col("connection") == 0), adapters=2).bps is None

@@ -24,8 +24,23 @@ HEADERS_BYTES = 66
 """Ethernet, IP version 4 and TCP with time stamps."""
 
 
-def bottleneck_rate(arrived: pl.DataFrame) -> BottleneckRate:
-    """The rate by data packets in the order of arrival: time_ns, payload_bytes, wire_segments, of all connections."""
+def bottleneck_rate(arrived: pl.DataFrame, adapters: int = 1) -> BottleneckRate:
+    """The rate by data packets in the order of arrival: connection, time_ns, payload_bytes, wire_segments, of all
+    connections.
+
+    Several adapters have a link each, which carries every nth connection: their rates add up, if each has one.
+    """
+    if adapters == 1:
+        return _of_link(arrived)
+    links = [_of_link(arrived.filter(pl.col("connection") % adapters == number)) for number in range(adapters)]
+    known = [(link.bps, link.steadiness, link.use_ratio) for link in links]
+    rates, steady, uses = (np.array([each or 0.0 for each in column]) for column in zip(*known, strict=True))
+    if not rates.all():
+        return BottleneckRate()
+    return BottleneckRate(float(rates.sum()), float(steady.min()), float((uses * rates).sum() / rates.sum()))
+
+
+def _of_link(arrived: pl.DataFrame) -> BottleneckRate:
     time = arrived["time_ns"].to_numpy()
     counts = arrived["wire_segments"].cast(pl.Int64).to_numpy()
     sizes = arrived["payload_bytes"].cast(pl.Int64).to_numpy() + HEADERS_BYTES * counts

@@ -61,8 +61,8 @@ def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
     )
 
 
-def segment_facts(sender: SegmentLog, receiver: SegmentLog | None) -> SegmentFacts:
-    """What the two logs show of segments and ACKs."""
+def segment_facts(sender: SegmentLog, receiver: SegmentLog | None, *, adapters: int = 1) -> SegmentFacts:
+    """What the two logs show of segments and ACKs; `adapters` of each host carry the connections in turn."""
     sent = sender.rows.select(_SENT)
     data = sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     if data.is_empty():
@@ -82,7 +82,7 @@ def segment_facts(sender: SegmentLog, receiver: SegmentLog | None) -> SegmentFac
     )
     if receiver is None or receiver.rows.is_empty():
         return facts
-    return _of_both(facts, sent, data, receiver.rows.select(_TAKEN))
+    return _of_both(facts, sent, data, receiver.rows.select(_TAKEN), adapters)
 
 
 def arrived_facts(receiver: SegmentLog, trip_ns: int | None) -> SegmentFacts:
@@ -157,7 +157,9 @@ MIN_ROOM_SEGMENTS = 2
 """Segments for which the announced window must have room, or the sender may wait for that."""
 
 
-def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken: pl.DataFrame) -> SegmentFacts:
+def _of_both(
+    facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken: pl.DataFrame, adapters: int
+) -> SegmentFacts:
     arrived = taken.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0))
     pure = (pl.col("payload_bytes") == 0) & (pl.col("time_ns") >= 0)
     acks = taken.filter(_OUT & pure & pl.col("ack_reason").is_not_null())
@@ -180,7 +182,7 @@ def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken:
         ack_reasons={reason: number / acks.height for reason, number in reasons.iter_rows()},
         held_ratio=held,
         released_bytes=released,
-        bottleneck=bottleneck_rate(arrived),
+        bottleneck=bottleneck_rate(arrived, adapters),
     )
     wires = _wires(data, arrived)
     trip = first(data.filter(pl.col("srtt_ns") > 0), pl.col("srtt_ns").min()) or 0.0

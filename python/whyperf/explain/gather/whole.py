@@ -73,10 +73,12 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     log = logs.sender
     own = [budget for budget in budgets.budgets if budget.host == sender.host]
     mixed = populations(own, active, shares_of, lambda members: sampled(trial, sender, members).windows)
+    end = _end(trial, sender, sent, budgets, active)
     if log is None or log.rows.is_empty():
         windows, segments = seen.windows, _counted(trial, seen)
     else:
-        windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
+        windows = logged_windows(log, seen.windows)
+        segments = segment_facts(log, logs.receiver, adapters=end.limits.adapters_count)
     segments = replace(segments, outage=outages(trial, sender, active))
     held = _is_held(mixed or [shares_of([budget for budget in own if active.has(budget.connection)], active)])
     segments = _with_queue(segments, trial, sender, receiver, active, is_held=held)
@@ -96,7 +98,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         connections=max(1, sent.connections),
         one_machine=one_machine,
         is_turned=trial.is_turned,
-        sender=_end(trial, sender, sent, budgets, active),
+        sender=end,
         receiver=HostFacts() if receiver is None else _end(trial, receiver, taken, budgets, active),
         windows=windows,
         segments=segments,

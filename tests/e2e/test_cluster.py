@@ -43,6 +43,7 @@ THOUSAND = """
 about = "A thousand cells"
 [fixed]
 transfer_bytes = 402653184
+deadline_s = 1000
 interval_ms = 200
 [[sweep]]
 name = "grid"

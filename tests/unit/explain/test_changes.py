@@ -263,7 +263,7 @@ def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -
         assert found is not None
         return found
 
-    assert change("sunos-4.1").factors == {"window_bytes": 262_144}
+    assert change("sunos-4.1").factors == {"window_bytes": 65_535}
     assert change("sunos-4.1").command == ""
     assert change("linux").factors == {"window_bytes": "default"}
     assert change("linux").command

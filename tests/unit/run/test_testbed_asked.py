@@ -102,7 +102,7 @@ def test_levels_that_cannot_be_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "level", [{"rps_cpus": "off"}, {"threaded_napi": True, "tso": False}, {"tcp_autocorking": False}]
+    "level", [{"rps_cpus": "off"}, {"threaded_napi": True, "tso": False}, {"tcp_tso_win_divisor": 0}]
 )
 def test_only_the_testbed_has_these_settings(level: dict[str, Any]) -> None:
     name = next(iter(level))

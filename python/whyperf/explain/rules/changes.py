@@ -33,6 +33,8 @@ from whyperf.explain.wording.catalog import known, render
 DEFAULT = "default"
 NO_MODEL = "none"
 _LARGE_WRITE, _LARGE_MTU = 131_072, 9000
+UNSCALED_WINDOW = 65_535
+"""The largest window without scaling (RFC 9293, section 3.1), which systems before RFC 1323 do not have."""
 _STRACE = "strace -f -T -e trace=network,desc,read,write -p PID"
 
 
@@ -126,7 +128,7 @@ def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, s
     host, now = setup.hosts.get(end.host, {}), end.sockets.buffer_bytes or 0
     if (factor := _setter(name, setup)) and not setup.has_linux_only:
         # Buffers of other systems do not grow: their default can be smaller than what is set.
-        return {factor: wanted} if wanted > now else {}
+        return {factor: UNSCALED_WINDOW} if now < UNSCALED_WINDOW else {}
     if factor:
         chosen = largest(host, f"net.ipv4.tcp_{letter}mem")
         return {factor: DEFAULT} if chosen is None or chosen > now else {}

@@ -49,6 +49,20 @@ def test_a_command_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> N
     assert "atm-stop-and-go (figure): not measured" in ran.out
 
 
+def test_what_another_command_measured_is_set_aside_and_measured_again(tmp_path: Path) -> None:
+    command = ("studies", "ad-duplex", "--run", "--out", "runs")
+    assert whyperf(*command, folder=tmp_path, timeout_s=200).status == 0
+    result, documents = tmp_path / "runs" / "ad-two-adapters", tmp_path / "runs" / "documents"
+    before = (result / "plan.json").stat().st_ino
+    (documents / "ad-two-adapters.maker").write_text("another agent and command")
+    (documents / "ad-two-adapters.status.json").unlink()
+    again = whyperf(*command, folder=tmp_path, timeout_s=200)
+    assert again.status == 0, again.err
+    assert (tmp_path / "runs" / "replaced" / "ad-two-adapters" / "plan.json").stat().st_ino == before
+    assert (result / "plan.json").stat().st_ino != before
+    assert list((result / "trials").iterdir())
+
+
 def test_a_dry_run_prints_the_commands_and_the_duration(tmp_path: Path) -> None:
     planned = whyperf("studies", "adapters", "--run", "--dry-run", folder=tmp_path)
     assert planned.status == 0

@@ -29,6 +29,8 @@ from whyperf.studies.page import page_text
 WRITING = frozenset({"run", "simulate"})
 #: Options with which `whyperf compare` writes one too, and prints it.
 KEPT = frozenset({"--tools", "--run"})
+#: Folder of the results that another command or agent measured: the last ones of each run.
+REPLACED = "replaced"
 #: How a child process is started with the same sources.
 _PROGRAM = ("-c", "import sys; from whyperf.cli import main; sys.exit(main())")
 #: How long a command may take to end by itself after Ctrl-C has reached it too.
@@ -163,6 +165,7 @@ def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
         return here(run.command, 1, f"it needs {run.cpus} CPUs, and this host has {cpus}", 0.0)
     began = time.monotonic()
     try:
+        _set_aside_others(folder, name, run.command)
         arguments = _arguments(folder, run.command)
         if arguments[0] in WRITING:
             code, message = _call([*arguments, "--out", str(folder / name)], None, folder, name)
@@ -181,6 +184,22 @@ def _run_one(folder: Path, name: str, run: StudyRun) -> RunStatus:
     except (OSError, ValueError) as error:
         return here(run.command, 1, str(error).partition("\n")[0], time.monotonic() - began)
     return here(run.command, code, message, time.monotonic() - began, documents=run.documents, agent=_agent())
+
+
+def _set_aside_others(folder: Path, name: str, command: str) -> None:
+    """Moves away what another command or another agent measured: the run would take it for its own, and go on with it.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    maker, result = folder / DOCUMENTS / f"{name}.maker", folder / name
+    made_by = f"{_agent()} {command}\n"
+    if result.is_dir() and not (maker.exists() and maker.read_text() == made_by):
+        replaced = folder / REPLACED / name
+        shutil.rmtree(replaced, ignore_errors=True)
+        replaced.parent.mkdir(exist_ok=True)
+        result.rename(replaced)
+    maker.write_text(made_by)
 
 
 @lru_cache

@@ -138,7 +138,6 @@ def _judged(dose: Dose, host: str, out: Path, said: str) -> Row:
 def _rate_ratio(whyperf: str, out: Path, host: str) -> float:
     """The goodput of the host over the median of all senders: a dose that slows nothing shows."""
     done = subprocess.run([whyperf, "show", str(out), "--json"], capture_output=True, text=True, check=False)
-    sent = {
-        found["host"]: found["sent_bps"]["median"] for found in json.loads(done.stdout)["cells"][0]["fleet"]["hosts"]
-    }
+    hosts_found = json.loads(done.stdout)["cells"][0]["fleet"]["hosts"]
+    sent: dict[str, float] = {found["host"]: found["sent_bps"]["median"] for found in hosts_found}
     return sent[host] / statistics.median(rate for rate in sent.values() if rate > 0)

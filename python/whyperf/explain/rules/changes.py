@@ -10,6 +10,7 @@ from typing import Literal
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Change, Level, Value
+from whyperf.explain.rules.buffer_sizes import DEFAULT, bounds_of_buffer, size_of_buffer
 from whyperf.explain.rules.commands import (
     DEVICE,
     HOST,
@@ -30,11 +31,8 @@ from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import known, render
 
-DEFAULT = "default"
 NO_MODEL = "none"
 _LARGE_WRITE, _LARGE_MTU = 131_072, 9000
-UNSCALED_WINDOW = 65_535
-"""The largest window without scaling (RFC 9293, section 3.1), which systems before RFC 1323 do not have."""
 _STRACE = "strace -f -T -e trace=network,desc,read,write -p PID"
 
 
@@ -98,8 +96,8 @@ def _receive_buffer(finding: Finding, facts: Facts, setup: Setup) -> Change:
     wanted = _power(finding.targets.get("window_bytes", 1 << 20))
     return _change(
         "receive_buffer",
-        _buffer("receive_buffer_bytes", wanted, "r", facts.receiver, setup),
-        _bounds("receive_buffer_bytes", wanted, "r", facts.receiver, setup),
+        size_of_buffer("receive_buffer_bytes", wanted, "r", facts.receiver, setup),
+        bounds_of_buffer("receive_buffer_bytes", wanted, "r", facts.receiver, setup),
         facts.receiver.host,
     )
 
@@ -108,44 +106,10 @@ def _send_buffer(finding: Finding, facts: Facts, setup: Setup) -> Change:
     wanted = _power(finding.targets.get("buffer_bytes", 1 << 20))
     return _change(
         "send_buffer",
-        _buffer("send_buffer_bytes", wanted, "w", facts.sender, setup),
-        _bounds("send_buffer_bytes", wanted, "w", facts.sender, setup),
+        size_of_buffer("send_buffer_bytes", wanted, "w", facts.sender, setup),
+        bounds_of_buffer("send_buffer_bytes", wanted, "w", facts.sender, setup),
         facts.sender.host,
     )
-
-
-def _setter(name: str, setup: Setup) -> str | None:
-    """The factor that sets this buffer in the cell; None where the kernel sizes it."""
-    return next((factor for factor in (name, "window_bytes") if setup.level(factor) != DEFAULT), None)
-
-
-def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> dict[str, Level]:
-    """The factor that made the buffer what it is, back to the kernel's choice; where it was that already, a size.
-
-    Nothing where the host's limits keep the buffer from growing: what setsockopt asks for is cut, and doubled
-    (sk_setsockopt, net/core/sock.c).
-    """
-    host, now = setup.hosts.get(end.host, {}), end.sockets.buffer_bytes or 0
-    if (factor := _setter(name, setup)) and not setup.has_linux_only:
-        # Buffers of other systems do not grow: their default can be smaller than what is set.
-        return {factor: UNSCALED_WINDOW} if now < UNSCALED_WINDOW else {}
-    if factor:
-        chosen = largest(host, f"net.ipv4.tcp_{letter}mem")
-        return {factor: DEFAULT} if chosen is None or chosen > now else {}
-    asked = largest(host, f"net.core.{letter}mem_max")
-    size = wanted if asked is None else min(wanted, asked)
-    return {name: size} if 2 * size > now else {}
-
-
-def _bounds(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> str:
-    """The host's bounds of buffers, as high as the wanted one needs: half of a buffer is for bookkeeping.
-
-    What setsockopt may ask for matters only where a program asks.
-    """
-    least: dict[str, tuple[int, ...]] = {f"net.ipv4.tcp_{letter}mem": (0, 0, 2 * wanted)}
-    if _setter(name, setup):
-        least[f"net.core.{letter}mem_max"] = (wanted,)
-    return raise_sysctls(setup.hosts.get(end.host, {}), least)
 
 
 def _power(value: float) -> int:

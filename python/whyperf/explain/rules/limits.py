@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.rules.buffer_sizes import setter_of_buffer
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, Gain, is_line_seen, is_own_rhythm
 from whyperf.explain.setup import Setup
@@ -100,7 +101,6 @@ ALIKE = (ON_PATH, ON_CPU, WINDOWS)
 REMAINING_TIME = "remaining_time"
 """The basis of gains that take all other time to stay."""
 MIN_LEFT = 1e-3
-DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,7 @@ def _windows(facts: Facts, setup: Setup, found: Collection[Finding]) -> Iterator
         ("send_buffer_bytes", max(flight, buffer) if buffer else None, MAX_PACKET_BYTES),
     )
     for name, held_bytes, more_bytes in sides:
-        is_set = any(setup.level(factor) != DEFAULT for factor in (name, "window_bytes"))
-        if is_set and held_bytes and not facts.is_turned:
+        if setter_of_buffer(name, setup) and held_bytes and not facts.is_turned:
             yield Ceiling(8e9 * (held_bytes + more_bytes) * facts.connections / trip, WINDOWS, "set_window")
 
 

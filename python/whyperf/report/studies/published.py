@@ -236,9 +236,9 @@ MISPRINT_NOTE = (
 MULTIPLIER = "maxpsz_multiplier"
 
 AUTOCORKING_NOTE = (
-    "Packets can carry several messages although Nagle's algorithm is off. While a packet of the connection waits in a "
-    "queue below TCP, Linux adds the next messages to one that is not full (net.ipv4.tcp_autocorking; "
-    "tcp_should_autocork in net/ipv4/tcp.c)."
+    "Packets can carry several messages although Nagle's algorithm is off: where the window is full, and with "
+    "tcp_autocorking. Linux then adds the next messages to a packet that is not full, while another of the connection "
+    "waits in a queue below TCP (tcp_should_autocork in net/ipv4/tcp.c)."
 )
 
 

@@ -84,19 +84,27 @@ impl Control {
         (self.await_start(), urgent)
     }
 
+    /// Waits until it is known when the load begins, or until it is cut; returns that instant, or 0 after a cut.
+    pub fn await_instant(&self) -> u64 {
+        let mut start = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        while start.is_none() && self.cut().is_none() {
+            // Nobody polls: thousands of threads would keep the CPUs busy.
+            start = self.changed.wait(start).unwrap_or_else(PoisonError::into_inner);
+        }
+        start.unwrap_or(0)
+    }
+
     /// Sleeps until the load begins, or is cut before; returns the planned beginning.
     pub fn await_start(&self) -> u64 {
+        let start_mono_ns = self.await_instant();
         let mut start = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
         while self.cut().is_none() {
-            // Nobody polls: thousands of threads would keep the CPUs busy.
-            let left_ns = start.map(|start_mono_ns| start_mono_ns.saturating_sub(probe::clock::mono_ns()));
-            start = match left_ns.map(|left_ns| left_ns.saturating_sub(LAST_SLEEP_NS)) {
-                None => self.changed.wait(start).unwrap_or_else(PoisonError::into_inner),
-                Some(0) => break,
-                Some(left_ns) => self.changed.wait_timeout(start, Duration::from_nanos(left_ns)).unwrap_or_else(PoisonError::into_inner).0,
-            };
+            let left_ns = start_mono_ns.saturating_sub(probe::clock::mono_ns()).saturating_sub(LAST_SLEEP_NS);
+            if left_ns == 0 {
+                break;
+            }
+            start = self.changed.wait_timeout(start, Duration::from_nanos(left_ns)).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let start_mono_ns = start.unwrap_or(0);
         drop(start);
         if self.cut().is_none() {
             sleep_until(start_mono_ns);

@@ -158,8 +158,9 @@ impl Load {
             let pin_cpus = spec.pin_cpus.get(position % spec.pin_cpus.len().max(1)).map_or_else(Vec::new, |cpu| vec![*cpu]);
             let control = Arc::clone(&self.control);
             self.spawn(format!("load-{position}"), pin_cpus, done.clone(), move || {
-                let (start_mono_ns, urgent) = control.await_start_of_few(threads_count);
-                let results = worker.run(start_mono_ns, urgent);
+                let ending = worker.prepare(control.await_instant());
+                let (_, urgent) = control.await_start_of_few(threads_count);
+                let results = worker.run(&ending, urgent);
                 ThreadEnd { results, account: None }
             })?;
         }

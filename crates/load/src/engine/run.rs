@@ -26,15 +26,21 @@ const SPIN_NS: u64 = 100_000;
 const SILENCE_CHECK_NS: u64 = 1_000_000_000;
 
 impl Worker {
-    /// Runs the users from `start_ns` on until all is over, and says how each ended.
-    pub fn run(&mut self, start_ns: u64, urgent: Option<Urgent>) -> Vec<ConnectionResult> {
+    /// Does, before the load begins at `start_ns`, all that would keep a CPU from the first calls of other threads; says when
+    /// the load ends.
+    pub fn prepare(&mut self, start_ns: u64) -> Ending {
         sys::sharpen_timers();
         let ending = self.plan.ending.from(start_ns);
         self.tally.latencies.lock().on_start(start_ns);
-        self.now_ns = mono_ns();
         self.start(0, start_ns, &ending);
+        ending
+    }
+
+    /// Runs the users until all is over, and says how each ended.
+    pub fn run(&mut self, ending: &Ending, urgent: Option<Urgent>) -> Vec<ConnectionResult> {
+        self.now_ns = mono_ns();
         let enabled = self.events.ring.as_ref().map_or(Ok(()), Ring::enable);
-        let ended = enabled.and_then(|()| self.work(&ending, urgent));
+        let ended = enabled.and_then(|()| self.work(ending, urgent));
         let cut = self.shared.control.cut();
         self.settle_ring();
         self.settle_completions();

@@ -121,6 +121,18 @@ def test_all_stages_of_a_stream_are_there(tmp_path: Path, kind: Kind) -> None:
             assert gaps.get("lost_record", 0) == 0
 
 
+def test_what_a_softirq_hands_over_to_another_cpu_is_no_wake_up(tmp_path: Path) -> None:
+    """Messages of three segments are acknowledged before their reader runs; each ACK makes the other CPU take it."""
+    exchange = {"workload": "rr", "request_size_bytes": 4000, "response_size_bytes": 4000, "no_delay": True}
+    with trials_on(tmp_path, **exchange) as trials:
+        found = trials.run()
+        rows = trials.stages(found, "far")
+        acks = rows.filter(stage="ack_out", context="net_rx").height
+        handed = rows.filter(stage="handover", direction="in", context="net_rx").height
+        assert acks > 100
+        assert handed > acks / 2
+
+
 def test_both_hosts_sample_the_same_blocks(tmp_path: Path) -> None:
     with trials_on(tmp_path, transfer_bytes=300_000_000) as trials:
         found = trials.run(stages=PlannedStages(one_in=4))

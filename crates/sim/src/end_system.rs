@@ -232,6 +232,18 @@ pub trait EndSystem {
         let _ = (now, connection, frames);
     }
 
+    /// Whether it is at its adapter for a connection, so that a frame that is handed over in memory interrupts nobody.
+    fn is_taking(&self, connection: u16) -> bool {
+        let _ = connection;
+        false
+    }
+
+    /// The last departure of a connection found the other host not at its adapter: where frames are handed over in memory,
+    /// this host's processor interrupts the other one.
+    fn on_interrupting(&mut self, now: Ps, connection: u16) {
+        let _ = (now, connection);
+    }
+
     /// A segment begins to come in: `now` is its [`Arrival::first`].
     fn arrive(&mut self, now: Ps, arrival: &Arrival);
 

@@ -128,6 +128,14 @@ impl EndSystem for Machine {
         each!(self, end => end.on_accepted(departure, left));
     }
 
+    fn is_taking(&self, connection: u16) -> bool {
+        each!(self, end => end.is_taking(connection))
+    }
+
+    fn on_interrupting(&mut self, now: Ps, connection: u16) {
+        each!(self, end => end.on_interrupting(now, connection));
+    }
+
     fn arrive(&mut self, now: Ps, arrival: &Arrival) {
         each!(self, end => end.arrive(now, arrival));
     }

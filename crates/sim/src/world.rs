@@ -393,6 +393,12 @@ impl<E: EndSystem> World<E> {
             self.log.add(entry, count);
         }
         self.ends[who].on_accepted(departure, left);
+        // What is under way already has interrupted the other host; a path takes frames by itself.
+        let connection = departure.segment.connection;
+        if before == 0 && self.path.is_none() && !self.ends[1 - who].is_taking(connection) {
+            self.ends[who].on_interrupting(self.now, connection);
+            self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);
+        }
     }
 
     /// Lets an end system do what is due; whether nothing left it, and nothing was done to the other one.

@@ -22,6 +22,7 @@ fn costs() -> Costs {
         output: 1000 * NS,
         segmentation: 200 * NS,
         transmit: 800 * NS,
+        handover: 0,
         interrupt: 1000 * NS,
         softirq: Cost { fixed: 500 * NS, per_byte: 0 },
         merge: 100 * NS,
@@ -112,6 +113,22 @@ fn without_segmentation_every_frame_is_a_segment_and_gro_merges_them_again() {
     let merged = transfer(&HostSpec { adapter: merging, ..spec(None) }, 65_536, 262_144, 16 * MEGABYTES);
     let [few, many] = [&merged, &frames].map(|outcome| outcome.states[1].segments_in);
     assert!(few * 3 < many, "{few} of {many}");
+}
+
+#[test]
+fn handing_over_costs_the_sender_where_the_other_processor_is_not_at_it() {
+    let busy = |handover, bytes| {
+        let costs = Costs { handover, ..costs() };
+        let mut quiet = HostSpec { costs, jitter_per_mille: 0, ..spec(Some(1 << 20)) };
+        quiet.adapter.has_segmentation = false;
+        let outcome = transfer(&quiet, 1 << 20, 1 << 20, bytes);
+        (outcome.states[0].busy.iter().sum::<u64>(), sent(&outcome).len())
+    };
+    // Two frames that leave together interrupt the other processor once.
+    for frames in [1, 2] {
+        let [(plain, count), (dear, _)] = [0, US].map(|handover| busy(handover, frames * 1448));
+        assert_eq!((dear - plain, count as u64), (US, frames));
+    }
 }
 
 #[test]

@@ -34,6 +34,7 @@ SOURCES: Sequence[_Source] = (
     _Source("copy_in_ns_per_byte", _OUT, ("copy_in",)),
     _Source("output_us", _OUT, ("tcp_out",)),
     _Source("transmit_us", _OUT, ("qdisc_out", "driver_out")),
+    _Source("handover_us", _OUT, ("handover",), is_each=True),
     _Source("interrupt_us", _IN, ("interrupt",), is_each=True),
     _Source("softirq_us", _IN, ("driver_in", "gro", "ip_in")),
     _Source("softirq_ns_per_byte", _IN, ("driver_in", "gro", "ip_in")),

@@ -14,7 +14,7 @@ const fn essential(group: &'static str, program: &'static str, gives: &'static s
 }
 
 /// All places.
-pub const PLACES: [Place; 26] = [
+pub const PLACES: [Place; 27] = [
     place("raw_syscalls", "sys_enter", "stages call_entry and application"),
     place("raw_syscalls", "sys_exit", "the end of call_exit, the cost of a probe"),
     place("tcp", "tcp_sendmsg_locked", "stage copy_in, apart from call_entry and tcp_out"),
@@ -26,6 +26,7 @@ pub const PLACES: [Place; 26] = [
     place("net", "net_dev_xmit", "the end of driver_out and ack_out"),
     place("irq", "irq_handler_entry", "stage interrupt; interrupts apart from other stages"),
     place("irq", "irq_handler_exit", "the end of interrupt"),
+    place("csd", "csd_queue_cpu", "stage handover of what a softirq has sent, apart from wakeup and tcp_out"),
     place("csd", "csd_function_entry", "interrupts of other CPUs apart from other stages"),
     place("csd", "csd_function_exit", "the end of such an interrupt"),
     place("irq", "softirq_raise", "stage softirq_wait of devices with NAPI"),

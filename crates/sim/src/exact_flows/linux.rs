@@ -28,6 +28,7 @@ const COSTS: spec::Costs = spec::Costs {
     output: US,
     segmentation: 300 * NS,
     transmit: US,
+    handover: 0,
     interrupt: US,
     softirq: Cost { fixed: 700 * NS, per_byte: 0 },
     merge: 100 * NS,

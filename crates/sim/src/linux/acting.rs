@@ -46,6 +46,7 @@ impl Acting<'_> {
             Task::AckTimer => self.on_ack_timer(),
             Task::DeviceDone => self.send_on(now, Cause::Deferred),
             Task::Paced => self.send_on(now, Cause::Pacing),
+            Task::HandedOver => {}
         }
     }
 

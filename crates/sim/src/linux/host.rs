@@ -3,6 +3,7 @@
 use super::acting::Acting;
 use super::connection::Connection;
 use super::shared::Shared;
+use super::tasks::Task;
 use crate::application::{Application, Executed};
 use crate::calls::{AtCall, Processor};
 use crate::cpu::{Cpu, Level};
@@ -117,6 +118,20 @@ impl EndSystem for Host {
                     acting.own.completions.push_back((now, memory));
                 }
             });
+        }
+    }
+
+    fn is_taking(&self, connection: u16) -> bool {
+        let queue = &self.shared.queues[self.shared.queue_of(connection)];
+        queue.is_polling || queue.raised_at.is_some()
+    }
+
+    fn on_interrupting(&mut self, now: Ps, connection: u16) {
+        let cost = self.shared.spec.costs.handover;
+        if cost > 0 {
+            self.shared.now = now;
+            let cpu = self.shared.softirq_cpu(connection);
+            self.shared.submit(cpu, Level::Protocol, cost, (connection, Task::HandedOver));
         }
     }
 

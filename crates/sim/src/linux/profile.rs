@@ -126,6 +126,7 @@ fn costs(reader: &mut Reader<'_>) -> Result<Costs, Refusal> {
         output: micros("output_us")?,
         segmentation: micros("segmentation_us")?,
         transmit: micros("transmit_us")?,
+        handover: micros("handover_us")?,
         interrupt: micros("interrupt_us")?,
         merge: micros("merge_us")?,
         input: micros("input_us")?,

@@ -154,6 +154,9 @@ pub struct Costs {
     pub segmentation: Ps,
     /// Driver of a frame that leaves; on a veth, putting it before the other host and waking its processor.
     pub transmit: Ps,
+    /// Making the other host's processor take a frame that is handed over in memory, unless that is at it already
+    /// (`net_rps_send_ipi`, `net/core/dev.c`): on a virtual machine an exit to the hypervisor.
+    pub handover: Ps,
     /// An interrupt.
     pub interrupt: Ps,
     /// Driver and IP of a frame that arrives.

@@ -80,6 +80,8 @@ pub(super) enum Task {
     DeviceDone,
     /// The timer of pacing.
     Paced,
+    /// The other host's processor was interrupted for what was handed over.
+    HandedOver,
 }
 
 impl Task {

@@ -61,20 +61,22 @@ READ_ENTRY_ON_PATH: Final = replace(READ_ENTRY, name="read_entry", title="Read c
 HANDOVER: Final = Stage(
     "handover", "Hand over", "wakeup", "softirq after a transmission that makes another CPU take the packet (RPS)"
 )
-"""At the host that sends, of payload and of ACKs."""
+"""At the host that sends payload."""
 
 ACKS: Final = (
     Stage("ack_out", "ACK out", "acks", "queueing discipline and driver of an ACK"),
+    Stage("ack_handover", "Hand over of ACK", "acks", "softirq that makes another CPU take an ACK (RPS)"),
     Stage("ack_in", "ACK in", "acks", "TCP's processing of an ACK"),
 )
-"""Work for pure ACKs. Payload that arrives makes `ack_out`, payload that leaves makes `ack_in`."""
+"""Work for pure ACKs, which is in no sum over the stages of packets. Payload that arrives makes the first two, payload
+that leaves makes `ack_in`."""
 
 APPLICATION: Final = "application"
 """The program between two calls: no stage of the host's network code, and counted apart."""
 
 BY_DIRECTION: Final[Mapping[str, tuple[Stage, ...]]] = {
-    OUT: (*SENDER[:-1], HANDOVER, SENDER[-1], ACKS[1]),
-    IN: (*RECEIVER[:-2], READ_ENTRY, *RECEIVER[-2:], ACKS[0], HANDOVER),
+    OUT: (*SENDER[:-1], HANDOVER, SENDER[-1], ACKS[2]),
+    IN: (*RECEIVER[:-2], READ_ENTRY, *RECEIVER[-2:], *ACKS[:2]),
 }
 """Stages by the direction of the payload at a host."""
 
@@ -91,7 +93,7 @@ REFERENCE: Final[Mapping[str, tuple[str, ...]]] = {
 
 CAUSED_BY_SOME: Final = frozenset({
     *("call_entry", "call_exit", "qdisc_wait", "handover", "interrupt", "softirq_wait", "driver_in"),
-    *("wakeup", "wakeup_wait", "socket_wait", "ack_out", "ack_in"),
+    *("wakeup", "wakeup_wait", "socket_wait", "ack_out", "ack_handover", "ack_in"),
 })  # fmt: skip
 """Stages that not every byte passes, or whose rows are those of calls. Of packets that a softirq takes one after
 another only the first has the driver's time; that of the others is in the stage before it."""

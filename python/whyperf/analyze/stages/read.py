@@ -155,8 +155,8 @@ def prepared(rows: pl.DataFrame, report: StagesReport, shift_ns: int) -> pl.Data
     probes = pl.col("probes_count").fill_null(0) * report.empty_pair_ns
     frame = rows.select(
         "connection",
-        "direction",
-        "stage",
+        _direction().alias("direction"),
+        _stage().alias("stage"),
         pl.Series("sequence", _unwrapped(rows)),
         pl.col("payload_bytes").fill_null(0),
         pl.col("wire_segments").fill_null(0),
@@ -172,6 +172,18 @@ def prepared(rows: pl.DataFrame, report: StagesReport, shift_ns: int) -> pl.Data
         pl.col("retransmission").is_not_null().alias("is_again"),
     ).with_row_index("row")
     return with_copies_placed(frame.with_columns(_order()))
+
+
+def _direction() -> pl.Expr:
+    """The direction of the payload that a row is about: that which an ACK acknowledges goes the other way."""
+    other = pl.when(pl.col("direction") == "out").then(pl.lit("in")).otherwise(pl.lit("out"))
+    return pl.when(pl.col("stage").is_in(["ack_in", "ack_out"])).then(other).otherwise(pl.col("direction"))
+
+
+def _stage() -> pl.Expr:
+    """The stage of a row. What a host hands over for payload that arrived is an ACK."""
+    is_ack = (pl.col("stage") == "handover") & (pl.col("direction") == "in")
+    return pl.when(is_ack).then(pl.lit("ack_handover")).otherwise(pl.col("stage"))
 
 
 def _unwrapped(rows: pl.DataFrame) -> "np.ndarray[Any, np.dtype[np.int64]]":

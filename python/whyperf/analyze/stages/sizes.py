@@ -72,7 +72,7 @@ def _packets(host: HostStages, direction: str) -> pl.DataFrame | None:
         cpu, driver = np.zeros(len(octets)), np.zeros(len(octets))
         for stage, rows in stages.items():
             kind = stage_of(direction, stage)
-            if kind is None or kind.is_wait:
+            if kind is None or kind.is_wait or kind.layer == "acks":
                 continue
             handled = rows.handled(packets.start, packets.end)
             covered = handled.bytes.sum() / octets.sum()

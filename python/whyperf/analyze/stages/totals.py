@@ -126,8 +126,9 @@ def _direction(host: HostStages, direction: str) -> DirectionTotals | None:
     scale = [followed.sum() / own.sum() for own in under]
     whole = np.array([times * factor for times, factor in zip(cpu, scale, strict=True)])
     is_driver = np.array([stage.layer == "driver" for stage in known])
+    is_payload = np.array([stage.layer != "acks" for stage in known])
     waits = np.array([times * factor for times, factor in zip(waiting, scale, strict=True)])
-    together = np.array([whole.sum(axis=0), whole[is_driver].sum(axis=0), waits.sum(axis=0)])
+    together = np.array([whole[is_payload].sum(axis=0), whole[is_driver].sum(axis=0), waits.sum(axis=0)])
     of_stages = ratios(np.array([*cpu, *waiting]), np.array([*under, *under]))
     of_sums = ratios(together, np.array([followed] * len(together)))
     share = ratios(together[1:2], together[:1])[0]

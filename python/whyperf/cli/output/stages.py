@@ -36,8 +36,9 @@ def _print_block(console: Console, block: Block) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for number, (heading, width) in enumerate(zip(block.columns, _widths(block, console.width), strict=True)):
         table.add_column(heading, justify="right" if number else "left", width=width)
-    for row in block.rows:
-        if row[0] in SUMS:
+    for number, row in enumerate(block.rows):
+        # The sum stands apart, also from what is not in it.
+        if row[0] in SUMS or (number and block.rows[number - 1][0] in SUMS):
             table.add_section()
         table.add_row(*row)
     console.print()

@@ -80,7 +80,7 @@ def _bar(host: HostStages, total: DirectionTotals, widest: float) -> StageBar:
             time=seconds(stage.cpu_ns.value),
         )
         for stage in total.stages
-        if not stage.stage.is_wait and stage.cpu_ns.value / whole >= MIN_RATIO
+        if not stage.stage.is_wait and stage.stage.layer != "acks" and stage.cpu_ns.value / whole >= MIN_RATIO
     ]
     waits = f", waiting {seconds(total.waiting_ns.value)}" if total.waiting_ns.value >= 1 else ""
     text = f"{seconds(total.cpu_ns.value)} per packet of {octets(total.packet_bytes)}{waits}"

@@ -60,17 +60,17 @@ class ModelPoint:
 
 
 def size_figures(
-    groups: Mapping[str, Sequence[SizePoint]], model: Mapping[str, Sequence[ModelPoint]] | None = None
+    groups: Mapping[str, Sequence[SizePoint]], model: Mapping[str, Mapping[str, Sequence[ModelPoint]]] | None = None
 ) -> list[SizeFigure]:
     """Of each group the drawing for sending and that for receiving, all on the same axes.
 
     None are drawn without at least two sizes. `groups` are by what the title says of them, empty for nothing. `model`
-    has points of the model next to those of the host, by direction.
+    has points of the model next to those of the host, by group and direction.
     """
     points = [point for own in groups.values() for point in own]
     if len({round(point.packet_bytes) for point in points}) < 2:
         return []
-    modeled = [point for own in (model or {}).values() for point in own]
+    modeled = [point for of_group in (model or {}).values() for own in of_group.values() for point in own]
     sizes = [*(point.packet_bytes for point in points), *(point.packet_bytes for point in modeled)]
     times = [time for point in points for time in (point.cpu_ns.value, point.driver_ns.value) if time > 0]
     times += [time for own in modeled for time in (own.cpu_ns, own.driver_ns) if time > 0]
@@ -85,10 +85,9 @@ def size_figures(
         marks = [mark for point in own for mark in _marks(point, x, y)]
         paths = [(kind, _path(list(of_kind))) for kind, of_kind in groupby(sorted(marks, key=_kind), _kind)]
         for line_name, of_point in (("model total", "cpu_ns"), ("model driver", "driver_ns")):
-            line = [
-                (x.place(p.packet_bytes), 100 - y.place(getattr(p, of_point))) for p in (model or {}).get(direction, ())
-            ]
-            if line and any(getattr(p, of_point) > 0 for p in (model or {}).get(direction, ())):
+            known = (model or {}).get(name, {}).get(direction, ())
+            line = [(x.place(p.packet_bytes), 100 - y.place(getattr(p, of_point))) for p in known]
+            if any(getattr(p, of_point) > 0 for p in known):
                 paths.append((line_name, " ".join(f"{left:g},{top:g}" for left, top in line)))
         figures.append(SizeFigure(title, marks, paths, x_ticks, y_ticks, _description(title, own)))
     return figures

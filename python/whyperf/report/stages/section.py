@@ -15,7 +15,7 @@ from whyperf.report.explanation.styles import Look
 from whyperf.report.stages.drawn import MIN_RATIO, MessageFall, StageBar, falls_of, stage_bars
 from whyperf.report.stages.figure import SizeFigure, size_figures
 from whyperf.report.stages.looks import all_stages, look_of
-from whyperf.report.stages.modeled import differences, model_points
+from whyperf.report.stages.modeled import differences, lines, modeled
 from whyperf.report.stages.texts import KBYTE, Block, blocks_of, limits_of, notes_of
 
 MAX_CELLS = 60
@@ -88,12 +88,14 @@ def stages_section(plan: Plan, cells: Sequence[CellStages], host: CalibratedHost
     ]
     groups = _by_other_factors(plan, [cell for cell, _ in found])
     points = {name: [point for cell in own if cell.found for point in cell.found.sizes] for name, own in groups.items()}
-    sizes = sorted({point.packet_bytes for own in points.values() for point in own})
-    model = None if host is None else model_points(host, sizes)
-    figures = size_figures(points, model)
+    pairs = (
+        {}
+        if host is None
+        else {name: modeled(host, [cell.found for cell in own if cell.found]) for name, own in groups.items()}
+    )
+    figures = size_figures(points, {name: lines(own) for name, own in pairs.items()})
     notes = [text for cell in cells for text in cell.reasons]
-    every = [point for own in points.values() for point in own]
-    notes += [] if model is None else _model_notes(differences(every, model))
+    notes += _model_notes(differences([pair for own in pairs.values() for pair in own]))
     notes += [text for _, stages in found[:1] for text in notes_of(stages)]
     notes += [text for _, stages in found[1:] for text in limits_of(stages)]
     notes += _left_out(plan, cells)
@@ -101,7 +103,7 @@ def stages_section(plan: Plan, cells: Sequence[CellStages], host: CalibratedHost
         about=ABOUT,
         looks=_looks([stages for _, stages in found]),
         figures=figures,
-        has_model=model is not None and bool(figures),
+        has_model=host is not None and bool(figures),
         lines=_lines_block(groups, points) if len(found) > len(groups) else None,
         cells=views,
         notes=tuple(dict.fromkeys(notes)),
@@ -125,13 +127,13 @@ def _setting(plan: Plan, cell: str) -> str:
     return setting(dict(plan.cell(cell).factors), list(plan.differing)) or cell
 
 
-def _model_notes(apart: Mapping[str, float]) -> list[str]:
+def _model_notes(apart: Mapping[str, tuple[float, float]]) -> list[str]:
     """How far the model is from the host."""
     verbs = {"out": "sending", "in": "receiving"}
     return [
-        f"Model, {verbs[direction]}: at most {percent(abs(ratio))} {'above' if ratio > 0 else 'below'} the host, over "
-        "all sizes."
-        for direction, ratio in apart.items()
+        f"Model, {verbs[direction]}: {percent(middle)} from the host in the median of all sizes, at most "
+        f"{percent(abs(most))} {'above' if most > 0 else 'below'} it."
+        for direction, (middle, most) in apart.items()
     ]
 
 

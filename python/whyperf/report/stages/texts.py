@@ -71,7 +71,8 @@ def direction_text(host: HostStages, total: DirectionTotals) -> str:
 
 
 def _totals(host: HostStages, total: DirectionTotals) -> Block:
-    rows: list[tuple[str, ...]] = [_row(host, stage) for stage in total.stages]
+    for_acks = [stage for stage in total.stages if stage.stage.layer == "acks"]
+    rows: list[tuple[str, ...]] = [_row(host, stage) for stage in total.stages if stage not in for_acks]
     rows.append(
         (
             "All stages",
@@ -82,7 +83,9 @@ def _totals(host: HostStages, total: DirectionTotals) -> Block:
             "",
         )
     )
+    rows += [_row(host, stage) for stage in for_acks]
     notes = [*_population(total), *_unsplit(total), *_incomplete(total)]
+    notes += ["All stages are those of payload; the work for its ACKs below is in addition."] if for_acks else []
     columns: tuple[str, ...] = (
         *("Stage of a packet", "CPU per packet", "95 % interval", "Cycles", "Waiting", "Fixed + per KByte"),
     )

@@ -10,6 +10,7 @@ from tests.unit.analyze.stages.planted_stages import COSTS, EMPTY_PAIR_NS, IN, O
 from whyperf.analyze.stages import Amount, Fit, HostStages, Split, by_size, copy_cost, fit_of, totals, with_copies_apart
 from whyperf.analyze.stages.fits import split_of
 from whyperf.analyze.stages.ranges import StageRows
+from whyperf.analyze.stages.read import prepared
 from whyperf.analyze.stages.writes import with_copies_placed
 
 SIZES = [64, 512, 1448, 4096, 16_384, 65_536] * 60
@@ -63,6 +64,32 @@ def test_what_few_packets_cause_is_shared_by_all() -> None:
     assert wakeup is not None
     assert wakeup.cpu_ns.value == pytest.approx(COSTS["wakeup"][0] / 4, rel=0.02)
     assert wakeup.is_complete
+
+
+def test_work_for_acks_stands_with_the_payload_that_they_acknowledge_and_is_in_no_sum() -> None:
+    """The receiver acknowledges every packet: an ACK leaves, and is handed over to another CPU."""
+    planted = Planted([1448] * 200)
+    table = planted.table("receiver")
+    copies = table.filter(pl.col("stage") == "copy_out")
+    cost = {"cpu_ns": pl.lit(8000 + 2 * EMPTY_PAIR_NS), "wall_ns": pl.lit(8000 + 2 * EMPTY_PAIR_NS)}
+    end = (pl.col("sequence").cast(pl.Int64) + 1448) % (1 << 32)
+    acks = copies.with_columns(
+        stage=pl.lit("ack_out"), direction=pl.lit("out"), payload_bytes=pl.lit(0), sequence=end, **cost
+    )
+    handed = copies.with_columns(stage=pl.lit("handover"), **cost)
+    rows = pl.concat([table, acks.cast(table.schema), handed.cast(table.schema)])
+    plain = planted.host("receiver")
+    with_acks = _with(plain, prepared(rows, plain.report, 0))
+    (before,), (after,) = totals(plain), totals(with_acks)
+    assert after.cpu_ns.value == pytest.approx(before.cpu_ns.value)
+    for name in ("ack_out", "ack_handover"):
+        total = after.stage(name)
+        assert total is not None, name
+        assert total.cpu_ns.value == pytest.approx(8000)
+    assert after.stage("handover") is None
+    assert [point.cpu_ns.value for point in by_size(with_acks)] == pytest.approx(
+        [point.cpu_ns.value for point in by_size(plain)]
+    )
 
 
 def test_missing_stages_are_named() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from whyperf.record import Experiment
 from whyperf.report.stages import read_staged, stages_section
 from whyperf.report.stages.figure import size_figures
 from whyperf.report.stages.looks import all_stages, look_of
-from whyperf.report.stages.modeled import differences, model_points
+from whyperf.report.stages.modeled import differences, lines, modeled
 from whyperf.report.stages.texts import blocks_of, notes_of, split_text
 
 
@@ -158,21 +159,39 @@ def test_one_size_makes_no_figure() -> None:
 
 
 def test_a_model_is_drawn_next_to_the_host(experiment: Experiment) -> None:
-    sets = ({"write_call_us": 0.5, "output_us": 1.0, "transmit_us": 0.5, "copy_in_ns_per_byte": 0.1, "input_us": 2.0},)
-    host = CalibratedHost("linux-6.18+veth", "", {}, sets, {}, {}, 0.1)
-    points = model_points(host, [64, 4096])
-    assert [point.cpu_ns for point in points["out"]] == pytest.approx([2006.4, 2409.6])
-    assert [point.driver_ns for point in points["out"]] == pytest.approx([500, 500])
-    assert [point.cpu_ns for point in points["in"]] == pytest.approx([2000, 2000])
+    host = calibrated(write_call_us=0.5, output_us=1.0, transmit_us=0.5, copy_in_ns_per_byte=0.1, input_us=2.0)
     cells = read_staged(experiment, experiment.trials())
-    measured = [point for cell in cells if cell.found is not None for point in cell.found.sizes]
-    apart = differences(measured, points)
+    pairs = modeled(host, [cell.found for cell in cells if cell.found is not None])
+    points = lines(pairs)
+    assert [point.cpu_ns for point in points["out"]] == pytest.approx([2006.4, 2102.4, 2409.6])
+    assert [point.driver_ns for point in points["out"]] == pytest.approx([500] * 3)
+    assert [point.cpu_ns for point in points["in"]] == pytest.approx([2000] * 3)
+    apart = differences(pairs)
     assert set(apart) == {"out", "in"}
+    assert all(0 < middle <= abs(most) for middle, most in apart.values())
     found = stages_section(experiment.plan, cells, host)
     assert found is not None
     assert found.has_model
     assert [kind for kind, _ in found.figures[0].paths] == ["driver", "total", "model total", "model driver"]
-    assert any(note.startswith("Model, sending: at most ") for note in found.notes)
+    assert any(re.match(r"Model, sending: .* in the median of all sizes, at most ", note) for note in found.notes)
+
+
+@pytest.mark.parametrize(("answer_bytes", "handed_over"), [(64, True), (4096, False)])
+def test_a_packet_behind_an_ack_is_not_handed_over_again(answer_bytes: int, handed_over: bool) -> None:
+    """An answer of three segments is acknowledged at once, and that ACK has interrupted the other host's CPU."""
+    request, answer = Planted([1000] * 200), Planted([answer_bytes] * 200)
+    near, far = request.host("sender"), replace(answer.host("sender"), host="far")
+    ((point, own),) = [
+        pair
+        for pair in modeled(calibrated(output_us=1.0, handover_us=8.0), [analyzed("t", "c", [near, far], 0)])
+        if pair[0].host == "near"
+    ]
+    assert (point.direction, round(own.cpu_ns)) == ("out", 9000 if handed_over else 1000)
+
+
+def calibrated(**costs: float) -> CalibratedHost:
+    """A model with one set of costs."""
+    return CalibratedHost("linux-6.18+veth", "", {}, (costs,), {}, {}, 0.1)
 
 
 def test_times_with_one_unit_have_it_once_and_a_mean_that_is_not_split_is_empty(experiment: Experiment) -> None:

@@ -55,6 +55,15 @@ struct dst_entry {
 	struct net_device *dev;
 };
 
+/* What a CPU asks another one to do; the flags have its type. */
+struct __call_single_node {
+	unsigned int u_flags;
+};
+
+struct __call_single_data {
+	struct __call_single_node node;
+};
+
 struct in6_addr {
 	union {
 		__be32 u6_addr32[4];

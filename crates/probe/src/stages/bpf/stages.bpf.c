@@ -88,6 +88,13 @@ int BPF_PROG(irq_handler_exit)
 	return 0;
 }
 
+SEC("tp_btf/csd_queue_cpu")
+int BPF_PROG(csd_queue_cpu, unsigned int asked, unsigned long callsite, void *function, struct __call_single_data *call)
+{
+	on_asked(call);
+	return 0;
+}
+
 SEC("tp_btf/csd_function_entry")
 int BPF_PROG(csd_function_entry)
 {

@@ -3,6 +3,10 @@
 
 #include "sampling.h"
 
+/* What one CPU asks of another; include/linux/smp_types.h. */
+#define CSD_TYPE_MASK 0xf0
+#define CSD_TYPE_ASYNC 0x00
+
 static __always_inline void measure_empty(struct run *run)
 {
 	__u64 ns = run->now_ns - run->above_ns - run->level->cursor_ns;
@@ -203,6 +207,25 @@ static __always_inline void on_softirq(__u32 vector)
 	} else {
 		open(&run, STAGE_TCP_OUT);
 	}
+	end(&run);
+}
+
+/* At csd:csd_queue_cpu: a CPU asks another one to do something. Behind a transmission from a softirq that is to take the
+ * packet (net_rps_send_ipi); a wake-up asks with a type of its own.
+ */
+static __always_inline void on_asked(const struct __call_single_data *call)
+{
+	struct stage_cpu *cpu = this_cpu();
+	struct run run;
+
+	if (!cpu || !cpu->attention || cpu->running != NET_RX_SOFTIRQ + 1 || cpu->interrupted_ns || !cpu->handed.is_sampled)
+		return;
+	if ((call->node.u_flags & CSD_TYPE_MASK) != CSD_TYPE_ASYNC)
+		return;
+	start_run(&run, cpu);
+	close(&run);
+	open_of(&run, STAGE_HANDOVER, &cpu->handed);
+	cpu->handed.is_sampled = 0;
 	end(&run);
 }
 

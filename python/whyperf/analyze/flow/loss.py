@@ -10,7 +10,8 @@ Ranges = list[tuple[int, int]]
 
 
 def count_out_of_order(log: pl.DataFrame) -> int:
-    """Packets with payload that arrived and were not the next in sequence.
+    """Packets with payload that arrived while payload before them was missing: what the kernel counts as
+    `tcpi_rcv_ooopack` (`tcp_data_queue_ofo`, net/ipv4/tcp_input.c). What came already is not out of order.
 
     `log` is of `read_log` with connection, direction, sequence and payload_bytes. A hole that the
     log never fills is taken for a lost event, not for a lost segment.
@@ -50,7 +51,7 @@ def _reassemble(arrivals: list[list[int]], ignored: Ranges) -> tuple[int, Ranges
             count += bool(torn or holes)
             holes += torn
         else:
-            count += start != (holes[0][0] if holes else reach)
+            count += bool(holes) and start > holes[0][0]
             holes = _without(holes, [(start, end)])
     return count, holes
 

@@ -364,7 +364,7 @@ def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:
     sent, packets = of("sender", "data_segments"), of("sender", "data_packets")
     taken, merged = of("receiver", "data_segments"), of("receiver", "data_packets")
     acks, came = of("receiver", "acks_count"), of("sender", "acks_count")
-    late = of("receiver", "out_of_order_packets")
+    late = of("receiver", "not_next_packets")
     reasons = {
         fact.quantity.name.removeprefix("ack_").removesuffix("_count"): fact.value
         for fact in found.facts

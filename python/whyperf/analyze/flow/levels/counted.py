@@ -23,7 +23,7 @@ def counted_values(trial: FlowTrial, end: FlowEnd, connection: int | None, *, wh
         "acks_count": f"acks_{back}_count",
         **{f"ack_{reason}_count": f"{reason}_acks_count" for reason in ACK_REASONS},
         "duplicate_acks_count": "duplicate_acks_in_count",
-        "out_of_order_packets": "out_of_order_in_packets",
+        "not_next_packets": "out_of_order_in_packets",
         "retransmitted_packets": "retransmitted_out_packets",
     }
     contexts = {**{f"context_{name}": f"{name}_out_packets" for name in CONTEXTS}, "ksoftirqd": "ksoftirqd_out_packets"}

@@ -68,7 +68,8 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("packets_per_ack", "ratio", "data packets per ACK"),
     *(Quantity(f"ack_{reason}_count", "count", f"ACKs sent because {_REASON_WORDS[reason]}") for reason in ACK_REASONS),
     Quantity("duplicate_acks_count", "count", "duplicate ACKs arrived", COUNTED_FIRST),
-    Quantity("out_of_order_packets", "packets", "data packets arrived out of order", COUNTED_FIRST),
+    Quantity("out_of_order_packets", "packets", "data packets arrived before others that were missing"),
+    Quantity("not_next_packets", "packets", "data packets arrived out of order or twice", COUNTED_FIRST),
     Quantity("retransmitted_packets", "packets", "data packets sent again"),
     Quantity("retransmitted_segments", "segments", "data segments sent again"),
     *(

@@ -123,7 +123,12 @@ def test_all_stages_of_a_stream_are_there(tmp_path: Path, kind: Kind) -> None:
 
 def test_what_a_softirq_hands_over_to_another_cpu_is_no_wake_up(tmp_path: Path) -> None:
     """Messages of three segments are acknowledged before their reader runs; each ACK makes the other CPU take it."""
-    exchange: dict[str, Any] = {"workload": "rr", "request_size_bytes": 4000, "response_size_bytes": 4000, "no_delay": True}
+    exchange: dict[str, Any] = {
+        "workload": "rr",
+        "request_size_bytes": 4000,
+        "response_size_bytes": 4000,
+        "no_delay": True,
+    }
     with trials_on(tmp_path, **exchange) as trials:
         found = trials.run()
         rows = trials.stages(found, "far")

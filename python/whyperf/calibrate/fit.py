@@ -31,6 +31,8 @@ ACK_WEIGHT = 0.1
 PRIOR_WEIGHT = 0.02
 #: From here on an error counts by its size only, not by its square (Huber): one point does not rule the others.
 LARGE_ERROR = 0.3
+#: How far a number may be off that is written and read again.
+ROUNDING = 1e-12
 #: Loss of a run that did not come to its end.
 NO_ANSWER = 3.0
 
@@ -122,8 +124,14 @@ def fit(
 
 def _costs(priors: Sequence[Prior], logarithms: NDArray[np.float64]) -> Costs:
     pairs = zip(priors, np.exp(logarithms), strict=True)
-    # Rounding must not carry a cost over its bound.
-    return {prior.key: float(np.clip(cost, prior.low, prior.high)) for prior, cost in pairs}
+    return {prior.key: float(np.clip(cost, *_inside(prior))) for prior, cost in pairs}
+
+
+def _inside(prior: Prior) -> tuple[float, float]:
+    """Bounds that rounding cannot carry a cost over: the model reads a cost and its bounds by two parsers, and their
+    last bits may differ.
+    """
+    return prior.low + ROUNDING * abs(prior.low), prior.high - ROUNDING * abs(prior.high)
 
 
 def _loss(points: Sequence[Point], answers: Sequence[Answer | None]) -> float:

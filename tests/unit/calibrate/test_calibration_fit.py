@@ -100,8 +100,8 @@ def test_a_model_that_is_wrong_is_reported() -> None:
 
 def test_a_cost_whose_best_is_beyond_its_bound_stays_inside() -> None:
     """The model reads a cost by another parser than its bound, and refuses one that is beyond by the last bit."""
-    low = Prior("write_call_us", 0.5, 0.1, 0.5, "timed")
+    low = Prior("write_call_us", 0.3, 0.1, 0.3, "timed")
     done = fit([low, *PRIORS[1:]], points(), ask, generations=25, population=16, members=5, seed=5)
-    assert done.best.costs["write_call_us"] == pytest.approx(0.5, rel=0.01)
+    assert done.best.costs["write_call_us"] == pytest.approx(0.3, rel=0.01)
     costs = [member.costs["write_call_us"] for member in done.members]
-    assert all(low.low < cost < low.high for cost in costs)
+    assert max(costs) < low.high * (1 - 1e-13)

@@ -56,7 +56,7 @@ RECIPES: Sequence[_Recipe] = (
     _Recipe("new_buffer_us", "", usual=0.3, factor=UNTIMED),
     _Recipe("output_us", "send_us", share=0.5, factor=SHARED, usual=0.8),
     _Recipe("transmit_us", "send_us", share=0.5, factor=SHARED, usual=0.8),
-    _Recipe("handover_us", "send_to_idle_us", less="send_us", factor=SHARED, usual=1.0, most=20.0),
+    _Recipe("handover_us", "other_cpu_us", less="ack_us", usual=1.0, most=20.0),
     _Recipe("segmentation_us", "", usual=0.3, factor=UNTIMED),
     _Recipe("softirq_us", "take_us", share=0.5, factor=SHARED, usual=0.8),
     _Recipe("softirq_ns_per_byte", "", usual=0.005, factor=UNTIMED),

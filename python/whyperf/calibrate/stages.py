@@ -51,6 +51,7 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
     "write_call_us": ("write_call_us",),
     "write_ns_per_byte": ("copy_in_ns_per_byte",),
     "send_us": ("output_us", "transmit_us"),
+    "other_cpu_us": ("handover_us",),
     "take_us": ("softirq_us", "input_us"),
     "read_across_us": ("read_call_us",),
     "read_across_ns_per_byte": ("copy_out_ns_per_byte",),

@@ -67,7 +67,7 @@ def print_result(
 ) -> int:
     """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code.
 
-    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again. The result
+    Of `lines`, those printed while a single trial ran, the ones that were cut are printed again. The result
     is stored; one that is there and still holds is not computed again.
     """
     fingerprint = fingerprint_of(experiment.folder)
@@ -168,7 +168,7 @@ def _print_dropped(summary: Summary, lines: "Sequence[PrintedLine]") -> None:
         return
     dropped = dropped_lines(lines, cut.to_s)
     if dropped:
-        print("\nNot in the goodput, cut as the rest of the warm-up:", *dropped, sep="\n")  # noqa: T201
+        print("\nNot in the goodput, cut before the steady state:", *dropped, sep="\n")  # noqa: T201
 
 
 def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:

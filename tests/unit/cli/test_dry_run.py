@@ -1,5 +1,6 @@
-"""What `--dry-run` prints of a fleet."""
+"""What `--dry-run` prints of a fleet, and of a duration on the model."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ def test_the_pairs_of_a_fleet_are_named(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_single_pair_needs_no_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not any(line.startswith("Pairs") for line in printed("host7 -t 1", capsys))
+
+
+def test_a_duration_is_given_on_the_model_as_in_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "two-adapters-model", "-t", "1", "--dry-run", "--json"]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert {cell["factors"]["duration_s"] for cell in cells} == {1.0}
 
 
 def test_what_each_pair_does_is_named(

@@ -123,7 +123,7 @@ def test_a_congestion_control_that_is_not_there(refused: Refused) -> None:
 def test_results_of_another_plan(refused: Refused, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *SMALL, "--out", "results"]) == 0
     capsys.readouterr()
-    sentence = refused(1, "run", *SMALL, "--window", "8192", "--out", "results")
+    sentence = refused(2, "run", *SMALL, "--window", "8192", "--out", "results")
     assert "results holds plan" in sentence
     assert "--out" in sentence
 
@@ -131,11 +131,11 @@ def test_results_of_another_plan(refused: Refused, capsys: pytest.CaptureFixture
 def test_a_folder_that_is_no_experiment(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
-    assert "photos has files that are not an experiment's" in refused(1, "run", *SMALL, "--out", "photos")
+    assert "photos has files that are not an experiment's" in refused(2, "run", *SMALL, "--out", "photos")
     for verb in ("show", "report"):
         assert "there is no experiment photos" in refused(2, verb, "photos")
     (tmp_path / "file").write_bytes(b"")
-    assert "file" in refused(1, "run", *SMALL, "--out", "file")
+    assert "file is not a folder" in refused(2, "run", *SMALL, "--out", "file")
 
 
 def test_an_experiment_that_is_being_measured(

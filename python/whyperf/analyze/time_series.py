@@ -26,8 +26,9 @@ class Course:
     together. `transport`: `at_s`, `cwnd_bytes` (sender), `window_bytes` (announced, as the sender
     sees it, otherwise as the receiver says), sums over connections, and `rtt_ms`, their median.
     `cpu`: `at_s`, `busy_ratio` of the end's own CPUs; empty when they are not its alone. `transactions`: `at_s`,
-    `per_s` that ended, empty in a plain stream. `start_ns` is the start on the controller's clock. Of
-    datagrams the sender has no rate: what it sends is none.
+    `per_s` that ended, empty in a plain stream. `arrived`: `at_s`, `bps` of the payload that arrived at each side,
+    empty unless some arrived at both; `rates` have both directions together then. `start_ns` is the start on the
+    controller's clock. Of datagrams the sender has no rate: what it sends is none.
     """
 
     trial: str
@@ -36,6 +37,7 @@ class Course:
     transport: pl.DataFrame
     cpu: pl.DataFrame
     transactions: pl.DataFrame
+    arrived: pl.DataFrame
     start_ns: int = 0
 
     @property
@@ -62,13 +64,15 @@ def course(inputs: Inputs, trial: str) -> Course | None:
     start = int(rows["start_mono_ns"].min())  # type: ignore[arg-type]
     sends = inputs.datagrams.filter(pl.col("trial") == trial).is_empty()
     roles = ("sender", "receiver") if sends else ("receiver",)
+    transactions = inputs.transactions.filter(pl.col("trial") == trial)
     return Course(
         trial=trial,
         phases=_phases(rows, start),
         rates=pl.concat([_rates(rows.filter(pl.col("role") == role), role, start) for role in roles]),
         transport=_transport(inputs.tcp_info.filter(pl.col("trial") == trial), start),
         cpu=_cpu(inputs, trial, start),
-        transactions=_transactions(inputs.transactions.filter(pl.col("trial") == trial), start),
+        transactions=_transactions(transactions, start),
+        arrived=_arrived(transactions, start),
         start_ns=start,
     )
 
@@ -84,6 +88,17 @@ def _transactions(rows: pl.DataFrame, start: int) -> pl.DataFrame:
         .select(((pl.col("end_mono_ns") - start) / 1e9).alias("at_s"), "per_s")
         .sort("at_s")
     )
+
+
+def _arrived(transactions: pl.DataFrame, start: int) -> pl.DataFrame:
+    """Rates of the payload that arrived at the near side (`sender`) and at the far side; see `Course`."""
+    read = transactions.with_columns(
+        pl.col("host").rank("dense").alias("connection"), pl.col("received_bytes").alias("payload_bytes")
+    )
+    sides = {"sender": read.filter(IS_NEAR), "receiver": read.filter(~IS_NEAR)}
+    if not all(int(rows["payload_bytes"].sum()) for rows in sides.values()):
+        sides = dict.fromkeys(sides, read.clear())
+    return pl.concat([_rates(rows, role, start) for role, rows in sides.items()])
 
 
 def _phases(rows: pl.DataFrame, start: int) -> pl.DataFrame:

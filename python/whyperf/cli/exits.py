@@ -66,11 +66,11 @@ def _of_the_user(error: BaseException) -> tuple[int, str] | None:
     from whyperf.calibrate.errors import CalibrationError  # noqa: PLC0415
     from whyperf.hosts import HostSetError  # noqa: PLC0415
     from whyperf.profile import ProfileError  # noqa: PLC0415
-    from whyperf.record import RecordError  # noqa: PLC0415
+    from whyperf.record import RecordError, WrongFolderError  # noqa: PLC0415
     from whyperf.run import Fault, RunError  # noqa: PLC0415
 
     match error:
-        case ProfileError() | HostSetError():
+        case ProfileError() | HostSetError() | WrongFolderError():
             return USAGE, str(error)
         case RunError():
             return USAGE if error.fault is Fault.USAGE else FAILED, str(error)

@@ -111,10 +111,16 @@ def _conditions(source: Source) -> tuple[Source, Source]:
         CompareError: it has none.
     """
     if not has_conditions(source.experiment.plan):
-        name, cells = source.experiment.name, source.cells
-        example = f", or two cells such as {name}:{cells[0].id} {name}:{cells[-1].id}" if len(cells) > 1 else ""
+        name, cells = source.experiment.name, source.experiment.plan.cells
+        example, asked = "", name
+        if source.cell is not None:
+            other = next((cell.id for cell in cells if cell.id != source.cell), None)
+            asked = f"{name}:{source.cell}"
+            example = "" if other is None else f", or another cell such as {name}:{other}"
+        elif len(cells) > 1:
+            example = f", or two cells such as {name}:{cells[0].id} {name}:{cells[-1].id}"
         raise CompareError(
-            f"{name} alone has nothing to be compared with; name a second result{example}, or measure two conditions "
+            f"{asked} alone has nothing to be compared with; name a second result{example}, or measure two conditions "
             "with `whyperf compare --run`"
         )
     return replace(source, label="A", sweeps=BEFORE), replace(source, label="B", sweeps=AFTER)
@@ -181,7 +187,8 @@ def _notes(sources: Sequence[Source], pairs: Sequence[CellPair]) -> Iterator[str
             "hosts in between, counts as a difference, and nothing can be tested."
         )
         return
-    if len(folders) > 1:
+    # The model gives the same at any time.
+    if len(folders) > 1 and any(source.experiment.plan.testbed.kind != "model" for source in sources):
         yield (
             "The results were measured one after the other, so whatever changed on the hosts in between counts as a "
             "difference. `whyperf compare --run` measures both in turn."
@@ -359,9 +366,10 @@ class _Comparing:
             return
         for source, tables in ((self.a, tables_a), (self.b, tables_b)):
             if tables is None:
-                self.notes.append(
-                    f"Costs are not compared: {source.label} has no stack samples; measure with --evidence profile."
-                )
+                lacking = "stack samples; measure with --evidence profile"
+                if source.experiment.plan.testbed.kind == "model":
+                    lacking = "stage times; simulate a profile with stage_trials in [design]"
+                self.notes.append(f"Costs are not compared: {source.label} has no {lacking}.")
         if tables_a is None or tables_b is None:
             return
         for role in ROLES:

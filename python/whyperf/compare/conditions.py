@@ -7,6 +7,7 @@ from whyperf.analyze.text import level_with_unit
 from whyperf.compare.link import link_of_host
 from whyperf.compare.model import ComparedHost, Condition
 from whyperf.compare.source import Source
+from whyperf.profile.workload.model import near_receives
 
 _HOST_FACTS = {
     "hostname": "host name",
@@ -31,12 +32,15 @@ def conditions_between(sources: Sequence[Source]) -> tuple[Condition, ...]:
 
 def hosts_of(sources: Sequence[Source]) -> Iterator[ComparedHost]:
     """The hosts of each result with kernel and drivers; of two conditions of one result once."""
-    seen = set()
+    seen = []
     for source in sources:
-        if source.experiment.folder in seen:
+        hosts = _host_facts(source)
+        # Cells of one result on the model may be of different hosts.
+        own = (source.experiment.folder, [found.get("hostname") for found in hosts.values()])
+        if own in seen:
             continue
-        seen.add(source.experiment.folder)
-        for host, found in source.experiment.hosts().items():
+        seen.append(own)
+        for host, found in hosts.items():
             devices: dict[str, list[str]] = {}
             for device in found.get("devices", ()):
                 devices.setdefault(str(device.get("driver") or "no driver"), []).append(str(device.get("name")))
@@ -51,8 +55,23 @@ def hosts_of(sources: Sequence[Source]) -> Iterator[ComparedHost]:
             )
 
 
+def _host_facts(source: Source) -> dict[str, dict[str, Any]]:
+    """The record's facts of each host. On the model they have the hosts of all cells; here of the compared alone."""
+    hosts = source.experiment.hosts()
+    if source.experiment.plan.testbed.kind != "model":
+        return hosts
+    pairs = []
+    for cell in source.cells:
+        # The writer stands first.
+        writer, _, reader = str(cell.factors.get("hosts", "")).partition(",")
+        near_first = (writer, reader or writer)
+        pairs.append(near_first[::-1] if near_receives(cell.factors) else near_first)
+    names = {side: ", ".join(dict.fromkeys(pair[at] for pair in pairs)) for at, side in enumerate(("near", "far"))}
+    return {host: {**found, "hostname": names.get(host) or found.get("hostname")} for host, found in hosts.items()}
+
+
 def _hosts(sources: Sequence[Source]) -> Iterator[Condition]:
-    hosts = [source.experiment.hosts() for source in sources]
+    hosts = [_host_facts(source) for source in sources]
     facts = [dict(_facts(found)) for found in hosts]
     for name in dict.fromkeys(name for found in facts for name in found):
         yield from _differing("host", name, [found.get(name) for found in facts])

@@ -28,6 +28,7 @@ from whyperf.explain.gather import (
     stages_of,
     stated_link_bps,
     with_costs,
+    with_link_use,
     with_program,
     with_stages,
 )
@@ -275,6 +276,7 @@ def _explained(
     if link is not None:
         link *= facts.sender.limits.adapters_count
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
+    facts = with_link_use(facts, trial, setup.hosts, setup.factors)
     facts = with_stages(with_costs(facts, cost), stages)
     if facts.is_watched:
         facts = with_program(facts, experiment, trial)

@@ -38,6 +38,11 @@ def _gain(verdict: Verdict) -> str:
     return f" {render('gain', 'headline', {'gain': gain_text(verdict), 'levels': levels})}"
 
 
+def _limit_name(verdict: Verdict) -> str:
+    """What a verdict names as the limit: of a host's capacity which part it is."""
+    return render("limit", verdict.code if verdict.cause is Cause.CAPACITY else verdict.cause, {})
+
+
 def experiment_headline(cells: Sequence[CellExplanation], noun: str = "setting") -> str:
     """What limits most cells; of a single cell its own diagnosis. `noun` is what a cell is to a reader."""
     if not cells:
@@ -48,11 +53,13 @@ def experiment_headline(cells: Sequence[CellExplanation], noun: str = "setting")
     cells = [cell for cell in cells if cell.trial is not None]
     if not cells:
         return "No trial can be read. Measure with `whyperf run`."
-    counts = Counter(cell.verdicts[0].cause for cell in cells)
+    firsts = [cell.verdicts[0] for cell in cells]
+    known = [verdict for verdict in firsts if verdict.cause is not Cause.NOT_KNOWN]
     # What is not known limits nothing; it comes last, however many cells it is.
-    unknown = counts.pop(Cause.NOT_KNOWN, 0)
+    unknown = len(firsts) - len(known)
+    counts = Counter((verdict.cause, _limit_name(verdict)) for verdict in known)
     ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
-    parts = [f"{number:,} by {render('limit', cause, {})}" for cause, number in ranked[:MAX_LIMITS]]
+    parts = [f"{number:,} by {limit}" for (_, limit), number in ranked[:MAX_LIMITS]]
     parts += [f"{others:,} by other causes"] if (others := sum(number for _, number in ranked[MAX_LIMITS:])) else []
     if parts:
         first, _, rest = parts[0].partition(" ")

@@ -99,6 +99,10 @@ class Interruption:
         return self.span_ratio * max(0.0, 1 - self.rate_ratio)
 
 
+HALF_DUPLEX = "half_duplex"
+"""The part of `HostLimits.parts` that is a link of half duplex."""
+
+
 @dataclass(frozen=True)
 class HostLimits:
     """All of one host. All but interruptions is from the table `host_counters`, which older records do not have.
@@ -108,8 +112,8 @@ class HostLimits:
         memory: the group that met its limit most often.
         queues: of the devices that sent packets.
         interruptions: spans in which the load did not get to its work.
-        parts: part of the time for which what a host of the model shares was busy: its bus, and the processor on its
-            adapter for what leaves and for what arrives.
+        parts: part of the time for which what a host of the model shares was busy: its bus, the processor on its
+            adapter for what leaves and for what arrives, and of the sender a link of half duplex.
         adapters_count: adapters of a host of the model; 1 where nothing says otherwise.
         counts: what the kernel counted during the load, by the names of `nstat` and of the table.
         span_ns: between the two readings.

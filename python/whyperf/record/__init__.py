@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whyperf.record.costs import keep_cost, known_cost
-    from whyperf.record.errors import RecordError
+    from whyperf.record.errors import RecordError, WrongFolderError
     from whyperf.record.experiment import Experiment, Trials, kept_profile
     from whyperf.record.kinds import code_words, is_table, wrong_in_table
     from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
@@ -28,6 +28,7 @@ __all__ = [
     "TableRead",
     "TrialWriter",
     "Trials",
+    "WrongFolderError",
     "busiest_process",
     "code_words",
     "is_table",
@@ -50,7 +51,7 @@ _MODULES = {
         ),
         "costs",
     ),
-    **dict.fromkeys(("RecordError",), "errors"),
+    **dict.fromkeys(("RecordError", "WrongFolderError"), "errors"),
     **dict.fromkeys(
         (
             "Experiment",

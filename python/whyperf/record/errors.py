@@ -10,6 +10,10 @@ class RecordError(Exception):
     """A record cannot be written or read. The text is one sentence: what, why, the remedy."""
 
 
+class WrongFolderError(RecordError):
+    """The folder or file that an argument names is not of the kind that it has to be: wrong usage."""
+
+
 OTHER_FOLDER = "choose another folder with --out"
 #: The remedy, by the kernel's reason.
 ADVICE = {

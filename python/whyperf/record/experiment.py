@@ -17,7 +17,7 @@ from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, STAGES_PREFIX, Plan, Planne
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
-from whyperf.record.errors import RecordError, as_record_error, failure
+from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, failure
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import INTERRUPTED, LOST, MAX_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
@@ -82,8 +82,8 @@ class Experiment:
         """Starts the experiment, or resumes it when the folder already has this plan; locks it.
 
         Raises:
-            RecordError: another process measures there, the folder is of another plan or not an
-                experiment's, or it cannot be written; nothing was changed then.
+            WrongFolderError: the folder is of another plan or not an experiment's; nothing was changed then.
+            RecordError: another process measures there, or it cannot be written; nothing was changed then.
         """
         folder = _named_folder(folder)
         plan = plan.named(folder.name)
@@ -127,7 +127,8 @@ class Experiment:
         """Opens it for reading, also while it is being measured.
 
         Raises:
-            RecordError: there is no experiment, or its plan cannot be read.
+            WrongFolderError: there is no experiment.
+            RecordError: its plan cannot be read.
         """
         folder = _named_folder(folder)
         plan = _read_plan(folder)
@@ -348,6 +349,8 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
     with as_record_error("read", folder):
         if not folder.exists():
             return
+        if not folder.is_dir():
+            raise WrongFolderError(f"{folder} is not a folder; name another with --out")
         if (folder / "plan.json").exists():
             there = _read_plan(folder)
             if there.id != plan.id:
@@ -355,10 +358,10 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
                     f"{folder} holds plan {there.id} (profile {there.profile}), not plan {plan.id}; "
                     "name another folder with --out, or leave --out away"
                 )
-                raise RecordError(text)
+                raise WrongFolderError(text)
             _refuse_links(folder)
         elif any(path.name not in UNFINISHED_CREATION and path.suffix != PARTIAL for path in folder.iterdir()):
-            raise RecordError(f"{folder} has files that are not an experiment's; name another folder with --out")
+            raise WrongFolderError(f"{folder} has files that are not an experiment's; name another folder with --out")
 
 
 def _read_plan(folder: Path) -> Plan:
@@ -366,7 +369,7 @@ def _read_plan(folder: Path) -> Plan:
     try:
         return Plan.from_json(read_text(path, MAX_LARGE_DOCUMENT_BYTES), str(path)).named(folder.name)
     except (FileNotFoundError, NotADirectoryError):
-        raise RecordError(f"{folder} is not an experiment: it has no plan.json; look into results/") from None
+        raise WrongFolderError(f"{folder} is not an experiment: it has no plan.json; look into results/") from None
     except OSError as error:
         raise failure("read", path, error) from None
     except (ProfileError, UnicodeDecodeError) as error:

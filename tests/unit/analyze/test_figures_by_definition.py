@@ -397,6 +397,7 @@ def test_warnings_at_their_boundaries() -> None:
         found[f"late {late} {interval}"] = raised(cell_rules.of_notes(notes, {"interval_ms": interval}))
     cut: dict[str, Any] = {"steady": True, "goodput_bps": 100.0, "cut_bps": None, "cut_ns": 5, "is_whole_phase": False}
     cut |= {
+        "settled_bps": 100.0,
         "status": "complete",
         "trial": "001-c0001",
         "window_start_ns": 0,
@@ -410,7 +411,7 @@ def test_warnings_at_their_boundaries() -> None:
         {"cut_bps": 10.0, "steady": None},
         {"whole_life": True},
         {"whole_life": True, "uncertainty_ns": 11},
-        {"goodput_bps": 0.0},
+        {"goodput_bps": 0.0, "settled_bps": 0.0},
         {"goodput_bps": None, "unusable": "no_common_window"},
         {"goodput_bps": None},
         {"status": "deadline"},

@@ -180,6 +180,28 @@ def test_a_cut_warm_up_is_reported() -> None:
     assert whole.cut is None
 
 
+def test_a_rate_that_falls_is_not_called_warming_up() -> None:
+    def course(seconds: float) -> float:
+        return 2.0 if seconds < 3 else 1.0
+
+    found = summary(made.Trial(rate_bps=1e9, course=course))
+    cell = found.cells[0]
+    (warning,) = [warning for warning in cell.warnings if warning.code in {"warm_up_cut", "slow_down_cut"}]
+    assert warning.code == "slow_down_cut"
+    assert "1 of 1 trial was slowing down when the measurement started; up to 2.00 s cut off" in warning.text
+    assert "where goodput was 2.00 Gbit/s" in warning.text
+    (advice,) = [advice.advice for advice in found.warnings if advice.code == "slow_down_cut"]
+    assert "Find what ends the fast start" in advice
+    assert "Cut             1.00-3.00 s before it slowed down (2.00 Gbit/s)" in single_lines(cell)
+
+
+@pytest.mark.parametrize(("start", "direction"), [(1.0, "rising"), (-1.0, "falling")])
+def test_a_rate_that_never_settles_is_named_by_its_direction(start: float, direction: str) -> None:
+    result = summary(made.Trial(rate_bps=2e9, course=lambda seconds: 1.3 + start * (seconds - 6) / 8))
+    text = next(warning.text for warning in result.cells[0].warnings if warning.code == "no_steady_state")
+    assert f"goodput was still {direction} half-way through" in text
+
+
 @pytest.mark.parametrize("status", ["void", "failed", "interrupted"])
 def test_a_trial_without_a_result_has_a_provisional_rate(status: str) -> None:
     trial = made.Trial(rate_bps=2e9, duration_s=3, status=status)

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.workload_samples import OPEN, RR, Exchange, in_blocks, inputs
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary, Transactions
+from whyperf.analyze.time_series import courses_of
 from whyperf.cli.output.single import single_lines
 
 
@@ -86,6 +88,16 @@ def test_who_was_late_is_reported_with_its_evidence(service_ns: int, code: str, 
     (expected,) = [warning for warning in found.warnings if warning.code in {"rate_missed", "overloaded"}]
     assert expected.code == code
     assert evidence in expected.text
+
+
+def test_each_direction_has_its_rate_over_time() -> None:
+    """1,000 requests of 100 bytes and responses of 300 bytes per second."""
+    (found,) = courses_of(inputs(Exchange()), ["001-c0001"])
+    measured = found.arrived.filter(pl.col("at_s").is_between(2, 10))
+    rates = {role: frame["bps"].median() for (role,), frame in measured.partition_by("role", as_dict=True).items()}
+    assert rates == {"sender": pytest.approx(2.4e6, rel=1e-3), "receiver": pytest.approx(0.8e6, rel=1e-3)}
+    (one_way,) = courses_of(inputs(Exchange(response_bytes=0)), ["001-c0001"])
+    assert one_way.arrived.is_empty()
 
 
 def test_a_rate_is_of_the_same_time_as_its_latencies() -> None:

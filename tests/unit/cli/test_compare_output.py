@@ -12,6 +12,7 @@ from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.cost.sampled_results import SENDER, STACKS, WRITE, add_samples
 from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
+from tests.unit.records.golden import unpack
 from whyperf.cli.app import main
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, USAGE
 from whyperf.cli.output.comparison import MIN_LABEL
@@ -105,6 +106,16 @@ def test_results_without_samples_have_their_figures_compared(
     assert pair["notes"] == ["Costs are not compared: A has no stack samples; measure with --evidence profile."]
 
 
+def test_simulated_results_do_not_depend_on_when_they_were_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unpack("model", tmp_path)
+    first = tmp_path / "results" / "model"
+    shutil.copytree(first, tmp_path / "again")
+    found = document(capsys, str(first), str(tmp_path / "again"))
+    assert not any("one after the other" in note for note in found["notes"])
+
+
 def test_one_trial_each_has_ratios_and_no_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = write(tmp_path / "a", RATES[:1]), write(tmp_path / "b", SLOWER[:1])
     found = document(capsys, a, b)
@@ -170,6 +181,7 @@ def test_functions_of_hostile_names_are_printed_as_they_are(tmp_path: Path, caps
     [
         ((), "name two results"),
         (("{a}",), "alone has nothing to be compared with"),
+        (("{a}:c0001",), "fast:c0001 alone has nothing to be compared with; name a second result, or measure"),
         (("{a}", "{a}"), "named twice"),
         (("{a}:c0099", "{b}"), 'has no cell "c0099"'),
         (("{a}", "nowhere"), "no experiment nowhere"),

@@ -218,8 +218,17 @@ def test_a_folder_of_another_plan_is_refused_before_a_session_begins(
     monkeypatch.setenv("WHYPERF_AGENT", "/bin/false")
     profile = find("quick")
     Experiment.create(Path("results/sample"), build(profile, target="loopback"), profile.text).close()
-    assert main(["run", "-t", "1", "-C", "cubic", "--testbed", "loopback", "--out", "results/sample"]) == 1
+    assert main(["run", "-t", "1", "-C", "cubic", "--testbed", "loopback", "--out", "results/sample"]) == 2
     assert "holds plan" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_a_result_is_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    (tmp_path / "file").write_bytes(b"")
+    for name, reason in (("photos", "has files that are not an experiment's"), ("file", "is not a folder")):
+        assert main(["run", "--testbed", "loopback", "-C", "cubic", "--out", name]) == 2
+        assert reason in capsys.readouterr().err
 
 
 def test_an_agent_that_does_not_work_is_said_and_leaves_nothing(

@@ -185,7 +185,7 @@ def test_a_folder_that_is_there_is_never_overwritten(here: Path, capsys: pytest.
     unpack("stream-user", here)
     (here / "kept").mkdir()
     (here / "kept/file").write_text("mine")
-    assert main(["export", "results/stream-user", "--anonymize", "--out", "kept"]) == 1
+    assert main(["export", "results/stream-user", "--anonymize", "--out", "kept"]) == 2
     assert "kept is there already; give another folder with --out" in capsys.readouterr().err
     assert (here / "kept/file").read_text() == "mine"
 

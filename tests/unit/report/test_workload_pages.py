@@ -39,6 +39,12 @@ def test_a_single_exchange_has_its_latency_in_full(tmp_path: Path) -> None:
     assert "1,000 transactions/s between near and far" in plain_text(text)
 
 
+def test_both_directions_are_drawn_over_time(tmp_path: Path) -> None:
+    heading = "Goodput of each direction, by the side at which it arrives"
+    assert heading in plain_text(page(write(tmp_path / "both", [Exchange()])))
+    assert heading not in plain_text(page(write(tmp_path / "one", [Exchange(response_bytes=0)])))
+
+
 def test_the_studys_table_stands_next_to_ours(tmp_path: Path) -> None:
     folder = write(tmp_path / "rr-ack", rr_ack(blocks=1), profile="rr-ack")
     shown = plain_text(page(folder))

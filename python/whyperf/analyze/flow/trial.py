@@ -10,7 +10,7 @@ import polars as pl
 
 from whyperf.analyze.fleet.inputs import label
 from whyperf.foreign import parse_json, read_bytes, refuse_link
-from whyperf.record import RecordError
+from whyperf.record import RecordError, WrongFolderError
 from whyperf.record.errors import failure
 from whyperf.record.kinds import UNREADABLE
 from whyperf.record.parquet import bytes_in_memory
@@ -184,7 +184,8 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
         refuse_link(folder)
         found = parse_json(read_bytes(path))
     except FileNotFoundError:
-        raise RecordError(f"{folder} is not a trial: it has no manifest.json; look into the result's trials/") from None
+        text = f"{folder} is not a trial: it has no manifest.json; look into the result's trials/"
+        raise WrongFolderError(text) from None
     except OSError as error:
         raise failure("read", path, error) from None
     except ValueError:

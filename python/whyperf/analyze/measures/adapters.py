@@ -70,14 +70,18 @@ def stated_link_bps(devices: pl.DataFrame, hosts: Mapping[str, Facts], factors: 
 
 def model_link_bps(facts: Facts, factors: Mapping[str, object]) -> float | None:
     """The link of hosts of the model, as the record has its rate."""
-    links, parameters = facts.get("lines", {}), facts.get("parameters", {})
+    rate = facts.get("lines", {}).get(model_link(facts, factors))
+    return None if rate is None else float(rate)
+
+
+def model_link(facts: Facts, factors: Mapping[str, object]) -> str | None:
+    """The name of the link of hosts of the model, such as `ethernet-1G`; None of other hosts."""
     name = factors.get("link", DEFAULT)
     if name == DEFAULT:
         # The writer's host says which link it is, and stands first.
-        values = parameters.get(str(factors.get("hosts", "")).partition(",")[0], {}).get("values", {})
+        values = facts.get("parameters", {}).get(str(factors.get("hosts", "")).partition(",")[0], {}).get("values", {})
         name = values.get("link", {}).get("value")
-    rate = links.get(name)
-    return None if rate is None else float(rate)
+    return None if name is None else str(name)
 
 
 def device_link_bps(device: Facts) -> float | None:

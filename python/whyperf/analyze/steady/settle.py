@@ -16,6 +16,7 @@ SCHEMA = {
     "unusable": pl.String(),
     "cut_ns": pl.Int64(),
     "cut_bps": pl.Float64(),
+    "settled_bps": pl.Float64(),
     "steady": pl.Boolean(),
     "reason_unsteady": pl.String(),
     "from_bps": pl.Float64(),
@@ -23,8 +24,8 @@ SCHEMA = {
     "change_s": pl.Float64(),
 }
 """Columns of the result. `cut_ns` is the warm-up cut off, or only found in a trial that counts whole;
-`cut_bps` its mean rate, `change_s` the instant of the change in seconds after the start of phase `measure`;
-see `steadiness.Steadiness` for the others."""
+`cut_bps` its mean rate and `settled_bps` that of the rest, `change_s` the instant of the change in seconds after the
+start of phase `measure`; see `steadiness.Steadiness` for the others."""
 
 
 def settle(windows: pl.DataFrame, rows: pl.DataFrame, whole: Container[str] = ()) -> pl.DataFrame:
@@ -56,6 +57,7 @@ def _settle_one(trial: str, start_ns: int, end_ns: int, rows: pl.DataFrame, *, i
         "unusable": None,
         "cut_ns": cut_ns,
         "cut_bps": float(rates[: verdict.drop_count].mean()) if verdict.drop_count else None,
+        "settled_bps": float(rates[verdict.drop_count :].mean()),
         "steady": verdict.steady,
         "reason_unsteady": verdict.reason,
         "from_bps": verdict.from_bps,

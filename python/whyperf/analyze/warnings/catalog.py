@@ -57,8 +57,9 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     ),
     "no_steady_state": WarningText(
         "{count} of {trials} without a steady state. For example {trial}: {evidence}",
-        "The median still counts these trials. If goodput was still growing, raise warmup_s or duration_s. If it jumps "
-        "between levels, look at goodput over time: both levels may be real.",
+        "The median still counts these trials. If goodput was still rising, raise warmup_s or duration_s. If it fell, "
+        "find what slows down during a trial. If it jumps between levels, look at goodput over time: both levels may "
+        "be real.",
     ),
     "warm_up_cut": WarningText(
         "{count} of {trials} still warming up when the measurement started; up to {cut} cut off, "
@@ -69,6 +70,18 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "{count} of {trials} still warming up when the measurement started, for up to {cut} with a goodput of {early}. "
         "This time counts, so that rates and latencies are of the same time.",
         "Raise warmup_s, so that rates and latencies are of the steady state.",
+    ),
+    "slow_down_cut": WarningText(
+        "{count} of {trials} slowing down when the measurement started; up to {cut} cut off, "
+        "where goodput was {early}.",
+        "Find what ends the fast start: a rate limiter's burst, a queue or buffer that fills, or a CPU that lowers its "
+        "clock. The goodput is the lasting rate; the rate over the whole window is next to it.",
+    ),
+    "slow_down_counts": WarningText(
+        "{count} of {trials} slowing down when the measurement started, for up to {cut} with a goodput of {early}. "
+        "This time counts, so that rates and latencies are of the same time.",
+        "Find what ends the fast start: a rate limiter's burst, a queue or buffer that fills, or a CPU that lowers its "
+        "clock. For the lasting rate, raise warmup_s.",
     ),
     "few_trials": WarningText(
         "{count} per setting: no confidence interval. Of two trials the range is shown.",
@@ -232,8 +245,8 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
 """All codes. A code, once published, keeps its meaning."""
 
 OF_OWN_LOAD = frozenset({
-    *("few_trials", "no_steady_state", "warm_up_cut", "warm_up_counts", "nothing_moved", "deadline_trials"),
-    *("shared_cpus", "clock_uncertain", "window_differs"),
+    *("few_trials", "no_steady_state", "warm_up_cut", "warm_up_counts", "slow_down_cut", "slow_down_counts"),
+    *("nothing_moved", "deadline_trials", "shared_cpus", "clock_uncertain", "window_differs"),
 })  # fmt: skip
 """Codes that judge how whyperf's own load was planned. Of a connection of another program they say nothing: nobody
 asked it to be steady, to be repeated or to move anything.

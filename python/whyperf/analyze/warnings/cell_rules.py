@@ -67,7 +67,7 @@ def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> 
                 "evidence": evidence(restless[0]),
             },
         )
-    yield from _warm_up(measured)
+    yield from _start_with_another_rate(measured)
     for row in measured:
         window_ns = row["window_end_ns"] - row["window_start_ns"]
         if row["whole_life"] and row["uncertainty_ns"] > CLOCK_UNCERTAIN_RATIO * window_ns:
@@ -76,21 +76,28 @@ def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> 
             break
 
 
-def _warm_up(measured: Sequence[Row]) -> Iterator[RaisedWarning]:
-    """Trials of which a part with another rate was cut; a cut that changes nothing is not reported."""
+def _start_with_another_rate(measured: Sequence[Row]) -> Iterator[RaisedWarning]:
+    """Trials of which a part with another rate was cut; a cut that changes nothing is not reported.
+
+    Rates of intervals are compared with each other: a goodput of both directions is not of the same payload.
+    """
     cut = [
         row
         for row in measured
         if row["steady"] is not False
         and row["cut_bps"] is not None
-        and abs(row["cut_bps"] - row["goodput_bps"]) > MATERIAL_RATIO * row["goodput_bps"]
+        and abs(row["cut_bps"] - row["settled_bps"]) > MATERIAL_RATIO * row["settled_bps"]
     ]
-    if cut:
-        most = max(cut, key=lambda row: row["cut_ns"])
-        trials = f"{count(len(measured), 'trial')} {'was' if len(cut) == 1 else 'were'}"
+    rising = [row for row in cut if row["cut_bps"] < row["settled_bps"]]
+    falling = [row for row in cut if row["cut_bps"] > row["settled_bps"]]
+    for name, rows in (("warm_up", rising), ("slow_down", falling)):
+        if not rows:
+            continue
+        most = max(rows, key=lambda row: row["cut_ns"])
+        trials = f"{count(len(measured), 'trial')} {'was' if len(rows) == 1 else 'were'}"
         values = {"cut": seconds(most["cut_ns"]), "early": bit_rate(most["cut_bps"])}
-        code = "warm_up_counts" if most["is_whole_phase"] else "warm_up_cut"
-        yield RaisedWarning(code, {"count": f"{len(cut):,}", "trials": trials, **values})
+        code = f"{name}_counts" if most["is_whole_phase"] else f"{name}_cut"
+        yield RaisedWarning(code, {"count": f"{len(rows):,}", "trials": trials, **values})
 
 
 def evidence(row: Row) -> str:
@@ -102,7 +109,8 @@ def evidence(row: Row) -> str:
         case "two_levels":
             return f"goodput jumped between two levels, {levels}."
         case _:
-            return f"goodput was still moving half-way through, from {levels}."
+            course = "rising" if row["to_bps"] > row["from_bps"] else "falling"
+            return f"goodput was still {course} half-way through, from {levels}."
 
 
 def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: bool = True) -> Iterator[RaisedWarning]:

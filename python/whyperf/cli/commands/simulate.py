@@ -37,6 +37,9 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(help="Link between the hosts, such as ethernet-1G. Default: the link of their adapters."),
     ] = None,
+    time: Annotated[
+        str | None, typer.Option("-t", "--time", metavar="S", help="Duration in simulated seconds.")
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,7 +86,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             raise UsageError("--what-if asks the model a few questions, and needs no --cluster; leave it out")
         from whyperf.cli.workflows.what_if import what_if  # noqa: PLC0415 - as below
 
-        levels = overrides({}, assignments or ())
+        levels = overrides({"duration_s": time}, assignments or ())
         return what_if(question, hosts, change, only=only or (), overrides=levels, as_json=json)
     from whyperf.cli.workflows.simulate import Order, simulate  # noqa: PLC0415
     from whyperf.cluster import choice_of  # noqa: PLC0415
@@ -91,7 +94,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     return simulate(
         Order(
             question=question,
-            overrides=overrides({"hosts": hosts, "link": link}, assignments or ()),
+            overrides=overrides({"hosts": hosts, "link": link, "duration_s": time}, assignments or ()),
             only=tuple(only or ()),
             trials=trials,
             wants_log=log,

@@ -1,6 +1,5 @@
 """Prints a comparison: what differs before the measurement, figures, costs, time budgets, what limits each."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from whyperf.analyze.text import (
     significant,
 )
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.output.console import plain_width
 from whyperf.cli.streams import print_json
 from whyperf.compare import CellPair, Comparison, Limit, Source, compare_sources, without_row
 from whyperf.compare.budgets import OTHER
@@ -40,8 +40,6 @@ from whyperf.compare.model import (
 from whyperf.explain.states import name_of
 from whyperf.report.compare.texts import function_text, signed_cycles, signed_value, value_text
 
-PLAIN_WIDTH = 80
-"""Width where standard output is no terminal."""
 MIN_RATIO = 0.01
 """Classes that cost less than this part of their side, and whose change is smaller, are one line."""
 MAX_CONDITIONS = 12
@@ -116,7 +114,7 @@ class _Printer:
 
     def __init__(self, functions: int) -> None:
         self._functions = functions
-        self._console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+        self._console = Console(width=plain_width(), highlight=False)
 
     def print(self, found: Comparison) -> None:
         """All of it."""

@@ -1,6 +1,5 @@
 """Prints the cost budget of a result."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,13 +17,12 @@ from whyperf.analyze.cost.text import EVENTS, PER_KBYTE, Basis, basis_of, cycles
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.text import count, percent, setting
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
+from whyperf.cli.output.console import plain_width
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
 
 #: Classes below this share are one line.
 MIN_SHARE = 0.01
-#: Width where standard output is no terminal.
-PLAIN_WIDTH = 80
 #: Cells that a message names.
 MAX_NAMED = 8
 
@@ -112,7 +110,7 @@ def _without_samples(experiment: Experiment) -> int:
 
 
 def _print(found: Cost, experiment: Experiment, functions: int) -> None:
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    console = Console(width=plain_width(), highlight=False)
     varied = experiment.plan.differing
     for cell in found.cells:
         for side in cell.sides:

@@ -1,7 +1,6 @@
 """Prints an explanation as text or JSON, writes explain.json, and decides the exit code."""
 
 import shlex
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -9,11 +8,10 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.text import bit_rate, count, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
+from whyperf.cli.output.console import result_console
 from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, connected
 from whyperf.explain.causes import Cause
@@ -36,8 +34,6 @@ from whyperf.report.repeat import change_command, log_command
 if TYPE_CHECKING:
     from whyperf.explain.experiment import ExplainEach
 
-#: Width where standard output is no terminal.
-PLAIN_WIDTH = 120
 #: Shares of a budget that are printed.
 MIN_SHARE = 0.01
 #: Connections whose budget the terminal shows; --json has all.
@@ -257,7 +253,7 @@ class CommandLine(str):
 
 
 def _print(found: Explanation, experiment: Experiment) -> None:
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console = result_console()
 
     def say(text: str, indent: str = "") -> None:
         if isinstance(text, CommandLine):

@@ -1,8 +1,6 @@
 """Prints the segment flow as text or JSON, writes its page, and returns the exit code."""
 
-import os
 import shlex
-import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
@@ -10,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.flow import FlowTrial, open_trial
@@ -20,6 +17,7 @@ from whyperf.analyze.stages.probe_cost import costs_by_host
 from whyperf.analyze.text import percent, setting, significant
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.output.console import print_whole, result_console
 from whyperf.cli.output.stages import print_stages, print_wrapped
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
@@ -30,8 +28,6 @@ from whyperf.report.repeat import command
 from whyperf.report.stages import stages_json, trial_section
 from whyperf.report.stages.section import ABOUT
 
-#: Width where standard output is no terminal.
-PLAIN_WIDTH = 120
 LABEL = 16
 #: The terminal lists at most this many connections; the page and --json have all.
 MAX_ROWS = 20
@@ -116,11 +112,6 @@ def _best(names: Sequence[str], trials: Path) -> str:
     return (logged or staged or whole or names)[0]
 
 
-def _width() -> int | None:
-    """Of the console: that of the terminal, or what COLUMNS says; otherwise `PLAIN_WIDTH`."""
-    return None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal() else PLAIN_WIDTH
-
-
 def _setting(experiment: Experiment, cell: str) -> str:
     """In what a cell differs from others; empty where it is the only one, or a watched connection."""
     plan = experiment.plan
@@ -132,7 +123,7 @@ def _setting(experiment: Experiment, cell: str) -> str:
 def _print(
     experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None, staged: _Staged | None
 ) -> None:
-    console = Console(highlight=False, markup=False, width=_width())
+    console = result_console()
     console.print(f"{experiment.name}, trial {summary.trial.trial}", soft_wrap=True)
     if levels := _setting(experiment, summary.trial.cell):
         print_wrapped(console, f"Cell {summary.trial.cell}: {levels}")
@@ -149,7 +140,7 @@ def _print(
     table = _table(summary)
     if table is not None:
         console.print()
-        console.print(table)
+        print_whole(console, table)
     if staged is not None:
         console.print()
         print_wrapped(console, f"Processing times, {staged.name}")

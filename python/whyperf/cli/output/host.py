@@ -6,6 +6,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from whyperf.cli.output.console import print_whole, result_console
 from whyperf.wire import Hook, HostFacts, Offer
 
 _KINDS = {
@@ -68,13 +69,13 @@ def _hooks(title: str, hooks: list[Hook]) -> Table:
 
 def print_offers(offers: Sequence[Offer]) -> None:
     """The congestion controls and transports of a host, one table for each kind."""
-    console = Console(highlight=False, markup=False)
+    console = result_console()
     for kind, heading in _KINDS.items():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in (heading, "Known as", "Source", "State", "Why"):
-            table.add_column(name)
+            table.add_column(name, overflow="fold")
         for offer in offers:
             if offer["kind"] == kind:
                 source = offer["source"].replace("_", " ")
                 table.add_row(offer["name"], offer["registered_as"], source, offer["state"], offer["reason"])
-        console.print(table)
+        print_whole(console, table)

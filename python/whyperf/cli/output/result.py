@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice, CellResult
 from whyperf.analyze.text import setting
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.exits import say, wants_traceback
 from whyperf.cli.output.cells_csv import print_csv
+from whyperf.cli.output.console import print_whole, result_console
 from whyperf.cli.output.fleet import fleet_lines, slow_text
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
@@ -34,8 +33,6 @@ OF_ONE_HOST = ("CPU ", "Cycles/KB", "Window ")
 SHOWN_WARNINGS = 2
 #: Results with so many cells keep their figures for comparisons.
 MIN_CELLS_KEPT = 16
-#: Width of tables where standard output is no terminal.
-PLAIN_WIDTH = 160
 
 
 def print_stored(folder: Path, output: OutputFormat, *, explain: bool) -> int | None:
@@ -67,7 +64,7 @@ def print_result(
 ) -> int:
     """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code.
 
-    Of `lines`, those printed while a single trial ran, the ones that were cut as warm-up are printed again. The result
+    Of `lines`, those printed while a single trial ran, the ones that were cut are printed again. The result
     is stored; one that is there and still holds is not computed again.
     """
     fingerprint = fingerprint_of(experiment.folder)
@@ -168,18 +165,18 @@ def _print_dropped(summary: Summary, lines: "Sequence[PrintedLine]") -> None:
         return
     dropped = dropped_lines(lines, cut.to_s)
     if dropped:
-        print("\nNot in the goodput, cut as the rest of the warm-up:", *dropped, sep="\n")  # noqa: T201
+        print("\nNot in the goodput, cut before the steady state:", *dropped, sep="\n")  # noqa: T201
 
 
 def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console = result_console()
     console.print()
     if len(summary.cells) == 1:
         for line in _single(summary.cells[0], output):
             console.print(line, soft_wrap=True)
     else:
         for table in sweep_tables(summary, console.width):
-            console.print(table)
+            print_whole(console, table)
             console.print()
         console.print(headline(summary), soft_wrap=True)
         for line in _slow_hosts(summary):

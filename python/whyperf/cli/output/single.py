@@ -111,7 +111,7 @@ def _watched(cell: CellResult, found: WatchedConnection, rate: ToText) -> Iterat
 def _moved(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
     yield "Goodput", _goodput(cell, rate)
     if cell.cut is not None:
-        yield "Cut", _cut(cell.cut, cell.trials, rate)
+        yield "Cut", _cut(cell.cut, cell.goodput_bps.median, cell.trials, rate)
         whole = rate(cell.cut.whole_window_bps)
         if cell.goodput_bps.median is not None and whole != rate(cell.goodput_bps.median):
             yield "Whole window", f"{whole}, with the part that is cut"
@@ -132,10 +132,11 @@ def _goodput(cell: CellResult, rate: ToText) -> str:
     return _spread(cell.goodput_bps, rate, cell.trials)
 
 
-def _cut(cut: Cut, trials: int, rate: ToText) -> str:
+def _cut(cut: Cut, median_bps: float | None, trials: int, rate: ToText) -> str:
     """Which part of the window does not count, and its rate."""
     which = "" if trials == 1 else f"in {cut.trials} of {count(trials, 'trial')}, at most "
-    return f"{which}{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({rate(cut.goodput_bps)})"
+    why = "before it slowed down" if median_bps is not None and cut.whole_window_bps > median_bps else "as warm-up"
+    return f"{which}{cut.from_s:.2f}-{cut.to_s:.2f} s {why} ({rate(cut.goodput_bps)})"
 
 
 def _provisional(observed: Provisional, metric: str, to_text: ToText) -> str:

@@ -1,5 +1,6 @@
 """Results as tables for a terminal."""
 
+import sys
 from dataclasses import dataclass
 
 from rich import box
@@ -17,7 +18,7 @@ MAX_ROWS = 24
 GAP = 2
 #: Short headings for a terminal, by the heading in the report.
 SHORTER = {"Retransmitted": "Retr", "Advertised window (bytes)": "Window advertised"}
-#: What a narrow terminal does without, in this order.
+#: What a narrow terminal or a pipe does without, in this order.
 LEAVE_OUT = (
     "CPUs per adapter receiver",
     "CPUs per adapter sender",
@@ -25,6 +26,7 @@ LEAVE_OUT = (
     "Packets/s",
     "Retr",
     "Window advertised",
+    "Needed window",
     "Cycles/KB receiver",
     "Cycles/KB sender",
     "µs of CPU receiver",
@@ -63,12 +65,18 @@ def _rows(summary: Summary, cells: list[CellResult], title: str | None, width: i
     ]
     kept = _fitting(columns, width)
     left_out = [column.heading for column in columns if column not in kept]
-    table = _table(title, f"Left out, the terminal is narrow: {', '.join(left_out)}" if left_out else None)
+    table = _table(title, _without(left_out, width) if left_out else None)
     for column in kept:
         table.add_column(column.heading, justify="right" if column.number else "left", width=column.width)
     for row in zip(*(column.texts for column in kept), strict=True):
         table.add_row(*row)
     return table
+
+
+def _without(left_out: list[str], width: int) -> str:
+    """What a table lacks, and where it is."""
+    wider = "a wider terminal" if sys.stdout.isatty() else "COLUMNS=160"
+    return f"Left out in {width} columns: {', '.join(left_out)}. They are in --csv and --json, or with {wider}."
 
 
 def _fitting(columns: list["TextColumn"], width: int) -> list["TextColumn"]:

@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE
 from whyperf.cli.live.progress import cell_words, shown
@@ -15,6 +16,8 @@ from whyperf.plan import Plan, estimate
 
 #: Blocks whose order is printed in full.
 SHOWN_BLOCKS = 1
+#: Pairs of hosts that are named.
+SHOWN_PAIRS = 5
 
 
 def show(plan: Plan, *, as_json: bool) -> int:
@@ -32,6 +35,8 @@ def show(plan: Plan, *, as_json: bool) -> int:
         return DONE
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")
+    if plan.fleet is not None or len(plan.pairs) > 1:
+        console.print(f"Pairs: {_pairs(plan)}")
     most = "at most " if plan.stop.interval_width is not None else ""
     blocks = f"{len(plan.blocks)} block{'' if len(plan.blocks) == 1 else 's'}"
     logs = f", then {plan.log_trials_count} with the segment log" if plan.log_blocks else ""
@@ -67,3 +72,18 @@ def show(plan: Plan, *, as_json: bool) -> int:
     for warning in plan.warnings:
         console.print(warning)
     return DONE
+
+
+def _pairs(plan: Plan) -> str:
+    """How many pairs of hosts there are, and the first of them by name."""
+    fleet, pairs = plan.fleet, plan.pairs
+    number = count(len(pairs), "pair")
+    if fleet is not None:
+        hosts = len({name for pair in pairs for name in pair})
+        number = f"{fleet.pattern}, {number} of {count(hosts, 'host')} by {fleet.via}"
+    parts = plan.far_parts if fleet is None else fleet.parts
+    named = [f"{pair.near} → {pair.far}" for pair in pairs[:SHOWN_PAIRS]]
+    if parts:
+        named = [f"{name} ({', '.join(part) or 'nothing'})" for name, part in zip(named, parts, strict=False)]
+    more = len(pairs) - len(named)
+    return f"{number}: {', '.join(named)}" + (f" and {more:,} more" if more else "")

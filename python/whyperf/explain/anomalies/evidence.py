@@ -60,8 +60,10 @@ Known = Mapping[str, float]
 def known_of(cell: CellResult, explained: CellExplanation | None) -> dict[str, float]:
     """All figures of a cell that are known, by name; shares of a budget are named `END:STATE`."""
     rate, segments = cell.goodput_bps.median, cell.data_segments_per_s
+    # Goodput counts both directions, and segments are the sender's.
+    is_one_way = cell.transactions is None or cell.transactions.counted_as == "messages"
     found: dict[str, float | None] = {
-        "segment_bytes": rate / 8 / segments if rate and segments else None,
+        "segment_bytes": rate / 8 / segments if rate and segments and is_one_way else None,
         "retransmitted_ratio": cell.retransmitted_segments.ratio,
         "window_bytes": cell.window.announced_bytes.median if cell.window.announced_bytes else None,
         "sender_cycles": cell.cycles_per_kbyte.sender,

@@ -2,6 +2,7 @@
 
 from whyperf.explain.gather.costs import costs_of, with_costs
 from whyperf.explain.gather.direction import by_payload
+from whyperf.explain.gather.half_duplex import with_link_use
 from whyperf.explain.gather.links import carrying_device, stated_link_bps
 from whyperf.explain.gather.program import with_program
 from whyperf.explain.gather.stages import stages_of, with_stages
@@ -15,6 +16,7 @@ __all__ = [
     "stages_of",
     "stated_link_bps",
     "with_costs",
+    "with_link_use",
     "with_program",
     "with_stages",
 ]

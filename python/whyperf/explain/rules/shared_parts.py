@@ -1,15 +1,19 @@
-"""What all connections of a host of the model share: its bus, and the processor on its adapter.
+"""What all connections of a host of the model share: its bus, the processor on its adapter, and a link of half duplex.
 
-Only the model counts how busy they are. A live host's bus has no counter that whyperf reads.
+Only of the model it is known how busy they are. A live host's bus has no counter that whyperf reads.
 """
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.host_limits import HALF_DUPLEX
 from whyperf.explain.rules.finding import Finding, figure
 from whyperf.explain.trial_facts import Facts
 
 FULL_RATIO = 0.97
 """Part of the load's time from which on a part is the limit. A transfer's start and end leave it idle for some percent.
 A part that waits for another, such as a receiver's bus behind a full one, is at most as busy as that."""
+
+TABLES = {HALF_DUPLEX: "tcp_info"}
+"""The table that a part's use is from, if not `host_counters`."""
 
 
 def full_part(facts: Facts) -> Finding | None:
@@ -26,7 +30,7 @@ def full_part(facts: Facts) -> Finding | None:
         Cause.CAPACITY,
         0.0,
         0.95,
-        (figure(f"{part}_busy", "host_counters", end, busy_ratio=ratio, role=role),),
+        (figure(f"{part}_busy", TABLES.get(part, "host_counters"), end, busy_ratio=ratio, role=role),),
         is_counted=True,
         variant=part,
         values={

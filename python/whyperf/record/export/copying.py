@@ -11,7 +11,7 @@ import polars as pl
 
 from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes
 from whyperf.record.durable import folder_mode, write_file
-from whyperf.record.errors import RecordError, as_record_error
+from whyperf.record.errors import RecordError, WrongFolderError, as_record_error
 from whyperf.record.experiment import PROFILES, Experiment
 from whyperf.record.export.documents import anonymous, anonymous_plan, anonymous_profile, learn, vocabulary
 from whyperf.record.export.pseudonyms import Pseudonyms
@@ -44,11 +44,12 @@ def export_anonymized(experiment: Experiment, target: Path) -> Exported:
     """Writes a copy of the result into the new folder `target`, with pseudonyms and without facts that identify.
 
     Raises:
-        RecordError: the target is there, a file cannot be read or written, or an identity would remain; nothing is
+        WrongFolderError: the target is there.
+        RecordError: a file cannot be read or written, or an identity would remain; nothing is
             left of the copy then.
     """
     if target.exists() or target.is_symlink():
-        raise RecordError(f"{target} is there already; give another folder with --out")
+        raise WrongFolderError(f"{target} is there already; give another folder with --out")
     damaged = experiment.trials().damaged
     if damaged:
         first: Damaged = damaged[0]

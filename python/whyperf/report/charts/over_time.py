@@ -88,18 +88,24 @@ class _Drawer:
         return tuple(made)
 
     def _rates(self) -> Chart:
-        unit = GOODPUT.unit_for(max(float(series.rates["bps"].max() or 0) for series in self._courses.values()))  # type: ignore[arg-type]
+        is_both_ways = all(not series.arrived.is_empty() for series in self._courses.values())
+        rates = {key: series.arrived if is_both_ways else series.rates for key, series in self._courses.items()}
+        unit = GOODPUT.unit_for(max(float(frame["bps"].max() or 0) for frame in rates.values()))  # type: ignore[arg-type]
         made = figures.time_chart(f"Goodput ({unit.name})")
         frames = {
-            key: series.rates.select(
+            key: frame.select(
                 "role",
                 x=pl.col("at_s"),
                 y=pl.col("bps") / unit.scale,
                 shown=pl.col("bps").map_elements(bit_rate, return_dtype=pl.String),
             )
-            for key, series in self._courses.items()
+            for key, frame in rates.items()
         }
-        self._ends(made, frames, "Goodput")
+        if is_both_ways:
+            self._ends(made, frames, "Goodput to {}")
+            heading = "Goodput of each direction, by the side at which it arrives"
+            return self._finish(made, "goodput", heading, "Goodput of each direction over time.")
+        self._ends(made, frames, "Goodput of {}")
         return self._finish(made, "goodput", "Goodput", "Goodput at both hosts over time.")
 
     def _transactions(self) -> Chart:
@@ -130,7 +136,7 @@ class _Drawer:
             )
             for key, series in self._courses.items()
         }
-        self._ends(made, frames, "CPU busy")
+        self._ends(made, frames, "CPU busy of {}")
         return self._finish(made, "cpu", "CPU", "CPU busy at both hosts over time.")
 
     def _windows(self) -> Chart:
@@ -163,7 +169,7 @@ class _Drawer:
     def _ends(self, made: Plot, frames: dict[tuple[str, ...], pl.DataFrame], title: str) -> None:
         for end, paint in ENDS.items():
             of_role = {key: frame.filter(pl.col("role") == end).drop("role") for key, frame in frames.items()}
-            self._line(made, of_role, paint, title, f"course-{end}", name=end)
+            self._line(made, of_role, paint, title.format(end), f"course-{end}")
 
     def _line(
         self,
@@ -172,14 +178,12 @@ class _Drawer:
         paint: Paint,
         title: str,
         line: str,
-        *,
-        name: str = "",
     ) -> None:
         columns = {key: _columns(frame) for key, frame in frames.items()}
         source = self._board.source(self._choices, columns)
         figures.add_line(made, source, paint, line)
         points = figures.add_points(made, source, paint, line, size=3)
-        figures.hover(made, [points], {"Time": "at", f"{title}{f' of {name}' if name else ''}": "shown"})
+        figures.hover(made, [points], {"Time": "at", title: "shown"})
 
     def _finish(self, made: Plot, name: str, heading: str, description: str) -> Chart:
         """Shades the phases outside the measurement; all trials of a cell have the same phases."""

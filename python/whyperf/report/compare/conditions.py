@@ -52,6 +52,10 @@ def conditions_of(comparison: Comparison) -> ConditionsView:
 
 def _summary(comparison: Comparison, groups: tuple[ConditionGroup, ...]) -> str:
     if len({result.folder for result in comparison.results}) == 1:
+        if len({(host.host, host.hostname) for host in comparison.hosts}) > len(
+            {host.host for host in comparison.hosts}
+        ):
+            return "The cells were simulated in one result: the plan is the same, and their hosts differ."
         return "The cells were measured in one result: hosts, kernel and plan are the same."
     same = [title.lower() for kind, title in _KINDS.items() if title not in {group.title for group in groups}]
     if not groups:

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.unit.analyze.workload_samples import Exchange, inputs
 from tests.unit.explain.anomalies.sweeps import Rates, base, grid, sweep
+from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import Retransmitted
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.anomalies.curves import Curve
+from whyperf.explain.anomalies.evidence import known_of
 from whyperf.explain.anomalies.standing_out import _p_value
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, CyclePlace, Losses, Pattern, Phase
@@ -196,6 +199,14 @@ def test_what_differs_is_evidence_and_makes_the_cause() -> None:
         "twice, 1 ACK per cycle; at 8,192 bytes: send 4,096 B twice, 1 ACK per cycle."
     )
     assert found.words.endswith(found.because)
+
+
+def test_of_requests_and_responses_no_segment_size_is_computed() -> None:
+    """The goodput has both directions, and the segments are those of one."""
+    (exchange,) = summarize_inputs(inputs(Exchange())).cells
+    assert "segment_bytes" not in known_of(exchange, None)
+    (stream,) = base().cells
+    assert "segment_bytes" in known_of(stream, None)
 
 
 def test_a_timer_makes_it_a_delayed_ack() -> None:

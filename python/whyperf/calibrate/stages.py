@@ -27,6 +27,8 @@ class _Source:
     is_each: bool = False
     #: Of calls that did not sleep: waking up is another cost.
     is_awake: bool = False
+    #: Only of packets that have this stage, too.
+    behind: str = ""
 
 
 SOURCES: Sequence[_Source] = (
@@ -40,7 +42,7 @@ SOURCES: Sequence[_Source] = (
     _Source("softirq_ns_per_byte", _IN, ("driver_in", "gro", "ip_in")),
     _Source("input_us", _IN, ("tcp_in",)),
     _Source("ack_input_us", _OUT, ("ack_in",), is_each=True),
-    _Source("wake_up_us", _IN, ("wakeup",), is_each=True),
+    _Source("wake_up_us", _IN, ("wakeup",), is_each=True, behind="wakeup_wait"),
     _Source("read_call_us", _IN, ("call_entry", "call_exit"), is_each=True, is_awake=True),
     _Source("copy_out_us", _IN, ("copy_out",)),
     _Source("copy_out_ns_per_byte", _IN, ("copy_out",)),
@@ -102,7 +104,10 @@ def step_checks(measured: Mapping[str, Measured], staged: Mapping[str, Measured]
 
 
 def _each(cells: Sequence[CellStages], source: _Source) -> list[Amount]:
-    found = [each_of(cells, source.direction, stage, awake_only=source.is_awake) for stage in source.stages]
+    found = [
+        each_of(cells, source.direction, stage, awake_only=source.is_awake, behind=source.behind)
+        for stage in source.stages
+    ]
     known = [amount for amount in found if amount is not None]
     return known if len(known) == len(found) or not source.is_awake else []
 

@@ -1,10 +1,14 @@
 """Costs of the model from stage times: the planted ones come out, and bounds around them are narrow."""
 
+from dataclasses import replace
+
+import polars as pl
 import pytest
 
 from tests.unit.analyze.stages.planted_stages import COSTS, Planted
 from tests.unit.analyze.stages.staged_results import staged
-from whyperf.analyze.stages.experiment import read_cells
+from whyperf.analyze.stages.experiment import CellStages, read_cells
+from whyperf.analyze.stages.trial import analyzed
 from whyperf.calibrate import Measured, narrowing, priors, stage_costs, step_checks
 from whyperf.calibrate.costs import STAGED, UNTIMED
 from whyperf.calibrate.identify import Found
@@ -79,3 +83,15 @@ def test_narrowing_compares_widths_in_logarithms() -> None:
     narrowed = narrowing(with_stages, without, {"output_us"})
     assert narrowed.staged_ratio == pytest.approx(0.5)
     assert narrowed.others_ratio == pytest.approx(1.0)
+
+
+def test_a_wake_up_costs_what_it_takes_of_packets_that_wake_their_reader() -> None:
+    """Three of four packets find their reader awake."""
+    host = Planted([1448] * 200).host("receiver")
+    woken = pl.col("sequence").is_in(host.frame["sequence"].unique().sort().gather_every(4).to_list())
+    is_short = (pl.col("stage") == "wakeup") & ~woken
+    frame = host.frame.filter((pl.col("stage") != "wakeup_wait") | woken).with_columns(
+        pl.when(is_short).then(20.0).otherwise(pl.col("cpu_ns")).alias("cpu_ns")
+    )
+    cell = CellStages("c", ("t",), analyzed("t", "c", [replace(host, frame=frame)], 0))
+    assert stage_costs([cell])["wake_up_us"].value == pytest.approx(COSTS["wakeup"][0] / 1000, rel=0.01)

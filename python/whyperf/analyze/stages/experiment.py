@@ -18,6 +18,8 @@ from whyperf.record import LOST, Experiment, Manifest, Trials
 
 #: Connections of the second trial of a cell are numbered from here on, and so on.
 CONNECTIONS_OF_A_TRIAL = 1_000_000
+#: What a packet is known by.
+KEY = ["connection", "direction", "order", "sequence"]
 #: Numbers of packets that a trial, and all trials of a cell, have for themselves.
 ORDERS_OF_A_TRIAL, ORDERS_OF_A_CELL = 1 << 32, 1 << 44
 
@@ -158,16 +160,21 @@ MAX_AWAKE_NS = 2_000
 """A row that waited for longer slept, or was kept from its CPU."""
 
 
-def each_of(cells: Sequence[CellStages], direction: str, stage: str, *, awake_only: bool = False) -> Amount | None:
+def each_of(
+    cells: Sequence[CellStages], direction: str, stage: str, *, awake_only: bool = False, behind: str = ""
+) -> Amount | None:
     """CPU time of a stage each time that it ran, such as for each call or ACK, over all cells; None without rows.
 
-    `awake_only` leaves out those that slept.
+    `awake_only` leaves out those that slept. `behind` takes only those of payload that has a row of that stage, too.
     """
     frames = [host.frame for cell in cells if cell.found is not None for host in cell.found.hosts]
     numbered = [frame.with_columns(pl.col("order") + at * ORDERS_OF_A_CELL) for at, frame in enumerate(frames)]
     if not numbered:
         return None
     rows = pl.concat(numbered).filter((pl.col("direction") == direction) & (pl.col("stage") == stage))
+    if behind:
+        others = pl.concat(numbered).filter((pl.col("direction") == direction) & (pl.col("stage") == behind))
+        rows = rows.join(others.select(KEY).unique(), on=KEY, how="semi", maintain_order="left")
     if awake_only:
         rows = rows.filter(pl.col("wall_ns") - pl.col("cpu_ns") <= MAX_AWAKE_NS)
     if rows.is_empty():

@@ -144,7 +144,9 @@ def _looks(found: Sequence[TrialStages]) -> Sequence[Look]:
         for stages in found
         for direction in stages.totals
         for total in direction.stages
-        if direction.cpu_ns.value and total.cpu_ns.value / direction.cpu_ns.value >= MIN_RATIO
+        if total.stage.layer != "acks"
+        and direction.cpu_ns.value
+        and total.cpu_ns.value / direction.cpu_ns.value >= MIN_RATIO
     }
     names |= {
         span.stage.name for stages in found for falls in stages.waterfalls for fall in falls for span in fall.spans

@@ -54,7 +54,7 @@ def for_model(profile: Profile) -> tuple[Profile, tuple[str, ...]]:
     """The profile as the model can be asked it, and a sentence for each factor left out.
 
     Raises:
-        ProfileError: naming the factor, when it would change what is asked and the model does not know it.
+        ProfileError: naming the factor, when it would change what is asked and the model has no such thing.
     """
     dropped: set[str] = set()
     for place, name, level in _given(profile):
@@ -64,7 +64,7 @@ def for_model(profile: Profile) -> tuple[Profile, tuple[str, ...]]:
         if level != factor.default and level not in NEUTRAL.get(name, ()):
             shown = str(level).lower() if isinstance(level, bool) else str(level)
             fitting = str(next(iter(NEUTRAL.get(name, ())), factor.default)).lower()
-            problem = f"the model does not know {name} = {shown}; leave it out or set {name}={fitting}"
+            problem = f"the model has no {name} = {shown}; leave it out or set {name}={fitting}"
             raise ProfileError(place, name, problem)
         if factor.testbed:
             dropped.add(name)

@@ -91,7 +91,7 @@ def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[H
         for name in wanted:
             offer = offers.get(name)
             if offer is None or offer["state"] == "refused":
-                why = offer["reason"] if offer is not None else "its agent does not know it"
+                why = offer["reason"] if offer is not None else "its agent has no such name"
                 raise RunError(f"transport {name} is not available on the {label} host: {why}", Fault.USAGE)
 
 

@@ -38,7 +38,7 @@ def refuse_unknown(plan: Plan) -> None:
         raise ProfileError("", "hosts", problem)
     scheduled = next((cell for cell in plan.cells if cell.schedule), None)
     if scheduled is not None:
-        raise ProfileError("", "schedule", "the model does not know flows that start and stop; leave it out")
+        raise ProfileError("", "schedule", "the model has no flows that start and stop; leave it out")
     other = next((cell for cell in plan.cells if cell.factors.get("transport", "tcp") != "tcp"), None)
     if other is not None:
         problem = (

@@ -51,7 +51,7 @@ def test_the_loopback_and_another_host_have_no_such_setting() -> None:
 
 
 def test_the_model_has_none() -> None:
-    with pytest.raises(ProfileError, match=r"the model does not know firewall_rules = 10; .* set firewall_rules=0"):
+    with pytest.raises(ProfileError, match=r"the model has no firewall_rules = 10; .* set firewall_rules=0"):
         build(written(firewall_rules=10, hosts="sparc2+sba-100@2.2.6"), target=MODEL)
     plan = build(written(firewall_rules=0, hosts="sparc2+sba-100@2.2.6"), target=MODEL)
     assert "firewall_rules" not in plan.cells[0].factors

@@ -109,5 +109,5 @@ def test_only_the_testbed_has_these_settings(level: dict[str, Any]) -> None:
     with pytest.raises(ProfileError, match="the path to host7 has no such setting"):
         build(parse(profile_text(), name="test", where="test.toml"), target="host7", overrides=level)
     assert name not in plan_of(kind=Kind.LOOPBACK).cells[0].factors
-    with pytest.raises(ProfileError, match=f"the model does not know {name}"):
+    with pytest.raises(ProfileError, match=f"the model has no {name}"):
         build(parse(profile_text(**level, hosts="sparc2+sba-100@2.2.6"), name="test", where="t.toml"), target=MODEL)

@@ -30,7 +30,7 @@ pub fn processes(asked: &Simulation) -> Result<[Vec<Application>; 2], String> {
     let ends = [end(true)?, end(false)?];
     if count > 1 && workload.groups.iter().any(|group| group.transactions.len() > 1) {
         let name = &workload.name;
-        return Err(format!("workload {name}: the model does not know connections that wait for one another between transactions"));
+        return Err(format!("workload {name}: the model has no connections that wait for one another between transactions"));
     }
     Ok(ends)
 }

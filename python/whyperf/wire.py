@@ -492,6 +492,8 @@ class Device(TypedDict):
     """A network device."""
 
     driver: str | None
+    driver_version: NotRequired[str | None]
+    firmware_version: NotRequired[str | None]
     mtu_bytes: U32
     name: str
     offloads: Offloads

@@ -27,8 +27,10 @@ const GET_DRIVER: u32 = 0x03;
 const GET_CHANNELS: u32 = 0x3c;
 const GET_LINK_SETTINGS: u32 = 0x4c;
 
-/// Words of `struct ethtool_drvinfo`: the name stands in bytes 4 to 35.
+/// Words of `struct ethtool_drvinfo`: behind the command stand the driver's name, its version and that of its firmware.
 const DRIVER_WORDS: usize = 49;
+/// Words of one of these texts.
+const TEXT_WORDS: usize = 8;
 /// Words of `struct ethtool_channels`.
 const CHANNELS_WORDS: usize = 9;
 /// Words of `struct ethtool_link_settings` before its link mode masks.
@@ -48,13 +50,16 @@ pub(crate) fn set_value(socket: RawFd, device: &str, command: u32, value: u32) -
     call(socket, device, &mut [command, value])
 }
 
-/// Name of the driver.
-pub(crate) fn driver(socket: RawFd, device: &str) -> io::Result<String> {
-    let mut buffer = [0; DRIVER_WORDS];
+/// Name of the driver, its version and that of the device's firmware; empty where there is none.
+pub(crate) fn driver(socket: RawFd, device: &str) -> io::Result<[String; 3]> {
+    let mut buffer: [u32; DRIVER_WORDS] = [0; DRIVER_WORDS];
     buffer[0] = GET_DRIVER;
     call(socket, device, &mut buffer)?;
-    let bytes: Vec<u8> = buffer[1..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok([0, 1, 2].map(|text| {
+        let words = &buffer[1 + text * TEXT_WORDS..][..TEXT_WORDS];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }))
 }
 
 /// Receive and transmit channels in use; a combined channel counts as one of each.

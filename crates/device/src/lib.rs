@@ -50,6 +50,17 @@ pub struct Device {
     name: String,
 }
 
+/// What drives a device, as `ethtool -i` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Driver {
+    /// Name.
+    pub name: String,
+    /// Version; that of the kernel where the driver has none of its own (`ethtool_get_drvinfo`, net/ethtool/ioctl.c).
+    pub version: Option<String>,
+    /// Version of the device's firmware.
+    pub firmware_version: Option<String>,
+}
+
 impl Device {
     /// Opens a socket to ask about the device `name`. That the device exists is seen at the first
     /// question.
@@ -98,9 +109,11 @@ impl Device {
         ethtool::set_value(self.socket.as_raw_fd(), &self.name, command, u32::from(on))
     }
 
-    /// Name of the driver, where the device states one.
-    pub fn driver(&self) -> Option<String> {
-        ethtool::driver(self.socket.as_raw_fd(), &self.name).ok().filter(|name| !name.is_empty())
+    /// The driver, where the device states one.
+    pub fn driver(&self) -> Option<Driver> {
+        let [name, version, firmware] = ethtool::driver(self.socket.as_raw_fd(), &self.name).ok()?;
+        let known = |text: String| Some(text).filter(|text| !text.is_empty() && text != "N/A");
+        Some(Driver { name: known(name)?, version: known(version), firmware_version: known(firmware) })
     }
 
     /// Link speed in Mbit/s, where the device states one.

@@ -14,6 +14,12 @@ pub struct Device {
     pub name: String,
     /// Driver, where the device has one.
     pub driver: Option<String>,
+    /// Version of the driver; that of the kernel where the driver has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_version: Option<String>,
+    /// Version of the device's firmware, where it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware_version: Option<String>,
     /// MTU in bytes.
     pub mtu_bytes: u32,
     /// Link speed in Mbit/s, where the device states one.

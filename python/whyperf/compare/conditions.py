@@ -9,6 +9,10 @@ from whyperf.compare.model import ComparedHost, Condition
 from whyperf.compare.source import Source
 from whyperf.profile.workload.model import near_receives
 
+_DEVICE_FACTS = (
+    *("driver", "driver_version", "firmware_version", "mtu_bytes", "speed_mbps"),
+    *("rx_queues_count", "tx_queues_count"),
+)
 _HOST_FACTS = {
     "hostname": "host name",
     "kernel": "kernel",
@@ -43,7 +47,7 @@ def hosts_of(sources: Sequence[Source]) -> Iterator[ComparedHost]:
         for host, found in hosts.items():
             devices: dict[str, list[str]] = {}
             for device in found.get("devices", ()):
-                devices.setdefault(str(device.get("driver") or "no driver"), []).append(str(device.get("name")))
+                devices.setdefault(_driver(device, found), []).append(str(device.get("name")))
             link = link_of_host(found)
             yield ComparedHost(
                 label=source.label,
@@ -53,6 +57,14 @@ def hosts_of(sources: Sequence[Source]) -> Iterator[ComparedHost]:
                 drivers=tuple(f"{driver} ({', '.join(names)})" for driver, names in devices.items()),
                 link_bps=None if link is None else link.rate_bps,
             )
+
+
+def _driver(device: Mapping[str, Any], host: Mapping[str, Any]) -> str:
+    """The driver of a device with what has a version of its own: drivers of the kernel mostly have the kernel's."""
+    name, version = str(device.get("driver") or "no driver"), device.get("driver_version")
+    own = [name] if version in {None, host.get("kernel")} else [name, str(version)]
+    firmware = device.get("firmware_version")
+    return " ".join([*own, *([f"with firmware {firmware}"] if firmware else [])])
 
 
 def _host_facts(source: Source) -> dict[str, dict[str, Any]]:
@@ -97,7 +109,7 @@ def _facts(hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 def _devices(host: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for device in found.get("devices", ()):
         of = f"{device.get('name')}, {host} host"
-        for key in ("driver", "mtu_bytes", "speed_mbps", "rx_queues_count", "tx_queues_count"):
+        for key in _DEVICE_FACTS:
             if device.get(key) is not None:
                 yield f"{key.removesuffix('_bytes').removesuffix('_mbps').replace('_', ' ')} of {of}", str(device[key])
         for key, value in (device.get("offloads") or {}).items():

@@ -49,8 +49,9 @@ class Condition(FrozenModel):
 class ComparedHost(FrozenModel):
     """A host of a result, whether or not it differs: its kernel, and the drivers of its devices.
 
-    `drivers` has each driver with the devices that it drives; the driver of a kernel has that kernel's version unless
-    it was built apart. `link_bps` is the rate of the only device with a speed of its own; null where there is no such.
+    `drivers` has each driver with its version and that of the firmware, and the devices that it drives. A driver
+    without a version has that of the kernel. `link_bps` is the rate of the only device with a speed of its own; null
+    where there is no such.
     """
 
     label: str

@@ -53,3 +53,25 @@ def test_the_page_does_not_call_hosts_the_same_that_differ() -> None:
     assert conditions_of(differing).summary.endswith("the plan is the same, and their hosts differ.")
     same = comparison.model_copy(update={"results": results, "hosts": hosts[:2]})
     assert "hosts, kernel and plan are the same" in conditions_of(same).summary
+
+
+def test_a_driver_has_the_versions_that_are_not_the_kernels() -> None:
+    devices = [
+        {"name": "eth0", "driver": "ixgbe", "driver_version": "6.18.0", "firmware_version": "0x61c10001"},
+        {"name": "eth1", "driver": "mlx5_core", "driver_version": "24.10-0.7.0"},
+        {"name": "veth0", "driver": "veth", "driver_version": "6.18.0"},
+        {"name": "lo", "driver": None},
+    ]
+    facts = {"hostname": "a", "kernel": "6.18.0", "devices": devices}
+    experiment = SimpleNamespace(
+        folder=Path("live"),
+        plan=SimpleNamespace(testbed=SimpleNamespace(kind="network"), cells=()),
+        hosts=lambda: {"near": facts},
+    )
+    (host,) = hosts_of((Source("A", cast("Experiment", experiment), None),))
+    assert host.drivers == (
+        "ixgbe with firmware 0x61c10001 (eth0)",
+        "mlx5_core 24.10-0.7.0 (eth1)",
+        "veth (veth0)",
+        "no driver (lo)",
+    )

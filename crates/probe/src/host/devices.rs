@@ -12,10 +12,15 @@ pub(super) fn list() -> Vec<Device> {
 
 fn describe(name: &str) -> Option<Device> {
     let socket = Socket::open(name).ok()?;
+    let driver = socket.driver();
+    let (driver_version, firmware_version) =
+        driver.as_ref().map(|driver| (driver.version.clone(), driver.firmware_version.clone())).unwrap_or_default();
     let (rx_queues_count, tx_queues_count) = socket.queues_count().or_else(|| queues_in_sysfs(name)).unwrap_or((1, 1));
     Some(Device {
         name: name.to_owned(),
-        driver: socket.driver(),
+        driver: driver.map(|driver| driver.name),
+        driver_version,
+        firmware_version,
         mtu_bytes: socket.mtu_bytes().ok()?,
         speed_mbps: socket.speed_mbps(),
         offloads: socket.offloads().unwrap_or_default(),

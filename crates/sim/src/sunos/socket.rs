@@ -59,7 +59,9 @@ pub struct Piece {
 pub fn to_copy(rules: &Rules, remaining: u32, queued: u64, limit: u64) -> Option<Piece> {
     let piece = rules.copy_limit_bytes;
     let room = limit.saturating_sub(queued);
-    let waits = rules.write == WriteRule::WholePieces && remaining >= piece && room < u64::from(piece) && queued >= u64::from(piece);
+    // For a piece (study 1) as for a cluster (4.3BSD's `sosend`): while one is left and one is queued, one must fit.
+    let waits_for = |bytes: u32| remaining >= bytes && room < u64::from(bytes) && queued >= u64::from(bytes);
+    let waits = rules.write == WriteRule::WholePieces && (waits_for(piece) || waits_for(rules.send_buffers.cluster));
     if room == 0 || waits {
         return None;
     }
@@ -137,6 +139,19 @@ mod tests {
         assert_eq!(buffers(1000, 7192), Some(9));
         // Of the room for 1536, a cluster is one part, and 4 × 112 + 64 the other.
         assert_eq!(buffers(3000, 6656), Some(6));
+    }
+
+    #[test]
+    fn a_write_with_a_cluster_left_waits_for_the_room_of_a_cluster() {
+        let copied = |remaining, queued| to_copy(&Rules::SUNOS_4_1, remaining, queued, 8192).map(|piece| piece.bytes);
+        // A write of 7168 fits after 7168 unacknowledged bytes with its cluster of 1024, one of 7680 with its 512 does not.
+        assert_eq!(copied(3072, 7168), Some(1024));
+        assert_eq!(copied(3584, 7680), None);
+        // Less than a cluster of the call is left: it takes what room there is.
+        assert_eq!(copied(1023, 7680), Some(512));
+        // Less than a cluster is queued.
+        let narrow = to_copy(&Rules::SUNOS_4_1, 1024, 1023, 1536).map(|piece| piece.bytes);
+        assert_eq!(narrow, Some(513));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub struct Costs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteRule {
     /// 4.3BSD's `sosend`: nothing of a write that still has a piece's worth is put into less room than
-    /// that while as much is queued.
+    /// that while as much is queued, and nothing of one that has a cluster's worth into less than a cluster's.
     WholePieces,
     /// Only when there is no room at all.
     AnyRoom,

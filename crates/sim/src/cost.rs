@@ -14,6 +14,11 @@ pub struct Cost {
 impl Cost {
     /// Of an operation on `bytes`.
     pub fn of(self, bytes: u32) -> Ps {
-        self.fixed + self.per_byte * Ps::from(bytes)
+        self.of_several(1, bytes)
+    }
+
+    /// Of `count` operations on `bytes` in all.
+    pub fn of_several(self, count: u32, bytes: u32) -> Ps {
+        self.fixed * Ps::from(count) + self.per_byte * Ps::from(bytes)
     }
 }

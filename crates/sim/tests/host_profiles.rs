@@ -111,7 +111,7 @@ fn hosts_that_cannot_be_are_refused() {
 fn values_that_cannot_be_are_refused_by_name() {
     for (key, value, expected) in [
         ("copy_in_us", Value::Number(-1.0), "cannot be -1; it is a number that is not negative"),
-        ("copy_in_us", Value::Number(1e4), "plausible is 10 to 200"),
+        ("copy_in_us", Value::Number(1e4), "plausible is 2.5 to 50"),
         ("copy_limit_bytes", Value::Number(0.5), "a whole number"),
         ("copy_limit_bytes", Value::Number(0.0), "of 0 bytes lets nothing through"),
         ("nagle", Value::Word("sometimes".to_owned()), "one of off, below-segment, below-half-window"),

@@ -126,7 +126,7 @@ fn writes_of_half_the_window_let_both_hosts_work() {
 
 #[test]
 fn stop_and_go_is_faster_on_the_slower_machine_up_to_2048_bytes() {
-    let rate = |pair: &Pair, bytes: u32| pair.rate(Transfer { bytes: u64::from(bytes) * 300, ..of(bytes, bytes) }, 2);
+    let rate = |pair: &Pair, bytes: u32| pair.rate(Transfer { bytes: u64::from(bytes) * 300, ..of(bytes, bytes) }, SEEDS);
     for set in 0..sets() {
         let (slower, faster) = (Pair::of_set(NEW, set), Pair::of_set(FASTER, set));
         for bytes in [64, 256, 512, 1024, 1536, 2048] {

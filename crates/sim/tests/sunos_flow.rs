@@ -20,7 +20,7 @@ const MEGABYTES: u64 = 1 << 20;
 fn costs() -> Costs {
     Costs {
         write_call: 60 * US,
-        copy_in: Cost { fixed: 60 * US, per_byte: 45 * NS },
+        copy_in: Cost { fixed: 15 * US, per_byte: 45 * NS },
         output: Cost { fixed: 130 * US, per_byte: 45 * NS },
         driver_send: Cost { fixed: 100 * US, per_byte: 120 * NS },
         driver_receive: Cost { fixed: 120 * US, per_byte: 150 * NS },

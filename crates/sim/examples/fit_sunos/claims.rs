@@ -184,7 +184,7 @@ pub fn hold_in_detail(family: &str, kinds: &Kinds) -> bool {
 
 /// What the slower machine with driver 2.2.6 is held to, in Mbit/s, so that any set of the one can be combined with any
 /// of the other; the study gives the crossing alone.
-const SPARC2_STOP_AND_GO: [(u32, f64); 5] = [(512, 4.0), (1024, 6.85), (2048, 10.5), (3072, 12.45), (4096, 13.9)];
+const SPARC2_STOP_AND_GO: [(u32, f64); 5] = [(512, 3.9), (1024, 7.48), (2048, 10.9), (3072, 12.85), (4096, 14.04)];
 
 /// Window and user data of one size: each segment waits for the acknowledgment of the one before.
 pub fn stop_and_go(kind: &Kind, bytes: u32) -> f64 {

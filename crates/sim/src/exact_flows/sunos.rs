@@ -7,14 +7,14 @@ use crate::link::LinkSpec;
 use crate::link::framing::Aal;
 use crate::link::loss::Losses;
 use crate::machine::Machine;
-use crate::sunos::socket::Pieces;
+use crate::sunos::socket::{Pieces, SendBuffers};
 use crate::sunos::tcp::{Nagle, SlowStart};
 use crate::sunos::{host, spec};
 use crate::time::{MS, NS, US};
 
 fn host_spec() -> spec::HostSpec {
     spec::HostSpec {
-        rules: spec::Rules::SUNOS_4_1,
+        rules: spec::Rules { send_buffers: SendBuffers::WHOLE_PIECES, ..spec::Rules::SUNOS_4_1 },
         costs: spec::Costs {
             write_call: 60 * US,
             copy_in: Cost { fixed: 60 * US, per_byte: 45 * NS },

@@ -1,7 +1,7 @@
 //! What happens in the calls of the process: copies, sleeps, returns.
 
 use super::host::{Caller, Host, Process, Task};
-use super::socket;
+use super::socket::{self, Piece};
 use crate::application::Call;
 use crate::cpu::Level;
 use crate::end_system::Cause;
@@ -36,7 +36,10 @@ impl Host {
     fn copy_in(&mut self) {
         let Process::Writing { remaining, is_asleep } = &mut self.process else { return };
         match socket::to_copy(&self.spec.rules, *remaining, self.queued, u64::from(self.spec.window_bytes)) {
-            Some(bytes) => self.go_on(Level::Process, self.spec.costs.copy_in.of(bytes), Task::CopiedIn(bytes)),
+            Some(Piece { bytes, buffers }) => {
+                let cost = self.spec.costs.copy_in.of_several(buffers, bytes);
+                self.go_on(Level::Process, cost, Task::CopiedIn(bytes));
+            }
             None => *is_asleep = true,
         }
     }

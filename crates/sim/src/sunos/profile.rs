@@ -1,6 +1,6 @@
 //! A host with `SunOS` 4.1 from its profile: which keys there are, and what rules they may name.
 
-use super::socket::Pieces;
+use super::socket::{Pieces, SendBuffers};
 use super::spec::{Adapter, Costs, HostSpec, Rules, WriteRule};
 use super::tcp::{Nagle, SlowStart, TcpRules};
 use crate::link::framing::{Aal, Framing};
@@ -68,6 +68,7 @@ fn at_least_one(reader: &mut Reader<'_>, key: &'static str) -> Result<u32, Refus
 fn rules(reader: &mut Reader<'_>) -> Result<Rules, Refusal> {
     Ok(Rules {
         copy_limit_bytes: at_least_one(reader, "copy_limit_bytes")?,
+        send_buffers: SendBuffers { cluster: at_least_one(reader, "cluster_bytes")?, small: at_least_one(reader, "small_buffer_bytes")? },
         write: reader.rule("write", WRITE_RULES)?,
         tcp: TcpRules {
             nagle: reader.rule("nagle", NAGLE_RULES)?,

@@ -1,5 +1,5 @@
-//! The socket layer of `SunOS` 4.1: how much of a write is copied at once, when a writer sleeps, and in
-//! which pieces what was received lies.
+//! The socket layer of `SunOS` 4.1: how much of a write is copied at once and into how many buffers, when a writer
+//! sleeps, and in which pieces what was received lies.
 
 use super::spec::{Rules, WriteRule};
 use std::collections::VecDeque;
@@ -13,17 +13,60 @@ pub struct Pieces {
     pub others: u32,
 }
 
+/// Into which buffers the socket layer copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendBuffers {
+    /// Bytes of a cluster. It is used where at least half as much of the call is left and there is room for a whole one.
+    pub cluster: u32,
+    /// Bytes of a small buffer, which is used elsewhere.
+    pub small: u32,
+}
+
+impl SendBuffers {
+    /// `MCLBYTES` and `MLEN` of 4.3BSD.
+    pub const SUNOS_4_1: Self = Self { cluster: 1024, small: 112 };
+    /// One buffer for each piece.
+    pub const WHOLE_PIECES: Self = Self { cluster: u32::MAX, small: u32::MAX };
+
+    /// How many buffers the next `bytes` of a call fill, of which `remaining` are left, where `room` is free (the inner loop
+    /// of 4.3BSD's `sosend`).
+    fn count(self, mut bytes: u32, mut remaining: u32, mut room: u64) -> u32 {
+        let mut count = 0;
+        while bytes > 0 {
+            let is_cluster = remaining >= self.cluster / 2 && room >= u64::from(self.cluster);
+            let stored = if is_cluster { self.cluster } else { self.small }.min(bytes);
+            bytes -= stored;
+            remaining -= stored;
+            room -= u64::from(stored);
+            count += 1;
+        }
+        count
+    }
+}
+
+/// What of a write is copied at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Its bytes.
+    pub bytes: u32,
+    /// The buffers that it fills.
+    pub buffers: u32,
+}
+
 /// How much of a write the socket layer takes next, at most `limit` in all; `None`: the writer sleeps.
 ///
 /// A write of 8704 bytes into a buffer of 8192 becomes 4096, 4096 and 512 by [`WriteRule::WholePieces`].
-pub fn to_copy(rules: &Rules, remaining: u32, queued: u64, limit: u64) -> Option<u32> {
+pub fn to_copy(rules: &Rules, remaining: u32, queued: u64, limit: u64) -> Option<Piece> {
     let piece = rules.copy_limit_bytes;
     let room = limit.saturating_sub(queued);
-    let waits = rules.write == WriteRule::WholePieces && remaining >= piece && room < u64::from(piece) && queued >= u64::from(piece);
+    // For a piece (study 1) as for a cluster (4.3BSD's `sosend`): while one is left and one is queued, one must fit.
+    let waits_for = |bytes: u32| remaining >= bytes && room < u64::from(bytes) && queued >= u64::from(bytes);
+    let waits = rules.write == WriteRule::WholePieces && (waits_for(piece) || waits_for(rules.send_buffers.cluster));
     if room == 0 || waits {
         return None;
     }
-    Some(u32::try_from(room).unwrap_or(u32::MAX).min(remaining).min(piece))
+    let bytes = u32::try_from(room).unwrap_or(u32::MAX).min(remaining).min(piece);
+    Some(Piece { bytes, buffers: rules.send_buffers.count(bytes, remaining, room) })
 }
 
 /// What was received and not yet read.
@@ -71,14 +114,51 @@ mod tests {
 
     #[test]
     fn a_write_is_copied_in_pieces_and_waits_for_a_pieces_room() {
-        assert_eq!(to_copy(&Rules::SUNOS_4_1, 8704, 0, 8192), Some(4096));
-        assert_eq!(to_copy(&Rules::SUNOS_4_1, 4608, 4096, 8192), Some(4096));
-        assert_eq!(to_copy(&Rules::SUNOS_4_1, 512, 8192, 8192), None);
-        assert_eq!(to_copy(&Rules::SUNOS_4_1, 512, 4096, 8192), Some(512));
+        let copied = |remaining, queued, limit| to_copy(&Rules::SUNOS_4_1, remaining, queued, limit).map(|piece| piece.bytes);
+        assert_eq!(copied(8704, 0, 8192), Some(4096));
+        assert_eq!(copied(4608, 4096, 8192), Some(4096));
+        assert_eq!(copied(512, 8192, 8192), None);
+        assert_eq!(copied(512, 4096, 8192), Some(512));
         // 4608 are left, 3000 are free, and 5192 are queued: sleep.
-        assert_eq!(to_copy(&Rules::SUNOS_4_1, 4608, 5192, 8192), None);
+        assert_eq!(copied(4608, 5192, 8192), None);
         // As long as less than a piece is queued, a part is taken.
-        assert_eq!(to_copy(&Rules::SUNOS_4_1, 4608, 3000, 4096), Some(1096));
+        assert_eq!(copied(4608, 3000, 4096), Some(1096));
+    }
+
+    #[test]
+    fn a_piece_fills_clusters_of_1024_and_small_buffers_of_112() {
+        let buffers = |remaining, queued| to_copy(&Rules::SUNOS_4_1, remaining, queued, 8192).map(|piece| piece.buffers);
+        assert_eq!(buffers(8192, 0), Some(4));
+        // Half a cluster and more is one cluster, less is in small buffers: 4 × 112 + 63 = 511.
+        assert_eq!(buffers(512, 0), Some(1));
+        assert_eq!(buffers(511, 0), Some(5));
+        // 1024 + 600, and 1024 + 2 × 112 + 76.
+        assert_eq!(buffers(1624, 0), Some(2));
+        assert_eq!(buffers(1324, 0), Some(4));
+        // There is room for 1000 bytes, and so for no cluster: 8 × 112 + 104.
+        assert_eq!(buffers(1000, 7192), Some(9));
+        // Of the room for 1536, a cluster is one part, and 4 × 112 + 64 the other.
+        assert_eq!(buffers(3000, 6656), Some(6));
+    }
+
+    #[test]
+    fn a_write_with_a_cluster_left_waits_for_the_room_of_a_cluster() {
+        let copied = |remaining, queued| to_copy(&Rules::SUNOS_4_1, remaining, queued, 8192).map(|piece| piece.bytes);
+        // A write of 7168 fits after 7168 unacknowledged bytes with its cluster of 1024, one of 7680 with its 512 does not.
+        assert_eq!(copied(3072, 7168), Some(1024));
+        assert_eq!(copied(3584, 7680), None);
+        // Less than a cluster of the call is left: it takes what room there is.
+        assert_eq!(copied(1023, 7680), Some(512));
+        // Less than a cluster is queued.
+        let narrow = to_copy(&Rules::SUNOS_4_1, 1024, 1023, 1536).map(|piece| piece.bytes);
+        assert_eq!(narrow, Some(513));
+    }
+
+    #[test]
+    fn without_clusters_a_piece_is_one_buffer() {
+        let rules = Rules { send_buffers: SendBuffers::WHOLE_PIECES, ..Rules::SUNOS_4_1 };
+        assert_eq!(to_copy(&rules, 8704, 0, 8192), Some(Piece { bytes: 4096, buffers: 1 }));
+        assert_eq!(to_copy(&rules, 100, 0, 8192), Some(Piece { bytes: 100, buffers: 1 }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::cost::Cost;
 use crate::link::framing::Framing;
-use crate::sunos::socket::Pieces;
+use crate::sunos::socket::{Pieces, SendBuffers};
 use crate::sunos::tcp::TcpRules;
 use crate::time::{MS, Ps};
 
@@ -14,7 +14,7 @@ pub const DEFAULT_WINDOW_BYTES: u32 = 4096;
 pub struct Costs {
     /// Entering and leaving a write call.
     pub write_call: Ps,
-    /// From the user into the send buffer, each piece that the socket layer copies.
+    /// From the user into the send buffer: each buffer that the socket layer fills, and each byte.
     pub copy_in: Cost,
     /// TCP and IP of a segment that leaves, checksum included.
     pub output: Cost,
@@ -38,7 +38,7 @@ pub struct Costs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteRule {
     /// 4.3BSD's `sosend`: nothing of a write that still has a piece's worth is put into less room than
-    /// that while as much is queued.
+    /// that while as much is queued, and nothing of one that has a cluster's worth into less than a cluster's.
     WholePieces,
     /// Only when there is no room at all.
     AnyRoom,
@@ -49,6 +49,8 @@ pub enum WriteRule {
 pub struct Rules {
     /// Bytes of a write that are copied before TCP is called.
     pub copy_limit_bytes: u32,
+    /// Into which buffers they are copied.
+    pub send_buffers: SendBuffers,
     /// When a writer sleeps.
     pub write: WriteRule,
     /// TCP's.
@@ -63,6 +65,7 @@ impl Rules {
     /// Those of `SunOS` 4.1 (study 1).
     pub const SUNOS_4_1: Self = Self {
         copy_limit_bytes: 4096,
+        send_buffers: SendBuffers::SUNOS_4_1,
         write: WriteRule::WholePieces,
         tcp: TcpRules::SUNOS_4_1,
         fast_timer: 200 * MS,

@@ -229,11 +229,12 @@ def _document(folder: Path, name: str, kind: str) -> None:
 
 
 def _flows(folder: Path, name: str) -> None:
-    """The segment flow of every log trial, in one document."""
+    """The segment flow of every log trial, and the stage times of every trial made for them, in one document."""
     from whyperf.record import Experiment  # noqa: PLC0415 - loads tables
 
     found = []
-    for trial in Experiment.open(folder / name).trials().logs:
+    trials = Experiment.open(folder / name).trials()
+    for trial in (*trials.logs, *trials.staged):
         target = document_path(folder, name, f"flow-{trial}")
         code, message = _call(["flow", str(folder / name), trial, "--no-page", "--json"], target, folder, name)
         if code not in {DONE, DOUBTFUL}:

@@ -55,13 +55,9 @@ struct dst_entry {
 	struct net_device *dev;
 };
 
-/* What a CPU asks another one to do; the flags have its type. */
-struct __call_single_node {
-	unsigned int u_flags;
-};
-
+/* What a CPU asks another one to do. */
 struct __call_single_data {
-	struct __call_single_node node;
+	void *func;
 };
 
 struct in6_addr {

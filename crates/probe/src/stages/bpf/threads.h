@@ -3,9 +3,8 @@
 
 #include "sampling.h"
 
-/* What one CPU asks of another; include/linux/smp_types.h. */
-#define CSD_TYPE_MASK 0xf0
-#define CSD_TYPE_ASYNC 0x00
+/* What a CPU that steers packets makes another one do; net/core/dev.c. A kernel may lack the name. */
+extern const void rps_trigger_softirq __ksym __weak;
 
 static __always_inline void measure_empty(struct run *run)
 {
@@ -210,17 +209,17 @@ static __always_inline void on_softirq(__u32 vector)
 	end(&run);
 }
 
-/* At csd:csd_queue_cpu: a CPU asks another one to do something. Behind a transmission from a softirq that is to take the
- * packet (net_rps_send_ipi); a wake-up asks with a type of its own.
+/* At csd:csd_queue_cpu: a CPU asks another one to do something. Receive processing that has sent something asks for it to be
+ * taken (net_rps_send_ipi). Others ask from interrupts, too, on top of a program of this level.
  */
 static __always_inline void on_asked(const struct __call_single_data *call)
 {
 	struct stage_cpu *cpu = this_cpu();
 	struct run run;
 
-	if (!cpu || !cpu->attention || cpu->running != NET_RX_SOFTIRQ + 1 || cpu->interrupted_ns || !cpu->handed.is_sampled)
+	if (!&rps_trigger_softirq || call->func != &rps_trigger_softirq)
 		return;
-	if ((call->node.u_flags & CSD_TYPE_MASK) != CSD_TYPE_ASYNC)
+	if (!cpu || !cpu->attention || cpu->running != NET_RX_SOFTIRQ + 1 || !cpu->handed.is_sampled)
 		return;
 	start_run(&run, cpu);
 	close(&run);

@@ -33,6 +33,8 @@ def run(setting: Setting) -> list[Row]:
         size = rack_size if number % 10 == 0 else min(8, rack_size)
         found, named_s = _killed(rng, kind, size, setting.folder / f"kill-{number}")
         times.append(named_s)
+        # What is broken off is not lost.
+        print(f"kill {number} of {kind}, {size} hosts: named after {named_s:.2f} s, {len(found)} problems", flush=True)
         problems += [f"{number} {kind}: {problem}" for problem in found]
         if named_s > MAX_NAMED_S:
             named_late.append(f"{number} {kind}: {named_s:.1f} s")

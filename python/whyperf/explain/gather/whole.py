@@ -365,6 +365,8 @@ def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:
     taken, merged = of("receiver", "data_segments"), of("receiver", "data_packets")
     acks, came = of("receiver", "acks_count"), of("sender", "acks_count")
     late = of("receiver", "not_next_packets")
+    if late is None:
+        late = of("receiver", "out_of_order_packets")
     reasons = {
         fact.quantity.name.removeprefix("ack_").removesuffix("_count"): fact.value
         for fact in found.facts

@@ -9,8 +9,9 @@ ifneq ($(CHROMIUM),)
 export CHROMIUM
 endif
 BIN := .venv/bin
-# The files that use a mark: to collect all tests takes some time.
-marked = $(shell grep -rlF pytest.mark.$(1) tests --include=test_*.py | sort)
+# The files that use a mark: to collect all tests takes some time. Those of test-fleet are for that target alone, and a file
+# that is named is collected whatever its folder ignores.
+marked = $(shell grep -rlF pytest.mark.$(1) tests --include=test_*.py --exclude-dir=sites | sort)
 # Other tests, or other guests of a machine, can make a trial void: what failed gets a second run without that load.
 repeat = { [ $$? -eq 1 ] && echo "Failed tests run again, one by one." && $(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 1; }
 # Tests wait for a third of their time: three processes for two CPUs.

@@ -56,8 +56,8 @@ pub(crate) fn driver(socket: RawFd, device: &str) -> io::Result<[String; 3]> {
     buffer[0] = GET_DRIVER;
     call(socket, device, &mut buffer)?;
     Ok([0, 1, 2].map(|text| {
-        let words = &buffer[1 + text * TEXT_WORDS..][..TEXT_WORDS];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
+        let of_text = buffer[1 + text * TEXT_WORDS..].iter().take(TEXT_WORDS);
+        let bytes: Vec<u8> = of_text.flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }))
 }

@@ -56,12 +56,16 @@ def modeled(host: CalibratedHost, cells: Sequence[TrialStages]) -> list[Pair]:
 def lines(pairs: Sequence[Pair]) -> dict[str, list[ModelPoint]]:
     """The model's points by direction, those of one size together, in the order of sizes."""
     found: dict[str, list[ModelPoint]] = {}
-    key = lambda pair: (pair[0].direction, round(pair[0].packet_bytes))  # noqa: E731
-    for (direction, size), group in groupby(sorted(pairs, key=key), key=key):
+    for (direction, size), group in groupby(sorted(pairs, key=_place), key=_place):
         alike = [point for _, point in group]
         times = [mean(getattr(point, name) for point in alike) for name in ("cpu_ns", "driver_ns")]
         found.setdefault(direction, []).append(ModelPoint(size, *times))
     return found
+
+
+def _place(pair: Pair) -> tuple[str, int]:
+    """Direction and size of a pair."""
+    return pair[0].direction, round(pair[0].packet_bytes)
 
 
 def differences(pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:

@@ -140,6 +140,8 @@ pub struct EndState {
     pub unread_bytes: u64,
     /// Bytes sent and not acknowledged.
     pub outstanding_bytes: u64,
+    /// Bytes that the other host has acknowledged.
+    pub acked_bytes: u64,
     /// What the other host's window allows.
     pub send_window_bytes: u64,
     /// Congestion window; `u64::MAX` where there is none.
@@ -189,6 +191,7 @@ impl EndState {
             queued_bytes: self.queued_bytes + other.queued_bytes,
             unread_bytes: self.unread_bytes + other.unread_bytes,
             outstanding_bytes: self.outstanding_bytes + other.outstanding_bytes,
+            acked_bytes: self.acked_bytes + other.acked_bytes,
             send_window_bytes: self.send_window_bytes.saturating_add(other.send_window_bytes),
             cwnd_bytes: self.cwnd_bytes.saturating_add(other.cwnd_bytes),
             ssthresh_bytes: self.ssthresh_bytes.saturating_add(other.ssthresh_bytes),

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from whyperf.cluster.choice import DEFAULT_WORKERS, Choice, Kind
+from whyperf.cluster.choice import DEFAULT_WORKERS, HERE, Choice, Kind
 from whyperf.cluster.versions import PACKAGES, own_versions, refuse_other, versions_of
 from whyperf.cluster.workers import Workers
 from whyperf.run.errors import Fault, RunError
@@ -36,13 +36,17 @@ BATCH = {
 
 
 @contextmanager
-def connected(choice: Choice, say: Callable[[str], None]) -> Iterator[Workers]:
-    """The workers; those that were started here end with the block. `say` gets a line where workers are waited for.
+def connected(choice: Choice, say: Callable[[str], None]) -> Iterator[Workers | None]:
+    """The workers, or None for `HERE`; those that were started here end with the block. `say` gets a line where workers
+    are waited for.
 
     Raises:
         RunError: a package is missing, the scheduler cannot be reached or has no workers, or a worker has other
             versions.
     """
+    if choice == HERE:
+        yield None
+        return
     _load("distributed", "cluster")
     if os.environ.get("WHYPERF_DEBUG", "") in {"", "0"}:
         # What matters of their warnings becomes an error here.

@@ -160,13 +160,13 @@ class TrialQuestion:
 
     cell: str
     trial: str | None
-    rate: float | None
-    levels: Mapping[str, Level] | None
-    one_machine: bool | None
-    measured: MeasuredCells | None
-    by_plan: bool
-    cost: CellCost | None
-    stages: TrialStages | None
+    rate: float | None = None
+    levels: Mapping[str, Level] | None = None
+    one_machine: bool | None = None
+    measured: MeasuredCells | None = None
+    by_plan: bool = True
+    cost: CellCost | None = None
+    stages: TrialStages | None = None
     #: Of a fleet's trial, the pair that is asked about.
     pair: int | None = None
 

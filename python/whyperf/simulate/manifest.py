@@ -56,7 +56,7 @@ def _end(number: int, role: str, asked: Simulation, answer: SimulatedTrial) -> d
         "own_cpus": [0],
         "own_cpus_exclusive": True,
         "tsc_hz": None,
-        "spec": {"host": asked["hosts"][number]["host"]},
+        "spec": {"host": asked["hosts"][number]["host"], **(_load(asked) if number == 0 else {})},
         "evidence": {
             "asked": asked["evidence"],
             "got": asked["evidence"],
@@ -65,6 +65,16 @@ def _end(number: int, role: str, asked: Simulation, answer: SimulatedTrial) -> d
         }
         | _stages(asked, counted),
     }
+
+
+def _load(asked: Simulation) -> dict[str, object]:
+    """What the near side does, in the words of the request to an agent (`trial_specs`)."""
+    found: dict[str, object] = {
+        "opening": "connect",
+        "connections_count": asked.get("connections_count", 1),
+        "stop": asked["stop"],
+    }
+    return found if (workload := asked.get("workload")) is None else {**found, "workload": workload}
 
 
 def _stages(asked: Simulation, counted: SimulatedEndSystem | None) -> dict[str, object]:

@@ -182,6 +182,20 @@ class Catalog(CatalogTable):
             }
         )
 
+    @property
+    def disturbed(self) -> set[str]:
+        """Names of what needs disturbances: other programs, or settings of the operating system."""
+        entries = {entry.name for entry in self.entry if entry.burner is not None}
+        parts = {run.name: run.ingredient for run in self.situation}
+        return entries | {name for name, found in parts.items() if any(part.disturb for part in found)}
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of everything that is an experiment of its own."""
+        clean = [name for name, baseline in self.baseline.items() if baseline.undisturbed]
+        runs = (*self.injections, *self.situation, *self.undisturbed)
+        return clean + [run.name for run in runs]
+
     def halved(self, half: Half) -> "Catalog":
         """The catalog with the situations of this half alone."""
         return self.model_copy(update={"situation": tuple(run for run in self.situation if run.half == half)})

@@ -11,7 +11,7 @@ from enum import StrEnum
 from random import Random
 
 from whyperf.disturb.model import Disturbance
-from whyperf.plan import Plan, build
+from whyperf.plan import MODEL, Plan, build
 from whyperf.plan.blocks import permutation
 from whyperf.plan.model import identify
 from whyperf.profile import Design, Factors, Profile, Sweep
@@ -78,8 +78,10 @@ def roles_of(catalog: Catalog, *, short: bool = False) -> list[Role]:
     return [role for group in _groups(catalog, short=short) for role in group]
 
 
-def plan_truth(catalog: Catalog, *, short: bool = False, seed: int = 1, trials: int = TRIALS) -> tuple[Profile, Plan]:
-    """The experiment as a profile and its plan.
+def plan_truth(
+    catalog: Catalog, *, short: bool = False, seed: int = 1, trials: int = TRIALS, hosts: str = ""
+) -> tuple[Profile, Plan]:
+    """The experiment as a profile and its plan: on the testbed, or on the model of `hosts`.
 
     No plan has disturbances. The text of the profile has those of situations, so that a record says what it is of.
 
@@ -95,12 +97,12 @@ def plan_truth(catalog: Catalog, *, short: bool = False, seed: int = 1, trials: 
         about="Injected causes, and the verdicts of the explanation.",
         seed=seed,
         kind="veth",
-        fixed={"interval_ms": INTERVAL_MS},
+        fixed={"interval_ms": INTERVAL_MS} | ({"hosts": hosts} if hosts else {}),
         design=Design(trials=trials),
         sweeps=sweeps,
         workloads=catalog.workloads,
     )
-    plan = build(profile)
+    plan = build(profile, target=MODEL if hosts else "testbed")
     return profile, _in_groups(plan, groups, trials, seed)
 
 

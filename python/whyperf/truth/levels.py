@@ -37,6 +37,11 @@ class View(StrEnum):
         return _LEVELS[self]
 
     @property
+    def needs_kernel(self) -> bool:
+        """Whether it is of what a kernel says, such as TCP_INFO and counters: the model has segment logs alone."""
+        return set(self.levels.values()) != {"segments"}
+
+    @property
     def needs_log(self) -> bool:
         """Whether it is of trials with the segment log."""
         return "segments" in self.levels.values()

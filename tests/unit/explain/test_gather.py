@@ -117,12 +117,14 @@ def test_data_that_a_late_ack_lets_go_was_held_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("acked", "received", "role"), [(1000, 500, "sender"), (10, 50, "sender"), (0, 500, "receiver")]
+    ("acked", "received", "role"),
+    [(1000, 500, "sender"), (10, 50, "sender"), (0, 500, "receiver"), (None, 500, "sender")],
 )
 def test_the_end_that_gets_nearly_everything_is_the_receiver(
-    acked: int, received: int, role: str, tmp_path: Path
+    acked: int | None, received: int, role: str, tmp_path: Path
 ) -> None:
-    info = pl.DataFrame({"connection": [0], "bytes_acked": [acked], "bytes_received": [received]})
+    counts = pl.Series("bytes_acked", [acked], dtype=pl.UInt64)
+    info = pl.DataFrame({"connection": [0], "bytes_acked": counts, "bytes_received": [received]})
     trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": info})
     found = by_payload(trial)
     assert found.ends["near"].role == role

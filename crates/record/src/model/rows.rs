@@ -148,6 +148,7 @@ impl RunOutput {
             cwnd_segments: self.segments_of(who, known(state.cwnd_bytes)),
             ssthresh_segments: self.segments_of(who, known(state.ssthresh_bytes)),
             retransmitted_segments: Some(narrow(state.retransmitted_segments)),
+            bytes_acked: Some(state.acked_bytes),
             bytes_received: state.read_bytes.checked_add(state.unread_bytes),
             segments_in: Some(state.segments_in),
             segments_out: Some(state.data_segments + state.pure_acks),

@@ -92,6 +92,7 @@ impl Connection {
             queued_bytes: self.sender.queue.end - self.sender.una,
             unread_bytes: self.receiver.readable(),
             outstanding_bytes: self.sender.next - self.sender.una,
+            acked_bytes: self.sender.una,
             send_window_bytes: self.sender.window_end.saturating_sub(self.sender.una),
             cwnd_bytes: u64::from(self.sender.congestion.window) * mss,
             ssthresh_bytes: if self.sender.congestion.threshold == u32::MAX {

@@ -75,6 +75,7 @@ impl HostConnection {
             queued_bytes: self.unsent_bytes() + self.sender.highest - self.sender.una,
             unread_bytes: self.receiver.unread,
             outstanding_bytes: self.sender.outstanding(),
+            acked_bytes: self.sender.una,
             send_window_bytes: self.sender.window,
             cwnd_bytes: self.sender.cwnd,
             ssthresh_bytes: self.sender.ssthresh,

@@ -300,6 +300,7 @@ impl EndSystem for Host {
             queued_bytes: self.queued,
             unread_bytes: self.received.bytes,
             outstanding_bytes: self.tcp.next - self.tcp.una,
+            acked_bytes: self.tcp.una,
             send_window_bytes: u64::from(self.tcp.send_window),
             cwnd_bytes: self.tcp.recovery.cwnd,
             ssthresh_bytes: self.tcp.recovery.ssthresh,

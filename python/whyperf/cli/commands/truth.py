@@ -5,15 +5,18 @@ from typing import Annotated
 
 import typer
 
+from whyperf.cli.commands.arguments import ClusterOption
 from whyperf.cli.inputs.truth_choices import CatalogName, HalfName
 
 NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf truth --short · whyperf truth --only receive_buffer --only slow-reader · "
     "whyperf truth --out truth --verify --json · whyperf truth --page docs/background/accuracy.md · "
+    "whyperf truth --hosts linux-6.18+veth --cluster local · "
     "whyperf truth --catalog field --half tuning --out field · whyperf truth --watch --only iperf3 --views both,sender"
 )
 WATCHING = "Programs of others"
+MODELED = "On the model"
 
 
 def command(  # noqa: PLR0917 - the command line
@@ -48,6 +51,15 @@ def command(  # noqa: PLR0917 - the command line
             "--verify", help="Also verify some verdicts, and changes that are wrong on purpose: about 15 minutes more."
         ),
     ] = False,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST[,HOST]",
+            help="Simulate the experiments on the model of these hosts, as whyperf simulate names them.",
+            rich_help_panel=MODELED,
+        ),
+    ] = None,
+    cluster: ClusterOption = "none",
     watch: Annotated[
         bool,
         typer.Option(
@@ -77,7 +89,12 @@ def command(  # noqa: PLR0917 - the command line
     """Injects known bottlenecks and measures how often the diagnosis is correct."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.exits import UsageError  # noqa: PLC0415
+    from whyperf.cluster import choice_of  # noqa: PLC0415
 
+    if hosts is None and cluster != "none":
+        raise UsageError("--cluster shares simulated experiments; add --hosts, such as --hosts linux-6.18+veth")
+    if hosts is not None and (watch or verify):
+        raise UsageError("--watch and --verify need real hosts; drop them, or --hosts")
     if watch:
         from whyperf.cli.workflows.truth_watch import SIGHTS, WantedWatch, find_watched_truth  # noqa: PLC0415
 
@@ -112,5 +129,7 @@ def command(  # noqa: PLR0917 - the command line
             dry_run=dry_run,
             as_json=json,
             verify=verify,
+            hosts=hosts or "",
+            cluster=choice_of(cluster),
         )
     )

@@ -13,7 +13,7 @@ from whyperf.analyze.text import bit_rate, count, percent, setting
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.output.console import result_console
 from whyperf.cli.streams import print_json
-from whyperf.cluster import HERE, Choice, connected
+from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read
@@ -76,19 +76,27 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None, clust
     if (stored := stored_explanation(experiment)) is not None:
         return with_verifications(stored if cell is None else _only(stored, cell), experiment)
     fingerprint, summary = fingerprint_of(experiment.folder), _summary(experiment)
-    if cell is not None or cluster == HERE:
-        found = _explained(experiment, summary, None if cell is None else {cell}, with_anomalies=cell is None)
-    else:
-        with connected(cluster, say) as workers:
-            # Imported here, as explaining is.
-            from whyperf.explain.on_workers import explain_on_workers  # noqa: PLC0415
-
-            each = partial(explain_on_workers, workers.in_order)
-            found = _explained(experiment, summary, None, with_anomalies=True, explain_each=each)
+    with connected(HERE if cell is not None else cluster, say) as workers:
+        found = _explained(
+            experiment,
+            summary,
+            None if cell is None else {cell},
+            with_anomalies=cell is None,
+            explain_each=explaining_on(workers),
+        )
     found = with_verifications(found, experiment)
     if cell is None:
         _keep(experiment, found, fingerprint)
     return found
+
+
+def explaining_on(workers: Workers | None) -> "ExplainEach | None":
+    """What explains trials on the workers; None where there are none."""
+    if workers is None:
+        return None
+    from whyperf.explain.on_workers import explain_on_workers  # noqa: PLC0415 - a stored explanation needs none
+
+    return partial(explain_on_workers, workers.in_order)
 
 
 def stored_explanation(experiment: Experiment) -> Explanation | None:

@@ -9,7 +9,7 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
-from whyperf.cluster import HERE, Choice
+from whyperf.cluster import HERE, Choice, connected
 from whyperf.plan import MODEL, build
 from whyperf.profile import Overrides
 from whyperf.record import Experiment, planned_folder
@@ -60,7 +60,8 @@ def simulate(order: Order) -> int:
     folder = order.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
-            simulate_missing_trials(experiment, as_json=order.output.is_for_programs, cluster=order.cluster)
+            with connected(order.cluster if experiment.missing_trials() else HERE, say) as workers:
+                simulate_missing_trials(experiment, as_json=order.output.is_for_programs, workers=workers)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
         except BaseException:

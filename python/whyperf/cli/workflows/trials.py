@@ -9,7 +9,7 @@ from whyperf.cli.durations import duration
 from whyperf.cli.exits import Stopped, say
 from whyperf.cli.output.formats import OutputFormat
 from whyperf.cli.workflows.preload import Preload
-from whyperf.cluster import HERE, Choice, connected
+from whyperf.cluster import Workers
 from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost
 from whyperf.run import Session, Target, run_plan
@@ -86,9 +86,9 @@ def measure_missing_trials(
 
 
 def simulate_missing_trials(
-    experiment: Experiment, *, as_json: bool, blocks: int | None = None, cluster: Choice = HERE
+    experiment: Experiment, *, as_json: bool, blocks: int | None = None, workers: Workers | None = None
 ) -> None:
-    """Simulates what the record lacks, of so many blocks, here or on a cluster."""
+    """Simulates what the record lacks, of so many blocks, here or on workers."""
     from whyperf.simulate import Known, hosts_facts, simulate_plan  # noqa: PLC0415 - a measurement needs none
     from whyperf.simulate.request import user_profiles  # noqa: PLC0415 - as above
 
@@ -103,9 +103,7 @@ def simulate_missing_trials(
 
     for end, facts in hosts_facts(plan, user_profiles(plan)).items():
         experiment.write_host(end, facts)
-    with ExitStack() as ending:
-        workers = ending.enter_context(connected(cluster, say)) if missing and cluster != HERE else None
-        watcher = ending.enter_context(watcher_for(plan, missing, as_json=as_json))
+    with watcher_for(plan, missing, as_json=as_json) as watcher:
         simulate_plan(experiment, watcher, known, missing, workers)
 
 

@@ -11,10 +11,12 @@ from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.streams import print_json
 from whyperf.cli.workflows import dry_run
-from whyperf.cli.workflows.trials import stopped
+from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
+from whyperf.cli.workflows.truth_on_model import for_model
+from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.disturb.model import Place
 from whyperf.disturb.tools import lacks
-from whyperf.plan import TimeLeft
+from whyperf.plan import MODEL, TimeLeft
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Kind, Observer, Session, Target, allowed_kind, run_plan
 from whyperf.run.disturber import Disturber, places_of
@@ -42,6 +44,9 @@ class Wanted:
     verify: bool = False
     catalog: Name = "causes"
     half: Half | None = None
+    #: Of the model, which then takes the place of the testbed.
+    hosts: str = ""
+    cluster: Choice = HERE
 
     @property
     def mark(self) -> str:
@@ -64,19 +69,26 @@ def find_truth(wanted: Wanted) -> int:
         catalog = catalog.halved(wanted.half)
     if wanted.only:
         catalog = catalog.named(list(wanted.only))
-    if not wanted.dry_run:
+    if wanted.hosts:
+        catalog = for_model(catalog, wanted.hosts)
+    elif not wanted.dry_run:
         catalog = _possible(catalog)
-    profile, plan = plan_truth(catalog, short=wanted.short, seed=wanted.seed, trials=wanted.trials)
+    profile, plan = plan_truth(
+        catalog, short=wanted.short, seed=wanted.seed, trials=wanted.trials, hosts=wanted.hosts
+    )
     if wanted.dry_run:
         return dry_run.show(plan, as_json=wanted.as_json)
-    kind, reason = allowed_kind(None)
-    if kind is not Kind.VETH:
-        raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
+    if not wanted.hosts:
+        kind, reason = allowed_kind(None)
+        if kind is not Kind.VETH:
+            raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
     folder = wanted.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         if experiment.profile_text != profile.text:
             raise UsageError(f"{folder} was measured with other disturbances; name another folder with --out")
         try:
+            if wanted.hosts:
+                return _on_model(experiment, catalog, wanted)
             _measure(experiment, catalog, wanted)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
@@ -84,6 +96,13 @@ def find_truth(wanted: Wanted) -> int:
             experiment.discard_if_empty()
             raise
         return _print(experiment, catalog, wanted)
+
+
+def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
+    """Simulates what the record lacks and prints, on the workers that were asked for; returns the exit code."""
+    with connected(wanted.cluster, say) as workers:
+        simulate_missing_trials(experiment, as_json=wanted.as_json, workers=workers)
+        return _print(experiment, catalog, wanted, workers)
 
 
 def _possible(catalog: Catalog) -> Catalog:
@@ -101,10 +120,11 @@ def _possible(catalog: Catalog) -> Catalog:
     return catalog.without(set(impossible))
 
 
-def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
-    """Explains, grades and prints; returns the exit code."""
+def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted, workers: Workers | None = None) -> int:
+    """Explains, here or on workers, grades and prints; returns the exit code."""
     # Imported here: judging needs libraries that load for a second.
     from whyperf.analyze import summarize  # noqa: PLC0415
+    from whyperf.cli.output.explanation import explaining_on  # noqa: PLC0415
     from whyperf.cli.output.truth import print_grades, print_proofs  # noqa: PLC0415
     from whyperf.cli.output.truth_levels import print_levels  # noqa: PLC0415
     from whyperf.cli.workflows.truth_levels import diagnose  # noqa: PLC0415
@@ -116,10 +136,11 @@ def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     from whyperf.truth.page import as_json, markdown  # noqa: PLC0415
 
     rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
-    found = diagnose(experiment, catalog, rates)
+    each = explaining_on(workers)
+    found = diagnose(experiment, catalog, rates, each)
     logged = {cell for block in experiment.plan.log_blocks for cell in block} if wanted.catalog == "causes" else set()
     # The plan has what is to be predicted: a baseline, and the rate of the emulated path.
-    explained = explain_experiment(experiment, cells=logged, rates=rates, by_plan=False)
+    explained = explain_experiment(experiment, cells=logged, rates=rates, by_plan=False, explain_each=each)
     grades = grade(catalog, experiment.plan, rates, explained)
     proofs = prove(experiment, catalog, grades, explained, as_json=wanted.as_json) if wanted.verify else []
     if wanted.as_json:
@@ -141,8 +162,10 @@ def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
 def _about(experiment: Experiment) -> dict[str, str]:
     """Where, when and how it was measured."""
     near = experiment.hosts()["near"]
+    is_model = experiment.plan.target == MODEL
+    of_testbed = f"{near['kernel']}, {len(near['cpus'])} CPUs, the embedded testbed"
     return {
-        "where": f"{near['kernel']}, {len(near['cpus'])} CPUs, the embedded testbed",
+        "where": f"the model of {near['hostname']}" if is_model else of_testbed,
         "when": f"{datetime.now():%Y-%m-%d}",
         "how": f"`whyperf {shlex.join(sys.argv[1:])}`",
     }

@@ -49,7 +49,7 @@ def by_payload(trial: FlowTrial) -> FlowTrial:
     """
     sender = trial.end("sender")
     info = None if sender is None else read_columns(trial, "tcp_info", sender.host, _COUNTS)
-    if info is None:
+    if info is None or info["bytes_acked"].null_count() == info.height:
         return trial
     last = _moved(trial, info)
     sent, received = (first(last, pl.col(name).sum()) or 0 for name in ("bytes_acked", "bytes_received"))

@@ -1,5 +1,6 @@
 """`--cluster`: the record of a simulation has the same bytes on one process and on workers that die meanwhile."""
 
+import json
 import os
 import signal
 import stat
@@ -38,11 +39,11 @@ transfer_bytes = 1048576
 window_bytes = [65536, 131072]
 """
 PACKS = 7
-#: 1,000 cells in 40 packs, of about 130 ms each: starting workers takes some seconds of CPU time.
+#: 1,000 cells in 40 packs, of about 130 ms each: starting workers and judging the result take some seconds.
 THOUSAND = """
 about = "A thousand cells"
 [fixed]
-transfer_bytes = 402653184
+transfer_bytes = 1073741824
 deadline_s = 1000
 interval_ms = 200
 [[sweep]]
@@ -332,6 +333,44 @@ def test_trials_explained_on_workers_are_explained_as_here(
     there = whyperf("explain", "alone/sweep", "--json", "--cluster", scheduler.address, folder=folder)
     assert there.status == here.status, there.err
     assert there.out == here.out
+
+
+def test_causes_injected_into_the_model_are_graded_on_workers_as_here(folder: Path, scheduler: DaskProcesses) -> None:
+    scheduler.worker()
+    asked = ("truth", "--hosts", HOSTS, "--trials", "1")
+    asked += ("--only", "small-receive-buffer", "--only", "think-time", "--only", "pausing-writer")
+    found = {}
+    for out, more in (("truth-here/t", ()), ("truth-there/t", ("--cluster", scheduler.address))):
+        done = whyperf(*asked, "--out", out, "--json", *more, folder=folder)
+        assert done.status == 0, done.err
+        found[out] = json.loads(done.out) | {"how": ""}
+    assert record_of(folder / "truth-here" / "t") == record_of(folder / "truth-there" / "t")
+    assert found["truth-here/t"] == found["truth-there/t"]
+    first = {figure["key"]: figure for figure in found["truth-here/t"]["figures"]}["first"]
+    assert (first["count"], first["of"]) == (12, 12)
+
+
+def test_causes_that_the_model_cannot_take_are_named(folder: Path) -> None:
+    asked = ("truth", "--hosts", HOSTS, "--trials", "1", "--only", "one-cpu", "--only", "other-load-at-sender")
+    done = whyperf(*asked, folder=folder)
+    assert done.status == 2
+    assert "Not simulated: other-load-at-sender: it needs programs or settings of a real host" in done.err
+    assert "Not simulated: one-cpu: the model has no near_cpus = 0" in done.err
+    assert done.err.splitlines()[-1] == f"whyperf: the model of {HOSTS} can simulate none of these experiments"
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (("--cluster", "local"), "add --hosts"),
+        (("--hosts", HOSTS, "--verify"), "drop them, or --hosts"),
+        (("--hosts", "nobody+nothing"), "nobody"),
+    ],
+)
+def test_truth_on_the_model_says_what_does_not_go_together(folder: Path, more: tuple[str, ...], named: str) -> None:
+    done = whyperf("truth", "--only", "small-receive-buffer", *more, folder=folder)
+    assert done.status == 2
+    assert named in done.err
 
 
 @pytest.mark.slow

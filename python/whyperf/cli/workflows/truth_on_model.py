@@ -10,14 +10,14 @@ def for_model(catalog: Catalog, hosts: str) -> Catalog:
     """The catalog with what the model of `hosts` can simulate; a message names the others with the reason.
 
     Raises:
-        UsageError: nothing is left.
+        UsageError: nothing is left but what the others are compared with.
     """
     reasons = {name: reason for name in catalog.runs if (reason := _refusal(catalog, name, hosts))}
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, other in reasons.items() if other == reason]
         say(f"Not simulated: {', '.join(names)}: {reason}")
     kept = [name for name in catalog.runs if name not in reasons]
-    if not kept:
+    if set(kept) <= set(catalog.baseline) != set(catalog.runs):
         raise UsageError(f"the model of {hosts} can simulate none of these experiments")
     return catalog.named(kept)
 

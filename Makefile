@@ -50,7 +50,7 @@ simulate-bugs: setup-test    ## how many of the planted protocol bugs the simula
 truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: half an hour; writes docs/background/accuracy.md
 	$(BIN)/whyperf truth --verify --page docs/background/accuracy.md
 
-studies: setup-run    ## runs the commands of the five studies and writes docs/background/studies.md: 25 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
+studies: setup-run    ## runs the commands of the five studies and writes docs/background/studies.md: 28 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
 	$(BIN)/whyperf studies $(STUDIES) --run --out $(or $(STUDIES_RESULTS),target/studies) || [ $$? -eq 3 ]
 	$(BIN)/whyperf studies --out $(or $(STUDIES_RESULTS),target/studies) --page docs/background/studies.md >target/studies.txt || [ $$? -eq 3 ]
 

@@ -123,10 +123,10 @@ def test_every_profile_of_a_command_exists() -> None:
     assert named <= shipped
 
 
-def test_every_run_is_read_and_the_whole_takes_at_most_25_minutes() -> None:
+def test_every_run_is_read_and_the_whole_takes_at_most_28_minutes() -> None:
     needed = CATALOG.needed()
     assert set(needed) == set(CATALOG.runs)
-    assert sum(run.seconds for run in needed.values() if run.cpus <= 2) <= 25 * 60
+    assert sum(run.seconds for run in needed.values() if run.cpus <= 2) <= 28 * 60
     # Two runs of one command measure the same twice.
     assert len({run.command for run in needed.values()}) == len(needed)
 

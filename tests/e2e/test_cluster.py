@@ -337,8 +337,8 @@ def test_trials_explained_on_workers_are_explained_as_here(
 
 def test_causes_injected_into_the_model_are_graded_on_workers_as_here(folder: Path, scheduler: DaskProcesses) -> None:
     scheduler.worker()
-    asked = ("truth", "--hosts", HOSTS, "--trials", "1")
-    asked += ("--only", "small-receive-buffer", "--only", "think-time", "--only", "pausing-writer")
+    wanted = ("--only", "small-receive-buffer", "--only", "think-time", "--only", "pausing-writer")
+    asked = ("truth", "--hosts", HOSTS, "--trials", "1", *wanted)
     found = {}
     for out, more in (("truth-here/t", ()), ("truth-there/t", ("--cluster", scheduler.address))):
         done = whyperf(*asked, "--out", out, "--json", *more, folder=folder)

@@ -193,8 +193,8 @@ class Catalog(CatalogTable):
     def runs(self) -> list[str]:
         """Names of everything that is an experiment of its own."""
         clean = [name for name, baseline in self.baseline.items() if baseline.undisturbed]
-        runs = (*self.injections, *self.situation, *self.undisturbed)
-        return clean + [run.name for run in runs]
+        injected: list[Injection | Situation] = [*self.injections, *self.situation]
+        return clean + [run.name for run in injected] + [run.name for run in self.undisturbed]
 
     def halved(self, half: Half) -> "Catalog":
         """The catalog with the situations of this half alone."""

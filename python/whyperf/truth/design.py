@@ -89,6 +89,7 @@ def plan_truth(
         ProfileError: factors of the catalog contradict each other.
     """
     groups = list(_groups(catalog, short=short))
+    fixed: Factors = {"interval_ms": INTERVAL_MS, **({"hosts": hosts} if hosts else {})}
     sweeps = tuple(_sweep(role, trials) for group in groups for role in group)
     profile = Profile(
         name=NAME,
@@ -97,7 +98,7 @@ def plan_truth(
         about="Injected causes, and the verdicts of the explanation.",
         seed=seed,
         kind="veth",
-        fixed={"interval_ms": INTERVAL_MS} | ({"hosts": hosts} if hosts else {}),
+        fixed=fixed,
         design=Design(trials=trials),
         sweeps=sweeps,
         workloads=catalog.workloads,

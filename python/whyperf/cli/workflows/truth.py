@@ -64,18 +64,8 @@ def find_truth(wanted: Wanted) -> int:
         raise UsageError("--half is of the field catalog; add --catalog field, or --catalog unseen")
     if wanted.page is not None:
         _with_figures(wanted.page, "", wanted.mark)
-    catalog = load_catalog(FILES[wanted.catalog])
-    if wanted.half is not None:
-        catalog = catalog.halved(wanted.half)
-    if wanted.only:
-        catalog = catalog.named(list(wanted.only))
-    if wanted.hosts:
-        catalog = for_model(catalog, wanted.hosts)
-    elif not wanted.dry_run:
-        catalog = _possible(catalog)
-    profile, plan = plan_truth(
-        catalog, short=wanted.short, seed=wanted.seed, trials=wanted.trials, hosts=wanted.hosts
-    )
+    catalog = _wanted_catalog(wanted)
+    profile, plan = plan_truth(catalog, short=wanted.short, seed=wanted.seed, trials=wanted.trials, hosts=wanted.hosts)
     if wanted.dry_run:
         return dry_run.show(plan, as_json=wanted.as_json)
     if not wanted.hosts:
@@ -96,6 +86,18 @@ def find_truth(wanted: Wanted) -> int:
             experiment.discard_if_empty()
             raise
         return _print(experiment, catalog, wanted)
+
+
+def _wanted_catalog(wanted: Wanted) -> Catalog:
+    """The experiments that were asked for and can be made; messages name the others."""
+    catalog = load_catalog(FILES[wanted.catalog])
+    if wanted.half is not None:
+        catalog = catalog.halved(wanted.half)
+    if wanted.only:
+        catalog = catalog.named(list(wanted.only))
+    if wanted.hosts:
+        return for_model(catalog, wanted.hosts)
+    return catalog if wanted.dry_run else _possible(catalog)
 
 
 def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:

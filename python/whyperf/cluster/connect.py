@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import time
@@ -96,7 +97,8 @@ def _client(ending: ExitStack, of: Any) -> "Client":
     try:
         client = Client(of, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
-        reason = str(error.__cause__ or error).partition("\n")[0]
+        # Without the object that failed, such as "in <… object at 0x7f…>: ".
+        reason = re.sub(r"^in <[^>]*>: ", "", str(error.__cause__ or error).partition("\n")[0])
         raise RunError(
             f"the Dask scheduler at {of} cannot be reached ({reason}); is `dask scheduler` running there?"
         ) from None

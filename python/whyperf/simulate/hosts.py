@@ -1,6 +1,6 @@
 """What the hosts of the model are, for the record's `hosts/`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypedDict
 
 from whyperf import __version__
@@ -28,7 +28,7 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, obj
     Raises:
         RunError: the model ended early.
     """
-    parameters = _parameters(sorted({name for cell in plan.cells for name in ends_of(cell.factors)}), texts)
+    parameters = parameters_of(plan, texts)
     facts: dict[str, dict[str, object]] = {}
     for number, end in enumerate(("near", "far")):
         names = list(dict.fromkeys(ends_of(cell.factors)[number] for cell in plan.cells))
@@ -56,8 +56,13 @@ def _lines(plan: Plan, parameters: Mapping[str, HostParameters]) -> dict[str, in
     return {name: rates[name] for name in sorted(asked | own) if name in rates}
 
 
-def _parameters(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, HostParameters]:
-    """Rules and numbers of each host; it is asked for by itself, so that no factor changes one."""
+def parameters_of(plan: Plan, texts: Mapping[str, str]) -> dict[str, HostParameters]:
+    """Rules and numbers of each host of the plan; it is asked for by itself, so that no factor changes one.
+
+    Raises:
+        RunError: the model ended early.
+    """
+    names = sorted({name for cell in plan.cells for name in ends_of(cell.factors)})
     answers = ask([bare_line(name, texts) for name in names], "--check")
     return {
         name: {"system": answer["hosts"][0]["system"], "values": answer["hosts"][0]["values"]}

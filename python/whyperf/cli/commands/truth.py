@@ -93,8 +93,12 @@ def command(  # noqa: PLR0917 - the command line
 
     if hosts is None and cluster != "none":
         raise UsageError("--cluster shares simulated experiments; add --hosts, such as --hosts linux-6.18+veth")
-    if hosts is not None and (watch or verify):
-        raise UsageError("--watch and --verify need real hosts; drop them, or --hosts")
+    if hosts is not None:
+        if not hosts.strip():
+            raise UsageError("--hosts names no host; name one, such as linux-6.18+veth, or leave it out to measure")
+        if watch or verify:
+            option, done = ("--watch", "watches") if watch else ("--verify", "measures on")
+            raise UsageError(f"{option} {done} real hosts, and --hosts simulates; drop one of them")
     if watch:
         from whyperf.cli.workflows.truth_watch import SIGHTS, WantedWatch, find_watched_truth  # noqa: PLC0415
 

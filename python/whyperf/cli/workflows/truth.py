@@ -96,7 +96,7 @@ def _wanted_catalog(wanted: Wanted) -> Catalog:
     if wanted.only:
         catalog = catalog.named(list(wanted.only))
     if wanted.hosts:
-        return for_model(catalog, wanted.hosts)
+        return for_model(catalog, wanted.hosts, short=wanted.short)
     return catalog if wanted.dry_run else _possible(catalog)
 
 
@@ -104,6 +104,7 @@ def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     """Simulates what the record lacks and prints, on the workers that were asked for; returns the exit code."""
     with connected(wanted.cluster, say) as workers:
         simulate_missing_trials(experiment, as_json=wanted.as_json, workers=workers)
+        say(f"Simulated on the model of {wanted.hosts}, kept in {experiment.folder}; now the logs are explained")
         return _print(experiment, catalog, wanted, workers)
 
 

@@ -2,24 +2,47 @@
 
 from whyperf.cli.exits import UsageError, say
 from whyperf.profile import ProfileError
-from whyperf.simulate import refuse_unknown
-from whyperf.truth import Catalog, plan_truth
+from whyperf.simulate import parameters_of, refuse_unknown
+from whyperf.simulate.request import user_profiles
+from whyperf.truth import FILES, Catalog, load_catalog, plan_truth, roles_of
+
+#: A plain stream, which every host can take part in.
+PLAIN = "veth"
+#: The baselines of all experiments have windows that grow as Linux has them grow.
+SYSTEM = "linux"
 
 
-def for_model(catalog: Catalog, hosts: str) -> Catalog:
+def for_model(catalog: Catalog, hosts: str, *, short: bool) -> Catalog:
     """The catalog with what the model of `hosts` can simulate; a message names the others with the reason.
 
     Raises:
-        UsageError: nothing is left but what the others are compared with.
+        ProfileError: there are no such hosts.
+        UsageError: a host is not of Linux, or nothing is left but what the others are compared with.
     """
-    reasons = {name: reason for name in catalog.runs if (reason := _refusal(catalog, name, hosts))}
+    try:
+        _refuse_hosts(hosts)
+    except OSError as error:
+        raise UsageError(f"--hosts: cannot read the host {error.filename}: {error.strerror}") from None
+    asked = {role.of for role in roles_of(catalog, short=short)}
+    names = [name for name in catalog.runs if name in asked]
+    reasons = {name: reason for name in names if (reason := _refusal(catalog, name, hosts))}
     for reason in dict.fromkeys(reasons.values()):
-        names = [name for name, other in reasons.items() if other == reason]
-        say(f"Not simulated: {', '.join(names)}: {reason}")
-    kept = [name for name in catalog.runs if name not in reasons]
-    if set(kept) <= set(catalog.baseline) != set(catalog.runs):
+        say(f"Not simulated: {', '.join(name for name, other in reasons.items() if other == reason)}: {reason}")
+    kept = [name for name in names if name not in reasons]
+    if set(kept) <= set(catalog.baseline) != set(names):
         raise UsageError(f"the model of {hosts} can simulate none of these experiments")
     return catalog.named(kept)
+
+
+def _refuse_hosts(hosts: str) -> None:
+    _, plan = plan_truth(load_catalog(FILES["causes"]).named([PLAIN]), hosts=hosts)
+    refuse_unknown(plan)
+    for name, found in parameters_of(plan, user_profiles(plan)).items():
+        if found["system"] != SYSTEM:
+            raise UsageError(
+                f"--hosts: {name} is of {found['system']}, and the experiments are for the buffers of Linux, which "
+                "grow; name a host with Linux, such as linux-6.18+veth or linux-6.1+nic"
+            )
 
 
 def _refusal(catalog: Catalog, name: str, hosts: str) -> str:
@@ -27,10 +50,8 @@ def _refusal(catalog: Catalog, name: str, hosts: str) -> str:
     if name in catalog.disturbed:
         return "it needs programs or settings of a real host"
     try:
-        _, plan = plan_truth(catalog.named([name]), hosts=hosts)
-        refuse_unknown(plan)
+        refuse_unknown(plan_truth(catalog.named([name]), hosts=hosts)[1])
     except ProfileError as error:
-        return error.problem
-    except OSError as error:
-        raise UsageError(f"--hosts: cannot read the host {error.filename}: {error.strerror}") from None
+        # What to do is for whoever writes a profile.
+        return error.problem.partition("; ")[0]
     return ""

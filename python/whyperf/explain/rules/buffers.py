@@ -235,7 +235,10 @@ def _kept(facts: Facts) -> float:
 
 
 def _held(facts: Facts) -> float:
-    """How long the receiver's timer held the sender up."""
+    """How long the receiver's timer held the sender up: not at all where a log shows that it sent no ACK."""
+    reasons = facts.segments.ack_reasons
+    if facts.level == "segments" and reasons and not reasons.get("delayed_timer"):
+        return 0.0
     seen = facts.segments.held_ratio or 0.0
     waits = facts.sender.ratio(
         S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW, S.NAGLE

@@ -258,7 +258,8 @@ def test_a_scheduler_that_nobody_runs_is_named(folder: Path, monkeypatch: pytest
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
     done = whyperf(*asked("nobody/sweep", "--cluster", "tcp://127.0.0.1:9"), folder=folder)
     assert done.status == 1
-    assert "the Dask scheduler at tcp://127.0.0.1:9 cannot be reached" in done.sentence
+    named = "the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (ConnectionRefusedError: "
+    assert named in done.sentence
     assert not (folder / "nobody" / "sweep").exists()
 
 
@@ -339,9 +340,17 @@ def test_causes_injected_into_the_model_are_graded_on_workers_as_here(folder: Pa
     scheduler.worker()
     wanted = ("--only", "small-receive-buffer", "--only", "think-time", "--only", "pausing-writer")
     asked = ("truth", "--hosts", HOSTS, "--trials", "1", *wanted)
+    # Here the agent only says what it can simulate, so that the trials of the second command are those of the worker.
+    checking = script(
+        folder / "checking-agent", f'case "$*" in *--check*|--version) exec {agent_binary()} "$@";; esac; exit 1'
+    )
+    by_worker = {"WHYPERF_AGENT": str(checking)}
     found = {}
-    for out, more in (("truth-here/t", ()), ("truth-there/t", ("--cluster", scheduler.address))):
-        done = whyperf(*asked, "--out", out, "--json", *more, folder=folder)
+    for out, more, environment in (
+        ("truth-here/t", (), {}),
+        ("truth-there/t", ("--cluster", scheduler.address), by_worker),
+    ):
+        done = whyperf(*asked, "--out", out, "--json", *more, folder=folder, environment=environment)
         assert done.status == 0, done.err
         found[out] = json.loads(done.out) | {"how": ""}
     assert record_of(folder / "truth-here" / "t") == record_of(folder / "truth-there" / "t")
@@ -359,20 +368,53 @@ def test_causes_that_the_model_cannot_take_are_named(folder: Path) -> None:
     assert done.err.splitlines()[-1] == f"whyperf: the model of {HOSTS} can simulate none of these experiments"
 
 
+def test_what_was_asked_for_by_name_is_simulated_though_another_cannot_be(folder: Path) -> None:
+    asked = (
+        "truth",
+        "--hosts",
+        "linux-6.18+veth,linux-6.1+veth",
+        "--trials",
+        "1",
+        "--only",
+        "veth",
+        "--only",
+        "one-cpu",
+    )
+    done = whyperf(*asked, "--out", "truth-two/t", "--json", folder=folder)
+    assert "Not simulated: one-cpu" in done.err
+    document = json.loads(done.out)
+    assert document["where"] == "the model of linux-6.18+veth,linux-6.1+veth"
+    assert {grade["of"] for grade in document["grades"]} == {"veth"}
+
+
+def test_a_shortened_run_is_planned_for_the_model(folder: Path) -> None:
+    done = whyperf("truth", "--hosts", HOSTS, "--short", "--dry-run", "--json", folder=folder)
+    assert (done.status, done.err) == (0, "")
+    plan = json.loads(done.out)
+    assert {cell["factors"]["hosts"] for cell in plan["cells"]} == {HOSTS}
+    assert "small-receive-buffer-dose1" in {cell["sweep"] for cell in plan["cells"]}
+
+
 @pytest.mark.parametrize(
     ("more", "named"),
     [
         (("--cluster", "local"), "add --hosts"),
+        (("--cluster", "local", "--watch"), "these are measured; drop it"),
         (("--hosts", HOSTS, "--verify"), "--verify measures on real hosts"),
         (("--hosts", HOSTS, "--watch"), "--watch watches real hosts"),
         (("--hosts", ""), "names no host"),
         (("--hosts", "nobody+nothing"), "there is no machine 'nobody'"),
         (("--hosts", "missing.toml"), "cannot read the host missing.toml"),
         (("--hosts", "sparc10+sba-100@2.2.6"), "sparc10+sba-100@2.2.6 is of sunos-4.1"),
+        (("--hosts", "linux-6.18+veth,solaris8+gigabit"), "solaris8+gigabit"),
+        (("--hosts", HOSTS, "--page", "page.md"), "<!-- truth model -->"),
+        (("--hosts", HOSTS, "--short", "--only", "one-cpu"), "leave out --short"),
     ],
 )
 def test_truth_on_the_model_says_what_does_not_go_together(folder: Path, more: tuple[str, ...], named: str) -> None:
-    done = whyperf("truth", "--only", "small-receive-buffer", *more, folder=folder)
+    (folder / "page.md").write_text("no section\n")
+    only = () if "--only" in more else ("--only", "small-receive-buffer")
+    done = whyperf("truth", *only, *more, folder=folder)
     assert done.status == 2
     assert named in done.sentence
 

@@ -38,7 +38,7 @@ class View(StrEnum):
 
     @property
     def needs_kernel(self) -> bool:
-        """Whether it is of what a kernel says, such as TCP_INFO and counters: the model has segment logs alone."""
+        """Whether it is of more than segment logs. The model has no counters, threads and devices for that."""
         return set(self.levels.values()) != {"segments"}
 
     @property

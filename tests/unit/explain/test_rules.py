@@ -279,6 +279,15 @@ CASES = (
         of_segments({"held_ratio": 0.0, "ack_reasons": {"read_call": 0.9}}),
     ),
     Case(
+        Cause.DELAYED_ACK,
+        facts(
+            {"shares": {"send_buffer": 0.9}},
+            {"shares": {"delayed_ack": 0.9}},
+            segments={"ack_reasons": {"delayed_timer": 0.5}},
+        ),
+        of_segments({"ack_reasons": {"read_call": 0.9}}),
+    ),
+    Case(
         Cause.NAGLE_DELAYED_ACK,
         facts({"shares": {"nagle": 0.9}}, segments={"ack_reasons": {"delayed_timer": 0.5}}),
         at_sender({"shares": {"not_writing": 0.1}}),

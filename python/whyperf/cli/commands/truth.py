@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli.commands.arguments import ClusterOption
 from whyperf.cli.inputs.truth_choices import CatalogName, HalfName
 
 NAME = "truth"
@@ -59,7 +58,14 @@ def command(  # noqa: PLR0917 - the command line
             rich_help_panel=MODELED,
         ),
     ] = None,
-    cluster: ClusterOption = "none",
+    cluster: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="With --hosts: Dask workers that share the work, as whyperf simulate names them.",
+            rich_help_panel=MODELED,
+        ),
+    ] = "none",
     watch: Annotated[
         bool,
         typer.Option(
@@ -92,7 +98,8 @@ def command(  # noqa: PLR0917 - the command line
     from whyperf.cluster import choice_of  # noqa: PLC0415
 
     if hosts is None and cluster != "none":
-        raise UsageError("--cluster shares simulated experiments; add --hosts, such as --hosts linux-6.18+veth")
+        add = "drop it" if watch else "add --hosts, such as --hosts linux-6.18+veth, or drop it"
+        raise UsageError(f"--cluster shares simulated experiments, and these are measured; {add}")
     if hosts is not None:
         if not hosts.strip():
             raise UsageError("--hosts names no host; name one, such as linux-6.18+veth, or leave it out to measure")

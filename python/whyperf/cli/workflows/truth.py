@@ -12,7 +12,7 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.streams import print_json
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
-from whyperf.cli.workflows.truth_on_model import for_model
+from whyperf.cli.workflows.truth_on_model import simulated_part
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.disturb.model import Place
 from whyperf.disturb.tools import lacks
@@ -51,6 +51,8 @@ class Wanted:
     @property
     def mark(self) -> str:
         """The name of the section of a page that has the results."""
+        if self.hosts:
+            return " ".join(("truth model", *(() if self.catalog == "causes" else (self.catalog,))))
         if self.catalog == "causes":
             return "truth"
         # A half alone is one of the field catalog.
@@ -96,7 +98,7 @@ def _wanted_catalog(wanted: Wanted) -> Catalog:
     if wanted.only:
         catalog = catalog.named(list(wanted.only))
     if wanted.hosts:
-        return for_model(catalog, wanted.hosts, short=wanted.short)
+        return simulated_part(catalog, wanted.hosts, wanted.only, short=wanted.short)
     return catalog if wanted.dry_run else _possible(catalog)
 
 
@@ -104,7 +106,7 @@ def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     """Simulates what the record lacks and prints, on the workers that were asked for; returns the exit code."""
     with connected(wanted.cluster, say) as workers:
         simulate_missing_trials(experiment, as_json=wanted.as_json, workers=workers)
-        say(f"Simulated on the model of {wanted.hosts}, kept in {experiment.folder}; now the logs are explained")
+        say(f"Explaining the logs of the model of {wanted.hosts} in {experiment.folder}")
         return _print(experiment, catalog, wanted, workers)
 
 
@@ -168,7 +170,7 @@ def _about(experiment: Experiment) -> dict[str, str]:
     is_model = experiment.plan.target == MODEL
     of_testbed = f"{near['kernel']}, {len(near['cpus'])} CPUs, the embedded testbed"
     return {
-        "where": f"the model of {near['hostname']}" if is_model else of_testbed,
+        "where": f"the model of {experiment.plan.cells[0].factors['hosts']}" if is_model else of_testbed,
         "when": f"{datetime.now():%Y-%m-%d}",
         "how": f"`whyperf {shlex.join(sys.argv[1:])}`",
     }

@@ -1,4 +1,6 @@
-"""Which truth experiments the model can take the part of the testbed in."""
+"""Chooses the truth experiments that the model can simulate."""
+
+from collections.abc import Sequence
 
 from whyperf.cli.exits import UsageError, say
 from whyperf.profile import ProfileError
@@ -12,12 +14,14 @@ PLAIN = "veth"
 SYSTEM = "linux"
 
 
-def for_model(catalog: Catalog, hosts: str, *, short: bool) -> Catalog:
-    """The catalog with what the model of `hosts` can simulate; a message names the others with the reason.
+def simulated_part(catalog: Catalog, hosts: str, only: Sequence[str], *, short: bool) -> Catalog:
+    """The part of the catalog that the model of `hosts` can simulate; a message names the others with the reason.
+
+    `only` are the causes and names that were asked for, and `short` is of a shortened run.
 
     Raises:
         ProfileError: there are no such hosts.
-        UsageError: a host is not of Linux, or nothing is left but what the others are compared with.
+        UsageError: a host is not of Linux, or nothing that was asked for is left.
     """
     try:
         _refuse_hosts(hosts)
@@ -25,13 +29,17 @@ def for_model(catalog: Catalog, hosts: str, *, short: bool) -> Catalog:
         raise UsageError(f"--hosts: cannot read the host {error.filename}: {error.strerror}") from None
     asked = {role.of for role in roles_of(catalog, short=short)}
     names = [name for name in catalog.runs if name in asked]
-    reasons = {name: reason for name in names if (reason := _refusal(catalog, name, hosts))}
+    if not names:
+        raise UsageError("no experiment is left; leave out --short, or name others with --only")
+    reasons = {name: reason for name in names if (reason := _refusal(catalog, name, hosts, short=short))}
     for reason in dict.fromkeys(reasons.values()):
         say(f"Not simulated: {', '.join(name for name, other in reasons.items() if other == reason)}: {reason}")
-    kept = [name for name in names if name not in reasons]
-    if set(kept) <= set(catalog.baseline) != set(names):
+    kept = {name for name in names if name not in reasons}
+    # What injections are compared with is no answer to a question about them.
+    injected = set(names) - set(catalog.baseline)
+    if not kept & (injected | set(only) or set(names)):
         raise UsageError(f"the model of {hosts} can simulate none of these experiments")
-    return catalog.named(kept)
+    return catalog.named([name for name in names if name in kept])
 
 
 def _refuse_hosts(hosts: str) -> None:
@@ -40,17 +48,17 @@ def _refuse_hosts(hosts: str) -> None:
     for name, found in parameters_of(plan, user_profiles(plan)).items():
         if found["system"] != SYSTEM:
             raise UsageError(
-                f"--hosts: {name} is of {found['system']}, and the experiments are for the buffers of Linux, which "
-                "grow; name a host with Linux, such as linux-6.18+veth or linux-6.1+nic"
+                f"--hosts: {name} is of {found['system']}, and the experiments assume socket buffers that grow, as in "
+                "Linux; name a host with Linux, such as linux-6.18+veth or linux-6.1+nic"
             )
 
 
-def _refusal(catalog: Catalog, name: str, hosts: str) -> str:
+def _refusal(catalog: Catalog, name: str, hosts: str, *, short: bool) -> str:
     """Why the model cannot simulate an experiment; "" where it can."""
     if name in catalog.disturbed:
         return "it needs programs or settings of a real host"
     try:
-        refuse_unknown(plan_truth(catalog.named([name]), hosts=hosts)[1])
+        refuse_unknown(plan_truth(catalog.named([name]), short=short, hosts=hosts)[1])
     except ProfileError as error:
         # What to do is for whoever writes a profile.
         return error.problem.partition("; ")[0]

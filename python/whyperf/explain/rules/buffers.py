@@ -166,9 +166,15 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
 
 
 def delayed_ack(facts: Facts) -> Finding | None:
-    """The sender may not go on until the receiver's timer lets its acknowledgment go (RFC 1122 section 4.2.3.2)."""
-    lost = _held(facts)
+    """The sender may not go on until the receiver's timer lets its acknowledgment go (RFC 1122 section 4.2.3.2).
+
+    An acknowledgment that an answer carries, and one of a timer that expires during a system call, has another reason
+    in the log. Where these are all, the cause is missed.
+    """
+    lost, reasons = _held(facts), facts.segments.ack_reasons
     if lost < 0.1 or _is_nagle(facts):
+        return None
+    if facts.level == "segments" and reasons and not reasons.get("delayed_timer"):
         return None
     return Finding(Cause.DELAYED_ACK, lost, 0.95, _timer_evidence(facts), gain.of_share(facts, lost))
 
@@ -235,10 +241,7 @@ def _kept(facts: Facts) -> float:
 
 
 def _held(facts: Facts) -> float:
-    """How long the receiver's timer held the sender up: not at all where a log shows that it sent no ACK."""
-    reasons = facts.segments.ack_reasons
-    if facts.level == "segments" and reasons and not reasons.get("delayed_timer"):
-        return 0.0
+    """How long the receiver's timer held the sender up."""
     seen = facts.segments.held_ratio or 0.0
     waits = facts.sender.ratio(
         S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW, S.NAGLE

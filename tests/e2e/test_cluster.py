@@ -408,6 +408,10 @@ def test_a_shortened_run_is_planned_for_the_model(folder: Path) -> None:
         (("--hosts", "sparc10+sba-100@2.2.6"), "sparc10+sba-100@2.2.6 is of sunos-4.1"),
         (("--hosts", "linux-6.18+veth,solaris8+gigabit"), "solaris8+gigabit"),
         (("--hosts", HOSTS, "--page", "page.md"), "<!-- truth model -->"),
+        (
+            ("--hosts", HOSTS, "--catalog", "field", "--half", "tuning", "--page", "page.md"),
+            "<!-- truth model tuning -->",
+        ),
         (("--hosts", HOSTS, "--short", "--only", "one-cpu"), "leave out --short"),
     ],
 )

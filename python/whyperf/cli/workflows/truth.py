@@ -51,13 +51,10 @@ class Wanted:
     @property
     def mark(self) -> str:
         """The name of the section of a page that has the results."""
-        if self.hosts:
-            return " ".join(("truth model", *(() if self.catalog == "causes" else (self.catalog,))))
-        if self.catalog == "causes":
-            return "truth"
         # A half alone is one of the field catalog.
-        names = (self.half or self.catalog,) if self.catalog == "field" else (self.catalog, *filter(None, (self.half,)))
-        return " ".join(("truth", *names))
+        catalog = None if self.catalog == "causes" or (self.catalog == "field" and self.half) else self.catalog
+        parts = ("truth", "model" if self.hosts else None, catalog, self.half)
+        return " ".join(part for part in parts if part)
 
 
 def find_truth(wanted: Wanted) -> int:

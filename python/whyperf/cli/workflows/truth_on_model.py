@@ -43,6 +43,7 @@ def simulated_part(catalog: Catalog, hosts: str, only: Sequence[str], *, short: 
 
 
 def _refuse_hosts(hosts: str) -> None:
+    """Raises ProfileError where there are no such hosts, and UsageError where one is not of Linux."""
     _, plan = plan_truth(load_catalog(FILES["causes"]).named([PLAIN]), hosts=hosts)
     refuse_unknown(plan)
     for name, found in parameters_of(plan, user_profiles(plan)).items():

@@ -1,13 +1,19 @@
-"""The rows that `whyperf list` prints, from the shipped profiles, workloads, schedules and factors."""
+"""The rows that `whyperf list` prints, from the shipped profiles, workloads, schedules, factors and hosts."""
 
 import json
 import re
+import tomllib
+from pathlib import Path
+from typing import Any
 
 from whyperf.cli.durations import duration
 from whyperf.cli.output.lists import List, Row
 from whyperf.plan import MODEL, build, estimate
 from whyperf.profile import FACTORS, find, resolve, shipped_names, shipped_workload, shipped_workload_names
 from whyperf.profile.schedule import SHIPPED, checked_flows
+
+HOSTS = Path(__file__).parents[1] / "crates" / "sim" / "hosts"
+"""The machines and adapters of the model."""
 
 
 def lists() -> str:
@@ -17,6 +23,7 @@ def lists() -> str:
         List.WORKLOADS: workloads(),
         List.SCHEDULES: schedules(),
         List.FACTORS: factors(),
+        List.HOSTS: hosts(),
     }
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
@@ -98,3 +105,39 @@ def factors() -> list[Row]:
         }
         for factor in FACTORS
     ]
+
+
+def hosts() -> list[Row]:
+    """Every host that `--hosts` of the model can name: each machine with each adapter and driver for it."""
+    files = sorted(path for path in HOSTS.glob("*.toml") if not path.name.endswith(".sets.toml"))
+    parts: dict[str, dict[str, Any]] = {}
+    for path in files:
+        part = tomllib.loads(path.read_text())
+        parts[part["name"]] = part
+    machines = [part for part in parts.values() if part["part"] == "machine"]
+    adapters = [_with_base(part, parts) for part in parts.values() if part["part"] == "adapter"]
+    return [
+        {
+            "name": f"{machine['name']}+{adapter['name']}{driver}",
+            "system": machine["system"],
+            "link": adapter["values"]["link"]["value"],
+            "about": f"{machine['about']}. {adapter['about']}.",
+        }
+        for machine in machines
+        for adapter in adapters
+        if machine["system"] in adapter["systems"]
+        for driver in _drivers(adapter, machine)
+    ]
+
+
+def _drivers(adapter: dict[str, Any], machine: dict[str, Any]) -> list[str]:
+    """What follows the adapter in a host's name: one for each driver, or nothing where the adapter has none."""
+    if "driver" not in adapter:
+        return [""]
+    return [f"@{driver['version']}" for driver in adapter["driver"] if driver["machine"] == machine["name"]]
+
+
+def _with_base(adapter: dict[str, Any], parts: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """An adapter with what it takes over from the one that it is based on."""
+    base = parts.get(adapter.get("base", ""), {"values": {}})
+    return base | adapter | {"values": base["values"] | adapter["values"]}

@@ -37,6 +37,18 @@ fn every_shipped_host_and_set_can_be_read() {
 }
 
 #[test]
+fn whyperf_list_names_every_shipped_host_and_no_other() {
+    let lists = include_str!("../../../python/whyperf/cli/output/lists.json");
+    let (_, hosts) = lists.split_once("\"hosts\": [").expect("the list of hosts is the last");
+    let mut listed: Vec<_> = hosts.lines().filter_map(|line| line.trim().strip_prefix("\"name\": \"")).collect();
+    let expressions = library().expressions();
+    let mut expected: Vec<_> = expressions.iter().map(|expression| format!("{expression}\",")).collect();
+    listed.sort_unstable();
+    expected.sort();
+    assert_eq!(listed, expected);
+}
+
+#[test]
 fn a_driver_may_be_left_out_where_there_is_one() {
     let short = library().resolve("sparc10+sba-200").expect("one driver");
     assert_eq!(short.values, library().resolve("sparc10+sba-200@2.2.6").expect("named").values);

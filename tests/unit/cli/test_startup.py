@@ -43,6 +43,6 @@ def test_help_and_version_load_no_panels(arguments: list[str]) -> None:
     assert loaded_by(*arguments) & {"markdown_it", "pygments", "rich.console"} == set()
 
 
-@pytest.mark.parametrize("choice", [[], ["--factors"], ["--workloads"], ["--schedules"], ["--json"]])
+@pytest.mark.parametrize("choice", [[], ["--factors"], ["--workloads"], ["--schedules"], ["--hosts"], ["--json"]])
 def test_the_lists_load_no_library_of_a_measurement(choice: list[str]) -> None:
     assert loaded_by("list", *choice) & (HEAVY | {"whyperf.plan", "whyperf.run"}) == set()

@@ -12,7 +12,9 @@ pub enum Refusal {
         reason: String,
     },
     /// The expression has no adapter.
-    #[error("'{expression}' names no adapter: write MACHINE+ADAPTER or MACHINE+ADAPTER@DRIVER, e.g. sparc2+sba-100@2.2.6")]
+    #[error(
+        "'{expression}' names no adapter: write MACHINE+ADAPTER or MACHINE+ADAPTER@DRIVER, e.g. sparc2+sba-100@2.2.6 (whyperf list --hosts)"
+    )]
     NoAdapter {
         /// As it was given.
         expression: String,

@@ -1,4 +1,4 @@
-"""`whyperf list`: the shipped profiles, the workloads, the schedules, and the factors."""
+"""`whyperf list`: the shipped profiles, the workloads, the schedules, the factors, and the hosts of the model."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
 
 NAME = "list"
-EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --schedules · whyperf list --factors"
+EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --schedules · whyperf list --hosts"
 
 
 def command(
@@ -19,12 +19,15 @@ def command(
     schedules: Annotated[
         bool, typer.Option("--schedules", help="List the schedules: when flows start and stop.")
     ] = False,
+    hosts: Annotated[
+        bool, typer.Option("--hosts", help="List the hosts of the model: what --hosts of simulate and truth can name.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
-    """Lists the shipped profiles with their size and duration, and the workloads, schedules or factors."""
+    """Lists the shipped profiles with their size and duration, the workloads, schedules, factors, or model hosts."""
     from whyperf.cli.output.lists import List, print_lists, rows_of  # noqa: PLC0415 - keeps help and completion quick
 
-    wanted = {List.FACTORS: factors, List.WORKLOADS: workloads, List.SCHEDULES: schedules}
+    wanted = {List.FACTORS: factors, List.WORKLOADS: workloads, List.SCHEDULES: schedules, List.HOSTS: hosts}
     kind = next((kind for kind, is_wanted in wanted.items() if is_wanted), List.PROFILES)
     if json:
         print_json(rows_of(kind))

@@ -29,8 +29,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             metavar="HOST[,HOST]",
-            help="Hosts of the model: MACHINE+ADAPTER@DRIVER or a TOML file. One for both hosts, or first the sender, "
-            "then the receiver.",
+            help="Hosts of the model: MACHINE+ADAPTER@DRIVER (whyperf list --hosts) or a TOML file. One for both "
+            "hosts, or first the sender, then the receiver.",
         ),
     ] = None,
     link: Annotated[

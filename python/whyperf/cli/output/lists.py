@@ -1,4 +1,4 @@
-"""Prints what is shipped: profiles, workloads, schedules and factors.
+"""Prints what is shipped: profiles, workloads, schedules and factors; and the hosts of the model.
 
 The rows are in `lists.json`, which `make schemas` writes: planning every shipped profile for its size takes a second.
 """
@@ -16,7 +16,7 @@ from rich.table import Table
 ROWS = Path(__file__).with_name("lists.json")
 
 Row = dict[str, Any]
-"""What one profile, workload, schedule or factor has in `whyperf list --json`."""
+"""What one profile, workload, schedule, factor or host has in `whyperf list --json`."""
 
 
 class List(StrEnum):
@@ -26,6 +26,7 @@ class List(StrEnum):
     WORKLOADS = "workloads"
     SCHEDULES = "schedules"
     FACTORS = "factors"
+    HOSTS = "hosts"
 
 
 _COLUMNS = {
@@ -38,6 +39,7 @@ _COLUMNS = {
     },
     List.SCHEDULES: {"name": "Schedule", "time": "Time", "flows": "Flows", "about": "When flows are at work"},
     List.FACTORS: {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"},
+    List.HOSTS: {"name": "Host of the model", "link": "Link", "about": "What it is"},
 }
 """The printed columns of each list, with their headings."""
 

@@ -10,8 +10,10 @@ from playwright.sync_api import Browser, Page
 from tests.browser.test_cost_page import BOXES, COLORS
 from tests.browser.watched import NARROW, OVERFLOW, WIDE, Observation, Scheme, watched
 from tests.unit.report.compare import drawn_comparisons as made
+from tests.unit.tools import test_tool_ratios as tools
 from whyperf.analyze.cost.tree import Frame, compared
 from whyperf.report.compare import compare_page
+from whyperf.report.tools import page as tools_page
 
 BARS = """(fall) => [...fall.querySelectorAll("li")].map((item) => {
   const box = (element) => { const { left, right } = element.getBoundingClientRect(); return [left, right]; };
@@ -36,7 +38,7 @@ def tree(factor: float) -> Frame:
 
 @pytest.fixture(scope="session")
 def compared_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages of one pair, of a hundred, and of cells without stack samples."""
+    """Pages of one pair, of a hundred, of cells without stack samples, and of tools."""
     folder = tmp_path_factory.mktemp("compared")
     trees = {(0, "sender"): compared(tree(2.0), tree(1.0))}
     factors = [1.0, 1.04, 0.8, 1.5, 3.0]
@@ -46,6 +48,7 @@ def compared_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "one": compare_page(made.comparison(made.cell_pair(factor=1.5)), trees, ["whyperf run quick"]),
         "many": compare_page(made.comparison(*many)),
         "bare": compare_page(made.comparison(bare)),
+        "tools": tools_page(tools.of_two_tools()),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text)
@@ -63,7 +66,7 @@ def opened(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-@pytest.mark.parametrize("name", ["one", "many", "bare"])
+@pytest.mark.parametrize("name", ["one", "many", "bare", "tools"])
 def test_it_fits_its_window_loads_nothing_and_complains_about_nothing(
     browser: Browser, compared_pages: dict[str, Path], name: str, width: int, scheme: Scheme
 ) -> None:

@@ -65,7 +65,10 @@ def experiment_headline(cells: Sequence[CellExplanation], noun: str = "setting")
         first, _, rest = parts[0].partition(" ")
         be = "is" if first == "1" else "are"
         parts[0] = f"{first} of {count(len(cells), noun)} {be} limited {rest}"
-    parts += [f"for {unknown:,} the limit is not known"] if unknown else []
+    if not parts:
+        parts = [f"for none of {count(len(cells), noun)} is the limit known"]
+    elif unknown:
+        parts += [f"for {unknown:,} the limit is not known"]
     unread = whole - len(cells)
     parts += [f"{unread:,} {'has' if unread == 1 else 'have'} no trial that can be read"] if unread else []
     return f"{capitalized(', '.join(parts))}."

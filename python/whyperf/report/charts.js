@@ -1,7 +1,7 @@
 "use strict";
 // Unpacks BokehJS and the charts, and runs them. The page loads nothing: the packed text is in the page itself.
 (async () => {
-  const packed = document.getElementById("charts-packed").textContent;
+  const packed = document.getElementById("charts-packed")?.textContent;
   if (!packed) return;
   if (!("DecompressionStream" in window)) {
     for (const chart of document.querySelectorAll(".chart")) {

@@ -46,9 +46,11 @@ def headline(summary: Summary) -> str:
         tail = _latency_sentence(best) or _probe_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
         return f"{metric.text(_median(best, metric))} {_direction(best)} {where}. {tail}".strip()
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
-    worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
+    worst = min(measured, key=lambda cell: _median(cell, metric))
     # Each of two conditions is a sweep of its own, which varies nothing.
-    names = [axis.factor for axis in varied_axes(sweep)] or list(summary.varied)
+    names = [axis.factor for axis in varied_axes(sweep)]
+    if not names or worst.sweep != best.sweep:
+        names = list(summary.varied)
     levels = setting(best.factors, names)
     what = GOODPUT.title if metric is GOODPUT else "The rate"
     lead = f"{what} reached {metric.text(_median(best, metric))} {where}{f', with {levels}' if levels else ''}."

@@ -51,7 +51,7 @@
   });
   system.addEventListener("change", paint);
 
-  const switched = JSON.parse(document.getElementById("switched").textContent);
+  const switched = JSON.parse(document.getElementById("switched")?.textContent ?? "{}");
   function choose() {
     for (const [name, entry] of Object.entries(switched)) {
       const key = entry.choices.map((id) => document.getElementById(id).value).join("|");

@@ -45,7 +45,8 @@ class Source(FrozenModel):
     """A series that is read from a document of a run.
 
     `each` is the path of a list in the document, `where` the values that its items must have, `x` and `y` are paths in
-    an item. `over` divides, `times` and `scale` multiply. `pick` chooses among several figures at one place.
+    an item. `over` divides, `times` and `scale` multiply. `pick` chooses among several figures at one place. `unit` is
+    named where it is not the entry's.
     """
 
     run: str
@@ -57,6 +58,7 @@ class Source(FrozenModel):
     over: str = ""
     times: str = ""
     scale: float = 1.0
+    unit: str = ""
     pick: Literal["first", "largest", "smallest", "mean", "range", "count"] = "first"
 
 

@@ -88,7 +88,8 @@ def _entry_section(part: Chosen, entry: StudyEntry, verdict: StudyVerdict) -> st
     if commands:
         parts.append("```console\n" + "\n".join(f"$ {line}" for line in commands) + "\n```")
     for name, rows in figure_rows(verdict):
-        first = f"At{f', {name}' if name else ''}{f' ({entry.unit})' if entry.unit else ''}"
+        unit = unit_of(entry, name or "ours")
+        first = f"At{f', {name}' if name else ''}{f' ({unit})' if unit else ''}"
         if any(study for _, study, _ in rows):
             parts.append(table((first, "Study", "Here"), rows))
         else:
@@ -117,6 +118,11 @@ def verdict_text(verdict: StudyVerdict) -> str:
     if verdict.certainty is not None and verdict.certainty < SURE:
         return f"{text}, in {percent(verdict.certainty)} of draws"
     return text
+
+
+def unit_of(entry: StudyEntry, series: str) -> str:
+    """The unit of a series: its own, or that of the entry."""
+    return (entry.ours[series].unit if series in entry.ours else "") or entry.unit
 
 
 def figure_rows(verdict: StudyVerdict) -> Iterator[tuple[str, list[Row]]]:

@@ -27,7 +27,7 @@ UNREAD = cell(Cause.NOT_KNOWN, is_read=False)
         ([UNREAD, UNREAD], "No trial can be read.", ""),
         ([cell(LOSS), cell(LOSS)], "2 of 2 settings are limited by ", "."),
         ([cell(LOSS), cell(Cause.NOT_KNOWN)], "1 of 2 settings is limited by ", ", for 1 the limit is not known."),
-        ([cell(Cause.NOT_KNOWN), cell(Cause.NOT_KNOWN)], "For 2 the limit is not known.", ""),
+        ([cell(Cause.NOT_KNOWN), cell(Cause.NOT_KNOWN)], "For none of 2 settings is the limit known.", ""),
         ([cell(LOSS), UNREAD], "1 of 1 setting is limited by ", ", 1 has no trial that can be read."),
         ([cell(LOSS), UNREAD, UNREAD], "1 of 1 setting is limited by ", ", 2 have no trial that can be read."),
         (

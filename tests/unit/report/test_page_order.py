@@ -115,6 +115,17 @@ def test_the_cpu_time_of_the_load_comes_before_that_of_the_host(tmp_path: Path) 
     assert "whyperf's own threads took" in headline(summary)
 
 
+def test_the_slowest_setting_is_that_of_all_sweeps(tmp_path: Path) -> None:
+    trials = [
+        made.Trial(cell=f"c{number:04d}", rate_bps=rate, window_bytes=window)
+        for number, (rate, window) in enumerate(((9e9, 8192), (6e9, 16384), (1e9, 4096)), 1)
+    ]
+    summary = summary_of(tmp_path / "sweeps", trials)
+    *many, few = summary.cells
+    apart = summary.model_copy(update={"cells": [*many, few.model_copy(update={"sweep": "few"})]})
+    assert "The slowest setting, window 4,096 bytes, moved 1.00 Gbit/s: 9.0 times less." in headline(apart)
+
+
 def test_overridden_settings_stand_where_the_text_of_the_profile_would_contradict_them(tmp_path: Path) -> None:
     plan = build(find("quick"), target="loopback", overrides={"duration_s": 2, "no_delay": True}, trials=3)
     assert changes(plan) == ["duration_s=2", "no_delay=true", "trials=3"]

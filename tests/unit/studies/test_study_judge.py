@@ -199,6 +199,19 @@ def test_a_text_is_no_number() -> None:
         _ = StudyFigure(1.0, "a").number
 
 
+def test_a_series_may_have_a_unit_of_its_own(tmp_path: Path) -> None:
+    cost = {"run": "r", "x": "factors.window_bytes", "y": "cycles_per_kbyte.sender", "unit": "cycles/KB"}
+    each = entry(unit="Mbit/s", ours={"ours": GOODPUT, "cost": cost})
+    part = Chosen(
+        studies=(Study(name="s", title="S", source="S.", entry=(each,)),),
+        runs={"r": StudyRun(command="simulate demo", seconds=1)},
+    )
+    results = folder_of(tmp_path, show=CELLS)
+    text = page_text(part, results, {each.id: judged(each, results)})
+    assert "| At (Mbit/s) | Study | Here |" in text
+    assert "| At, cost (cycles/KB) | Here |" in text
+
+
 def test_the_page_has_each_entry_with_command_figures_and_verdict(tmp_path: Path) -> None:
     lacking = {"id": "no-host", "ours": {}, "check": [], "why": "", "cannot": "No host.", "needs": "A host."}
     study = Study(name="s", title="The study", source="A source.", entry=(entry(), entry(**lacking)))

@@ -200,10 +200,15 @@ def test_the_own_load_without_warm_up_counts_from_its_first_byte(
     assert own_rate(trials.clear(), transactions.clear(), load, variant) is None
 
 
-def test_the_page_has_every_difference_and_nothing_that_a_tool_printed_as_markup() -> None:
+def of_two_tools() -> ToolsComparison:
+    """whyperf and nuttcp, of which one run is void and printed markup."""
     runs = [*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)]
     void = runs[-1].model_copy(update={"void": "<script>alert(1)</script>"})
-    found = compared([*runs[:-1], void], [a_look(OWN, 131072, 100), a_look("nuttcp", 65536, 0)])
+    return compared([*runs[:-1], void], [a_look(OWN, 131072, 100), a_look("nuttcp", 65536, 0)])
+
+
+def test_the_page_has_every_difference_and_nothing_that_a_tool_printed_as_markup() -> None:
+    found = of_two_tools()
     text = page(found)
     assert "whyperf and nuttcp" in text
     assert "alert(1)" in text

@@ -84,17 +84,19 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     segments = _with_queue(segments, trial, sender, receiver, active, is_held=held)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
+    # Samples of the sockets may begin long after the first call; payload is counted from that on.
+    counted_ns = max(life, sent.life_ns)
     gaps, offered = _gaps(trial), AS_FAST_AS_POSSIBLE if trial.is_watched else asked(trial)
     if trial.is_watched:
         # Others may have sent, and received, long before.
-        payload = moved_bytes(trial, sender, "bytes_acked")
+        payload, counted_ns = moved_bytes(trial, sender, "bytes_acked"), life
         segments = _counted_by_kernels(segments, seen, trial, sender, receiver)
         missing += _of_attaching(trial, sender)
     return Facts(
         trial=trial.trial,
         level=_level(sender, has_log=log is not None and not log.rows.is_empty()),
         life_ns=life,
-        rate_bps=payload * 8e9 / life if life > 0 and payload else None,
+        rate_bps=payload * 8e9 / counted_ns if counted_ns > 0 and payload else None,
         connections=max(1, sent.connections),
         one_machine=one_machine,
         is_turned=trial.is_turned,

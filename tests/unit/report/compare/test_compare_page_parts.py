@@ -160,7 +160,7 @@ def test_names_are_escaped_wherever_they_come_from() -> None:
     root = Frame("sender", "rest", "", 500, children=(Frame(HOSTILE, "kernel", "", 500),))
     read = Document()
     read.feed(compare_page(comparison, {(0, "sender"): compared(None, root)}, [f"whyperf run {HOSTILE}"]))
-    assert len(read.all("script")) == 2
+    assert len(read.all("script")) == 1
     assert read.all("img") == []
     assert not [name for _, attributes in read.elements for name in attributes if name.startswith("on")]
     assert read.text.count(HOSTILE) >= 20

@@ -1,6 +1,7 @@
 """What watching costs: trials with evidence against trials without, in pairs of one block."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -111,6 +112,13 @@ def _ratio(values: Sequence[float], seed: int) -> Ratio:
 def _median(values: Sequence[float]) -> float | None:
     median = pl.Series(values, dtype=pl.Float64).median()
     return float(median) if isinstance(median, float) else None
+
+
+def replaces(cost: ProbeCost, kept: Mapping[str, Any] | None) -> bool:
+    """Whether a cost takes the place of the one that is kept: one of too few pairs never replaces one of enough."""
+    levels = kept.get("levels") if kept is not None else None
+    known = min((int(row.get("pairs") or 0) for row in levels), default=0) if isinstance(levels, list) else 0
+    return known < ENOUGH_PAIRS or min(row.pairs for row in cost.levels) >= ENOUGH_PAIRS
 
 
 def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:

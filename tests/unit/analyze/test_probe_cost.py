@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.analyze.synthetic import Trial, changed, inputs
 from whyperf.analyze.read.inputs import Inputs
-from whyperf.analyze.tracing_overhead import ProbeCost, cost_text, level_costs
+from whyperf.analyze.tracing_overhead import ProbeCost, cost_text, level_costs, replaces
 
 RATES = {"user": 10e9, "counters": 9.8e9, "profile": 9.9e9, "segments": 9.5e9}
 PAIRS = 6
@@ -54,6 +54,16 @@ def test_a_trial_that_got_less_than_it_asked_for_is_no_pair() -> None:
         "counters",
         "segments",
     ]
+
+
+@pytest.mark.parametrize(("pairs", "kept", "is_kept"), [(3, 15, True), (3, None, False), (3, 5, False), (6, 15, False)])
+def test_few_pairs_do_not_replace_many(pairs: int, kept: int | None, is_kept: bool) -> None:
+    made = ProbeCost(
+        hostname="a", kernel="6.1", measured_realtime="2026", levels=level_costs(measured(), CONDITIONS, 1)
+    )
+    few = made.model_copy(update={"levels": [row.model_copy(update={"pairs": pairs}) for row in made.levels]})
+    earlier = None if kept is None else {"levels": [{"pairs": kept}, {"pairs": kept + 1}]}
+    assert replaces(few, earlier) is not is_kept
 
 
 def test_a_cost_not_known_says_how_to_know_it() -> None:

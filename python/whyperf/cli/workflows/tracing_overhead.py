@@ -11,13 +11,13 @@ from rich.table import Table
 
 from whyperf.analyze import read_inputs
 from whyperf.analyze.text import bit_rate
-from whyperf.analyze.tracing_overhead import LevelCost, ProbeCost, change_text, level_costs
+from whyperf.analyze.tracing_overhead import LevelCost, ProbeCost, change_text, level_costs, replaces
 from whyperf.cli.exits import DONE, FAILED, say
 from whyperf.cli.live.display import watcher_for
 from whyperf.cli.streams import print_json
 from whyperf.plan import build
 from whyperf.profile import parse
-from whyperf.record import Experiment, keep_cost
+from whyperf.record import Experiment, keep_cost, known_cost
 from whyperf.run import Session, Target, allowed_kind, interleaved, run_levels
 
 PROFILE = """
@@ -85,7 +85,10 @@ def command(pairs: int, *, as_json: bool) -> int:
         )
         say(f"whyperf: the cost of evidence cannot be measured here: {why}")
         return FAILED
-    keep_cost(cost.hostname, cost.kernel, cost.model_dump(mode="json"))
+    if replaces(cost, known_cost(cost.hostname, cost.kernel)):
+        keep_cost(cost.hostname, cost.kernel, cost.model_dump(mode="json"))
+    else:
+        say("These pairs are too few for the notes of results, which go on with an earlier measurement of more.")
     if as_json:
         print_json(cost.model_dump(mode="json"))
     else:

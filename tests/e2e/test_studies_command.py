@@ -22,6 +22,8 @@ def test_computed_entries_are_run_judged_and_kept(tmp_path: Path) -> None:
     printed = json.loads(again.out)
     assert (printed["entries"], printed["same"]) == (3, 3)
     assert printed["runs"]["ad-atm"]["code"] == 0
+    units = {entry["id"]: entry["units"] for study in printed["studies"] for entry in study["entries"]}
+    assert units["ad-aal5"] == {"ours": "bytes", "padding": "bytes"}
 
     full = whyperf("studies", COMPUTED[0], "--out", "runs", folder=tmp_path)
     assert full.status == 0

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
+from pydantic import ValidationError
 
 from whyperf.analyze.bootstrap import median_intervals
 from whyperf.analyze.read.inputs import Inputs
@@ -116,9 +117,15 @@ def _median(values: Sequence[float]) -> float | None:
 
 def replaces(cost: ProbeCost, kept: Mapping[str, Any] | None) -> bool:
     """Whether a cost takes the place of the one that is kept: one of too few pairs never replaces one of enough."""
-    levels = kept.get("levels") if kept is not None else None
-    known = min((int(row.get("pairs") or 0) for row in levels), default=0) if isinstance(levels, list) else 0
-    return known < ENOUGH_PAIRS or min(row.pairs for row in cost.levels) >= ENOUGH_PAIRS
+    try:
+        known = ProbeCost.model_validate(kept)
+    except ValidationError:
+        return True
+    return _pairs(known) < ENOUGH_PAIRS or _pairs(cost) >= ENOUGH_PAIRS
+
+
+def _pairs(cost: ProbeCost) -> int:
+    return min((row.pairs for row in cost.levels), default=0)
 
 
 def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:

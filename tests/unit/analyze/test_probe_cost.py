@@ -58,12 +58,20 @@ def test_a_trial_that_got_less_than_it_asked_for_is_no_pair() -> None:
 
 @pytest.mark.parametrize(("pairs", "kept", "is_kept"), [(3, 15, True), (3, None, False), (3, 5, False), (6, 15, False)])
 def test_few_pairs_do_not_replace_many(pairs: int, kept: int | None, is_kept: bool) -> None:
-    made = ProbeCost(
+    levels = level_costs(measured(), CONDITIONS, 1)
+
+    def of(count: int) -> ProbeCost:
+        rows = [row.model_copy(update={"pairs": count}) for row in levels]
+        return ProbeCost(hostname="a", kernel="6.1", measured_realtime="2026", levels=rows)
+
+    assert replaces(of(pairs), None if kept is None else of(kept).model_dump(mode="json")) is not is_kept
+
+
+def test_what_is_kept_and_damaged_is_replaced() -> None:
+    cost = ProbeCost(
         hostname="a", kernel="6.1", measured_realtime="2026", levels=level_costs(measured(), CONDITIONS, 1)
     )
-    few = made.model_copy(update={"levels": [row.model_copy(update={"pairs": pairs}) for row in made.levels]})
-    earlier = None if kept is None else {"levels": [{"pairs": kept}, {"pairs": kept + 1}]}
-    assert replaces(few, earlier) is not is_kept
+    assert replaces(cost, {"levels": [15]})
 
 
 def test_a_cost_not_known_says_how_to_know_it() -> None:

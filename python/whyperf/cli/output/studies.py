@@ -13,7 +13,7 @@ from whyperf.cli.durations import duration
 from whyperf.studies.catalog import Chosen, Study, StudyEntry, StudyRun
 from whyperf.studies.folder import StudyResults
 from whyperf.studies.judge import SHAPE_TEXTS, Shape, StudyVerdict, tally
-from whyperf.studies.page import command_of, figure_rows, verdict_text
+from whyperf.studies.page import command_of, figure_rows, unit_of, verdict_text
 
 #: Wider lines are hard to read.
 MAX_WIDTH = 100
@@ -120,6 +120,7 @@ def _study_json(part: Chosen, study: Study, verdicts: Mapping[str, StudyVerdict]
                 "kind": entry.kind,
                 "says": entry.says,
                 "unit": entry.unit,
+                "units": {name: unit_of(entry, name) for name in entry.ours},
                 "commands": command_of(part, entry),
                 "note": entry.note,
                 "needs": entry.needs,

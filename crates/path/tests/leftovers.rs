@@ -31,8 +31,9 @@ fn a_stopped_agent_without_controller_is_found_and_ended() {
 
 #[test]
 fn an_agent_that_does_not_listen_is_killed() {
-    let (agent, controller) = Agent::start("deaf", "trap '' TERM; read word < wait");
+    let (agent, controller) = Agent::start("deaf", "trap '' TERM; : > ignores; read word < wait");
     drop(controller);
+    assert!(comes_true(|| agent.folder.join("ignores").exists()), "it does not ignore the signal yet");
     assert!(comes_true(|| agent.found().is_some()), "it is not found");
     let cleaned = clean(&[Leftover::Agent(agent.found().expect("found"))]);
     assert_eq!(cleaned[0].outcome, Outcome::Killed);

@@ -23,9 +23,11 @@ class Processors:
         busy_ratio: of the busiest CPU that only this side of the load uses.
         softirq_ratio: softirqs on the CPU that had most of them.
         own_softirq_ratio: the same, of the CPUs that the load's threads ran on.
-        other_ratio: of the CPUs that the load ran on, what neither the load nor softirqs took, on the busiest.
+        router_ratio: of the CPUs that the load ran on, what the router of an emulated path took, on the busiest.
+        other_ratio: of these CPUs, what neither load nor router nor softirqs took, on the busiest.
         steal_ratio: of these CPUs, what the hypervisor gave to others, on the one that lost most.
-        withheld_ratio: how long the thread that waited most for a CPU did so while the load did not use it itself.
+        withheld_ratio: how long the thread that waited most for a CPU did so while neither the load nor the router
+            used it.
         own_user_ratio: of these CPUs, what the load's threads had outside the kernel at least, on the one with most.
         cpus: where the load's threads ran.
     """
@@ -35,6 +37,7 @@ class Processors:
     busy_ratio: float | None = None
     softirq_ratio: float | None = None
     own_softirq_ratio: float | None = None
+    router_ratio: float = 0.0
     other_ratio: float | None = None
     steal_ratio: float | None = None
     withheld_ratio: float | None = None
@@ -168,18 +171,24 @@ class HostFacts:
 
     @property
     def on_cpu_ratio(self) -> float | None:
-        """How much of its busiest CPU this side itself takes: threads and softirqs, other programs left out.
+        """How much of its busiest CPU this side itself takes: threads and softirqs. Other programs and the router of
+        an emulated path are left out.
 
         Of another program nobody set a CPU aside: what its host's busiest CPU does may have nothing to do with it.
         """
         cpu = self.processors
         is_known = cpu.busy_ratio is not None and self.watched is None
-        own = max(0.0, (cpu.busy_ratio or 0.0) - (cpu.other_ratio or 0.0)) if is_known else None
+        others = (cpu.other_ratio or 0.0) + cpu.router_ratio
+        own = max(0.0, (cpu.busy_ratio or 0.0) - others) if is_known else None
         known = [value for value in (cpu.thread_ratio, own, cpu.softirq_ratio) if value is not None]
         return min(1.0, max(known)) if known else None
 
     @property
     def wanted_ratio(self) -> float | None:
-        """How much of a CPU this side would take: what it has, and what its busiest thread waited for."""
-        own = self.on_cpu_ratio
-        return None if own is None else min(1.0, own + (self.processors.run_queue_ratio or 0.0))
+        """How much of a CPU this side would take: what it has, and what its busiest thread waited for.
+
+        The router of an emulated path runs before the load, and lets it run when the router sleeps: a wait for it is a
+        delay, and shows nothing of how much the thread would take.
+        """
+        own, cpu = self.on_cpu_ratio, self.processors
+        return None if own is None else min(1.0, own + max(0.0, (cpu.run_queue_ratio or 0.0) - cpu.router_ratio))

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from whyperf.record.errors import RecordError, WrongFolderError
     from whyperf.record.experiment import Experiment, Trials, kept_profile
     from whyperf.record.kinds import code_words, is_table, wrong_in_table
-    from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
+    from whyperf.record.manifest import (
+        INTERRUPTED,
+        LOST,
+        RECORD_VERSION,
+        Damaged,
+        Manifest,
+        busiest_process,
+        router_ratios,
+    )
     from whyperf.record.naming import planned_folder, quick_folder, watch_folder
     from whyperf.record.tables import TableRead, read_table, scan_table
     from whyperf.record.writer import TableFile, TrialWriter
@@ -38,6 +46,7 @@ __all__ = [
     "planned_folder",
     "quick_folder",
     "read_table",
+    "router_ratios",
     "scan_table",
     "watch_folder",
     "wrong_in_table",
@@ -76,6 +85,7 @@ _MODULES = {
             "Damaged",
             "Manifest",
             "busiest_process",
+            "router_ratios",
         ),
         "manifest",
     ),

@@ -97,7 +97,8 @@ class Manifest(FrozenModel):
     #: Pairs of a fleet that are not among the hosts, because they were lost. Tables of theirs say nothing.
     lost_pairs: list[LostPair] = []
     warnings: list[Any] = []
-    #: The emulated path: what was `asked`, and the `audit` of how it was carried; empty without one.
+    #: The emulated path: what was `asked`, the `audit` of how it was carried, and the `cpu` of its router, which an
+    #: older record does not have; empty without one.
     path: dict[str, Any] = {}
     #: Length in bytes of every table written, by file name; the writer fills it in.
     tables: dict[str, int] = {}
@@ -145,6 +146,16 @@ def busiest_process(notes: Iterable[Mapping[str, Any]]) -> str:
         return ""
     most = max(busy, key=lambda note: float(note["cpu_ns"] / note["wall_ns"]))
     return f"{most['name']} (process {most['pid']}) used {100 * most['cpu_ns'] / most['wall_ns']:.0f} % of a CPU"
+
+
+def router_ratios(path: Mapping[str, Any]) -> dict[int, float]:
+    """By CPU the part of it that the router of an emulated path used, from a manifest's `path`: one CPU, or none where
+    the kernel carried the path or the record does not name the CPU.
+    """
+    audit, cpu = path.get("audit") or {}, path.get("cpu")
+    if cpu is None or not audit.get("wall_ns"):
+        return {}
+    return {int(cpu): min(1.0, float(audit["cpu_ns"] / audit["wall_ns"]))}
 
 
 class Damaged(NamedTuple):

@@ -54,10 +54,11 @@ def why_void(audit: ReplyPathCarried, spec: PathSpec, busiest: str = "") -> str 
 
 @dataclass(frozen=True)
 class EmulatedPath:
-    """The path of one trial, in the hands of the agent that holds the testbed."""
+    """The path of one trial, in the hands of the agent that holds the testbed. Its router runs on `cpu`."""
 
     holder: Agent
     spec: PathSpec
+    cpu: int | None = None
 
     def carry(self) -> None:
         """Make it the path, without its losses until it starts, so that connections open.

@@ -129,7 +129,8 @@ class Session:
         spec = path_spec(cell.factors, path_seed(trial, self.plan.seed), cell.schedule or ())
         if spec is None or self._holder is None:
             return None
-        return EmulatedPath(self._holder, spec)
+        middle = None if self.testbed is None else self.testbed.get("middle")
+        return EmulatedPath(self._holder, spec, None if middle is None else middle["cpu"])
 
     def agents(self) -> list[Agent]:
         """The agents of all ends that are there."""

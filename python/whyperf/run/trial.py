@@ -232,7 +232,7 @@ class _Trial:
         if self.path is not None:
             audit = self.path.end(writer)
             kept = {key: value for key, value in audit.items() if key != "reply"}
-            carried = {"path": {"asked": self.path.spec, "audit": kept}}
+            carried = {"path": {"asked": self.path.spec, "audit": kept, "cpu": self.path.cpu}}
             busiest = busiest_process(note for reply in finished.values() for note in reply["notes"])
             void = None if status in {"failed", INTERRUPTED} else why_void(audit, self.path.spec, busiest)
             if void is not None:

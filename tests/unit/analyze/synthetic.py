@@ -60,6 +60,7 @@ class Trial:
     far_offset_ns: int = 0
     uncertainty_ns: int = 1000
     exclusive: bool = True
+    path: Mapping[str, object] = field(default_factory=dict)
     pmu_hz: float | None = None
     steal: float = 0.0
     notes: tuple[Mapping[str, object], ...] = ()
@@ -353,6 +354,7 @@ def manifest(trial: Trial, testbed: str = "veth") -> dict[str, Any]:
         "factors": factors(trial),
         "hosts": hosts,
         "warnings": [],
+        **({"path": trial.path} if trial.path else {}),
         "start_mono_ns": trial.start_ns,
     }
 

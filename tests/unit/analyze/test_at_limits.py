@@ -122,6 +122,7 @@ def test_a_host_of_which_a_manifest_says_nothing() -> None:
         "cpus_of": "near",
         "first_connection": 0,
         "payload_ratio": 1.0,
+        "router_cpus": 0.0,
     }
 
 
@@ -183,6 +184,7 @@ def test_of_rows_that_lie_half_within_the_window_half_counts() -> None:
         "tsc_hz": None,
         "cpus_of": None,
         "payload_ratio": 1.0,
+        "router_cpus": 0.0,
     }
     found = trial_cpu(
         pl.DataFrame(cpu),

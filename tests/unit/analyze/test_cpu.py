@@ -1,5 +1,7 @@
 """CPU ratios and cycles of trials whose CPU time is known."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -116,7 +118,7 @@ def _end(**ratios: float) -> pl.DataFrame:
     """One end of `trial_cpu` with 10 s of one CPU."""
     times = {f"{name}_ns": [ratio * 1e10] for name, ratio in ratios.items()}
     keys = {"trial": ["001-c0001"], "cell": ["c0001"], "role": ["sender"], "cpus": [[0]], "exclusive": [True]}
-    counted = {"load_threads_ns": [5e9], "softirq_on_load_ns": [1e9]}
+    counted = {"load_threads_ns": [5e9], "softirq_on_load_ns": [1e9], "router_cpus": [0.0]}
     return pl.DataFrame({**keys, "wall_ns": [1e10], **counted, **times})
 
 
@@ -171,3 +173,18 @@ def test_other_work_on_the_measured_cpus_is_reported() -> None:
     codes = [warning.code for warning in cell(made.Trial(busy=busy, load_share=0.3)).warnings]
     assert "other_load" in codes
     assert "other_load" not in [warning.code for warning in cell(made.Trial(busy=busy)).warnings]
+
+
+def test_the_router_of_the_path_is_no_other_program() -> None:
+    busy, audit = {"sender": 0.2, "receiver": 0.9}, {"cpu_ns": 600, "wall_ns": 1000}
+    trial = made.Trial(busy=busy, load_share=0.3)
+    codes = [warning.code for warning in cell(trial).warnings]
+    assert "other_load" in codes
+    assert "path_on_cpu" not in codes
+    beside = cell(replace(trial, path={"audit": audit, "cpu": 1})).warnings
+    assert "other_load" not in [warning.code for warning in beside]
+    assert [warning.text for warning in beside if warning.code == "path_on_cpu"] == [
+        "The router of the emulated path used 60 % of the receiver's CPU time, which the CPU figures include."
+    ]
+    elsewhere = cell(replace(trial, path={"audit": audit, "cpu": 2})).warnings
+    assert [warning.code for warning in elsewhere] == codes

@@ -374,7 +374,7 @@ def test_warnings_at_their_boundaries() -> None:
     for announced in (None, 8999, 9000, 11000, 11001):
         row = {"requested_bytes": 10_000, "announced_max": announced}
         found[f"window {announced}"] = raised(cell_rules.of_window(row))
-    ratios = {f"{kind}_ratio": 0.0 for kind in ("steal", "busy", "softirq", "irq", "load_threads")}
+    ratios = {f"{kind}_ratio": 0.0 for kind in ("steal", "busy", "softirq", "irq", "load_threads", "router")}
     whole: dict[str, Any] = ratios | {"pooled_s": 1.0, "exclusive": True}
     changes: tuple[dict[str, Any], ...] = (
         *({"steal_ratio": steal} for steal in (None, 0.02, 0.0201)),
@@ -383,6 +383,7 @@ def test_warnings_at_their_boundaries() -> None:
         {"busy_ratio": 0.5, "irq_ratio": None},
         {"busy_ratio": None, "pooled_s": 0.1},
         {"exclusive": False},
+        *({"router_ratio": ratio, "busy_ratio": 0.21} for ratio in (0.1, 0.11)),
     )
     busy = [
         {"note": "busy_process", "text": name, "value": value, "limit": limit}

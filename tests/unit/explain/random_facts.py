@@ -19,10 +19,11 @@ Path = list[str | int]
 PARTS = ("sender", "receiver", "windows", "segments", "asked", "own", "exchanges", "datagrams", "populations", "level")
 KEPT = {
     *("trial", "host", "budgets", "missing", "gaps", "transport", "level", "name", "cost", "stages"),
-    *("watched", "watched_sides", "conversation", "short_gap_ratio"),
+    *("watched", "watched_sides", "conversation", "short_gap_ratio", "router_ratio"),
 }
 """What is no figure that a rule compares; and what no situation has: costs (test_cost_rules.py), stages
-(test_stage_rules.py), and connections of other programs (test_one_sided_rules.py)."""
+(test_stage_rules.py), connections of other programs (test_one_sided_rules.py), and a path whose router shares the CPU
+(test_processors.py)."""
 
 
 @cache

@@ -173,7 +173,9 @@ def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
         {"application_limited": True},
         {"not_sent_bytes": 0},
         {"rtt_ns_min": 15_000_000},
-        {"rtt_ns": 150_000, "rtt_ns_min": 50_000},
+        {"rtt_ns": 650_000, "rtt_ns_min": 90_000},
+        # A burst of a window makes a short round trip this much longer, too.
+        {"rtt_ns": 900_000, "rtt_ns_min": 150_000},
         {"delivered_segments": None},
         {"phase": "warm-up"},
     ],
@@ -181,3 +183,9 @@ def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
 )
 def test_a_trial_without_a_queue_on_a_path_shows_no_line(tmp_path: Path, changed: dict[str, object]) -> None:
     assert line_of(trial(tmp_path, **changed)).bps is None
+
+
+def test_a_queue_of_milliseconds_on_a_local_network_shows_its_line(tmp_path: Path) -> None:
+    found = line_of(trial(tmp_path, rtt_ns=1_500_000, rtt_ns_min=150_000))
+    assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.005)
+    assert found.use_ratio == pytest.approx(1.0, abs=0.01)

@@ -1,5 +1,6 @@
 """What the load's threads had of their CPUs, and what others had."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,20 +9,31 @@ import pytest
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.gather.processors import processors
+from whyperf.explain.host_facts import HostFacts, Processors
 
 SECOND = 1_000_000_000
 SPAN = {"phase": "measure", "start_mono_ns": 0, "end_mono_ns": SECOND, "cpu": 1}
 
 
-def outside_kernel(folder: Path, thread: float, user: float, system: float, softirq: float) -> float | None:
-    """The part of the CPU that the load had outside the kernel, by what its thread and its CPU had of a second."""
+def measured(
+    folder: Path,
+    *,
+    thread: float,
+    user: float,
+    system: float,
+    softirq: float,
+    waited: float = 0.0,
+    router: float = 0.0,
+) -> Processors:
+    """By what a thread of the load, its CPU and the path's router on it had of a second."""
     used = {"user_ns": user, "system_ns": system, "softirq_ns": softirq, "irq_ns": 0.0, "steal_ns": 0.0}
     cpu = SPAN | {"own": True} | {name: round(part * SECOND) for name, part in used.items()}
     pl.DataFrame([cpu]).write_parquet(folder / "cpu.near.parquet")
-    ran = SPAN | {"thread": 7, "cpu_ns": round(thread * SECOND), "run_queue_ns": 0}
+    ran = SPAN | {"thread": 7, "cpu_ns": round(thread * SECOND), "run_queue_ns": round(waited * SECOND)}
     pl.DataFrame([ran]).write_parquet(folder / "threads.near.parquet")
     end = FlowEnd("near", "sender", 0, EndEvidence())
-    return processors(FlowTrial(folder, "001-c0001", "c0001", "complete", {"near": end}, 0, None), end).own_user_ratio
+    trial = FlowTrial(folder, "001-c0001", "c0001", "complete", {"near": end}, 0, None)
+    return processors(replace(trial, router_ratios={1: router} if router else {}), end)
 
 
 @pytest.mark.parametrize(
@@ -37,4 +49,17 @@ def outside_kernel(folder: Path, thread: float, user: float, system: float, soft
 def test_time_outside_the_kernel_is_the_loads_as_far_as_no_other_program_can_have_had_it(
     tmp_path: Path, parts: tuple[float, float, float, float], outside: float
 ) -> None:
-    assert outside_kernel(tmp_path, *parts) == pytest.approx(outside, abs=0.011)
+    known = dict(zip(("thread", "user", "system", "softirq"), parts, strict=True))
+    assert measured(tmp_path, **known).own_user_ratio == pytest.approx(outside, abs=0.011)
+
+
+def test_the_router_of_the_path_is_no_other_program_and_no_cpu_that_the_load_wants(tmp_path: Path) -> None:
+    alone = measured(tmp_path, thread=0.15, user=0.1, system=0.6, softirq=0.2, waited=0.7)
+    assert alone.other_ratio == pytest.approx(0.75)
+    assert alone.withheld_ratio == pytest.approx(0.7)
+    assert HostFacts(processors=alone).wanted_ratio == pytest.approx(0.85)
+    beside = measured(tmp_path, thread=0.15, user=0.1, system=0.6, softirq=0.2, waited=0.7, router=0.7)
+    assert beside.router_ratio == 0.7
+    assert beside.other_ratio == pytest.approx(0.05)
+    assert beside.withheld_ratio == pytest.approx(0.15)
+    assert HostFacts(processors=beside).wanted_ratio == pytest.approx(0.15)

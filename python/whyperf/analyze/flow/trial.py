@@ -10,7 +10,7 @@ import polars as pl
 
 from whyperf.analyze.fleet.inputs import label
 from whyperf.foreign import parse_json, read_bytes, refuse_link
-from whyperf.record import RecordError, WrongFolderError
+from whyperf.record import RecordError, WrongFolderError, router_ratios
 from whyperf.record.errors import failure
 from whyperf.record.kinds import UNREADABLE
 from whyperf.record.parquet import bytes_in_memory
@@ -67,7 +67,7 @@ class FlowTrial:
     intervals. `is_turned`: the roles are not those that the trial gave its ends, but the payload's. `hidden` are
     tables by name and host that are treated as if they had not been written (`view`). `origin` is where the payload
     came from: the own load (host), the model (sim), or another program (watched), of which `ends` may have one side
-    only.
+    only. `router_ratios` are by CPU what an emulated path's router used of it.
     """
 
     folder: Path
@@ -82,6 +82,7 @@ class FlowTrial:
     hidden: frozenset[tuple[str, str]] = frozenset()
     origin: str = "host"
     pair: int | None = None
+    router_ratios: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def is_watched(self) -> bool:
@@ -133,6 +134,7 @@ def open_trial(folder: Path) -> FlowTrial:
         window_ns=window,
         moves_both_ways=any(_has_workload(found) for found in manifest.get("hosts", {}).values()),
         origin=str(manifest.get("origin", "host")),
+        router_ratios=router_ratios(manifest.get("path") or {}),
     )
 
 

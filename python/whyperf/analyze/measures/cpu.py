@@ -35,9 +35,9 @@ def trial_cpu(
     `wall_ns` (summed over the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read)
     and of that `softirq_on_load_ns` on top of the load's threads (null where it was not counted), `softirqs_count`,
     `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`, `scheduled_count` (context
-    switches to the load's threads, null where they were not counted), `payload_ratio`. `trials` are measured trials
-    with their windows. A single transfer is its whole load, so its rows count in full; other rows count by the share
-    inside the window.
+    switches to the load's threads, null where they were not counted), `payload_ratio`, `router_cpus`. `trials` are
+    measured trials with their windows. A single transfer is its whole load, so its rows count in full; other rows
+    count by the share inside the window.
     """
     windows = trials.select("trial", "cell", "window_start_ns", "window_end_ns", "whole_life").drop_nulls(
         ["window_start_ns", "window_end_ns"]
@@ -65,7 +65,7 @@ def trial_cpu(
     window_ns = pl.col("window_end_ns") - pl.col("window_start_ns")
     return (
         ends.filter(pl.col("cpus_of").fill_null(pl.col("host")) == pl.col("host"))
-        .select("trial", "host", "role", "cpus", "exclusive", "tsc_hz", "payload_ratio")
+        .select("trial", "host", "role", "cpus", "exclusive", "tsc_hz", "payload_ratio", "router_cpus")
         .join(windows, on="trial", how="inner")
         .join(sums, on=["trial", "host"], how="left")
         .join(_traced(softirqs, places, windows), on=["trial", "host"], how="left")
@@ -80,9 +80,10 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
 
     One row a `cell` and `role`: `<kind>_ratio`, `busy_ratio`, `softirq_source`,
     `softirq_tracepoints_ratio`, `softirq_proc_stat_ratio`, `accounted_ratio` (of /proc/stat),
-    `load_threads_ratio`, `cpus`, `exclusive`, `pooled_s` (wall time of one CPU over all trials). In CPUs, of all hosts
-    that play the role together: `cpus_count` that they may use, `in_use_cpus` that they keep busy (CPUs x utilization),
-    and `softirq_on_threads_cpus`, soft interrupts on top of the load's threads.
+    `load_threads_ratio`, `router_ratio` (of an emulated path), `cpus`, `exclusive`, `pooled_s` (wall time of
+    one CPU over all trials). In CPUs, of all hosts that play the role together: `cpus_count` that they may use,
+    `in_use_cpus` that they keep busy (CPUs x utilization), and `softirq_on_threads_cpus`, soft interrupts on top of the
+    load's threads.
     The tracepoints are the source when every trial of the end has them; then the kinds add up to 1.
     Where both sides share their CPUs, only the load's threads can be separated, and all
     other ratios are null. So are the kinds where /proc/stat accounts for less than half of the time:
@@ -104,6 +105,7 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
         pl.when((pl.col("load_threads_ns").count() > 0) & (wall > 0))
         .then(pl.col("load_threads_ns").sum() / wall)
         .alias("load_threads_ratio"),
+        (pl.when(wall > 0).then((pl.col("router_cpus") * per_cpu).sum() / wall)).alias("router_ratio"),
         pl.col("cpus").first(),
         pl.col("exclusive").all(),
         (per_cpu.sum() / 1e9).alias("pooled_s"),

@@ -14,7 +14,7 @@ from whyperf.analyze.read.watched import watched_frames
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.warnings.evidence import evidence_rows
 from whyperf.plan import CONNECTION, PlannedConnection
-from whyperf.record import LOST, busiest_process
+from whyperf.record import LOST, busiest_process, router_ratios
 
 Document = Mapping[str, Any]
 
@@ -184,6 +184,7 @@ def _lead_ns(manifest: Document) -> int:
 
 
 def _ends(manifest: Document) -> Iterator[dict[str, object]]:
+    routers = router_ratios(manifest.get("path") or {})
     for label, host in manifest.get("hosts", {}).items():
         yield {
             "trial": manifest["trial"],
@@ -196,6 +197,7 @@ def _ends(manifest: Document) -> Iterator[dict[str, object]]:
             "cpus_of": host.get("cpus_of") or label,
             "first_connection": int(host.get("first_connection") or 0),
             "payload_ratio": float(host.get("payload_ratio", 1.0)),
+            "router_cpus": sum(ratio for cpu, ratio in routers.items() if cpu in host.get("own_cpus", ())),
         }
 
 

@@ -42,13 +42,14 @@ ENDS: Mapping[str, pl.DataType] = {
     "cpus_of": pl.String(),
     "first_connection": pl.Int64(),
     "payload_ratio": pl.Float64(),
+    "router_cpus": pl.Float64(),
 }
 """Columns of `Inputs.ends`, a row an end, two for every pair of agents of a trial: which host was
 sender and which receiver, the CPUs counted as its own, whether they were its alone, its clock minus
 the controller's at `compared_mono_ns` of its own and how much faster it runs, the end whose rows hold its
-CPUs (itself, unless several ends ran on the same), the number of its first connection, and which part
-of its threads' CPU time was spent on the payload of this trial: not all of it in a watched program with other
-connections."""
+CPUs (itself, unless several ends ran on the same), the number of its first connection, which part
+of its threads' CPU time was spent on the payload of this trial (not all of it in a watched program with other
+connections), and how many of its CPUs the router of an emulated path used."""
 
 NOTES: Mapping[str, pl.DataType] = {
     "trial": pl.String(),

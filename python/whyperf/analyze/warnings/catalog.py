@@ -120,6 +120,11 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "Another guest was busy. Run again at a quieter time, or compare only interleaved trials.",
         {"watched": "Another guest was busy. It takes time from the watched program, too."},
     ),
+    "path_on_cpu": WarningText(
+        "The router of the emulated path used {ratio} of the {role}'s CPU time, which the CPU figures include.",
+        "Goodput is measured as usual. For CPU figures without the router, use a host with a CPU for each side and one "
+        "for the router.",
+    ),
     "other_load": WarningText(
         "Other programs used at least {ratio} of the {role}'s CPU time{busiest}.",
         "Goodput and costs are those of a busy host. Stop the other work, or give each side its own CPUs "

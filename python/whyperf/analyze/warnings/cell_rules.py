@@ -120,6 +120,8 @@ def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: 
     for role, row in sorted(ends.items(), reverse=True):
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield RaisedWarning("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
+        if (row["router_ratio"] or 0) > OTHER_LOAD_RATIO:
+            yield RaisedWarning("path_on_cpu", {"ratio": percent(row["router_ratio"]), "role": role})
         other = _other_load(row)
         if other > (OTHER_LOAD_RATIO if row["pooled_s"] >= CPU_POOL_SHORT_S else OTHER_LOAD_SHORT_RATIO):
             yield RaisedWarning("other_load", {"ratio": percent(other), "role": role, "busiest": _busiest(notes)})
@@ -131,14 +133,14 @@ def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: 
 
 
 def _other_load(row: Row) -> float:
-    """CPU time of an end that was neither the load's nor a soft interrupt's, at least: the load's threads carry some
-    soft interrupts themselves.
+    """CPU time of an end that was neither the load's, nor a soft interrupt's, nor an emulated path's, at least: the
+    threads of load and path carry some soft interrupts themselves.
     """
     parts = [row[f"{name}_ratio"] for name in ("busy", "softirq", "irq", "load_threads")]
     if any(part is None for part in parts):
         return 0.0
     busy, *known = parts
-    return float(busy - sum(known))
+    return float(busy - sum(known) - (row["router_ratio"] or 0))
 
 
 def of_window(row: Row | None) -> Iterator[RaisedWarning]:

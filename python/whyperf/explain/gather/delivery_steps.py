@@ -26,6 +26,9 @@ _LOADED = ("warm-up", "measure")
 
 MIN_RTT_NS = 200_000
 """Shorter round trips are made of what hosts do, not of a path."""
+MIN_LAN_RTT_NS, MIN_LAN_TIMES = 100_000, 6.7
+"""Round trips from here on may be those of a local network, if the queue of a link makes them so many times longer. A
+window that leaves as one burst makes the round trip g times longer, too, but then uses 1 - 1/g of the link: 85 %."""
 MIN_STEP_NS = 100_000_000
 STEP_ROUND_TRIPS = 2
 """A step is that many round trips long, so that acknowledgments which come in bursts count in the right one."""
@@ -119,7 +122,10 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
     at_work = active.rows(measured, trial, sender)
     series = [rows for rows in info.sort("sample_mono_ns").partition_by("connection") if rows.height > 1]
     least = float(at_work["rtt_ns_min"].min() or 0)  # type: ignore[arg-type]
-    if not series or at_work.is_empty() or least < MIN_RTT_NS:
+    if not series or at_work.is_empty():
+        return None
+    trip = float(at_work["rtt_ns"].median() or 0)  # type: ignore[arg-type]
+    if least < MIN_RTT_NS and (least < MIN_LAN_RTT_NS or trip < MIN_LAN_TIMES * least):
         return None
     times = [rows["sample_mono_ns"].to_numpy() for rows in series]
     start, end = max(int(found[0]) for found in times), min(int(found[-1]) for found in times)
@@ -127,7 +133,6 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
     moved = sum(int(rows["delivered_segments"][-1] - rows["delivered_segments"][0]) for rows in series)
     if end <= start or moved <= 0:
         return None
-    trip = float(at_work["rtt_ns"].median() or 0)  # type: ignore[arg-type]
     step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, STEP_SEGMENTS * (end - start) / moved)
     # The steps end where the measured phase does, and one of them begins it.
     measured_ns = int(measured["sample_mono_ns"].min() or 0)  # type: ignore[arg-type]

@@ -142,8 +142,11 @@ def _steps(trial: FlowTrial, end: FlowEnd, payload: pl.DataFrame) -> list[_Step]
     if by_cpu.is_empty():
         return []
     own = by_cpu.group_by("interval", "cpu").agg((pl.col("cpu_ns").sum() / pl.col("wall_ns").max()).alias("own"))
+    router = _router(trial)
     waits = by_cpu.join(own, on=("interval", "cpu")).with_columns(
-        pl.min_horizontal(pl.col("run_queue_ns") / pl.col("wall_ns"), 1 - pl.col("own")).clip(0, 1).alias("waited"),
+        pl.min_horizontal(pl.col("run_queue_ns") / pl.col("wall_ns"), 1 - pl.col("own") - router)
+        .clip(0, 1)
+        .alias("waited"),
         (pl.col("cpu_ns") / pl.col("wall_ns")).clip(0, 1).alias("ran"),
     )
     whole = waits.group_by("interval").agg(
@@ -166,6 +169,11 @@ def _late(payload: pl.DataFrame) -> list[tuple[int, int]]:
     return [(at, ns) for at, ns in late.select(within, (length - usual).alias("late")).iter_rows()]
 
 
+def _router(trial: FlowTrial) -> pl.Expr:
+    """What the router of an emulated path used of the CPU in the column `cpu`."""
+    return pl.col("cpu").replace_strict(trial.router_ratios, default=0.0, return_dtype=pl.Float64)
+
+
 def _others(trial: FlowTrial, end: FlowEnd, own: pl.DataFrame) -> pl.DataFrame:
     """What neither threads nor softirqs took of the CPU that the load ran on, an interval a row."""
     empty = pl.DataFrame({"interval": [], "other": []}, schema={"interval": pl.UInt32, "other": pl.Float64})
@@ -184,4 +192,5 @@ def _others(trial: FlowTrial, end: FlowEnd, own: pl.DataFrame) -> pl.DataFrame:
     joined = busy.join(own, on=("interval", "cpu"))
     if joined.is_empty():
         return empty
-    return joined.group_by("interval").agg((pl.col("taken") - pl.col("own")).clip(0, 1).max().alias("other"))
+    other = (pl.col("taken") - pl.col("own") - _router(trial)).clip(0, 1)
+    return joined.group_by("interval").agg(other.max().alias("other"))

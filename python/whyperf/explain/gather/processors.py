@@ -32,6 +32,7 @@ def processors(trial: FlowTrial, end: FlowEnd) -> Processors:
         busy_ratio=taken.busy_ratio,
         softirq_ratio=_highest(softirqs, "ratio"),
         own_softirq_ratio=None if softirqs is None else _highest(softirqs.filter(pl.col("cpu").is_in(used)), "ratio"),
+        router_ratio=max((trial.router_ratios.get(cpu, 0.0) for cpu in used), default=0.0),
         other_ratio=taken.other_ratio,
         steal_ratio=taken.steal_ratio,
         withheld_ratio=_withheld(threads, taken.own),
@@ -83,7 +84,7 @@ def _softirqs(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
 class _Cpus:
     """The busiest CPU of the end alone; of the CPUs that the load ran on, what others and the hypervisor took, most;
     `user_ratio` is what the load's threads had of one of them outside the kernel, most; `own` is a row for each of
-    these: `cpu`, and the `own_ratio` that threads and softirqs of the load had."""
+    these: `cpu`, and the `known_ratio` that threads and softirqs of the load and the path's router had."""
 
     busy_ratio: float | None = None
     other_ratio: float | None = None
@@ -119,13 +120,16 @@ def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs
         taken = taken.join(softirqs.select("cpu", "softirq_ns"), on="cpu", how="left")
     else:
         taken = taken.with_columns(pl.lit(0).alias("softirq_ns"))
+    taken = taken.with_columns(
+        pl.col("cpu").replace_strict(trial.router_ratios, default=0.0, return_dtype=pl.Float64).alias("router")
+    )
     used = pl.col("cpu_ns") + pl.col("softirq_ns").fill_null(0)
     # A thread's own clock may count the interrupts in it.
     others = pl.col("busy_ns") - pl.col("cpu_ns")
     taken = taken.with_columns(
-        ((pl.col("busy_ns") - used) / pl.col("wall_ns")).clip(0, 1).alias("rest"),
+        ((pl.col("busy_ns") - used) / pl.col("wall_ns") - pl.col("router")).clip(0, 1).alias("rest"),
         (pl.col("steal_ns") / pl.col("wall_ns")).clip(0, 1).alias("stolen"),
-        (used / pl.col("wall_ns")).clip(0, 1).alias("own_ratio"),
+        (used / pl.col("wall_ns") + pl.col("router")).clip(0, 1).alias("known_ratio"),
         # What the load's threads cannot have had was another program's; all of that may be time outside the kernel.
         ((pl.col("user_ns") - others.clip(0)) / pl.col("wall_ns")).clip(0, 1).alias("own_user"),
     )
@@ -133,17 +137,17 @@ def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs
         own,
         _highest(taken, "rest"),
         _highest(taken, "stolen"),
-        taken.select("cpu", "own_ratio"),
+        taken.select("cpu", "known_ratio"),
         _highest(taken, "own_user"),
     )
 
 
 def _withheld(threads: pl.DataFrame | None, own: pl.DataFrame | None) -> float | None:
-    """How long a thread waited for a CPU, at most as long as the load left that CPU to others or idle."""
+    """How long a thread waited for a CPU, at most as long as load and router left that CPU to others or idle."""
     if threads is None or own is None:
         return None
     rows = threads.join(own, on="cpu", how="inner")
-    return _highest(rows.select(pl.min_horizontal("waited", 1 - pl.col("own_ratio")).alias("withheld")), "withheld")
+    return _highest(rows.select(pl.min_horizontal("waited", 1 - pl.col("known_ratio")).alias("withheld")), "withheld")
 
 
 def _highest(frame: pl.DataFrame | None, column: str) -> float | None:

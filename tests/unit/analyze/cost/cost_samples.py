@@ -80,6 +80,7 @@ def used(*, trial: str = "001-c0001", host: str = "near", role: str = "sender", 
         "ksoftirqd_ns": 0.0,
         "pmu_cycles": None,
         "payload_ratio": 1.0,
+        "router_cpus": 0.0,
         **given,
     }
     kinds = dict.fromkeys(("softirq_tracepoints_ns", "softirq_on_load_ns", "pmu_cycles"), pl.Float64())

@@ -120,11 +120,12 @@ def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: 
     for role, row in sorted(ends.items(), reverse=True):
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield RaisedWarning("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
-        if (row["router_ratio"] or 0) > OTHER_LOAD_RATIO:
-            yield RaisedWarning("path_on_cpu", {"ratio": percent(row["router_ratio"]), "role": role})
         other = _other_load(row)
         if other > (OTHER_LOAD_RATIO if row["pooled_s"] >= CPU_POOL_SHORT_S else OTHER_LOAD_SHORT_RATIO):
             yield RaisedWarning("other_load", {"ratio": percent(other), "role": role, "busiest": _busiest(notes)})
+    for role, row in ends.items():
+        if (row["router_ratio"] or 0) > OTHER_LOAD_RATIO:
+            yield RaisedWarning("path_on_cpu", {"ratio": percent(row["router_ratio"]), "role": role})
     if ends and not all(row["exclusive"] for row in ends.values()):
         yield RaisedWarning("shared_cpus")
     alone = [row["pooled_s"] for row in ends.values() if row["busy_ratio"] is not None]

@@ -1458,6 +1458,23 @@ def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
     assert Cause.SENDER_CPU not in {verdict.cause for verdict in found}
 
 
+def test_a_thread_that_serves_other_connections_does_not_compute() -> None:
+    loop: dict[str, Any] = {
+        "shares": {"not_writing": 0.96},
+        "processors.thread_ratio": 0.97,
+        "processors.busy_ratio": 1.0,
+        "processors.own_user_ratio": 0.03,
+    }
+
+    def causes(connections: int, **changed: float) -> set[Cause]:
+        sender = loop | {f"processors.{name}": value for name, value in changed.items()}
+        return {verdict.cause for verdict in judge(facts(sender, connections=connections, level="counters"))}
+
+    assert Cause.SENDER_CPU in causes(1)
+    assert Cause.SENDER_CPU not in causes(10)
+    assert Cause.SENDER_CPU in causes(10, own_user_ratio=0.6)
+
+
 def test_datagrams_that_arrive_at_a_constant_rate_come_over_a_full_path() -> None:
     steady = replace(AS_ASKED, taken_count=600, taken_bytes=600 * 1_472, asked_bps=None, steps=(30.0, 31.0) * 10)
     found = judge(facts(transport="udp", datagrams=steady, level="user"))

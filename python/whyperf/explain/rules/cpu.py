@@ -57,6 +57,9 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
         # Of a thread that is kept from its CPU nobody saw what it would have done.
         idle = max(0.0, idle - (end.processors.withheld_ratio or 0.0))
         computing = min(idle, end.processors.thread_ratio) if end.processors.thread_ratio >= 0.5 else 0.0
+        if facts.connections > 1 and not facts.is_watched:
+            # A thread that serves several connections does not write to most of them because it writes to another.
+            computing = 0.0
         # Calls of the kernel's transports spend their time in it; QUIC, UDT and SRT are libraries of the application.
         outside = end.processors.own_user_ratio or 0.0 if facts.own is None else 0.0
         if outside >= MIN_OUTSIDE_KERNEL:

@@ -4,7 +4,8 @@ use nix::time::{ClockId, clock_gettime};
 use probe::clock::mono_ns;
 use probe::stacks::{CountedStack, Profile, STACKS_MOST, SampledLoad, Sampler, SamplingRequest, Symbols};
 use schema::table::{StackContext, ThreadGroup};
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -65,7 +66,7 @@ fn spin(time: Duration) {
     let end = own_time() + time;
     let (mut number, mut left) = (1_u64, 0_u32);
     while own_time() < end {
-        left += 10_000;
+        left += 500_000;
         while left > 0 {
             // Xorshift (G. Marsaglia, 2003): no compiler knows where it ends.
             number ^= number << 13;
@@ -145,7 +146,7 @@ fn functions_of_the_program_have_their_names() {
     let is_spin =
         |stack: &CountedStack| stack.functions.iter().any(|number| profile.functions[*number as usize].name.ends_with("stacks::spin"));
     let found = samples_of(&profile, |stack| stack.context == StackContext::Process && is_spin(stack));
-    let all = samples_of(&profile, |stack| stack.group == ThreadGroup::Load);
+    let all = samples_of(&profile, |stack| stack.context == StackContext::Process && stack.group == ThreadGroup::Load);
     // The clock, which it asks now and then, hides it: the test is built without frame pointers.
     assert!(found * 10 > all * 9, "{found} of {all} samples have the function");
 }
@@ -188,13 +189,24 @@ fn sampler_of(request: &SamplingRequest) -> Option<Sampler> {
     }
 }
 
-/// A program that does nothing but count, in a function of this name.
-const SPINS: &str = "volatile unsigned long counted;
+/// A program that prints a line, and then does nothing but count, in a function of this name.
+const SPINS: &str = "#include <stdio.h>
+    volatile unsigned long counted;
     __attribute__((noinline)) void spins_in_here(void) { for (;;) counted++; }
-    int main(void) { spins_in_here(); }";
+    int main(void) { puts(\"it runs\"); fflush(stdout); spins_in_here(); }";
 
 /// A process that ends with the test.
 struct Running(Child);
+
+impl Running {
+    /// Starts a program that prints a line when it begins its work, and waits for that line.
+    fn start(command: &mut Command) -> Self {
+        let mut running = Self(command.stdout(Stdio::piped()).spawn().expect("it starts"));
+        let mut line = String::new();
+        BufReader::new(running.0.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+        running
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -214,8 +226,7 @@ fn names_of(compile_with: &[&str], start_with: &[&str], has_ended: bool) -> Opti
     let status = Command::new("cc").arg("-O1").args(compile_with).arg(&source).arg("-o").arg(&program).status();
     assert!(status.expect("a compiler").success());
     let sampler = sampler_of(&request())?;
-    let child = Command::new(start_with[0]).args(&start_with[1..]).arg(&program).spawn();
-    let mut running = Some(Running(child.expect("it starts")));
+    let mut running = Some(Running::start(Command::new(start_with[0]).args(&start_with[1..]).arg(&program)));
     thread::sleep(WORK);
     if has_ended {
         running = None;
@@ -276,10 +287,10 @@ fn a_watched_program_is_the_load_and_has_its_names() {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let watches = SamplingRequest { load: SampledLoad::Processes(Vec::new()), ..request() };
     let Some(mut watching) = sampler_of(&watches) else { return };
-    let spins = || Running(Command::new("python3").args(["-c", "while True: sum(range(1000))"]).spawn().expect("it starts"));
-    let (chosen, other) = (spins(), spins());
+    let counts = "print('it runs', flush=True)\nwhile True: sum(range(1000))";
+    let spins = || Running::start(Command::new("python3").args(["-c", counts]));
     // What starts it has another name.
-    thread::sleep(WORK);
+    let (chosen, other) = (spins(), spins());
     watching.set_load(&[1, u32::MAX]).unwrap_or_else(|refused| panic!("{}", refused.reason));
     watching.set_load(&[chosen.0.id()]).unwrap_or_else(|refused| panic!("{}", refused.reason));
     thread::sleep(WORK);

@@ -10,7 +10,6 @@ from whyperf.analyze.text import (
     ENDS,
     bit_rate,
     count,
-    factor_title,
     level_text,
     octets,
     percent,
@@ -19,7 +18,7 @@ from whyperf.analyze.text import (
 )
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
-from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.layout import distinguishing_axes, sweeps_of
 from whyperf.report.charts.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 from whyperf.report.cpus_in_use import cpus_text
 from whyperf.report.needed_window import SOURCES
@@ -60,16 +59,11 @@ class Table:
 def cells_table(summary: Summary) -> Table:
     """The table of all cells. Columns that are empty in all cells are left out."""
     columns: list[tuple[Column, Callable[[CellResult], Entry]]] = []
-    sweeps = {cell.sweep: [other for other in summary.cells if other.sweep == cell.sweep] for cell in summary.cells}
-    if len(sweeps) > 1:
+    if len(sweeps_of(summary.cells)) > 1:
         columns.append((Column("Sweep", number=False), lambda cell: Entry(cell.sweep, cell.sweep)))
-    # With several sweeps each factor has its own column: factors may vary together in only one of them.
-    headings = {
-        axis.factor: Column(axis.title if len(sweeps) == 1 else factor_title(axis.factor), number=axis.numeric)
-        for cells in sweeps.values()
-        for axis in varied_axes(cells)
-    }
-    columns += [(heading, _factor(factor)) for factor, heading in headings.items()]
+    columns += [
+        (Column(axis.title, number=axis.numeric), _factor(axis.factor)) for axis in distinguishing_axes(summary.cells)
+    ]
     columns += _measured(summary.cells, counts_ticks=summary.origin != "sim")
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [

@@ -109,6 +109,15 @@ def test_round_trips_of_several_cells_have_the_names_of_their_settings(tmp_path:
     group = round_trips_group(summary.cells, requests(*rows))
     assert group is not None
     assert names(group) == ["congestion control cubic", "congestion control bbr"]
+    # Two sweeps have a cell with the same factors: neither takes the place of the other.
+    again = summary.cells[0].model_copy(update={"id": "c0003", "sweep": "again"})
+    group = round_trips_group([*summary.cells, again], requests(*rows, ("001-c0003", "c0003", LOAD, [30.0])))
+    assert group is not None
+    assert names(group) == [
+        "main: congestion control cubic",
+        "main: congestion control bbr",
+        "again: congestion control cubic",
+    ]
 
 
 def test_a_sweep_over_time_has_a_line_per_level_and_lists_for_the_other_factor(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """What varied decides what a chart shows."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.summary import CellResult
-from whyperf.report.charts.layout import Axis, choose
+from whyperf.report.charts.layout import Axis, choose, distinguishing_axes
 from whyperf.report.charts.ticks import axis_ticks, bar_labels
 
 
@@ -68,6 +70,42 @@ def test_further_factors_are_chosen_from_lists() -> None:
     assert layout.x.factor == "window_bytes"
     assert len(layout.panels) == 1
     assert {axis.factor for axis in (layout.lines, *layout.panels) if axis} == {"connections", "direction"}
+
+
+def of_sweeps(*sweeps: Sequence[dict[str, object]]) -> list[CellResult]:
+    """Cells with these factors, a sequence of them for each sweep."""
+    placed = [(f"sweep{number}", factors) for number, own in enumerate(sweeps) for factors in own]
+    trials = [made.Trial(cell=f"c{number:04d}", factors=factors) for number, (_, factors) in enumerate(placed)]
+    return [
+        cell.model_copy(update={"sweep": sweep, "factors": factors})
+        for cell, (sweep, factors) in zip(cells(*trials), placed, strict=True)
+    ]
+
+
+def test_sweeps_are_distinguished_by_all_that_they_fix_at_different_levels() -> None:
+    found = of_sweeps(
+        [{"write_size_bytes": size, "window_bytes": 262_144, "connections": 15} for size in (1024, 8192)],
+        [{"write_size_bytes": 8192, "window_bytes": 32_768, "connections": 1000}],
+    )
+    assert [axis.factor for axis in distinguishing_axes(found)] == ["write_size_bytes", "window_bytes", "connections"]
+    assert all(axis.numeric for axis in distinguishing_axes(found))
+
+
+def test_timing_distinguishes_sweeps_only_where_nothing_else_does() -> None:
+    near: dict[str, object] = {"path_rtt_ms": 10.0, "duration_s": 1.0, "interval_ms": 20}
+    far: dict[str, object] = {"path_rtt_ms": 180.0, "duration_s": 32.0, "interval_ms": 200}
+    assert [axis.factor for axis in distinguishing_axes(of_sweeps([near], [far]))] == ["path_rtt_ms"]
+    assert [axis.factor for axis in distinguishing_axes(of_sweeps([near], [{**near, "duration_s": 9.0}]))] == [
+        "duration_s"
+    ]
+
+
+def test_a_factor_that_a_sweep_lacks_distinguishes_nothing() -> None:
+    found = of_sweeps(
+        [{"workload": "stream", "write_size_bytes": 4096}],
+        [{"workload": "request-response"}],
+    )
+    assert [axis.factor for axis in distinguishing_axes(found)] == ["workload"]
 
 
 def test_nothing_varied() -> None:

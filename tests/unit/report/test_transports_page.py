@@ -59,6 +59,22 @@ def test_cells_are_reported_with_stability_fairness_and_round_trips(summary: Sum
     assert {"S", "F", "RTT (ms)"} <= set(headings)
 
 
+def test_cells_of_several_sweeps_have_names_of_their_own(summary: Summary) -> None:
+    reno = [cell for cell in summary.cells if cell.factors["congestion_control"] == "reno"]
+    of_sweeps = [cell.model_copy(update={"sweep": sweep}) for cell, sweep in zip(reno, ("near", "far"), strict=True)]
+    named = scheduled_cells(of_sweeps)
+    assert [cell.text for cell in named.cells] == ["reno, path RTT 10 ms", "reno, path RTT 180 ms"]
+    assert len(named.settings) == 2
+
+
+def test_cells_with_the_same_factors_are_named_by_their_sweeps(summary: Summary) -> None:
+    named = scheduled_cells([summary.cells[0].model_copy(update={"sweep": sweep}) for sweep in ("before", "after")])
+    assert [cell.text for cell in named.cells] == ["reno, sweep before", "reno, sweep after"]
+    assert len(named.settings) == 2
+    headings = [column.heading for column in transports_table(named).table.columns]
+    assert headings[:2] == ["Transport", "Sweep"]
+
+
 def test_the_study_averages_over_the_transports_it_names(summary: Summary) -> None:
     section = study_of_transports(scheduled_cells(summary.cells))
     assert section is not None

@@ -21,6 +21,9 @@ X_FIRST = (*CPU_FACTORS, "write_size_bytes", "read_size_bytes", "window_bytes")
 
 LINES_FIRST = ("window_bytes",)
 
+TIMING = ("schedule_scale", "duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s")
+"""Factors of how long and how finely is measured. Sweeps that differ in other factors, too, are named by those."""
+
 Level = object
 
 
@@ -144,6 +147,45 @@ def varied_axes(cells: Sequence[CellResult]) -> list[Axis]:
             aliases.setdefault(master, []).append(name)
     kept.sort(key=names.index)
     return [Axis(name, _levels(cells, name), tuple(aliases.get(name, ()))) for name in kept]
+
+
+def distinguishing_axes(cells: Sequence[CellResult]) -> list[Axis]:
+    """The factors by which cells of one sweep or of several differ, without those that others determine.
+
+    These are the varied factors of each sweep, and those that sweeps fix at different levels. A factor that a cell
+    lacks distinguishes nothing. Cells of two sweeps with the same factors still look the same.
+    """
+    sweeps = sweeps_of(cells)
+    if len(sweeps) == 1:
+        return varied_axes(cells)
+    names = list(dict.fromkeys(name for cell in cells for name in cell.factors))
+    kept = {axis.factor for own in sweeps.values() for axis in varied_axes(own)}
+    fixed = {name for name in names if all(_level_count(own, name) <= 1 for own in sweeps.values())}
+    kept |= {name for name in fixed.difference(TIMING) if _level_count(cells, name) > 1}
+    for name in names:
+        alike: dict[tuple[str, ...], list[CellResult]] = {}
+        for cell in cells:
+            alike.setdefault(tuple(level_text(cell.factors.get(other)) for other in kept), []).append(cell)
+        if any(_level_count(group, name) > 1 for group in alike.values()):
+            kept.add(name)
+    return [
+        Axis(name, _levels([cell for cell in cells if cell.factors.get(name) is not None], name))
+        for name in names
+        if name in kept
+    ]
+
+
+def sweeps_of(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
+    """The cells of each sweep, by its name, in the order of the plan."""
+    found: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        found.setdefault(cell.sweep, []).append(cell)
+    return found
+
+
+def _level_count(cells: Sequence[CellResult], name: str) -> int:
+    """How many levels of a factor the cells have that have it."""
+    return len({level_text(level) for cell in cells if (level := cell.factors.get(name)) is not None})
 
 
 def _determines(levels: Sequence[str], other: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import setting
 from whyperf.report.charts.blocks import Group
 from whyperf.report.charts.distribution import MAX_PARTS, Floats, distribution_group
-from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.layout import distinguishing_axes
 
 ID = "rtt-probe"
 UNDER_LOAD = "under load"
@@ -39,8 +39,12 @@ def round_trips_group(cells: Sequence[CellResult], requests: pl.DataFrame) -> Gr
 
 
 def _names(cells: Sequence[CellResult]) -> dict[str, str]:
-    varied = [axis.factor for axis in varied_axes(cells)]
-    return {cell.id: setting(dict(cell.factors), varied) or cell.id for cell in cells}
+    varied = [axis.factor for axis in distinguishing_axes(cells)]
+    names = {cell.id: setting(dict(cell.factors), varied) or cell.id for cell in cells}
+    if len(set(names.values())) < len(names):
+        # Two sweeps may have the same factors.
+        names = {cell.id: f"{cell.sweep}: {names[cell.id]}" for cell in cells}
+    return names
 
 
 def _values(rows: pl.DataFrame) -> Floats:

@@ -9,7 +9,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
 from whyperf.plan import CONNECTION, Plan
 from whyperf.profile import Level
-from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.layout import distinguishing_axes, sweeps_of, varied_axes
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
 from whyperf.report.explanation.bars import Bars, bars_of
@@ -155,10 +155,9 @@ def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation], no
 
 def places(cells: Sequence[CellResult]) -> dict[str, str]:
     """The place of each cell, by its name: its sweep if there are several, and its varied levels, or its connection."""
-    sweeps = dict.fromkeys(cell.sweep for cell in cells)
+    sweeps = sweeps_of(cells)
     found = {}
-    for sweep in sweeps:
-        own = [cell for cell in cells if cell.sweep == sweep]
+    for sweep, own in sweeps.items():
         names = [axis.factor for axis in varied_axes(own)]
         for cell in own:
             if cell.watched is not None:
@@ -209,7 +208,7 @@ def _linker(trial: str, explained: Explained) -> LinkOf:
 
 def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: frozenset[str]) -> Table:
     cells = [(cell, results[cell.cell]) for cell in explanation.cells if cell.cell in results]
-    axes = varied_axes([result for _, result in cells])
+    axes = distinguishing_axes([result for _, result in cells])
     metric = metric_of([result for _, result in cells])
     anomalies = _by_cell(explanation.anomalies)
     columns = [Column("Cell", number=False), *(Column(factor_title(axis.factor), number=axis.numeric) for axis in axes)]

@@ -10,7 +10,7 @@ from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.log_trials import long_logs
 from whyperf.plan import CONNECTION
 from whyperf.record import Experiment, Manifest, RecordError, Trials
-from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.layout import distinguishing_axes
 from whyperf.report.flow.about import step_text
 from whyperf.report.flow.rows import MIN_RATIO, mean_text
 from whyperf.report.flow.summary import FlowSummary, summarize_flow
@@ -125,7 +125,7 @@ def _note(experiment: Experiment, trials: int) -> str:
 
 
 def _table(rows: Sequence[TrialRow], cells: Mapping[str, CellResult], pages: set[str]) -> Table:
-    axes = varied_axes([cells[row.cell] for row in rows if row.cell in cells])
+    axes = distinguishing_axes([cells[row.cell] for row in rows if row.cell in cells])
     is_watched = any(cell.watched is not None for cell in cells.values())
     columns: list[tuple[Column, Callable[[TrialRow], Entry]]] = [
         (

@@ -26,6 +26,11 @@ def transports_table(cells: ScheduledCells) -> StudyTable:
             Column("Transport", number=False),
             lambda scheduled: Entry(scheduled.result.protocol, scheduled.result.protocol),
         ),
+        *(
+            [(Column("Sweep", number=False), lambda scheduled: Entry(scheduled.cell.sweep, scheduled.cell.sweep))]
+            if cells.has_sweeps
+            else []
+        ),
         *((Column(factor_title(name)), _factor(name)) for name in cells.factors),
         (
             Column(f"Goodput ({unit.name})", "All flows together over the schedule"),

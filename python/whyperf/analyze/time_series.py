@@ -6,12 +6,14 @@ Instants are seconds after the start of the load, which is the first interval's 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from whyperf.analyze.measures.cpu import BUSY, KINDS
 from whyperf.analyze.measures.transactions import IS_NEAR
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.watched import is_counted
+from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.steady.settle import series
 
 COURSE_TABLES = ("flows", "intervals", "datagrams", "tcp_info", "transactions", "cpu")
@@ -24,7 +26,8 @@ class Course:
 
     `phases`: phase, `from_s`, `to_s`. `rates`: `at_s` (end of the span), `bps` of all connections
     together. `transport`: `at_s`, `cwnd_bytes` (sender), `window_bytes` (announced, as the sender
-    sees it, otherwise as the receiver says), sums over connections, and `rtt_ms`, their median.
+    sees it, otherwise as the receiver says), sums over connections, and `rtt_ms`, their median; null where no
+    connection has the value.
     `cpu`: `at_s`, `busy_ratio` of the end's own CPUs; empty when they are not its alone. `transactions`: `at_s`,
     `per_s` that ended, empty in a plain stream. `arrived`: `at_s`, `bps` of the payload that arrived at each side,
     empty unless some arrived at both; `rates` have both directions together then. `start_ns` is the start on the
@@ -71,18 +74,20 @@ def course(inputs: Inputs, trial: str) -> Course | None:
         rates=pl.concat([_rates(rows.filter(pl.col("role") == role), role, start) for role in roles]),
         transport=_transport(inputs.tcp_info.filter(pl.col("trial") == trial), start),
         cpu=_cpu(inputs, trial, start),
-        transactions=_transactions(transactions, start),
+        transactions=_transactions(transactions, start, int(rows["end_mono_ns"].max())),  # type: ignore[arg-type]
         arrived=_arrived(transactions, start),
         start_ns=start,
     )
 
 
-def _transactions(rows: pl.DataFrame, start: int) -> pl.DataFrame:
+def _transactions(rows: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
+    """Rates of what ended. `end` is when the load ended: what ends later are only the last transactions under way."""
     seconds = (pl.col("end_mono_ns") - pl.col("start_mono_ns")) / 1e9
+    is_under_load = pl.col("start_mono_ns") + pl.col("end_mono_ns") <= 2 * end
     # What is left of the load after its last whole interval is too short for a rate.
     return (
         rows.filter(IS_NEAR & (seconds > 0))
-        .filter(seconds >= seconds.median() / 2)
+        .filter((seconds >= seconds.median() / 2) & is_under_load)
         .group_by("end_mono_ns")
         .agg((pl.col("transactions_count") / seconds).sum().alias("per_s"))
         .select(((pl.col("end_mono_ns") - start) / 1e9).alias("at_s"), "per_s")
@@ -112,10 +117,24 @@ def _rates(rows: pl.DataFrame, role: str, start: int) -> pl.DataFrame:
     if rows.is_empty():
         return pl.DataFrame(schema=schema)
     first, last = int(rows["start_mono_ns"].min()), int(rows["end_mono_ns"].max())  # type: ignore[arg-type]
-    edges, rates = series(rows, first, last)
+    edges, rates = _whole_spans(*series(rows, first, last))
     return pl.DataFrame(
         {"role": [role] * rates.size, "at_s": (edges[1:] + first - start) / 1e9, "bps": rates}, schema=schema
     )
+
+
+def _whole_spans(edges: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    """The same with a short last span as part of the one before: a few reads would decide its rate."""
+    spans = np.diff(edges)
+    if spans.size < 2 or spans[-1] >= np.median(spans) / 2:
+        return edges, rates
+    together = np.average(rates[-2:], weights=spans[-2:])
+    return np.delete(edges, -2), np.append(rates[:-2], together)
+
+
+def _sum(value: pl.Expr) -> pl.Expr:
+    """The sum of the known values; null without any."""
+    return pl.when(value.is_not_null().any()).then(value.sum())
 
 
 def _transport(samples: pl.DataFrame, start: int) -> pl.DataFrame:
@@ -125,9 +144,9 @@ def _transport(samples: pl.DataFrame, start: int) -> pl.DataFrame:
     )
     both = numbered.group_by("role", "sample").agg(
         ((pl.col("sample_mono_ns").min() - start) / 1e9).alias("at_s"),
-        (pl.col("cwnd_segments").cast(pl.Int64) * pl.col("send_mss_bytes")).sum().alias("cwnd_bytes"),
-        pl.col("peer_window_bytes").cast(pl.Int64).sum().alias("peer_window_bytes"),
-        pl.col("own_window_bytes").cast(pl.Int64).sum().alias("own_window_bytes"),
+        _sum(pl.col("cwnd_segments").cast(pl.Int64) * pl.col("send_mss_bytes")).alias("cwnd_bytes"),
+        _sum(pl.col("peer_window_bytes").cast(pl.Int64)).alias("peer_window_bytes"),
+        _sum(pl.col("own_window_bytes").cast(pl.Int64)).alias("own_window_bytes"),
         (pl.col("rtt_ns").median() / 1e6).alias("rtt_ms"),
     )
     sender = pl.col("role") == "sender"

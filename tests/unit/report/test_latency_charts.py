@@ -17,10 +17,11 @@ from whyperf.analyze.time_series import courses_of
 from whyperf.analyze.transports.samples import PROBE, RttSamples
 from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.record import Experiment
-from whyperf.report.charts.blocks import Chart, Group
+from whyperf.report.charts.blocks import Chart, Group, Section
 from whyperf.report.charts.distribution import box_columns, distribution_group
 from whyperf.report.charts.layout import choose
 from whyperf.report.charts.levels_over_time import MAX_POINTS, levels_over_time
+from whyperf.report.charts.over_time import NO_CWND, add_time_charts
 from whyperf.report.charts.round_trips import round_trips_group
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.transports.over_time import time_group
@@ -191,6 +192,38 @@ def test_goodput_of_each_direction_and_percentiles_of_the_probe_share_the_time_a
     assert (set(largest["y"]), set(half["y"])) == ({90.0}, {50.0})
     assert all(50 <= value < 90 for value in most["y"])
     assert sum(int(count) for count in half["count"]) == at_s.size
+
+
+def test_flows_without_a_color_are_one_area_and_the_page_says_so(tmp_path: Path) -> None:
+    folder = made.write(tmp_path / "flows", [scheduled("cubic", 10.0, "c0001")])
+    (found,) = trial_indicators(read_inputs(Experiment.open(folder)))["c0001"]
+    active = tuple(replace(found.course.active[0], flow=flow, name=f"f{flow}") for flow in range(12))
+    bps = np.repeat(found.course.bps[:1], 12, axis=0)
+    many = replace(found, course=replace(found.course, active=active, bps=bps))
+    group = time_group({"cubic": many}, Switchboard())
+    assert names(group)[7:9] == ["f7", "4 other flows"]
+    assert "The first 8 of 12 flows in the schedule have a color each" in group.note
+    (areas,) = drawn(group.charts[0])
+    assert areas["y9"] == pytest.approx([12 / 8 * level for level in areas["y8"]], rel=1e-3)
+    few = time_group({"cubic": found}, Switchboard())
+    assert "other flow" not in " ".join([few.note, *names(few)])
+
+
+def test_a_congestion_window_that_was_not_recorded_is_not_drawn_and_the_page_says_so() -> None:
+    trial = made.Trial(warmup_s=0, cooldown_s=0, duration_s=1)
+    inputs = made.inputs([trial])
+    unknown = inputs.tcp_info.with_columns(pl.lit(None, pl.UInt32).alias("send_mss_bytes"))
+    lines = {}
+    for name, tcp_info in (("known", inputs.tcp_info), ("unknown", unknown)):
+        section = Section("single", "")
+        add_time_charts(section, courses_of(replace(inputs, tcp_info=tcp_info), [trial.name]), Switchboard())
+        (group,) = section.groups
+        windows = next(chart for chart in group.charts if chart.id == "course-windows")
+        lines[name] = (windows.heading, len(drawn(windows)), NO_CWND in group.note)
+    assert lines == {
+        "known": ("Congestion window (sender) and advertised window (receiver)", 2, False),
+        "unknown": ("Advertised window (receiver)", 1, True),
+    }
 
 
 def test_runs_are_overlaid_a_line_each_and_a_single_run_is_not(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, Paint, ordered
 from whyperf.report.charts.layout import MAX_LINES, Axis, Layout, Level
 from whyperf.report.charts.metric import GOODPUT
+from whyperf.report.charts.over_time import NO_CWND
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 
 MAX_CELLS = 48
@@ -99,6 +100,8 @@ def levels_over_time(prefix: str, layout: Layout, courses: Mapping[str, Course],
     note = (
         "The first trial with a result of each setting; all connections together, of the round-trip times the median."
     )
+    has_window = any(course is not None and course.transport["cwnd_bytes"].count() > 0 for course in found.values())
+    note = note if has_window else f"{note} {NO_CWND}"
     return Group(f"Over time, by {factor_name(axis.factor)}", charts, note, Legend(axis.title, keys), lists)
 
 

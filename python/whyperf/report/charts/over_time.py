@@ -17,6 +17,11 @@ from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 MIN_INTERVALS = 5
 """A chart over time needs at least this many intervals."""
 
+MIN_SAMPLES = 2
+"""A line of windows or round-trip times needs at least this many samples."""
+
+NO_CWND = "No congestion window is drawn: the record has none in bytes."
+
 BYTE_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -70,9 +75,15 @@ class _Drawer:
         self._first = next(iter(courses.values()))
 
     def note(self) -> str:
-        """The meaning of the shading; empty without any."""
+        """The meaning of the shading, and what is not drawn; empty if there is nothing to say."""
         phases = set(self._first.phases["phase"].to_list()) - {"measure"}
-        return f"Shaded: {' and '.join(sorted(phases, reverse=True))}, outside the measurement." if phases else ""
+        shaded = f"Shaded: {' and '.join(sorted(phases, reverse=True))}, outside the measurement." if phases else ""
+        lacks = "" if self._has("cwnd_bytes") or not self._has("window_bytes") else NO_CWND
+        return f"{shaded} {lacks}".strip()
+
+    def _has(self, column: str) -> bool:
+        """Whether a course has enough samples of `column` of `Course.transport` for a line."""
+        return any(series.transport.drop_nulls(column).height >= MIN_SAMPLES for series in self._courses.values())
 
     def charts(self) -> tuple[Chart, ...]:
         """The charts that have data."""
@@ -83,8 +94,10 @@ class _Drawer:
             made.insert(0, self._transactions())
         if any(series.cpu.height >= 2 for series in self._courses.values()):
             made.append(self._cpu())
-        if any(series.transport.drop_nulls("cwnd_bytes").height >= 2 for series in self._courses.values()):
-            made += [self._windows(), self._rtt()]
+        if self._has("cwnd_bytes") or self._has("window_bytes"):
+            made.append(self._windows())
+        if self._has("rtt_ms"):
+            made.append(self._rtt())
         return tuple(made)
 
     def _rates(self) -> Chart:
@@ -140,7 +153,14 @@ class _Drawer:
         return self._finish(made, "cpu", "CPU", "CPU busy at both hosts over time.")
 
     def _windows(self) -> Chart:
-        columns = {"cwnd_bytes": ("Congestion window", "sender"), "window_bytes": ("Advertised window", "receiver")}
+        columns = {
+            column: found
+            for column, found in {
+                "cwnd_bytes": ("Congestion window", "sender"),
+                "window_bytes": ("Advertised window", "receiver"),
+            }.items()
+            if self._has(column)
+        }
         highest = max(
             float(series.transport[column].max() or 0)  # type: ignore[arg-type]
             for series in self._courses.values()
@@ -152,8 +172,8 @@ class _Drawer:
             frames = {key: _transport(series, column, octets, 1 / size) for key, series in self._courses.items()}
             self._line(made, frames, ENDS[end], title, f"course-{end}")
         figures.full_numbers(made)
-        description = "Congestion window and advertised window over time."
-        return self._finish(made, "windows", "Congestion window (sender) and advertised window (receiver)", description)
+        heading = " and ".join(f"{title.lower()} ({end})" for title, end in columns.values()).capitalize()
+        return self._finish(made, "windows", heading, f"{heading} over time.")
 
     def _rtt(self) -> Chart:
         highest = max(float(series.transport["rtt_ms"].max() or 0) for series in self._courses.values())  # type: ignore[arg-type]

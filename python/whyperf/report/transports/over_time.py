@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from whyperf.analyze.steady.rates import Floats
-from whyperf.analyze.text import bit_rate, seconds
+from whyperf.analyze.text import bit_rate, count, seconds
 from whyperf.analyze.transports.indicators import Indicators
 from whyperf.analyze.transports.samples import PROBE, SENDER
 from whyperf.report.charts import figures
@@ -18,6 +18,7 @@ from whyperf.report.charts.ticks import MAX_TICKS
 from whyperf.report.transports.windows import window_chart
 
 MAX_POINTS = 480
+#: Flows with a color of their own. The chart of windows has no more.
 MAX_FLOWS = len(CATEGORIES)
 ID = "transports"
 #: With fewer changes of the schedule, the time axis has ticks at round times.
@@ -62,14 +63,17 @@ def time_group(courses: Courses, board: Switchboard) -> Group:
         Key(interval.name, CATEGORIES[flow], f"{ID}-flow-{flow}")
         for flow, interval in enumerate(first.active[:MAX_FLOWS])
     )
+    others = max(len(trial.course.active) for trial in trials.values()) - MAX_FLOWS
+    if others > 0:
+        keys += (Key(count(others, "other flow"), INK, f"{ID}-flow-{MAX_FLOWS}"),)
     if any(trial.rtt_samples.source == PROBE for trial in trials.values()):
         keys += tuple(Key(name, paint, f"{ID}-rtt-{part}") for part, (name, paint) in PERCENTILES.items())
     return Group("Over time", tuple(charts), _note(list(trials.values())), Legend("", keys), choices, is_stacked=True)
 
 
 def flows_of(trial: Indicators, direction: str) -> list[int]:
-    """The drawn flows of a direction, by their position in the schedule."""
-    return [flow for flow, found in enumerate(trial.course.active[:MAX_FLOWS]) if found.direction == direction]
+    """The flows of a direction, by their position in the schedule."""
+    return [flow for flow, found in enumerate(trial.course.active) if found.direction == direction]
 
 
 def _rates(
@@ -85,11 +89,12 @@ def _rates(
         float(trial.course.bps[flows_of(trial, direction)].sum(axis=0).max(initial=0.0)) for trial in trials.values()
     )
     unit = GOODPUT.unit_for(highest)
-    flows = sorted({flow for trial in trials.values() for flow in flows_of(trial, direction)})
+    flows = sorted({min(flow, MAX_FLOWS) for trial in trials.values() for flow in flows_of(trial, direction)})
     made = figures.time_chart(f"Goodput ({unit.name})", height=260 if several else figures.HEIGHT)
     source = board.source(choices, {key: _stacked(trial, direction, flows, unit) for key, trial in trials.items()})
     for place, flow in enumerate(flows):
-        figures.add_area(made, source, (f"y{place}", f"y{place + 1}"), CATEGORIES[flow], f"{ID}-flow-{flow}")
+        paint = CATEGORIES[flow] if flow < MAX_FLOWS else INK
+        figures.add_area(made, source, (f"y{place}", f"y{place + 1}"), paint, f"{ID}-flow-{flow}")
     top = figures.add_edge(made, source, f"y{len(flows)}", INK)
     figures.hover(made, [top], {"Time": "at", "Region": "region", "All flows": "shown"})
     way = f", {DIRECTIONS[direction]}" if several else ""
@@ -154,7 +159,14 @@ def _note(trials: Sequence[Indicators]) -> str:
     sources = {trial.rtt_samples.source for trial in trials}
     smoothed = " Without a probe, round-trip times are the smoothed ones of the senders." if SENDER in sources else ""
     bands = f"Bands are the regions of the schedule, with {flows} flows." if _same_regions(trials) else ""
-    return f"{bands} The first trial of each cell.{smoothed}".strip()
+    most = max(len(trial.course.active) for trial in trials)
+    cut = (
+        f" The first {MAX_FLOWS} of {most} flows in the schedule have a color each; the others are one area, and their "
+        "windows are not drawn."
+        if most > MAX_FLOWS
+        else ""
+    )
+    return f"{bands} The first trial of each cell.{cut}{smoothed}".strip()
 
 
 def _round_trips(
@@ -174,16 +186,15 @@ def _round_trips(
 def _stacked(trial: Indicators, direction: str, flows: Sequence[int], unit: RateUnit) -> Columns:
     """Edges of the areas: y0 is 0, y1 the first of `flows`, y2 the first two …, at the center of each bin.
 
-    A flow that the trial does not have, or has in the other direction, is 0.
+    A flow that the trial does not have, or has in the other direction, is 0. `MAX_FLOWS` stands for all flows from that
+    position on.
     """
     course = trial.course
     step = max(1, -(-course.region.size // MAX_POINTS))
     centers = thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
     levels = np.zeros((len(flows) + 1, centers.size))
-    own = flows_of(trial, direction)
-    for place, flow in enumerate(flows):
-        if flow in own:
-            levels[place + 1] = thinned(course.bps[flow], step)
+    for flow in flows_of(trial, direction):
+        levels[flows.index(min(flow, MAX_FLOWS)) + 1] += thinned(course.bps[flow], step)
     levels = levels.cumsum(axis=0)
     regions = course.region[::step][: centers.size]
     return {

@@ -20,7 +20,7 @@ from whyperf.explain.setup import Kind, Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.verify import plan_of, question_of, refuse_other_path
 from whyperf.explain.verify.question import CHANGED, toml_of
-from whyperf.explain.wording.catalog import statement
+from whyperf.explain.wording.catalog import statement, templates
 from whyperf.plan import MODEL, Plan, build
 from whyperf.plan.on_model import KNOWN
 from whyperf.profile import BY_NAME, Factors, Profile, ProfileError, parse
@@ -265,6 +265,8 @@ def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -
 
     assert change("sunos-4.1").factors == {"window_bytes": 65_535}
     assert change("sunos-4.1").command == ""
+    assert change("sunos-4.1").by_hand == "Raise the receive buffer."
+    assert "net.ipv4.tcp_rmem" in change("linux").by_hand
     assert change("linux").factors == {"window_bytes": "default"}
     assert change("linux").command
     of_quick_ack = {"quick_ack": True}
@@ -275,6 +277,13 @@ def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -
         == {}
     )
     assert Setup({"hosts": name}, "model").possible(of_quick_ack) == of_quick_ack
+
+
+def test_no_remedy_for_other_systems_names_what_only_linux_has() -> None:
+    texts = {code: text for code, text in templates()["remedy"].items() if code.endswith(".not_linux")}
+    of_linux = re.compile(r"SO_|net\.|strace|perf |ethtool|whyperf")
+    assert [code for code, text in texts.items() if of_linux.search(text)] == []
+    assert all(code.removesuffix(".not_linux") in templates()["remedy"] for code in texts)
 
 
 def test_no_buffer_is_named_that_the_hosts_limit_cuts_to_what_there_is() -> None:

@@ -46,10 +46,11 @@ def change_for(finding: Finding, facts: Facts, setup: Setup) -> Change | None:
         return None
     if facts.is_watched:
         return with_steps(change, finding, facts, setup)
+    if not setup.has_linux_only:
+        by_hand = render("remedy", f"{change.code}.not_linux", change.values)
+        change = change.model_copy(update={"by_hand": by_hand, "command": "", "command_host": ""})
     if facts.is_turned:
         change = _of_turned(change, facts, setup)
-    if not setup.has_linux_only:
-        change = change.model_copy(update={"command": "", "command_host": ""})
     return change.model_copy(
         update={"factors": setup.possible(change.factors), "is_host_wide": is_host_wide(change.command)}
     )

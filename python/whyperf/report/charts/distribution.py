@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ WIDE = 10
 """The axis of the latency is logarithmic from this ratio of the largest to the smallest value."""
 
 BOX_PARTS = np.array([0.01, 0.25, 0.5, 0.75, 0.99, 1.0])
-BOX_NOTE = "Box: from 25 % to 75 %, with the median. Whiskers: from 1 % to 99 %. Dot: the largest value."
+BOX_NOTE = (
+    "Box: from 25 % to 75 %, with a mark at the median. Whiskers: from 1 % to 99 %. Dot: the largest value. "
+    "Number: the median."
+)
 NOTE = f"Distribution: the share of the values that were at most this long. {BOX_NOTE}"
 
 
@@ -110,13 +114,21 @@ def _shares(prefix: str, title: str, parts: Sequence[_Part], scale: float) -> Ch
 
 
 def _boxes(prefix: str, title: str, parts: Sequence[_Part], scale: float) -> Chart:
-    made = figures.named_chart([part.name for part in parts], title)
+    made = figures.named_chart(_without_shared_start([part.name for part in parts]), title)
     boxes = []
     for place, part in enumerate(parts):
         source = ColumnDataSource(dict(box_columns(place, part.name, part.values, scale)))
         boxes.append(figures.add_boxes(made, source, part.paint, part.line))
     figures.hover(made, boxes, {"Of": "at", "Values": "count", "Time": "shown"})
     return Chart(f"{prefix}-boxes", "Box plots", made, f"Box plots of the {title}.")
+
+
+def _without_shared_start(names: Sequence[str]) -> list[str]:
+    """The names without the words that all begin with, other than `IDLE`: the legend has them."""
+    parts = [name.split(" ") for name in names if name != IDLE]
+    shared = takewhile(lambda at: len(set(at)) == 1, zip(*(own[:-1] for own in parts), strict=False))
+    left_out = len(list(shared)) if len(parts) > 1 else 0
+    return [name if name == IDLE else " ".join(name.split(" ")[left_out:]) for name in names]
 
 
 def _unit(longest_ns: float) -> tuple[float, str]:

@@ -21,7 +21,6 @@ from whyperf.report.charts.models import (
     GlyphRenderer,
     HoverTool,
     InlineStyleSheet,
-    NoOverlap,
     NumeralTickFormatter,
     Plot,
     Range1d,
@@ -34,7 +33,7 @@ from whyperf.report.charts.models import (
     VArea,
     VBar,
 )
-from whyperf.report.charts.ticks import axis_ticks
+from whyperf.report.charts.ticks import axis_ticks, fit_in_a_row
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 340
@@ -43,6 +42,9 @@ TIME_WATCHED = "Time (s)"
 """There is no start of a load where another program's connection is watched."""
 #: Room above the highest point for its label, as a ratio of the y axis.
 LABELED = 0.14
+#: Names on the x axis that do not fit in a row are rotated by this, in radians. Longer ones than `MAX_NAME` are cut.
+ANGLE = 0.9
+MAX_NAME = 20
 #: A linear x axis of a factor starts at 0 if its smallest level is at most this part of its largest.
 FROM_ZERO = 0.25
 
@@ -130,12 +132,19 @@ def rename_time(made: Plot, title: str) -> None:
 def named_chart(names: Sequence[str], y_title: str, *, log_y: bool = False) -> Plot:
     """An empty chart with names on the x axis, at 0, 1, 2 …"""
     made = chart("", y_title, log_y=log_y)
+    if isinstance(made.y_range, DataRange1d):
+        made.y_range.range_padding = LABELED
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(names))), minor_ticks=[])
-    # On a narrow screen, labels that would touch are left out; the tooltip has them.
-    made.xaxis.major_label_policy = NoOverlap(min_distance=6)
-    label(made, {float(place): name for place, name in enumerate(names)})
+    label(made, {float(place): shortened(name) for place, name in enumerate(names)})
+    if not fit_in_a_row(names):
+        made.xaxis.major_label_orientation = ANGLE
     made.x_range = Range1d(start=-0.6, end=len(names) - 0.4)
     return made
+
+
+def shortened(name: str) -> str:
+    """A name of at most `MAX_NAME` characters; the tooltip has the whole."""
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
 def label(made: Plot, labels: Mapping[float, str]) -> None:
@@ -200,7 +209,7 @@ def add_points(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "
 def add_boxes(made: Plot, source: ColumnDataSource, paint: Paint, line: str = "") -> Drawn:
     """Box plots: a box from `quarter` to `three_quarters`, whiskers from `low` to `high`, a mark `y`, a dot `top`.
 
-    The text in `value` stands next to the mark.
+    The text in `value` stands above the dot, where no box is.
     """
     _painted(made.draw(source, _whiskers(paint)), paint, line)
     bar = VBar(
@@ -217,23 +226,29 @@ def add_boxes(made: Plot, source: ColumnDataSource, paint: Paint, line: str = ""
     median.marker, median.line_width = Value("dash"), Value(2.5)
     _painted(made.draw(source, median), INK, line)
     _painted(made.draw(source, _marker(paint, 4, y="top")), paint, line)
-    add_values(made, source, line, x_offset=22)
+    above = _text("top")
+    above.text_align, above.y_offset = Value("center"), Value(-6)
+    _painted(made.draw(source, above), INK, line)
     return box
 
 
-def add_values(made: Plot, source: ColumnDataSource, line: str = "", *, x_offset: int = 7) -> None:
+def add_values(made: Plot, source: ColumnDataSource, line: str = "") -> None:
     """The text in the column `value` next to each point."""
-    glyph = Text(
+    glyph = _text("y")
+    glyph.x_offset, glyph.y_offset = Value(7), Value(-3)
+    _painted(made.draw(source, glyph), INK, line)
+
+
+def _text(y: str) -> Text:
+    """The text in the column `value` at each point."""
+    return Text(
         x=Field("x"),
-        y=Field("y"),
+        y=Field(y),
         text=Field("value"),
         text_color=Value(INK[0]),
         text_font=Value(FONT),
         text_font_size=Value("12px"),
-        x_offset=Value(x_offset),
-        y_offset=Value(-3),
     )
-    _painted(made.draw(source, glyph), INK, line)
 
 
 def add_rings(made: Plot, source: ColumnDataSource, line: str = "") -> None:

@@ -65,6 +65,11 @@ def _texts(axis: Axis, levels: Sequence[object]) -> list[str]:
     return [short(axis.factor, level) if is_binary else level_text(level) for level in levels]
 
 
+def fit_in_a_row(names: Sequence[str]) -> bool:
+    """Whether names at equal distances do not touch on the narrowest screen."""
+    return max(map(len, names), default=0) * CHARACTER * len(names) <= NARROWEST
+
+
 def _apart(pairs: list[tuple[float, str]], place: Callable[[float], float]) -> list[tuple[float, str]]:
     """Leaves out labels that would touch the next one; the last is kept. `place` returns the position of a value."""
     places = [place(value) for value, _ in pairs]

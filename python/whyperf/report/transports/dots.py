@@ -11,6 +11,7 @@ from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, Paint, ordered
 from whyperf.report.charts.metric import GOODPUT
 from whyperf.report.charts.models import ColumnDataSource, DataRange1d, FixedTicker
+from whyperf.report.charts.ticks import fit_in_a_row
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 
 ID = "transports-dots"
@@ -18,9 +19,6 @@ ID = "transports-dots"
 SPREAD = 0.35
 #: With more points, their labels would touch on a narrow screen; the tooltips have them.
 MAX_LABELS = 6
-#: With more names than this, the names are rotated.
-MAX_LEVEL_NAMES = 4
-ANGLE = 0.9
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,8 @@ def _chart(indicator: Indicator, cells: ScheduledCells) -> Chart | None:
     made.x_range = DataRange1d(start=-0.6, end=len(protocols) - 0.4)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(protocols))), minor_ticks=[])
     figures.label(made, {float(place): name for place, name in enumerate(protocols)})
-    if len(protocols) > MAX_LEVEL_NAMES:
-        made.xaxis.major_label_orientation = ANGLE
+    if not fit_in_a_row(protocols):
+        made.xaxis.major_label_orientation = figures.ANGLE
     settings = list(cells.settings)
     has_labels = len(protocols) * len(settings) <= MAX_LABELS
     if has_labels and isinstance(made.y_range, DataRange1d):

@@ -25,6 +25,16 @@ def not_read(trial: Manifest, experiment: Experiment) -> str:
     )
 
 
+def place_of(trial: str, cell: str, manifests: Mapping[str, Manifest]) -> str:
+    """`trial 001-c0001 (1 of 3)`: which trial of a cell the evidence is from; its name alone if there is no other.
+
+    Trials for stage times are not counted.
+    """
+    names = [name for name, found in manifests.items() if found.cell == cell and not name.startswith(STAGES_PREFIX)]
+    place = f" ({names.index(trial) + 1} of {len(names)})" if len(names) > 1 and trial in names else ""
+    return f"trial {trial}{place}"
+
+
 def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
     """The trial of each cell with the most evidence: one with a log, then one that was measured, then any.
 

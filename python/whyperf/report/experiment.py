@@ -65,7 +65,7 @@ def write_report(
     trials = experiment.trials()
     flow = flow_section(experiment, summary, trials, kept)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
-    explained = gather(experiment, summary, kept)
+    explained = gather(experiment, summary, kept, trials.manifests)
     why = explanation_section(explained, summary)
     kept.write()
     study = study_section(experiment.plan.profile, summary, *of_log)

@@ -1,6 +1,8 @@
 """The explanation on the page: verdicts with their proof, budgets that add up, a map with letters, links that lead."""
 
 import re
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -10,6 +12,7 @@ from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import Summary
 from whyperf.explain.causes import Cause
+from whyperf.explain.log_trials import place_of
 from whyperf.explain.model import (
     Anomaly,
     Budget,
@@ -26,6 +29,7 @@ from whyperf.explain.model import (
     Verification,
 )
 from whyperf.explain.states import ReceiverState, SenderState
+from whyperf.record import Manifest
 from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN
 from whyperf.report.explanation.bars import MAX_BARS, bars_of
@@ -174,6 +178,16 @@ def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summa
     links = [row.link for row in view.cards[0].evidence]
     assert links == ["flow.html#connection=3&host=near&from=10&to=20", ""]
     assert view.cards[0].evidence[1].where == "table tcp_info, near"
+
+
+def test_the_evidence_names_its_trial_among_those_of_the_cell(summary: Summary) -> None:
+    names = ("001-c0001", "002-c0001", "log01-c0001", "stages01-c0001", "001-c0002")
+    manifests = {name: SimpleNamespace(cell=name.partition("-")[2]) for name in names}
+    place = place_of("log01-c0001", "c0001", cast("dict[str, Manifest]", manifests))
+    assert place == "trial log01-c0001 (3 of 3)"
+    assert place_of("001-c0002", "c0002", cast("dict[str, Manifest]", manifests)) == "trial 001-c0002"
+    explained = Explained(explanation(cell("c0001", verdict())), places={"log01-c0001": place})
+    assert explanation_section(explained, summary).cells[0].source == place
 
 
 def test_a_state_leads_to_each_of_its_longest_spans(summary: Summary) -> None:

@@ -44,7 +44,8 @@ def drawn(made: Plot) -> list[GlyphRenderer]:
 
 
 def explained(experiment: Experiment, summary: Summary) -> Explained:
-    return gather(experiment, summary, KeptParts(experiment.folder, fingerprint_of(experiment.folder)))
+    kept = KeptParts(experiment.folder, fingerprint_of(experiment.folder))
+    return gather(experiment, summary, kept, experiment.trials().manifests)
 
 
 def by_congestion_control(*names: str) -> list[made.Trial]:

@@ -16,7 +16,7 @@ from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
-from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read
+from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, gain_line, step_label
 from whyperf.explain.states import name_of
@@ -366,7 +366,8 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
         yield f"Missing: {reason}", ""
     for gap in cell.gaps:
         yield f"Note: {gap}", ""
-    named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
+    place = "" if cell.trial is None else place_of(cell.trial, cell.cell, experiment.trials().manifests)
+    named = ", ".join(filter(None, (f"cell {cell.cell}", place)))
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for connection in _connection(cell, experiment.plan):
         yield f"Connection: {connection}", ""

@@ -1,14 +1,14 @@
 """Collects the explanation for the report: the stored one or a new one, and the spans of the drawn trials."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from whyperf.analyze.summary import Summary
-from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs
+from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs, place_of
 from whyperf.explain.model import Explanation
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import with_verifications
-from whyperf.record import Experiment, RecordError
+from whyperf.record import Experiment, Manifest, RecordError
 from whyperf.report.explanation.over_time import TimeChart, time_charts
 from whyperf.report.explanation.section import Explained, chosen
 from whyperf.report.flow.write import page_path
@@ -21,10 +21,10 @@ MAX_EXPLAINED = 600
 """
 
 
-def gather(experiment: Experiment, summary: Summary, kept: KeptParts) -> Explained:
+def gather(experiment: Experiment, summary: Summary, kept: KeptParts, manifests: Mapping[str, Manifest]) -> Explained:
     """The explanation to show. It lists what cannot be explained; the report is written in any case.
 
-    Time charts that `kept` lacks are added to it.
+    Time charts that `kept` lacks are added to it. `manifests` are of all trials.
     """
     try:
         explanation = _kept(experiment, kept.fingerprint) or _made(experiment, summary, kept.fingerprint)
@@ -33,10 +33,12 @@ def gather(experiment: Experiment, summary: Summary, kept: KeptParts) -> Explain
             experiment=experiment.name, cells=[], missing=[f"{error}."], headline="This result cannot be explained."
         )
     explanation = with_verifications(explanation, experiment)
-    drawn = [cell.trial for cell in chosen(explanation) if cell.trial is not None and cell.budgets]
+    shown = {cell.trial: cell for cell in chosen(explanation) if cell.trial is not None}
+    drawn = [trial for trial, cell in shown.items() if cell.budgets]
     charts = {trial: found for trial in drawn if (found := _charts(experiment, trial, kept)) is not None}
     pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
-    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan)
+    places = {trial: place_of(trial, cell.cell, manifests) for trial, cell in shown.items()}
+    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan, places)
 
 
 def _kept(experiment: Experiment, fingerprint: str) -> Explanation | None:

@@ -30,6 +30,7 @@ class Explained:
     """The data of the section: the explanation, and the time charts of its trials by name.
 
     `pages` are the flow pages next to the report, by trial; `folder` is the folder of the experiment for commands.
+    `places` say by trial which one it is of its cell (`log_trials.place_of`).
     """
 
     explanation: Explanation
@@ -37,6 +38,7 @@ class Explained:
     pages: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
     plan: Plan | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class CellView:
     """A cell with its details."""
 
     id: str
-    trial: str
+    source: str
+    """The trial that the evidence is from; "" without any."""
     setting: str
     headline: str
     missing: tuple[str, ...]
@@ -178,7 +181,7 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
 
     return CellView(
         id=cell.cell,
-        trial=trial,
+        source=explained.places.get(trial, ""),
         setting=place,
         headline=cell.headline,
         missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),

@@ -8,7 +8,9 @@ from whyperf.explain.host_facts import Calls, HostFacts, Processors
 from whyperf.explain.path_facts import BottleneckRate, RequestCycle, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cold import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
+from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.trial_facts import Facts
+from whyperf.explain.wording.catalog import statement
 
 FAR = WindowFacts(rtt_ns_min=2_000_000, rtt_ns_median=2_100_000)
 NEAR = WindowFacts(rtt_ns_min=40_000, rtt_ns_median=50_000)
@@ -56,20 +58,50 @@ def test_a_busy_end_stands_before_the_line() -> None:
     assert found.basis.code.startswith("cpu")
 
 
-def test_the_window_of_neighbors_ends_at_their_cpus_and_that_of_a_path_at_what_time_is_left() -> None:
-    assert gain.of_window(ends(0.1, 0.2, windows=NEAR), 0.5).ratio == pytest.approx(5)
-    assert gain.of_window(ends(0.1, 0.2, windows=FAR), 0.5).ratio == pytest.approx(2)
+SMALL, LARGE = 32_768, 262_144
+"""Windows below and above twice the largest packet."""
+
+
+@pytest.mark.parametrize("trip", [NEAR, FAR])
+def test_without_a_window_no_more_is_predicted_than_the_waiting_time_allows(trip: WindowFacts) -> None:
+    assert gain.of_window(ends(0.1, 0.2, windows=trip), 0.5, LARGE).ratio == pytest.approx(2)
+    # Of a longer wait the CPUs are next.
+    assert gain.of_window(ends(0.1, 0.2, windows=trip), 0.9, LARGE).ratio == pytest.approx(5)
+
+
+def test_a_gain_that_ends_at_the_waiting_time_may_be_none_and_never_more() -> None:
+    small = SegmentFacts(segment_bytes_mean=1448, sent_segments_per_packet=3)
+    found = gain.of_window(ends(0.5, 0.6, windows=NEAR, segments=small), 0.21, LARGE)
+    assert found.ratio == pytest.approx(1 / 0.79)
+    assert (found.low, found.high, found.basis) == (1.0, found.ratio, statement("waited", waited_ratio=0.21))
+    # The bound holds for the printed interval, too, which errors of other predictions make wider.
+    busy = gain.of_window(ends(0.9, 0.95, windows=NEAR, segments=small), 0.21, LARGE)
+    assert busy.ratio == pytest.approx(1 / 0.95)
+    printed = gain.bounded(calibrated(busy, "counters"), ends(0.9, 0.95, windows=NEAR))
+    assert printed.ratio <= printed.high == pytest.approx(1 / 0.79)
+
+
+def test_a_host_that_sleeps_waits_for_its_cpu_because_of_the_window() -> None:
+    facts = ends(0.05, 0.1, windows=NEAR)
+    woken = replace(facts, sender=replace(facts.sender, shares={"waits_for_cpu": 0.25}))
+    assert gain.of_window(woken, 0.5, LARGE).ratio == pytest.approx(4)
 
 
 def test_a_window_of_neighbors_that_grows_makes_larger_packets() -> None:
     few = SegmentFacts(segment_bytes_mean=1000, sent_segments_per_packet=2)
-    found = gain.of_window(ends(0.3, 0.6, windows=NEAR, segments=few), 0.5)
+    facts = ends(0.3, 0.6, windows=NEAR, segments=few)
+    found = gain.of_window(facts, 0.5, SMALL)
     # 2000 bytes in 16 us, three fifths of which are work: 9.6 us, 0.24 us of it for bytes. 65160 bytes: 9.36 + 7.82 us.
     assert found.ratio == pytest.approx(65_160 * 8 / 17.18 / 1000, rel=1e-2)
+    # A large window does not keep packets small.
+    assert gain.of_window(facts, 0.5, LARGE).ratio == pytest.approx(1 / 0.6)
+    # Where less time is waited than the CPUs are idle, only that goes.
+    less = gain.of_window(facts, 0.2, SMALL)
+    assert less.ratio == pytest.approx(found.ratio * 0.6 / 0.8)
     # A core moves about 32 Gbit/s.
-    assert gain.of_window(ends(0.05, 0.1, windows=NEAR, segments=few), 0.5).ratio == pytest.approx(32)
+    assert gain.of_window(ends(0.05, 0.1, windows=NEAR, segments=few), 0.95, SMALL).ratio == pytest.approx(32)
     whole = SegmentFacts(segment_bytes_mean=1448, sent_segments_per_packet=45)
-    assert gain.of_window(ends(0.1, 0.2, windows=NEAR, segments=whole), 0.5).ratio == pytest.approx(5)
+    assert gain.of_window(ends(0.1, 0.2, windows=NEAR, segments=whole), 0.9, SMALL).ratio == pytest.approx(5)
 
 
 def test_an_end_that_sleeps_may_do_several_times_what_it_shows() -> None:

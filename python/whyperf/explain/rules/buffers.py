@@ -48,7 +48,7 @@ def receive_buffer(facts: Facts) -> Finding | None:
         lost,
         0.9 if facts.level == "segments" else 0.7,
         tuple(evidence),
-        gain.of_window(facts, lost),
+        gain.of_window(facts, lost, window),
         {} if window is None else {"window_bytes": window / max(0.05, 1 - lost)},
         values={"window_bytes": usual},
     )
@@ -107,7 +107,7 @@ def send_buffer(facts: Facts) -> Finding | None:
         lost,
         certainty,
         tuple(evidence),
-        gain.of_window(facts, lost),
+        gain.of_window(facts, lost, flight or buffer),
         {} if buffer is None else {"buffer_bytes": buffer / max(0.05, 1 - lost)},
     )
 
@@ -159,7 +159,7 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
         lost,
         0.95,
         tuple(evidence),
-        gain.of_window(facts, lost),
+        gain.of_window(facts, lost, window),
         {"write_size_bytes": write, "window_bytes": 4 * max(write, mss)},
         values={"write_bytes": write, "window_bytes": window},
     )

@@ -20,6 +20,7 @@ from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Statement, Value
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
+from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement
 
@@ -52,12 +53,15 @@ _BUSY_RATIO = 0.5
 
 @dataclass(frozen=True)
 class Gain:
-    """`ratio`: the rate with the change over the rate now, most likely between `low` and `high`; `basis`: from what."""
+    """`ratio`: the rate with the change over the rate now, most likely between `low` and `high`; `basis`: from what;
+    `most`: what it cannot exceed, whatever such predictions were off by elsewhere.
+    """
 
     ratio: float
     low: float
     high: float
     basis: Statement
+    most: float = MAX_GAIN
 
 
 def gain(ratio: float, spread: float, basis: str, **values: Value) -> Gain:
@@ -80,8 +84,10 @@ def bounded(found: Gain, facts: Facts, path_bps: float | None = None) -> Gain:
     """
     bounds = (_of_path(facts, path_bps), _of_stated_line(facts), _of_seen_line(facts), _of_deliveries(facts))
     tops = [bound for bound in bounds if bound is not None]
+    ratio = min(found.most, found.ratio)
+    found = replace(found, ratio=ratio, low=min(found.low, ratio), high=min(found.most, found.high))
     if not tops:
-        return replace(found, high=min(MAX_GAIN, found.high))
+        return found
     top = min(tops, key=lambda bound: bound.ratio)
     high = min(MAX_GAIN, *(bound.high for bound in tops))
     if found.ratio <= top.ratio:
@@ -392,12 +398,44 @@ def is_line_seen(facts: Facts) -> bool:
     return steady is not None and steady >= MIN_STEADINESS
 
 
-def of_window(facts: Facts, lost: float) -> Gain:
-    """With a window or buffer that holds no more up: a path's line is next, of neighbors the CPUs."""
+def of_window(facts: Facts, lost: float, held_bytes: float | None) -> Gain:
+    """With a window or buffer of `held_bytes` that holds no more up: a path's line is next, of neighbors the CPUs.
+
+    A sender that only waits less moves at most 1 / (1 - `lost`) times as much (Amdahl, AFIPS 1967). Beyond that, bytes
+    must cost less without the window. They do in two cases: a small window keeps packets small, and hosts that mostly
+    sleep wake up cold for each piece. Such hosts also wait for their CPU because of the window, after each sleep.
+    """
     trip = facts.windows.rtt_ns_min
-    if trip is not None and trip < NEIGHBOR_RTT_NS:
-        return of_ends_in_large_packets(facts)
-    return of_share(facts, lost, by_line=True)
+    if trip is None or trip >= NEIGHBOR_RTT_NS:
+        return of_share(facts, lost, by_line=True)
+    ends, now = of_ends(facts), of_ends(facts, behind=True)
+    if keeps_packets_small(held_bytes):
+        ends = of_ends_in_large_packets(facts)
+    is_idle = now.ratio > 1 / _BUSY_RATIO
+    waited = lost + (facts.sender.ratio(S.WAITS_FOR_CPU) if is_idle else 0.0)
+    most = 1 / (1 - min(MAX_WAITED, waited))
+    if ends.ratio > now.ratio:
+        scale = min(1.0, most / now.ratio)
+        return replace(ends, ratio=ends.ratio * scale, low=max(1.0, ends.low * scale), high=ends.high * scale)
+    if ends.ratio <= most:
+        return replace(ends, high=min(ends.high, most), most=most)
+    # What moves the payload may take all the rest of the time, so that nothing is gained.
+    return Gain(most, 1.0, most, statement(WAITED, waited_ratio=waited), most)
+
+
+WAITED = "waited"
+"""The basis of a gain that ends at the time which the sender waits for the window."""
+MAX_WAITED = 0.99
+"""Of a longer wait, what is left of the time is not known well enough to bound anything."""
+
+
+def keeps_packets_small(held_bytes: float | None) -> bool:
+    """Whether a window or buffer is so small that packets cannot grow to what offloads put together; of an unknown
+    one, whether it may be.
+
+    A packet takes at most half of the largest window (tcp_bound_to_half_wnd, include/net/tcp.h).
+    """
+    return held_bytes is None or held_bytes < 2 * SUPER_SEGMENT_BYTES
 
 
 def of_twice(facts: Facts) -> Gain:

@@ -444,7 +444,7 @@ def window_scaling(facts: Facts) -> Finding | None:
         lost,
         0.95 if is_open else 0.7,
         tuple(evidence),
-        gain.of_window(facts, lost),
+        gain.of_window(facts, lost, usual),
         is_counted=is_open,
         values={"window_bytes": usual, "buffer_bytes": buffer},
     )

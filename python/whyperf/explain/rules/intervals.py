@@ -10,7 +10,7 @@ evidence level, and what the gain was predicted from. A class of too few cases t
 from dataclasses import replace
 
 from whyperf.explain.calibration.tables import GainClass, gain_classes
-from whyperf.explain.rules.gain import UPPER_BOUNDS, Gain
+from whyperf.explain.rules.gain import UPPER_BOUNDS, WAITED, Gain
 
 FAMILIES = {
     "line": ("full_link", "seen_link", "deliveries", "link", "emulated_path"),
@@ -24,7 +24,9 @@ FAMILIES = {
 }
 """What gains are predicted from, in families of a few."""
 UNSEEN_LINK = "unseen_link"
-OWN_INTERVAL = frozenset({"calls_or_computing", "packets_stay", UNSEEN_LINK, "emulated_path", "link"}) | UPPER_BOUNDS
+OWN_INTERVAL = (
+    frozenset({"calls_or_computing", "packets_stay", UNSEEN_LINK, "emulated_path", "link", WAITED}) | UPPER_BOUNDS
+)
 """Bases whose interval is between two cases that the evidence leaves open, or ends at a rate or bound that is given."""
 _FAMILY_OF = {code: family for family, codes in FAMILIES.items() for code in codes}
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from whyperf.explain.causes import Cause
 from whyperf.explain.rules.buffer_sizes import setter_of_buffer
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
-from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, Gain, is_line_seen, is_own_rhythm
+from whyperf.explain.rules.gain import MAX_GAIN, NEIGHBOR_RTT_NS, WAITED, Gain, is_line_seen, is_own_rhythm
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement
@@ -98,8 +98,8 @@ ON_CPU = frozenset(
 )
 """Causes that take CPU time, which is the same time for all of them."""
 ALIKE = (ON_PATH, ON_CPU, WINDOWS)
-REMAINING_TIME = "remaining_time"
-"""The basis of gains that take all other time to stay."""
+REMAINING_TIME = frozenset({"remaining_time", WAITED})
+"""Bases of gains that take all other time to stay."""
 MIN_LEFT = 1e-3
 
 
@@ -126,7 +126,7 @@ def time_left(removed: Sequence[Finding], found: Sequence[Finding]) -> float | N
     moving = [finding for finding in removed if finding.cause not in PAUSES]
     for finding in moving or (removed if len(removed) == 1 else ()):
         assert finding.gain is not None
-        adds = bool(moving) and finding.gain.basis.code != REMAINING_TIME
+        adds = bool(moving) and finding.gain.basis.code not in REMAINING_TIME
         left = max(left, 1 / finding.gain.ratio + (pauses if adds else 0.0))
     if not moving and len(removed) > 1:
         left = max(left, free)
@@ -287,7 +287,8 @@ def without(
     if basis is first.basis and len(removed) == 1:
         return first
     scale = ratio / first.ratio
-    return Gain(ratio, max(1.0, first.low * scale), max(1.0, first.high * scale), basis)
+    most = max(ratio, first.most) if len(removed) == 1 else MAX_GAIN
+    return Gain(ratio, max(1.0, first.low * scale), max(1.0, first.high * scale), basis, most)
 
 
 def _has_unseen_link(facts: Facts) -> bool:

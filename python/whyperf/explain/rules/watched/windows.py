@@ -62,7 +62,7 @@ def small_window(facts: Facts) -> Finding | None:
         lost,
         0.8 if facts.watched_sides == "sender" else 0.9,
         tuple(evidence),
-        gain.of_window(facts, lost),
+        gain.of_window(facts, lost, shape.high_bytes),
         {"window_bytes": (shape.high_bytes or 0) / max(0.05, 1 - lost)},
         variant="steady",
         values={"window_bytes": shape.median_bytes},
@@ -377,6 +377,6 @@ def filled_buffer(facts: Facts) -> Finding | None:
             figure("max_in_flight", WINDOWS, facts.sender, flight_bytes=windows.flight_bytes_max or flight),
             *((figure("fixed_buffer", "watched", facts.sender, option="SO_SNDBUF"),) if seen.send_buffer_fixed else ()),
         ),
-        gain.of_window(facts, lost),
+        gain.of_window(facts, lost, flight),
         {"buffer_bytes": (seen.send_buffer_bytes or flight) / max(0.05, 1 - lost)},
     )

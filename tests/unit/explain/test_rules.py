@@ -937,6 +937,29 @@ def test_a_pause_comes_before_the_link_that_is_full_without_it() -> None:
     assert judge(shortly)[0].cause is Cause.BOTTLENECK
 
 
+@pytest.mark.parametrize(
+    ("seen", "code", "says"),
+    [
+        ({}, "bottleneck.unfilled", "no loss was seen"),
+        ({"retransmitted_ratio": None}, "bottleneck.unfilled", "no loss was seen"),
+        # What was sent again had arrived.
+        ({"retransmitted_ratio": 0.01, "spurious_ratio": 1.0}, "bottleneck.unfilled", "no loss was seen"),
+        ({"retransmitted_ratio": 0.01, "queue.losses_full_ratio": 1.0}, "bottleneck.regrown", "drops segments"),
+        ({"queue.marked_ratio": 0.01}, "bottleneck.regrown.marked", "marks segments"),
+    ],
+)
+def test_a_queue_drops_or_marks_only_where_losses_or_marks_were_seen(
+    seen: dict[str, Any], code: str, says: str
+) -> None:
+    quiet = {"bottleneck.use_ratio": 0.83, "queue.losses_full_ratio": None, "retransmitted_ratio": 0.0}
+    verdicts = judge(of_segments(quiet | seen)(REGROWN))
+    found = next(verdict for verdict in verdicts if verdict.cause is Cause.BOTTLENECK)
+    assert found.code == code
+    assert says in found.claim
+    assert found.change is not None
+    assert ("queue with room" in found.change.by_hand) == (code != "bottleneck.unfilled")
+
+
 def test_a_line_used_in_part_whose_losses_no_queue_explains_is_open() -> None:
     lossy = of_segments({"bottleneck.use_ratio": 0.75, "queue": QueueFacts(losses_full_ratio=0.3, lossy_count=8)})(
         QUEUED

@@ -204,10 +204,11 @@ def _bottleneck(finding: Finding, facts: Facts, setup: Setup) -> Change:
     if facts.datagrams is not None:
         decided = isinstance(rate, int) and not finding.open
         return _change("bottleneck.datagrams", {"path_rate_bps": 2 * rate} if decided else {}, command)
-    if finding.variant.startswith("regrown") and (alpha := starved_alpha(setup)) is not None:
+    kind = finding.variant.partition(".")[0]
+    if kind == "regrown" and (alpha := starved_alpha(setup)) is not None:
         return _change("small_queue.fast", {"path_queue": f"{fast_queue(alpha, setup)}p"}, command, alpha_count=alpha)
     faster: Mapping[str, Level] = {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
-    code = "bottleneck.regrown" if finding.variant.startswith("regrown") else "bottleneck"
+    code = f"bottleneck.{kind}" if kind in {"regrown", "unfilled"} else "bottleneck"
     return _change(code, faster, command, link_bps=finding.targets.get("line_bps"))
 
 

@@ -171,7 +171,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         None,
         {"line_bps": segments.bottleneck.bps},
         is_counted=True,
-        variant="" if use >= FULL_LINE_USE else "regrown.marked" if is_marked else "regrown",
+        variant="" if use >= FULL_LINE_USE else _why_unfilled(facts),
         values={
             "link_bps": segments.bottleneck.bps,
             "use_ratio": use,
@@ -180,6 +180,24 @@ def bottleneck(facts: Facts) -> Finding | None:
         },
         open=why,
     )
+
+
+def _why_unfilled(facts: Facts) -> str:
+    """What is said of a link that is the limit and not full all the time: whether its queue marks or drops.
+
+    Without a loss or a mark nothing shows what the queue does when it is full, or that it ever was.
+    """
+    if (facts.segments.queue.marked_ratio or 0.0) >= MIN_MARKED_RATIO:
+        return "regrown.marked"
+    return "regrown" if _is_lossy(facts) else "unfilled"
+
+
+def _is_lossy(facts: Facts) -> bool:
+    """Whether segments were lost, by both logs or by what the sender sent again and had not arrived."""
+    segments = facts.segments
+    if has_losses(facts) or segments.queue.losses_full_ratio is not None:
+        return True
+    return bool(segments.retransmitted_ratio) and (segments.spurious_ratio or 0.0) < 1
 
 
 def _is_lossy_otherwise(facts: Facts) -> bool:
@@ -208,7 +226,7 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
         0.85 if is_always else UNDECIDED,
         tuple(_of_bottleneck(facts, queue.marked_ratio or None)),
         is_counted=is_always,
-        variant="regrown",
+        variant=_why_unfilled(facts),
         values={"link_bps": queue.full_bps, "use_ratio": use},
         open="" if is_always else "queue",
     )

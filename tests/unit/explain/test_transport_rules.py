@@ -7,9 +7,14 @@ import pytest
 
 from tests.unit.explain.test_rules import MS, ON_CPU, PATH, at_receiver, facts
 from whyperf.explain.causes import Cause
+from whyperf.explain.model import Change
 from whyperf.explain.path_facts import BottleneckRate
 from whyperf.explain.rules import judge
+from whyperf.explain.rules.changes import change_for
+from whyperf.explain.rules.finding import Finding
+from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import RequestedLoad, TransportFacts
+from whyperf.profile import Level
 
 QUIC = TransportFacts(
     packet_bytes=1472.0,
@@ -84,6 +89,49 @@ def test_what_a_quic_sender_does_not_use_of_its_window_is_the_receivers() -> Non
         own_causes(held, asked=greedy, receiver=ON_CPU),
     ]
     assert all(Cause.RECEIVE_BUFFER not in causes for causes in others)
+
+
+OF_TCP = ("TCP_", "SO_", "tcp_", "initcwnd", "qdisc fq", "writev", "ktls", "sysctl", "ip route")
+"""Options, settings and commands that change nothing where a library over UDP carries the payload."""
+
+
+def advice(transport: str, finding: Finding, **levels: Level) -> Change:
+    whole = facts({"sockets.buffer_bytes": 100_000}, own=QUIC, transport=transport, level="counters")
+    found = change_for(finding, whole, Setup({"transport": transport, **levels}))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("transport", ["udt", "srt", "quic"])
+def test_advice_for_a_library_names_nothing_of_the_kernels_tcp(transport: str) -> None:
+    causes = (
+        Finding(Cause.RANDOM_LOSS, 0.8, 0.5, (), variant="transport"),
+        Finding(Cause.SMALL_QUEUE, 0.8, 0.5, (), variant="transport"),
+        Finding(Cause.BOTTLENECK, 0.8, 0.9, (), variant="transport"),
+        Finding(Cause.RECEIVE_BUFFER, 0.8, 0.9, (), targets={"window_bytes": 400_000.0}, variant="transport"),
+        Finding(Cause.CONNECTION_SETUP, 0.8, 0.9, ()),
+        Finding(Cause.TINY_WRITES, 0.8, 0.9, ()),
+        Finding(Cause.CAPACITY, 0.0, 0.9, (), values={"changed_class": "encryption", "role": "sender"}),
+    )
+    for finding in causes:
+        found = advice(transport, finding)
+        assert not [name for name in OF_TCP if name in f"{found.by_hand} {found.command}"], found
+        # QUIC alone has congestion controls to choose from.
+        assert "bbr" not in found.by_hand or transport == "quic"
+
+
+def test_the_receive_buffer_of_a_library_is_its_own() -> None:
+    small = Finding(Cause.RECEIVE_BUFFER, 0.8, 0.9, (), targets={"window_bytes": 400_000.0}, variant="transport")
+    assert advice("udt", small).factors == {"receive_buffer_bytes": 524_288}
+    assert "UDT_RCVBUF" in advice("udt", small).by_hand
+    assert advice("srt", small, receive_buffer_bytes=50_000).factors == {"receive_buffer_bytes": "default"}
+    assert "initial_max_data" in advice("quic", small, window_bytes=50_000).by_hand
+
+
+def test_advice_for_tcp_is_as_it_was() -> None:
+    found = change_for(Finding(Cause.RANDOM_LOSS, 0.8, 0.5, ()), facts({}), Setup())
+    assert found is not None
+    assert "TCP_CONGESTION" in found.by_hand
 
 
 SHORT = facts(

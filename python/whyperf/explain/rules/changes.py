@@ -10,7 +10,7 @@ from typing import Literal
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Change, Level, Value
-from whyperf.explain.rules.buffer_sizes import DEFAULT, bounds_of_buffer, size_of_buffer
+from whyperf.explain.rules.buffer_sizes import DEFAULT, bounds_of_buffer, setter_of_buffer, size_of_buffer
 from whyperf.explain.rules.commands import (
     DEVICE,
     HOST,
@@ -30,6 +30,7 @@ from whyperf.explain.rules.watched.steps import with_steps
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import known, render
+from whyperf.profile.options import TRANSPORTS
 
 NO_MODEL = "none"
 _LARGE_WRITE, _LARGE_MTU = 131_072, 9000
@@ -93,8 +94,24 @@ def _change(
     )
 
 
+def _is_library(facts: Facts) -> bool:
+    """Whether a library over UDP carries the payload. Options and settings of the kernel's TCP change nothing then."""
+    carries = TRANSPORTS.get(facts.transport)
+    return carries is not None and carries.is_library
+
+
+def _is_tcp(facts: Facts) -> bool:
+    """Whether the kernel's TCP carries the payload. (TLS has its facts.)"""
+    return facts.transport in {"tcp", "mptcp"}
+
+
 def _receive_buffer(finding: Finding, facts: Facts, setup: Setup) -> Change:
     wanted = _power(finding.targets.get("window_bytes", 1 << 20))
+    if _is_library(facts):
+        factor = setter_of_buffer("receive_buffer_bytes", setup)
+        # The libraries' own defaults are larger than what a path needs before their buffer is the limit.
+        levels: Mapping[str, Level] = {factor: DEFAULT} if factor else {"receive_buffer_bytes": wanted}
+        return _change(f"receive_buffer.{facts.transport}", levels)
     return _change(
         "receive_buffer",
         size_of_buffer("receive_buffer_bytes", wanted, "r", facts.receiver, setup),
@@ -154,10 +171,12 @@ def _asked_rate(_: Finding, facts: Facts, setup: Setup) -> Change:
     return _change("asked_rate", {"write_rate_bps": DEFAULT})
 
 
-def _kept_open(_: Finding, __: Facts, setup: Setup) -> Change:
+def _kept_open(_: Finding, facts: Facts, setup: Setup) -> Change:
     """Connections that stay open; the shipped workload crr has the same exchange on such connections in rr."""
-    is_shipped = setup.level("workload") == "crr"
-    return _change("connection_setup", {"workload": "rr"} if is_shipped else {}, "ip route show")
+    levels: Mapping[str, Level] = {"workload": "rr"} if setup.level("workload") == "crr" else {}
+    if not _is_tcp(facts):
+        return _change("connection_setup.not_tcp", levels)
+    return _change("connection_setup", levels, "ip route show")
 
 
 def _reader(_: Finding, facts: Facts, __: Setup) -> Change:
@@ -222,7 +241,8 @@ def _losses(finding: Finding, facts: Facts, setup: Setup) -> Change:
     elif finding.variant == "exchanges":
         code = "random_loss"
     elif finding.cause is not Cause.BURST_LOSS and not _is_bbr(setup):
-        code = "random_loss.not_bbr"
+        # Only where the transport has other congestion controls.
+        code = "random_loss.not_bbr" if _is_tcp(facts) else "random_loss.quic" if facts.transport == "quic" else code
     return _change(code, {"path_loss": 0.0}, f"ethtool -S {DEVICE}")
 
 
@@ -237,7 +257,10 @@ def _is_bbr(setup: Setup) -> bool:
     return str(setup.level("congestion_control")).startswith("bbr")
 
 
-def _small_queue(_: Finding, __: Facts, setup: Setup) -> Change:
+def _small_queue(_: Finding, facts: Facts, setup: Setup) -> Change:
+    if not _is_tcp(facts):
+        code = "small_queue.quic" if facts.transport == "quic" and not _is_bbr(setup) else "small_queue.not_tcp"
+        return _change(code, {"path_queue": "bdp"}, f"tc -s qdisc show dev {DEVICE}")
     if (alpha := starved_alpha(setup)) is not None:
         levels: Mapping[str, Level] = {"path_queue": f"{fast_queue(alpha, setup)}p"}
         return _change("small_queue.fast", levels, f"tc -s qdisc show dev {DEVICE}", alpha_count=alpha)
@@ -294,7 +317,8 @@ LARGE_DATAGRAM_BUFFER_BYTES = 4 << 20
 def _tiny_writes(_: Finding, facts: Facts, setup: Setup) -> Change:
     if facts.datagrams is not None:
         return _change("tiny_writes.datagrams", _more("datagram_batch", 16, setup))
-    return _change("tiny_writes", _more("write_size_bytes", _LARGE_WRITE, setup))
+    code = "tiny_writes.library" if _is_library(facts) else "tiny_writes"
+    return _change(code, _more("write_size_bytes", _LARGE_WRITE, setup))
 
 
 def _read_size(_: Finding, facts: Facts, setup: Setup) -> Change:

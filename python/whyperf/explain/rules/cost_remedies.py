@@ -78,6 +78,9 @@ _PACKETS = ("transmit", "receive", "ip", "devices", "segmentation", "acks", "int
 REMEDIES: tuple[Remedy, ...] = (
     Remedy(("copy",), "cost.copy", ("sender",), {"zero_copy": True}, applies=_has_large_writes),
     Remedy(("copy",), "cost.discard", ("receiver",), {"truncate": True}, applies=lambda facts, _: not facts.own),
+    Remedy(
+        ("encryption",), "encrypting.library", BOTH, {}, "perf top -p PID", applies=lambda facts, _: bool(facts.own)
+    ),
     Remedy(("encryption",), "encrypting", BOTH, {"ktls": "both"}, "perf top -p PID"),
     # What cuts super-segments in software, or handles each packet, is the same as for these causes.
     Remedy(("segmentation",), roles=("sender",), like=Cause.OFFLOADS_OFF),

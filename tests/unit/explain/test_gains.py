@@ -52,6 +52,26 @@ def test_a_line_that_is_hardly_seen_is_reported_with_less_certainty() -> None:
     assert near.ratio == pytest.approx(2)
 
 
+STOP_AND_GO = SegmentFacts(segment_bytes_mean=4096, bottleneck=BottleneckRate(bps=29e6, steadiness=1.0, use_ratio=1.0))
+"""Two segments in flight, each sent when an ACK arrives, at one rate."""
+
+
+def test_the_rhythm_of_acks_is_no_full_line() -> None:
+    def bound(flight: int, trip_ns: int | None, link_bps: float | None) -> str:
+        windows = WindowFacts(rtt_ns_min=trip_ns, flight_bytes_max=flight)
+        facts = ends(0.57, 0.62, segments=STOP_AND_GO, windows=windows, link_bps=link_bps)
+        return gain.of_share(facts, 0.43, by_line=True).basis.code
+
+    assert bound(8192, None, 140e6) == "cpu"
+    assert bound(8192, 150_000, None) == "cpu"
+    # A link of that rate is full with two segments, and so may be that of a path.
+    assert bound(8192, None, 30e6) == "full_link"
+    assert bound(8192, None, None) == "full_link"
+    assert bound(8192, 2_000_000, None) == "full_link"
+    # Of more segments in flight some leave one after the other.
+    assert bound(16_384, None, 140e6) == "full_link"
+
+
 def test_a_busy_end_stands_before_the_line() -> None:
     found = gain.of_share(ends(0.25, 0.01, segments=LINE, windows=FAR), 0.5, by_line=True)
     assert found.ratio == pytest.approx(4)

@@ -11,7 +11,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.cost_facts import ClassFacts, CostFacts
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
-from whyperf.explain.model import Losses, Pattern, Spell
+from whyperf.explain.model import Losses, Pattern, Spell, Verdict
 from whyperf.explain.path_facts import LostRun, OutageFacts, QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.rules.finding import MIN_CERTAINTY
@@ -935,6 +935,23 @@ def test_a_pause_comes_before_the_link_that_is_full_without_it() -> None:
     # A pause that costs little does not.
     shortly = at_sender({"limits.interruptions": (replace(STOPPED, span_ratio=0.12, rate_ratio=0.0),)})(queued)
     assert judge(shortly)[0].cause is Cause.BOTTLENECK
+
+
+def test_a_cpu_that_is_not_full_is_not_said_to_do_all_it_can() -> None:
+    def first(busy: float, **whole: Any) -> Verdict:
+        return judge(facts({"processors.thread_ratio": busy}, **({"rate_bps": 28.8e6} | whole)))[0]
+
+    full, busy = first(0.97), first(0.82)
+    assert (full.code, busy.code) == ("capacity", "capacity.not_full")
+    assert "28.8 Mbit/s is what it can do" in full.claim
+    assert "can do" not in busy.claim
+    assert "82 % busy" in busy.claim
+    assert "the other 18 %" in busy.claim
+    assert "1.2 × as much" in busy.claim
+    exchanges = ExchangeFacts(count=1000, per_s=500.0, calls_each=2.0, latency_ns=2e6)
+    answering = first(0.82, exchanges=exchanges)
+    assert answering.code == "capacity.transactions.not_full"
+    assert "can do" not in answering.claim
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def capacity(facts: Facts) -> Finding | None:
         return _alternating(facts)
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
     role, end = max(ends, key=lambda side: side[1].wanted_ratio or 0.0)
-    exchanges = facts.exchanges
+    exchanges, is_full = facts.exchanges, busy >= FULL_RATIO
     # Never less than what was measured, with or without the log.
     most = max((rate for rate in (facts.rate_bps, facts.goodput_bps) if rate is not None), default=None)
     states = (S.WRITE_CALL, S.WAITS_FOR_CPU) if role == "sender" else (R.READ_CALL, R.SOFTIRQ)
@@ -33,11 +33,13 @@ def capacity(facts: Facts) -> Finding | None:
             figure("cpu_busy", "cpu", end, busy_ratio=busy, role=role),
             state_evidence(end, role, *states),
         ),
-        variant="" if exchanges is None else "transactions",
+        variant=".".join([*([] if exchanges is None else ["transactions"]), *([] if is_full else ["not_full"])]),
         values={
             "role": role,
             "busy_ratio": busy,
-            "max_bps": most,
+            "max_bps": most if is_full else None,
+            "left_ratio": None if is_full else 1 - busy,
+            "busy_times": None if is_full else 1 / busy,
             "adapters_count": end.limits.adapters_count if end.limits.adapters_count > 1 else None,
             "transactions_per_s": None if exchanges is None else exchanges.per_s,
             "check_with": "ethtool -k" if facts.receiver.devices.receive_offload is None else None,
@@ -45,6 +47,8 @@ def capacity(facts: Facts) -> Finding | None:
     )
 
 
+FULL_RATIO = 0.95
+"""Busy share of a CPU from which on the present rate is what it can do: the rest is less than what trials differ by."""
 WITHHELD_RATIO = 0.2
 """Share of the time that a thread waits for a CPU, while the load does not use it, from which on it shares the CPU.
 """

@@ -190,6 +190,8 @@ def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
     segments = facts.segments
     if not segments.bottleneck.use_ratio:
         return None
+    if is_released_by_acks(facts):
+        return None
     seen, far = is_line_seen(facts), (facts.windows.rtt_ns_min or 0) >= NEIGHBOR_RTT_NS
     # A path has a narrowest part, seen well or not; between neighbors segments may come as the hosts let them.
     if not (by_line and (seen or far)) and not (seen and not is_own_rhythm(facts)):
@@ -390,6 +392,28 @@ def is_own_rhythm(facts: Facts) -> bool:
     if trip < NEIGHBOR_RTT_NS:
         return (facts.segments.bottleneck.steadiness or 0.0) < _NEIGHBORS_STEADINESS
     return use > FULL_LINE_USE and (facts.windows.rtt_growth or 1.0) < _QUEUE_GROWTH
+
+
+def is_released_by_acks(facts: Facts) -> bool:
+    """Whether so few segments are in flight that each leaves when an ACK arrives: between neighbors their distances are
+    then what the hosts take for a segment and its ACK, and no line's.
+
+    A slow link may be full with two segments in flight. So a round trip that is not short, or not known, counts only
+    where the devices state a faster link than what is seen.
+    """
+    flight, size = facts.windows.flight_bytes_max, facts.segments.segment_bytes_mean
+    if not flight or not size or flight >= MIN_IN_FLIGHT * size:
+        return False
+    trip, seen, link = facts.windows.rtt_ns_min, facts.segments.bottleneck.bps, facts.link_bps
+    if trip is not None and trip < NEIGHBOR_RTT_NS:
+        return True
+    return trip is None and seen is not None and link is not None and seen < MIN_LINK_RATIO * link
+
+
+MIN_IN_FLIGHT = 4
+"""Segments in flight from which on some leave one after the other, in the distances that a line makes."""
+MIN_LINK_RATIO = 0.7
+"""Part of the link rate that devices state, headers of their framing left out, that a full link carries at least."""
 
 
 def is_line_seen(facts: Facts) -> bool:

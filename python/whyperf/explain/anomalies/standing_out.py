@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from whyperf.explain.anomalies.curves import Curve, spread_of
+from whyperf.explain.anomalies.curves import Curve, Floats, spread_of
 
 MIN_DIFFERENCE = 0.1
 MIN_LOG = float(np.log1p(MIN_DIFFERENCE))
@@ -85,17 +85,57 @@ def _extremes(curve: Curve) -> Iterator[Candidate]:
 
 
 def _falls(curve: Curve) -> Iterator[Candidate]:
-    """Where the rate falls from one level to the next, and does not come back halfway."""
+    """Where the rate falls from one level to the next by more than the curve falls there anyway, and does not come back
+    halfway.
+    """
     logs = np.log(curve.rates)
+    trends = _trends(curve)
     for at in range(1, logs.size):
         step = float(logs[at - 1] - logs[at])
+        beyond = step - float(trends[at - 1])
         behind, ahead = logs[at : at + REACH + 1], logs[max(0, at - REACH) : at]
         stays = bool((behind <= logs[at] + step / 2).all())
         # A peak is reported as one: before a fall the curve is high for two levels or more.
         was = ahead.size < 2 or bool(ahead[-2] >= logs[at] + step / 2)
-        if step >= MIN_LOG and stays and was:
-            ratio = float(np.exp(-step))
-            yield Candidate(curve, at, "drop", ratio, (at - 1,), _p_value(curve, at, (at - 1,), ratio))
+        if beyond >= MIN_LOG and stays and was:
+            p_value = _p_value(curve, at, (at - 1,), float(np.exp(-beyond)))
+            yield Candidate(curve, at, "drop", float(np.exp(-step)), (at - 1,), p_value)
+
+
+def _trends(curve: Curve) -> Floats:
+    """How far the rate falls in each step by its own trend, shape (n - 1,): by the steeper slope of its two sides.
+
+    The slope of a smooth curve, which falls ever faster or ever less, is between those of the steps next to it.
+    """
+    widths = np.diff(curve.steps)
+    slopes: Floats = -np.diff(np.log(curve.rates)) / widths
+    return np.array([max(0.0, _on(slopes, step, -1), _on(slopes, step, 1)) for step in range(slopes.size)]) * widths
+
+
+def _on(slopes: Floats, step: int, side: int) -> float:
+    """The slope on a side of a step; 0 where the curve ends.
+
+    A slope that the step behind it does not have is a fall of its own, which may take two steps, and no trend. In a
+    first or last step a trend goes on as it changed before.
+    """
+    first, second = step + side, step + 2 * side
+    if not 0 <= first < slopes.size or slopes[first] <= 0:
+        return 0.0
+    here = float(slopes[first])
+    if not 0 <= second < slopes.size:
+        # Behind the last step nothing shows whether it is a fall; what comes before this one does.
+        before = float(slopes[step - side])
+        return here if before * MAX_STEEPER**2 >= here else 0.0
+    behind = float(slopes[second])
+    if behind * MAX_STEEPER < here:
+        return behind
+    if 0 <= step - side < slopes.size or behind <= 0:
+        return here
+    return max(here, 2 * here - behind, here * here / behind)
+
+
+MAX_STEEPER = 4.0
+"""How many times as steep as the one before it a step of a smooth curve is at most."""
 
 
 def _overlaps(point: Candidate) -> bool:

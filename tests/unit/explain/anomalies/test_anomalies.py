@@ -103,6 +103,33 @@ def test_a_fall_that_stays_is_a_drop_with_one_neighbor() -> None:
     assert (found[0].code, found[0].values["off"], found[0].values["lost"]) == ("fall", "74 %", "17.0 Mbit/s")
 
 
+SIZES = (64, 128, 256, 512, 1024, 2048, 3072, 4096, 5120, 6144, 8192, 9148)
+
+
+@pytest.mark.parametrize("levels", [SIZES, SIZES[4:], SIZES[::-2][::-1]])
+def test_a_smooth_fall_is_no_drop(levels: tuple[int, ...]) -> None:
+    """Transactions that take a fixed time and one for each byte, and a rate that falls ever less."""
+    assert anomalies_of(sweep({size: 1e3 / (1 + size / 1000) for size in levels})) == []
+    assert anomalies_of(sweep({size: 10 + 1e3 / size for size in levels})) == []
+    # From a knee on a rate may fall steadily.
+    assert not [found for found in anomalies_of(sweep({size: 1e3 / max(1024, size) for size in levels}))
+                if found.kind == "drop"]  # fmt: skip
+
+
+def test_a_drop_within_a_smooth_fall_stands_out() -> None:
+    smooth = {size: 1e3 / (1 + size / 1000) for size in SIZES}
+    stays = {size: rate * (0.7 if size >= 3072 else 1) for size, rate in smooth.items()}
+    assert [(found.kind, found.level) for found in anomalies_of(sweep(stays))] == [("drop", 3072)]
+
+
+def test_a_fall_over_two_levels_is_no_trend() -> None:
+    rates = {1024: 20.0, 2048: 20.1, 4096: 20.2, 8192: 14.0, 16384: 9.0, 32768: 9.1, 65536: 9.0}
+    assert [found.level for found in anomalies_of(sweep(rates))] == [8192, 16384]
+    # At the end of a curve, too.
+    last = dict(list(rates.items())[:5])
+    assert 16384 in {found.level for found in anomalies_of(sweep(last))}
+
+
 def test_the_same_in_most_settings_is_reported_once_and_never_for_another_host() -> None:
     rates = {str(window): DROP for window in (4096, 8192, 16384, 32768)}
     (found,) = anomalies_of(grid(rates, "write_size_bytes", "window_bytes"))

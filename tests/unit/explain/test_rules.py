@@ -937,6 +937,36 @@ def test_a_pause_comes_before_the_link_that_is_full_without_it() -> None:
     assert judge(shortly)[0].cause is Cause.BOTTLENECK
 
 
+FULL_RECEIVER = facts(
+    {
+        "shares": {"receive_window_reader": 0.56, "send_buffer": 0.2},
+        "calls.bytes_mean": 8704,
+        "sockets.mss_bytes": 9148,
+    },
+    {"processors.thread_ratio": 0.99},
+    windows={"announced_bytes_max": 32_768},
+    segments={"segment_bytes_mean": 7_700, "sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0},
+)
+
+
+def test_a_window_is_full_because_of_a_receiver_that_is_busy_all_the_time() -> None:
+    assert [verdict.cause for verdict in judge(FULL_RECEIVER)] == [Cause.CAPACITY]
+    waiting = at_receiver({"processors.thread_ratio": 0.7})(FULL_RECEIVER)
+    assert judge(waiting)[0].cause is Cause.WRITE_WINDOW_MISMATCH
+    # Larger packets would take less of that CPU.
+    for larger in ({"segment_bytes_mean": 4_096}, {"taken_segments_per_packet": 2.0}):
+        assert Cause.CAPACITY not in {verdict.cause for verdict in judge(of_segments(larger)(FULL_RECEIVER))}
+    merging = at_receiver({"devices.receive_offload": True})(FULL_RECEIVER)
+    assert judge(merging)[0].cause is Cause.WRITE_WINDOW_MISMATCH
+
+
+def test_a_write_of_the_windows_size_is_said_to_fill_it() -> None:
+    waiting = at_receiver({"processors.thread_ratio": 0.7})(FULL_RECEIVER)
+    equal = replace(waiting, windows=replace(waiting.windows, announced_bytes_max=8_704))
+    assert "holds one write of 8,704 bytes" in judge(equal)[0].claim
+    assert "do not fit the window" in judge(waiting)[0].claim
+
+
 def test_a_cpu_that_is_not_full_is_not_said_to_do_all_it_can() -> None:
     def first(busy: float, **whole: Any) -> Verdict:
         return judge(facts({"processors.thread_ratio": busy}, **({"rate_bps": 28.8e6} | whole)))[0]

@@ -5,6 +5,7 @@ from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,
+    FULL_RATIO,
     WINDOWS,
     Finding,
     figure,
@@ -29,7 +30,7 @@ def receive_buffer(facts: Facts) -> Finding | None:
     window = facts.windows.announced_bytes_max
     if lost < 0.05 or is_unscaled(facts) or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
         return None
-    if costly_packets(facts) is not None or is_closed(facts):
+    if costly_packets(facts) is not None or is_closed(facts) or waits_for_full_receiver(facts):
         # The window is full because packets are processed late, or closed because nothing is read.
         return None
     # The largest may be one of the first, before the kernel held the window to what was asked for.
@@ -54,6 +55,24 @@ def receive_buffer(facts: Facts) -> Finding | None:
     )
 
 
+def waits_for_full_receiver(facts: Facts) -> bool:
+    """Whether windows and buffers are full because the receiver's CPU is busy all the time.
+
+    A larger window then saves nothing, except where it makes packets larger. It does not where segments are nearly full
+    and no host puts several of them together.
+    """
+    segments, mss = facts.segments, facts.sender.sockets.mss_bytes
+    if (facts.receiver.wanted_ratio or 0.0) < FULL_RATIO or not mss or not segments.segment_bytes_mean:
+        return False
+    if facts.receiver.devices.receive_offload or segments.segment_bytes_mean < MIN_FULL_SEGMENT * mss:
+        return False
+    packets = (segments.sent_segments_per_packet, segments.taken_segments_per_packet)
+    return all(size is not None and size < MAX_SINGLE_SEGMENTS for size in packets)
+
+
+MIN_FULL_SEGMENT, MAX_SINGLE_SEGMENTS = 0.8, 1.05
+"""Mean payload of a segment over the largest, from which on larger segments save little; segments of a packet up to
+which no host puts any together."""
 MAX_CLOSED_SEGMENTS, MIN_OPEN_SEGMENTS = 2, 20
 """Segments that the median announced window holds at most, and the largest at least, where unread payload has closed
 it: an application that reads at once leaves it as large as it was."""
@@ -95,7 +114,7 @@ def send_buffer(facts: Facts) -> Finding | None:
     buffer, flight = facts.sender.sockets.buffer_bytes, facts.windows.flight_bytes_max
     if _is_filled(facts):
         lost, certainty = max(lost, facts.windows.application_limited_ratio or 0.0), 0.85
-    if lost < 0.05 or (is_on_cpu(facts) and (buffer or 0) >= LARGE_BUFFER_BYTES):
+    if lost < 0.05 or (is_on_cpu(facts) and (buffer or 0) >= LARGE_BUFFER_BYTES) or waits_for_full_receiver(facts):
         return None
     evidence = [state_evidence(facts.sender, "sender", S.SEND_BUFFER)]
     if buffer is not None:
@@ -139,7 +158,7 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
         facts.sender.calls.bytes_mean,
         facts.sender.sockets.mss_bytes,
     )
-    if lost < 0.1 or window is None or write is None or not mss:
+    if lost < 0.1 or window is None or write is None or not mss or waits_for_full_receiver(facts):
         return None
     # Writes much larger than the window are cut to fit it: that is a small buffer, not a mismatch.
     fits = window / write
@@ -161,8 +180,13 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
         tuple(evidence),
         gain.of_window(facts, lost, window),
         {"write_size_bytes": write, "window_bytes": 4 * max(write, mss)},
+        variant="one_write" if fits < MAX_ONE_WRITE else "",
         values={"write_bytes": write, "window_bytes": window},
     )
+
+
+MAX_ONE_WRITE = 1.1
+"""Writes that a window holds, up to which it holds one."""
 
 
 def delayed_ack(facts: Facts) -> Finding | None:

@@ -3,7 +3,7 @@
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import datagrams
-from whyperf.explain.rules.finding import Finding, figure, is_on_cpu, others_on_cpu, state_evidence
+from whyperf.explain.rules.finding import FULL_RATIO, Finding, figure, is_on_cpu, others_on_cpu, state_evidence
 from whyperf.explain.rules.watched.threads import doing
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -47,8 +47,6 @@ def capacity(facts: Facts) -> Finding | None:
     )
 
 
-FULL_RATIO = 0.95
-"""Busy share of a CPU from which on the present rate is what it can do: the rest is less than what trials differ by."""
 WITHHELD_RATIO = 0.2
 """Share of the time that a thread waits for a CPU, while the load does not use it, from which on it shares the CPU.
 """

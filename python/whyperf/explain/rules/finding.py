@@ -62,6 +62,8 @@ UNDECIDED = 0.45
 
 BUSY = 0.8
 """From here on a CPU is taken to be a limit: the rest is waiting that the log's clock does not see."""
+FULL_RATIO = 0.95
+"""Busy share of a CPU from which on the present rate is what it can do: the rest is less than what trials differ by."""
 
 
 WINDOWS = "windows"

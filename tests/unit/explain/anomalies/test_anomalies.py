@@ -117,16 +117,15 @@ def test_a_smooth_fall_is_no_drop(levels: tuple[int, ...]) -> None:
 
 
 def test_a_drop_within_a_smooth_fall_stands_out() -> None:
-    smooth = {size: 1e3 / (1 + size / 1000) for size in SIZES}
-    stays = {size: rate * (0.7 if size >= 3072 else 1) for size, rate in smooth.items()}
+    stays: Rates = {size: (0.7 if size >= 3072 else 1) * 1e3 / (1 + size / 1000) for size in SIZES}
     assert [(found.kind, found.level) for found in anomalies_of(sweep(stays))] == [("drop", 3072)]
 
 
 def test_a_fall_over_two_levels_is_no_trend() -> None:
-    rates = {1024: 20.0, 2048: 20.1, 4096: 20.2, 8192: 14.0, 16384: 9.0, 32768: 9.1, 65536: 9.0}
+    rates: Rates = {1024: 20.0, 2048: 20.1, 4096: 20.2, 8192: 14.0, 16384: 9.0, 32768: 9.1, 65536: 9.0}
     assert [found.level for found in anomalies_of(sweep(rates))] == [8192, 16384]
     # At the end of a curve, too.
-    last = dict(list(rates.items())[:5])
+    last: Rates = dict(list(rates.items())[:5])
     assert 16384 in {found.level for found in anomalies_of(sweep(last))}
 
 

@@ -2,10 +2,13 @@
 
 import pytest
 
+from tests.unit.explain.test_rules import facts
 from whyperf.explain.rules.changes import _small_queue
 from whyperf.explain.rules.fast import starved_alpha
 from whyperf.explain.setup import Setup
 from whyperf.profile import Level
+
+TCP = facts(transport="tcp")
 
 
 def setup(**levels: Level) -> Setup:
@@ -32,13 +35,13 @@ def test_a_queue_below_alpha_starves_fast(levels: dict[str, Level], alpha: int |
 
 
 def test_the_change_names_fast_and_a_queue_for_it() -> None:
-    change = _small_queue(None, None, setup(path_queue="10p"))  # type: ignore[arg-type]
+    change = _small_queue(None, TCP, setup(path_queue="10p"))  # type: ignore[arg-type]
     assert (change.code, change.factors) == ("small_queue.fast", {"path_queue": "40p"})
     assert "FAST keeps up to 20 segments" in change.by_hand
     assert "as Reno does" in change.by_hand
 
 
 def test_the_queue_has_room_for_all_connections() -> None:
-    change = _small_queue(None, None, setup(path_queue="60p", connections=4))  # type: ignore[arg-type]
+    change = _small_queue(None, TCP, setup(path_queue="60p", connections=4))  # type: ignore[arg-type]
     assert change.factors == {"path_queue": "160p"}
     assert starved_alpha(setup(**change.factors, connections=4)) is None

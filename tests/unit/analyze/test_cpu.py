@@ -181,9 +181,9 @@ def test_the_router_of_the_path_is_no_other_program() -> None:
     codes = [warning.code for warning in cell(trial).warnings]
     assert "other_load" in codes
     assert "path_on_cpu" not in codes
-    beside = cell(replace(trial, path={"audit": audit, "cpu": 1})).warnings
-    assert "other_load" not in [warning.code for warning in beside]
-    assert [warning.text for warning in beside if warning.code == "path_on_cpu"] == [
+    with_router = cell(replace(trial, path={"audit": audit, "cpu": 1})).warnings
+    assert "other_load" not in [warning.code for warning in with_router]
+    assert [warning.text for warning in with_router if warning.code == "path_on_cpu"] == [
         "The router of the emulated path used 60 % of the receiver's CPU time, which the CPU figures include."
     ]
     elsewhere = cell(replace(trial, path={"audit": audit, "cpu": 2})).warnings

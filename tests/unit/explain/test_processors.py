@@ -58,8 +58,8 @@ def test_the_router_of_the_path_is_no_other_program_and_no_cpu_that_the_load_wan
     assert alone.other_ratio == pytest.approx(0.75)
     assert alone.withheld_ratio == pytest.approx(0.7)
     assert HostFacts(processors=alone).wanted_ratio == pytest.approx(0.85)
-    beside = measured(tmp_path, thread=0.15, user=0.1, system=0.6, softirq=0.2, waited=0.7, router=0.7)
-    assert beside.router_ratio == 0.7
-    assert beside.other_ratio == pytest.approx(0.05)
-    assert beside.withheld_ratio == pytest.approx(0.15)
-    assert HostFacts(processors=beside).wanted_ratio == pytest.approx(0.15)
+    with_router = measured(tmp_path, thread=0.15, user=0.1, system=0.6, softirq=0.2, waited=0.7, router=0.7)
+    assert with_router.router_ratio == 0.7
+    assert with_router.other_ratio == pytest.approx(0.05)
+    assert with_router.withheld_ratio == pytest.approx(0.15)
+    assert HostFacts(processors=with_router).wanted_ratio == pytest.approx(0.15)

@@ -279,6 +279,17 @@ def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -
     assert Setup({"hosts": name}, "model").possible(of_quick_ack) == of_quick_ack
 
 
+def test_a_full_cpu_without_linux_is_not_to_be_checked_with_a_command_of_linux() -> None:
+    name = "sparc2+sba-100@2.2.6"
+
+    def refuted_by(system: str) -> str:
+        hosts = {end: {"parameters": {name: {"system": system}}} for end in ("near", "far")}
+        return first(facts(ON_CPU), Setup({"hosts": name}, "model", hosts), Cause.CAPACITY).refuted_by
+
+    assert "ethtool -k" in refuted_by("linux")
+    assert "ethtool" not in refuted_by("sunos-4.1")
+
+
 def test_no_remedy_for_other_systems_names_what_only_linux_has() -> None:
     texts = {code: text for code, text in templates()["remedy"].items() if code.endswith(".not_linux")}
     of_linux = re.compile(r"SO_|TCP_|net\.|ip route|initcwnd|strace|perf |ethtool|whyperf")

@@ -964,7 +964,7 @@ def test_a_write_of_the_windows_size_is_said_to_fill_it() -> None:
     waiting = at_receiver({"processors.thread_ratio": 0.7})(FULL_RECEIVER)
     equal = replace(waiting, windows=replace(waiting.windows, announced_bytes_max=8_704))
     assert "holds one write of 8,704 bytes" in judge(equal)[0].claim
-    assert "do not fit the window" in judge(waiting)[0].claim
+    assert "holds fewer than four writes" in judge(waiting)[0].claim
 
 
 def test_a_cpu_that_is_not_full_is_not_said_to_do_all_it_can() -> None:

@@ -293,6 +293,9 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
     expected = None if is_bound else gain
     confidence = confidence_in(finding, facts.level, facts.watched_sides)
     values = known({"lost_ratio": clipped(finding.lost), **finding.values})
+    if not predicting.setup.has_linux_only:
+        # A command that other systems do not have.
+        values.pop("check_with", None)
     return Verdict(
         code=finding.code,
         values=values,

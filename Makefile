@@ -2,6 +2,8 @@
 
 # Tools like ip, ethtool and sshd live in sbin, which is not on everybody's PATH.
 export PATH := $(PATH):/usr/sbin:/sbin
+# Otherwise pytest rewrites the assertions of all tests anew in each process, 15 seconds of CPU time.
+unexport PYTHONDONTWRITEBYTECODE
 # Where a Chromium is looked for that Playwright brought, and one that is installed.
 export PLAYWRIGHT_BROWSERS_PATH ?= $(CURDIR)/.tools/playwright
 CHROMIUM ?= $(firstword $(foreach name,chromium google-chrome google-chrome-stable,$(shell command -v $(name))))
@@ -12,11 +14,15 @@ BIN := .venv/bin
 # The files that use a mark: to collect all tests takes some time. Those of test-fleet are for that target alone, and a file
 # that is named is collected whatever its folder ignores.
 marked = $(shell grep -rlF pytest.mark.$(1) tests --include=test_*.py --exclude-dir=sites | sort)
-# Other tests, or other guests of a machine, can make a trial void: what failed gets a second run without that load.
-repeat = { [ $$? -eq 1 ] && echo "Failed tests run again, one by one." && $(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 1; }
+# The crates without I/O: their tests need neither root nor a network.
+QUICK_CRATES := emulate record schema session sim workload
 # Tests wait for a third of their time: three processes for two CPUs.
 WORKERS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
-AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
+# A failing property test need not look for the smallest counterexample. A mutant that grows without end fails at 6 GB.
+cargo-mutants = ulimit -v 6291456; PROPTEST_MAX_SHRINK_ITERS=0 .tools/cargo-mutants/bin/cargo-mutants mutants
+# Exit codes for mutants that survived, or whose tests took too long: the list is the result.
+survived = || { code=$$?; [ $$code -eq 2 ] || [ $$code -eq 3 ]; }
+AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f -not -path '*/tests/*')
 
 .DEFAULT_GOAL := help
 # No target but those of .venv is a file.
@@ -28,14 +34,27 @@ help:    ## this list
 demo: setup-run    ## a small window sweep on the embedded testbed, with a table and a report
 	$(BIN)/whyperf run demo
 
-test: setup-test    ## all tests but the slow ones: cargo test, then pytest in parallel where possible
-	cargo test --workspace --locked
-	$(BIN)/pytest --cache-clear --numprocesses $(WORKERS) --maxprocesses 6 --dist loadscope --no-loadscope-reorder -m "not slow and not paced and not alone" || $(repeat)
-	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "not slow and paced" $(call marked,paced) || $(repeat)
-	$(BIN)/pytest -m "not slow and alone" $(call marked,alone) || $(repeat)
+quick: setup-test    ## the tests that need no root and no network: run them at every save
+	cargo test --quiet --lib --tests --example verdicts --locked $(QUICK_CRATES:%=-p whyperf-%)
+	$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 6 --dist loadscope -m quick tests/unit tests/simulation tests/fuzz tests/style
 
-mutants-rust: setup-run    ## mutation tests of the crates without I/O: half an hour or more; not part of test (RUST_MUTANTS="--sample 20 workload" for less)
-	$(BIN)/python -m scripts.mutants_rust $(RUST_MUTANTS)
+test: setup-test    ## all tests but the slow ones: cargo test, then pytest in parallel where possible
+	@rm -f target/flaky.txt
+	cargo test --workspace --lib --bins --tests --example verdicts --example simulated --locked
+	$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 6 --dist loadscope --no-loadscope-reorder -m "not slow and not paced and not alone"
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "not slow and paced" $(call marked,paced)
+	$(BIN)/pytest -m "not slow and alone" $(call marked,alone)
+	@$(BIN)/python -m tests.reruns
+
+flaky: setup-test    ## lists the tests that fail in RUNS runs (50) while two busy loops run (FLAKY="tests/unit/run" for a part)
+	$(BIN)/python -m tests.shaken --runs $(or $(RUNS),50) $(FLAKY)
+
+accuracy: setup-test    ## writes tests/accuracy.txt: how often the diagnosis is right on what is stored
+	$(BIN)/python -m tests.accuracy
+
+mutants-rust: setup-run .tools/cargo-mutants    ## cargo-mutants on the crates without I/O: hours; not part of test (RUST_MUTANTS="--shard 0/20" for a sample, "-f FILE" for a file)
+	$(cargo-mutants) --output target/mutants -p whyperf-workload -p whyperf-emulate -p whyperf-schema $(RUST_MUTANTS) -- --tests $(survived)
+	$(cargo-mutants) --output target/mutants-sim -p whyperf-sim $(RUST_MUTANTS) -- --lib $(survived)
 
 test-long: setup-test    ## the slow tests, on a quiet machine: an hour; not part of test
 	$(BIN)/pytest -m slow
@@ -84,12 +103,7 @@ test-fleet: setup-test    ## the same measurement by ssh, Slurm, podman exec and
 	@scripts/packages fleet
 	WHYPERF_FLEET=1 $(BIN)/pytest tests/sites
 
-mutants: mutants-python mutants-rust    ## which changes of the code the unit tests notice: hours; not part of test
-
-mutants-python: setup-test    ## mutation tests of five Python packages: hours (MUTANTS="explain --sample 100" for less); not part of test
-	$(BIN)/python -m scripts.mutants $(or $(MUTANTS),explain analyze plan record profile)
-
-check: setup-test style    ## formatting, lints, types, plain English, and whether the checked-in schemas are current
+check: setup-test style unused dependencies    ## formatting, lints, types, plain English, spelling, dead code, dependencies, and whether the checked-in schemas are current
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
@@ -98,9 +112,22 @@ check: setup-test style    ## formatting, lints, types, plain English, and wheth
 	scripts/check-schemas
 	scripts/check-scripts
 
+unused: setup-run    ## code that nothing calls, and crates that nothing uses
+	$(BIN)/vulture
+	@for crate in . crates/probe/fuzz crates/schema/fuzz; do $(BIN)/cargo-shear --locked $$crate || exit; done
+
+dependencies: setup-run    ## licences, duplicates, sources and advisories of all locks; says so where new advisories cannot be had
+	@for crate in . crates/probe/fuzz crates/schema/fuzz; do \
+	    $(BIN)/cargo-deny --locked --config deny.toml --manifest-path $$crate/Cargo.toml check --hide-inclusion-graph --allow unmatched-skip bans licenses sources || exit; done
+	@$(BIN)/python -m scripts.advisories
+
 style: setup-test    ## plain English: banned words, names and file names, sentences, Markdown headings, commit subjects
 	@$(BIN)/pymarkdown scan $(shell git ls-files '*.md')
 	@$(BIN)/python -m scripts.style
+	@$(BIN)/typos
+
+hooks:    ## makes git check each commit message while it is written
+	git config core.hooksPath scripts/hooks
 
 bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), what emulated paths cost, and how fast commands start
 	cargo bench --locked -p whyperf-emulate -p whyperf-path
@@ -123,7 +150,7 @@ bench-model: prerequisites    ## segments per second that the model simulates on
 	cargo run --release --locked -p whyperf-sim --example speed
 
 schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, the tables of docs/, and the rows of whyperf list
-	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-schema --test codes
+	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-schema --test all codes::
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-bpf-build --test structures
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/wire_types.py >target/wire.py && mv target/wire.py python/whyperf/wire.py
@@ -156,6 +183,9 @@ prerequisites:
 .venv/.python-ready: requirements.lock scripts/python scripts/uv.txt | prerequisites
 	@scripts/python
 	@touch $@
+
+.tools/cargo-mutants: | prerequisites
+	cargo install --quiet --locked --root $@ --version 27.1.0 cargo-mutants
 
 .venv/.agent-ready: .venv/.python-ready $(AGENT_SOURCES) scripts/agent | prerequisites
 	@scripts/agent

@@ -50,8 +50,6 @@ class Kill:
     victim: Victim
     level: Level
     at_s: float
-    #: Whether the agent had begun when it was killed, or would have been.
-    had_agent: bool = False
     #: BPF objects of the agent at that moment.
     objects_count: int = 0
     #: Until no process and no BPF object was left.
@@ -202,7 +200,6 @@ def _wait_and_kill(
         time.sleep(POLL_S)
         agents = _agents(mark, standing)
     kill.at_s = time.monotonic() - since_s
-    kill.had_agent = bool(agents)
     kill.objects_count = sum(len(bpf_objects.held_by(agent)) for agent in agents)
     if watching.poll() is not None:
         kill.problems.append("the watch had ended before")

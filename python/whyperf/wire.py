@@ -649,6 +649,7 @@ class ProfileReport(TypedDict):
     samples_count: Count
     start_mono_ns: Count
     unnamed: str | None
+    unnamed_programs: str | None
 
 
 class ProgramsBorrow(TypedDict):
@@ -723,6 +724,7 @@ class Selection(TypedDict):
     addresses: NotRequired[list[str]]
     connections: NotRequired[list[Endpoints]]
     control_groups: NotRequired[list[str]]
+    excluded: NotRequired[list[Endpoints]]
     ports: NotRequired[list[U16]]
     processes: NotRequired[list[U32]]
     programs: NotRequired[list[str]]

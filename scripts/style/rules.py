@@ -100,6 +100,7 @@ class Rules:
     type_definitions: int
     unchecked: tuple[str, ...]
     commits_after: str
+    bodies_after: str
     subject_length: int
 
     @cached_property
@@ -170,6 +171,7 @@ def read(path: Path = RULES) -> Rules:
         type_definitions=data["types"]["max_definitions"],
         unchecked=tuple(entry["files"] for entry in data["unchecked"]),
         commits_after=data["commits"]["after"],
+        bodies_after=data["commits"]["bodies_after"],
         subject_length=data["commits"]["max_length"],
     )
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from bench.synthetic_log import Shape, write
-from whyperf.analyze.flow import completeness, flow_facts, open_trial, scan_log
+from whyperf.analyze.flow import completeness, flow_facts, open_trial
 
 ROOT = Path(__file__).parents[2]
 POLARS = {"u32": pl.UInt32(), "u64": pl.UInt64(), "bool": pl.Boolean(), "text": pl.Categorical()}
@@ -21,15 +21,6 @@ def test_columns_and_types_are_the_records(tmp_path: Path) -> None:
     columns = next(table["columns"] for table in tables if table["name"] == "segments")
     schema = pl.scan_parquet(tmp_path / "log01-c0001" / "segments.near.parquet").collect_schema()
     assert dict(schema) == {column["name"]: POLARS[column["type"]] for column in columns}
-
-
-def test_the_same_seed_makes_the_same_log(tmp_path: Path) -> None:
-    logs = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        write(tmp_path / name, Shape(rows=2000, seed=seed))
-        logs.append(pl.read_parquet(tmp_path / name / "segments.near.parquet"))
-    assert logs[0].equals(logs[1])
-    assert not logs[0].equals(logs[2])
 
 
 @pytest.mark.parametrize(("connections", "gso"), [(1, True), (1, False), (5, True)])
@@ -44,18 +35,6 @@ def test_both_sides_logs_are_complete_and_show_the_same(tmp_path: Path, connecti
     for name in ("data_bytes", "data_segments", "data_packets", "acks_count", "segments_per_ack"):
         assert facts.get("sender", name).value == facts.get("receiver", name).value
     assert facts.get("sender", "segment_bytes_mean").value == pytest.approx(1448, rel=0.01)
-
-
-def test_a_log_of_several_chunks_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.synthetic_log.CHUNK_ROWS", 5000)
-    write(tmp_path / "log01-c0001", Shape(rows=30_000))
-    trial = open_trial(tmp_path / "log01-c0001")
-    log = scan_log(trial, "near")
-    assert log is not None
-    assert log.select(pl.len()).collect().item() == pytest.approx(30_000, rel=0.01)
-    found = completeness(trial, "near")
-    assert found is not None
-    assert found.reason is None
 
 
 READ = """

@@ -1,15 +1,9 @@
 """The sums of the proof of the watch: pairs, kills, lines, and a log next to a capture."""
 
-import json
-
 import polars as pl
-import pytest
 
-from bench.watch import kills, log, overhead
-from bench.watch.first_verdict import has_verdict
-from bench.watch.kills import Kill
+from bench.watch import log, overhead
 from bench.watch.overhead import Half, Pair
-from bench.watch.place import CpuTimes
 from tests.e2e import pcap
 
 
@@ -20,30 +14,6 @@ def test_the_change_is_that_of_pairs() -> None:
     assert (busy.reached, busy.is_ok, busy.is_bar) == ("99.0%", True, False)
     assert (agent.reached, agent.is_bar) == ("0.40% of all CPUs", False)
     assert not overhead.rows_of("user", pairs, 1, "")[0].is_ok
-
-
-def test_a_kill_with_a_problem_misses_the_bar() -> None:
-    found = [Kill(n, "agent", "user", 1.0, before_bps=1e9, after_bps=1e9) for n in (1, 2)]
-    left, rate, *_ = kills.rows_of(found, 1)
-    assert left.is_ok
-    assert rate.is_ok
-    found[1].problems.append("files left: ['there']")
-    left, *_ = kills.rows_of(found, 1)
-    assert not left.is_ok
-    assert "2: files left" in left.reached
-
-
-def test_idle_is_no_verdict() -> None:
-    plain = "    1.0 s  iperf3 (7) 127.0.0.1:1 - 127.0.0.1:2  sent {}; received 0 bit/s, idle; RTT 20.0 µs; cwnd 10"
-    assert has_verdict(plain.format("1.0 Gbit/s, peer window"), is_json=False)
-    assert not has_verdict(plain.format("0 bit/s, idle"), is_json=False)
-    for limit, expected in (("network", True), ("nothing_arrives", False)):
-        assert has_verdict(json.dumps({"type": "interval", "recent_limit": limit}), is_json=True) is expected
-    assert not has_verdict('{"type": "result"}', is_json=True)
-
-
-def test_the_busy_share_is_of_the_time_between() -> None:
-    assert CpuTimes(150, 1200).busy_since(CpuTimes(100, 1000)) == pytest.approx(0.75)
 
 
 def captured() -> pl.DataFrame:

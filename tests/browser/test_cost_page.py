@@ -1,13 +1,11 @@
 """The section on cost as a reader sees it: bars, tables and flame graphs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator
 
-from tests.browser.watched import NARROW, WIDE, Observation, Scheme, watched
+from tests.browser.watched import NARROW, WIDE, Scheme, opened
 
 BOXES = """(flame) => [...flame.querySelectorAll("li")].map((item) => {
   const start = flame.getBoundingClientRect().top;
@@ -31,21 +29,16 @@ COLORS = """(labels) => labels.map((label) => {
     const [r, g, b] = rgb(color).map((value) => linear(value / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const { color, backgroundColor } = getComputedStyle(label);
-  const [a, b] = [light(color), light(backgroundColor)].sort((x, y) => y - x);
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const { backgroundColor } = getComputedStyle(at);
+      if (backgroundColor !== "rgba(0, 0, 0, 0)") return backgroundColor;
+    }
+  };
+  const [a, b] = [light(getComputedStyle(label).color), light(ground(label))].sort((x, y) => y - x);
   return (a + 0.05) / (b + 0.05);
 })"""
-"""The contrast of each label with its frame."""
-
-
-@contextmanager
-def opened(
-    browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light"
-) -> Iterator[tuple[Page, Observation]]:
-    """The page, ready, and what was seen so far."""
-    with watched(browser, file, width, scheme) as (page, seen):
-        page.wait_for_selector("html[data-ready=true]", state="attached")
-        yield page, seen
+"""The contrast of each label with what is behind it."""
 
 
 def frame(flame: Locator, name: str) -> Locator:

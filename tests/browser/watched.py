@@ -10,6 +10,8 @@ from playwright.sync_api import Browser, Page
 
 Scheme = Literal["light", "dark"]
 WIDE, NARROW = 1400, 400
+#: On a busy host a page takes long; pytest ends what takes for ever.
+PATIENCE_MS = 300_000
 
 DRAWN = """() => [...document.querySelectorAll(".chart")].map((place) => {
   const canvases = [];
@@ -51,9 +53,12 @@ class Observation:
 
 
 @contextmanager
-def watched(browser: Browser, file: Path, width: int, scheme: Scheme) -> Iterator[tuple[Page, Observation]]:
-    """The page as it loads, and what was seen so far."""
+def opened(
+    browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light", ready: str = "html[data-ready=true]"
+) -> Iterator[tuple[Page, Observation]]:
+    """The page, ready and with all charts drawn, and what was seen so far."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     seen = Observation()
     page.on(
@@ -62,8 +67,23 @@ def watched(browser: Browser, file: Path, width: int, scheme: Scheme) -> Iterato
     )
     page.on("pageerror", lambda error: seen.complaints.append(str(error)))
     page.on("request", lambda request: seen.requests.append(request.url))
-    page.goto(file.as_uri())
     try:
+        page.goto(file.as_uri())
+        page.wait_for_selector(ready, state="attached")
+        wait_until_drawn(page)
         yield page, seen
     finally:
         context.close()
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Returns when Bokeh, if the page has it, has nothing left to draw."""
+    page.wait_for_function("!window.Bokeh || Bokeh.documents.every((document_) => document_.is_idle)")
+
+
+def assert_fits_at_both_widths(page: Page) -> None:
+    """Nothing is outside of a wide or of a narrow window."""
+    for width in (WIDE, NARROW):
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_until_drawn(page)
+        assert page.evaluate(OVERFLOW) == {"page": 0, "outside": []}, width

@@ -2,14 +2,13 @@
 
 import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.documents import Example, examples
 from tests.e2e.conftest import WHY_NOT_PRIVILEGED
+from tests.e2e.whyperf_command import WHYPERF, whyperf
 
 
 def is_part(example: Example, other: Example) -> bool:
@@ -34,21 +33,18 @@ def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
     """In a folder of its own."""
     if example.needs_root and WHY_NOT_PRIVILEGED is not None:
         pytest.skip(WHY_NOT_PRIVILEGED)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for name, content in example.files.items():
         (tmp_path / name).write_text(content)
+    # `whyperf watch` starts a command. What doctor --probe-cost keeps is not to replace a real measurement.
+    environment = {
+        "PATH": f"{WHYPERF.parent}{os.pathsep}{os.environ['PATH']}",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
     for step in example.steps:
-        done = subprocess.run(
-            step.command,
-            cwd=tmp_path,
-            # What doctor --probe-cost keeps is not to take the place of a real measurement.
-            env=os.environ | {"PATH": path, "XDG_STATE_HOME": str(tmp_path / "state")},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert done.returncode in step.exit_codes, f"{shlex.join(step.command)}\n{done.stdout}{done.stderr}"
+        program, *arguments = step.command
+        assert program == "whyperf"
+        done = whyperf(*arguments, folder=tmp_path, environment=environment)
+        assert done.status in step.exit_codes, f"{shlex.join(step.command)}\n{done.out}{done.err}"
 
 
 def test_there_are_commands_to_run() -> None:

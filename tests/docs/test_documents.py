@@ -66,6 +66,14 @@ def test_every_shipped_profile_is_documented() -> None:
     assert [name for name in shipped_names() if f"| `{name}` |" not in text] == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_commands_give_a_path_by_its_options(document: Path) -> None:
+    # The studies' commands are stored with their outcomes.
+    if name_of(document) != "docs/background/studies.md":
+        text = document.read_text().replace("\\\n", "")
+        assert re.findall(r"^\$ .*--set path_(?:rtt_ms|rate_bps|loss)=.*$", text, re.MULTILINE) == []
+
+
 def test_make_targets_in_documents_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for document in DOCUMENTS:

@@ -75,6 +75,7 @@ class FarHost:
     near_netns: str
     far_netns: str
     mark: str
+    address: str
 
     @property
     def results(self) -> Path:
@@ -179,7 +180,7 @@ def far_host(folder: Path, mark: str) -> Iterator[FarHost]:
         near, far = built["near"], built["far"]
         config = SSH_CONFIG.format(address=far["ipv4"], port=PORT, closed_port=CLOSED_PORT, folder=folder)
         (folder / "ssh-config").write_text(config)
-        host = FarHost(folder, near["netns"], far["netns"], mark)
+        host = FarHost(folder, near["netns"], far["netns"], mark, str(far["ipv4"]))
         with host.serving():
             yield host
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 MARK = "WHYPERF_TEST_MARK"
 
+#: How the names of namespaces begin that a test makes itself.
+OF_A_TEST = "/whyperf-test-"
+
 #: Settings that a measurement could change. Counters that move by themselves are left out.
 SYSCTLS = ("net/core", "net/ipv4", "net/ipv6/conf/all", "net/ipv6/conf/default", "kernel/perf_event_paranoid")
 MOVING = {"tcp_fastopen_key", "flush"}
@@ -58,9 +61,9 @@ def holders(wanted: set[str], mark: str) -> list[Process]:
 
 
 def mounted_namespaces() -> set[str]:
-    """Network namespaces kept by a mount."""
+    """Network namespaces kept by a mount, without those that another test makes meanwhile."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return {line for line in lines if " nsfs " in line and "net:[" in line}
+    return {line for line in lines if " nsfs " in line and "net:[" in line and OF_A_TEST not in line}
 
 
 def devices() -> set[str]:

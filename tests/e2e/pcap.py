@@ -39,18 +39,6 @@ def read(path: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
-def payloads(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Receiving port, sequence number and payload of the segments with payload, of a capture that cuts nothing."""
-    data = path.read_bytes()
-    for _, at, ethertype, end in _packets(data):
-        _, to_port, sequence, _, payload_bytes, *_ = _segment(data, at, ethertype)
-        if payload_bytes:
-            assert to_port is not None
-            assert sequence is not None
-            # Nothing is padded on a veth.
-            yield to_port, sequence, data[end - payload_bytes : end]
-
-
 def _packets(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Stamp, where the IP header is, the frame's type and where the frame ends."""
     magic, *_, link = FILE_HEADER.unpack_from(data)

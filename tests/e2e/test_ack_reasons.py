@@ -1,11 +1,9 @@
 """The reason of an ACK is the kernel's: held against its own counts and against what is on the wire."""
 
 import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,31 +108,17 @@ def test_the_timer_acknowledges_what_nothing_else_does(tmp_path: Path) -> None:
     assert reasons(far)["delayed_timer"] > CONNECTIONS / 2
 
 
-@contextmanager
-def bottleneck(netns: str, device: str) -> Iterator[None]:
-    """A short queue in front of a slow link: what does not fit of a super-segment is dropped."""
-    tc = ["nsenter", f"--net={netns}", "tc", "qdisc"]
-    shaper = ["root", "tbf", "rate", "200mbit", "burst", "20kb", "limit", "40kb"]
-    subprocess.run([*tc, "add", "dev", device, *shaper], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run([*tc, "del", "dev", device, "root"], check=True)
-
-
-@pytest.mark.skipif(shutil.which("tc") is None, reason="needs tc (package iproute2), to lose segments")
 @pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump, to see what is on the wire")
-@pytest.mark.parametrize("offloads", [False, True], ids=["segments", "super-segments"])
-def test_acks_out_of_order_are_those_with_sack_blocks(tmp_path: Path, offloads: bool) -> None:
+def test_acks_out_of_order_are_those_with_sack_blocks(tmp_path: Path) -> None:
     path = tmp_path / "far.pcap"
 
     def around(opened: Session, run: Callable[[Progress], Logs]) -> Logs:
         assert opened.testbed is not None
-        near, far = ((end["netns"], end["device"]) for end in (opened.testbed["near"], opened.testbed["far"]))
-        with bottleneck(*near) if offloads else dropping(*far), wire.capture(*far, path):
+        far = opened.testbed["far"]["netns"], opened.testbed["far"]["device"]
+        with dropping(*far), wire.capture(*far, path):
             return run(lambda *_: None)
 
-    offload = {"tso": offloads, "gso": offloads, "gro": offloads}
+    offload = {"tso": False, "gso": False, "gro": False}
     found = measure(tmp_path, around, transfer_bytes=4_000_000, mtu_bytes=1500, **offload)
     _, far = found.logs
     (own, peer) = far.ports()[0]
@@ -146,26 +130,8 @@ def test_acks_out_of_order_are_those_with_sack_blocks(tmp_path: Path, offloads: 
     assert acks.filter((pl.col("ack_reason") == "out_of_order") != pl.col("has_sack")).is_empty()
     assert reasons(far)["out_of_order"] > 0
     assert found.added["near"]["TcpExtTCPFastRetrans"] > 0
-    assert_disorder(far, found)
     for log in found.logs:
         assert_counters_agree(log)
-
-
-def assert_disorder(log: Log, found: Counted) -> None:
-    """What arrives beyond a hole is what the kernel queues out of order; it may join segments before it looks."""
-    arrived = log.segments.filter(~IS_OUT).select("sequence", "payload_bytes").rows()
-    first, beyond, expected = arrived[0][0], 0, 1
-    waiting: list[tuple[int, int]] = []
-    for sequence, payload in arrived[1:]:
-        start = (sequence - first) % 2**32
-        beyond += payload > 0 and start > expected
-        waiting.append((start, start + payload))
-        while found_next := [end for low, end in waiting if low <= expected < end]:
-            expected = max(found_next)
-            waiting = [(low, end) for low, end in waiting if end > expected]
-    added = found.added[log.host]
-    assert 0 <= beyond - added["TcpExtTCPOFOQueue"] <= added["TcpExtTCPBacklogCoalesce"]
-    assert beyond > 0
 
 
 def thread_of(pid: int, name: str) -> int | None:

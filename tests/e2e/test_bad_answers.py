@@ -11,17 +11,15 @@ from whyperf.cli import main
 from whyperf.record import Experiment
 from whyperf.run.agents.pipes import agent_binary
 
-TRIAL = ("run", "-t", "0.3", "--testbed", "loopback", "--no-report", "--out", "results")
+TRIAL = ("run", "-t", "0.3", "--testbed", "loopback", "--no-report", "--set", "warmup_s=0", "--out", "results")
 
 
+# Of answers that are no messages or lack a field, see tests/unit/run/test_agent.py.
 @pytest.mark.parametrize(
     ("lie", "says"),
     [
-        ("note_without_key", "finished.notes.0.buffer_cut.limit_bytes is wrong: field required"),
-        ("huge_clock", "clock.mono_ns is wrong: input should be less than 4611686018427387904"),
         ("missing_field", "finished.payload_bytes is wrong: field required"),
         ("no_finish", "the agent ended the trial without saying how it ended"),
-        ("nesting", "not a message of an agent"),
         ("progress", "the agent sent more progress than the trial has intervals"),
         ("long_table", "than it announced"),
         ("other_kind", "of another table"),
@@ -41,8 +39,7 @@ def test_a_bad_answer_fails_its_trial(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WHYPERF_AGENT", str(script))
     assert main([*TRIAL]) == 1
-    said = capsys.readouterr().err
-    assert "internal error" not in said
+    assert "internal error" not in capsys.readouterr().err
     (manifest,) = Experiment.open(tmp_path / "results").trials().manifests.values()
     assert manifest.status == "failed"
     assert manifest.reason is not None

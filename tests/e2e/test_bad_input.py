@@ -17,6 +17,7 @@ from whyperf.run.agents.frames import encode
 from whyperf.run.agents.pipes import binary
 
 LOOPBACK = ("--testbed", "loopback")
+MODEL, SUNOS = "linux-6.18+veth", "sparc10+sba-100@2.2.6"
 SMALL = ("--bytes", "100K", *LOOPBACK)
 
 Refused = Callable[..., str]
@@ -48,31 +49,36 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        (("run", "window-swep"), ("window-swep", "did you mean window-sweep?")),
-        (("run", "./nowhere.toml"), ("nowhere.toml",)),
-        (("run", "window-sweep", "--set", "windw_bytes=1"), ("windw_bytes", "window_bytes")),
-        (("run", "window-sweep", "--only", "window_bytes=4097"), ("window_bytes", "4097", "4096")),
         (("run", "window-sweep", "--only", "colour=red"), ("colour",)),
         (("run", "window-sweep", "--only", "window_bytes"), ("window_bytes=4096,8192",)),
-        (("run", "--window", "0"), ("--window", "0 is not a level", "from 1")),
-        (("run", "--window", "many"), ("--window", "many")),
-        (("run", "--connections", "0"), ("--connections", "from 1")),
         (("run", "--connections", "100001"), ("--connections", "100000")),
         (("run", "--bytes", "1M", "--time", "1"), ("--bytes", "keep one of the two")),
-        (("run", "--time", "-1"), ("--time",)),
         (("run", "--time", "50", "--set", "deadline_s=10"), ("deadline_s", "raise it")),
-        (("run", "--set", "tso=true", "--set", "gso=false"), ("tso", "set tso = false")),
-        (("run", "--ipv6", "--set", "mtu_bytes=1000"), ("mtu_bytes", "1280")),
-        (("run", "--trials", "0"), ("--trials", "1 or more")),
         (("run", "--seed", "-1"), ("--seed",)),
         (("run", "--port", "65536"), ("--port", "65535")),
-        (("run", "--no-such-option"), ("--no-such-option", "whyperf run --help")),
         (("run", "-host"), ("-o", "whyperf run --help")),
         (("run", "far.example", *LOOPBACK), ("--testbed loopback", "far.example")),
-        (("run", "--address", "192.0.2.1"), ("--address", "--host")),
         (("run", "window-sweep", *LOOPBACK, "--set", "mtu_bytes=9000"), ("mtu_bytes", "loopback")),
-        (("walk",), ("walk",)),
+        (("run", "--evidence", "counters", "--profile-hz", "97"), ("--profile-hz 97 is for --evidence profile",)),
+        (("run", "--profile-hz", "30000"), ("--profile-hz 30000 is not from 1 to 20000",)),
+        (("run", "five-clients", "--dry-run"), ("five-clients needs 5 hosts", "--from 'client[1-5]' --to server")),
         (("show", "a", "b"), ("whyperf show --help",)),
+        (("calibrate", "--out", "missing/host.toml"), ("no folder",)),
+        (("simulate", "quick", "--what-if", "window=256k"), ("needs a calibrated host",)),
+        (("simulate", "quick", "--hosts", MODEL, "--what-if", "window=256k"), ("is not calibrated",)),
+        (("simulate", "quick", "--hosts", MODEL, "--cluster", "head:8786"), ("tls://host:8786",)),
+        (("simulate", "quick", "--hosts", "m.toml", "--what-if", "rtt=2", "--cluster", "local"), ("no --cluster",)),
+        (("truth", "--only", "think-time", "--cluster", "local"), ("add --hosts",)),
+        (("truth", "--only", "think-time", "--hosts", MODEL, "--verify"), ("--verify measures on real hosts",)),
+        (("truth", "--only", "think-time", "--hosts", ""), ("names no host",)),
+        (("truth", "--only", "think-time", "--hosts", SUNOS), (f"{SUNOS} is of sunos-4.1",)),
+        (("truth", "--only", "one-cpu", "--hosts", MODEL, "--short"), ("leave out --short",)),
+        (("compare", "--tools", "iperf"), ('"iperf" is none of: iperf3, netperf, nuttcp, uperf',)),
+        (("compare", "--tools", "iperf3", "--run", "quick"), ("--run does not go with --tools",)),
+        (("compare", "--tools", "iperf3", "--both", "busy_poll_us=10"), ("no tool can be given busy_poll_us",)),
+        (("compare", "--tools", "iperf3", "--time", "1.5"), ("whole seconds",)),
+        (("compare", "--tools", "iperf3", "window-sweep"), ("tools are compared in one",)),
+        (("compare", "--verify"), ("--verify is for --tools",)),
     ],
 )
 def test_a_mistake_is_exit_code_2(refused: Refused, arguments: tuple[str, ...], names: tuple[str, ...]) -> None:
@@ -82,60 +88,13 @@ def test_a_mistake_is_exit_code_2(refused: Refused, arguments: tuple[str, ...], 
 
 
 @pytest.mark.parametrize(
-    ("changes", "names"),
-    [
-        ("[fixed]\nwindw_bytes = 1\n", ("fixed.windw_bytes", "did you mean window_bytes")),
-        ("[fixed]\nwindow_bytes = 0\n", ("fixed.window_bytes", "from 1")),
-        ("[fixed]\nwindow_bytes = true\n", ("fixed.window_bytes",)),
-        ("[fixed]\nip_version = 5\n", ("fixed.ip_version", "4 or 6")),
-        ("[fixed]\nread_size_bytes = '=write_size_bytes'\nwrite_size_bytes = '=read_size_bytes'\n", ("circle",)),
-        ("[design]\ntrials = 0\n", ("design.trials",)),
-        ("[design]\ntrials = 2\ninterval_width = 0.1\n", ("design", "not both")),
-        ("[[sweep]]\nname = 'Main'\n", ("sweep.Main.name",)),
-        ("colour = 'red'\n", ("colour",)),
-        ("about = ", ("not valid TOML",)),
-        ("[testbed]\nkind = 'moon'\n", ("testbed.kind",)),
-    ],
+    ("options", "names"),
+    [(("--set", "near_cpus=4711"), ("near_cpus", "4711")), (("--congestion", "warp"), ("warp", "cubic"))],
 )
-def test_a_profile_that_cannot_be_used_is_named_with_its_key(
-    refused: Refused, tmp_path: Path, changes: str, names: tuple[str, ...]
-) -> None:
-    profile = tmp_path / "mine.toml"
-    profile.write_text(f'about = "Mine."\n{changes}')
-    sentence = refused(2, "run", "mine.toml")
-    assert "mine.toml" in sentence
+def test_what_the_host_does_not_have(refused: Refused, options: tuple[str, ...], names: tuple[str, ...]) -> None:
+    sentence = refused(2, "run", *SMALL, *options, "--out", "results")
     for name in names:
         assert name in sentence
-
-
-def test_a_cpu_that_is_not_there(refused: Refused) -> None:
-    sentence = refused(2, "run", *SMALL, "--set", "near_cpus=4711", "--out", "results")
-    assert "near_cpus" in sentence
-    assert "4711" in sentence
-
-
-def test_a_congestion_control_that_is_not_there(refused: Refused) -> None:
-    sentence = refused(2, "run", *SMALL, "--congestion", "warp", "--out", "results")
-    assert "warp" in sentence
-    assert "cubic" in sentence
-
-
-def test_results_of_another_plan(refused: Refused, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *SMALL, "--out", "results"]) == 0
-    capsys.readouterr()
-    sentence = refused(2, "run", *SMALL, "--window", "8192", "--out", "results")
-    assert "results holds plan" in sentence
-    assert "--out" in sentence
-
-
-def test_a_folder_that_is_no_experiment(refused: Refused, tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
-    assert "photos has files that are not an experiment's" in refused(2, "run", *SMALL, "--out", "photos")
-    for verb in ("show", "report"):
-        assert "there is no experiment photos" in refused(2, verb, "photos")
-    (tmp_path / "file").write_bytes(b"")
-    assert "file is not a folder" in refused(2, "run", *SMALL, "--out", "file")
 
 
 def test_an_experiment_that_is_being_measured(
@@ -183,17 +142,10 @@ def reply_frame(reply: str) -> str:
     ("script", "names"),
     [
         ("echo Hello", ("'Hello'", "not whyperf's protocol")),
-        ("exit 3", ("ended with status 3",)),
         ("kill -9 $$", ("killed by signal 9",)),
         ("echo 'no memory left' >&2; exit 1", ("no memory left",)),
         (r"printf 'WP\001\001\000\000\000\002{}'", ("protocol version 1", "install the same whyperf on both hosts")),
-        (reply_frame("{}").replace(r"\000\000\000\002", r"\377\377\377\377"), ("damaged frame 0",)),
-        (r"printf 'WP\003\001\000\000\000\002{'", ("cut inside frame 0, after 9 of 20 bytes",)),
-        (reply_frame("{}"), ("not a message of an agent: '{}'",)),
-        (reply_frame("hello"), ("not a message of an agent", "'hello'")),
         (reply_frame('{"id":1,"body":{"reply":"hello"}}'), ("hello.pid is wrong: field required",)),
-        (reply_frame('{"id":1,"body":{"reply":"error"}}'), ("error.fault is wrong: field required",)),
-        (reply_frame('{"id":1,"body":[]}'), ("not a message of an agent",)),
     ],
 )
 def test_an_agent_that_is_none(
@@ -204,21 +156,6 @@ def test_an_agent_that_is_none(
         sentence = refused(1, *verb)
         for name in names:
             assert name in sentence
-
-
-def test_an_agent_of_another_version(refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an agent of another version says to our greeting (tests/protocol) is what the user reads."""
-    says = "the agent is version 0.0.9, the controller 0.2.0; install the same whyperf on both hosts"
-    reply = reply_frame(f'{{"id":1,"body":{{"reply":"error","fault":"usage","text":"{says}"}}}}')
-    be_agent(tmp_path, monkeypatch, f"{reply}; cat >/dev/null")
-    assert says in refused(2, "run", *SMALL, "--out", "results")
-
-
-def test_cleaning_up_with_an_agent_that_is_none(
-    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    be_agent(tmp_path, monkeypatch, "echo Hello")
-    assert "is it one?" in refused(1, "doctor", "--clean")
 
 
 def test_no_agent_at_all(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,10 @@ import pytest
 from tests.e2e.logs import Log, log_session, log_trials, run_log
 from whyperf.analyze.flow import open_trial, read_calls
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
-#: At which a transfer takes 0.2 s.
-RATE_BPS, TRANSFER_BYTES = 40_000_000, 1_000_000
-#: Of the time that was not spent waiting for a CPU, which other processes of the host decide.
-MOST = 0.5
-
+#: A transfer takes 0.4 s, with a write of 8 KB every 6 ms: also a busy host has time between two.
+RATE_BPS, TRANSFER_BYTES = 10_000_000, 500_000
 SPENT = pl.sum_horizontal("blocked_ns", "preempted_ns", "softirq_ns")
 SPENT_BEFORE = pl.sum_horizontal("waited_before_ns", "runnable_before_ns", "softirq_before_ns")
 
@@ -53,13 +50,6 @@ def assert_times_fit(calls: pl.DataFrame) -> None:
     assert calls["start_ns"].null_count() == 1
 
 
-def blocked_ratio(calls: pl.DataFrame) -> float:
-    """Of the time between the first call's start and the last one's end in which no CPU was waited for."""
-    blocked, preempted = (int(calls[name].sum()) for name in ("blocked_ns", "preempted_ns"))
-    waited = preempted + int(calls["runnable_before_ns"][1:].sum())
-    return blocked / (int(calls["end_ns"][-1]) - int(calls["start_ns"][0]) - waited)
-
-
 def test_calls_are_those_that_the_load_counts(tmp_path: Path) -> None:
     for logs in logs_of(tmp_path, connections=2, io_model=["blocking", "epoll", "io_uring"]):
         for log in logs:
@@ -74,11 +64,7 @@ def test_calls_are_those_that_the_load_counts(tmp_path: Path) -> None:
             assert calls.filter((pl.col("outcome") != "done") & (pl.col("moved_bytes") > 0)).is_empty()
 
 
-def test_a_full_send_buffer_blocks_the_writer(tmp_path: Path) -> None:
-    ((near, _),) = logs_of(tmp_path, pacing_rate_bps=RATE_BPS, send_buffer_bytes=16_384)
-    assert blocked_ratio(calls_of(near)) > MOST
-
-
+@pytest.mark.paced
 def test_a_slow_writer_waits_outside_of_its_calls_and_its_reader_where_it_was_set_to(tmp_path: Path) -> None:
     for near, far in logs_of(tmp_path, write_rate_bps=RATE_BPS, write_size_bytes=8192, read_wait=["block", "poll"]):
         # Of most calls: on a busy host a few wait for what the other side has not got round to.

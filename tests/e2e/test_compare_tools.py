@@ -1,21 +1,17 @@
 """`whyperf compare --tools`: packaged tools next to the own load, on the testbed."""
 
 import json
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import Ours
-from tests.e2e.whyperf_command import argv, whyperf
+from tests.e2e.whyperf_command import whyperf
 from whyperf.tools.model import OWN, ToolsComparison
 
 pytestmark = pytest.mark.root
 
-SHORT = ("--time", "2", "--both", "warmup_s=1")
+SHORT = ("--time", "1", "--both", "warmup_s=1")
 
 
 @pytest.fixture
@@ -64,6 +60,7 @@ def test_tools_and_the_own_load_are_counted_alike(folder: Path) -> None:
     assert whyperf(*tools, "--out", "tools", folder=folder).status == 2
 
 
+@pytest.mark.slow
 def test_the_tests_of_reasons_run_the_own_load_as_the_tool_does(folder: Path) -> None:
     done = whyperf(
         *("compare", "--tools", "nuttcp", *SHORT, "--trials", "2", "--verify", "--out", "tools", "--json"),
@@ -96,20 +93,9 @@ def test_datagrams_are_counted_by_the_receiving_kernel(folder: Path) -> None:
     assert any("over TCP only" in note for note in found.notes)
 
 
-def test_what_no_tool_can_do_is_named(folder: Path) -> None:
+def test_what_a_tool_cannot_do_is_named(folder: Path) -> None:
     done = whyperf("compare", "--tools", "iperf3,nuttcp", "rr", folder=folder)
-    assert done.status == 2
-    assert "iperf3 has no request/response over TCP" in done.err
-    for arguments, text in (
-        (("--tools", "iperf"), '"iperf" is none of: iperf3, netperf, nuttcp, uperf'),
-        (("--tools", "iperf3", "--run", "quick"), "--run does not go with --tools"),
-        (("--tools", "iperf3", "--both", "busy_poll_us=10"), "no tool can be given busy_poll_us"),
-        (("--tools", "iperf3", "--time", "1.5"), "whole seconds"),
-        (("--tools", "iperf3", "window-sweep"), "tools are compared in one"),
-        (("--verify",), "--verify is for --tools"),
-    ):
-        refused = whyperf("compare", *arguments, "--dry-run" if "--verify" not in arguments else "", folder=folder)
-        assert (refused.status, text in refused.err) == (2, True), refused.err
+    assert (done.status, "iperf3 has no request/response over TCP" in done.err) == (2, True)
 
 
 def test_a_missing_tool_is_named_with_its_package(folder: Path) -> None:
@@ -121,51 +107,3 @@ def test_a_missing_tool_is_named_with_its_package(folder: Path) -> None:
     done = whyperf("compare", "--tools", "nuttcp,iperf3", "--dry-run", folder=folder, environment=environment)
     assert done.status == 2
     assert "the program nuttcp is missing; install the package nuttcp" in done.err
-
-
-def test_no_tool_outlives_a_killed_comparison(folder: Path) -> None:
-    running = subprocess.Popen(
-        argv("compare", "--tools", "iperf3", "--time", "20", "--trials", "1", "--out", "tools"),
-        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    try:
-        deadline_s = time.monotonic() + 90
-        # Not those of the run under strace, which soon end by themselves.
-        while not (mine := [process for process in clients(running.pid) if loads_for(process, 21)]):
-            assert running.poll() is None
-            assert time.monotonic() < deadline_s
-            time.sleep(0.05)
-    finally:
-        os.kill(running.pid, signal.SIGKILL)
-        running.wait()
-    deadline_s = time.monotonic() + 2
-    while any(Path(f"/proc/{process}").exists() for process in mine):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-
-
-def loads_for(process: int, seconds: int) -> bool:
-    """Whether a process is an iperf3 client for so many seconds."""
-    try:
-        return f"-t\0{seconds}\0" in Path(f"/proc/{process}/cmdline").read_text()
-    except OSError:
-        return False
-
-
-def clients(ancestor: int) -> list[int]:
-    """The processes called iperf3 that come from a process."""
-    parents, names = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = path.read_text().partition(" (")[2].rpartition(") ")
-        except OSError:
-            continue
-        parents[int(path.parent.name)], names[int(path.parent.name)] = int(rest.split()[1]), name
-    found = []
-    for process, name in names.items():
-        above = process
-        while above not in {ancestor, 0}:
-            above = parents.get(above, 0)
-        if above and name == "iperf3":
-            found.append(process)
-    return found

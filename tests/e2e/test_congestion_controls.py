@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.experiments import measure, plan_of, session
+from tests.e2e.experiments import measure
 from tests.e2e.whyperf_command import whyperf
-from whyperf.run import RunError, list_offers
-
-pytestmark = pytest.mark.alone
+from whyperf.run import list_offers
 
 OURS = ("scalable", "highspeed", "hslp", "bic", "htcp", "fast", "ltcp")
-TRANSFER_BYTES = 3_000_000
+TRANSFER_BYTES = 500_000
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +23,8 @@ def registered_as() -> dict[str, str]:
     return {name: offers[name]["registered_as"] for name in (*OURS, "reno")}
 
 
+# Registered controls show in the settings of the host, which other tests compare.
+@pytest.mark.alone
 def test_every_control_carries_all_bytes_under_its_name(tmp_path: Path, registered_as: dict[str, str]) -> None:
     record = measure(tmp_path, congestion_control=[*OURS, "reno"], transfer_bytes=TRANSFER_BYTES)
     flows = record.table("flows")
@@ -39,14 +39,6 @@ def test_every_control_carries_all_bytes_under_its_name(tmp_path: Path, register
     assert seen == registered_as.keys()
     left = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     assert not [name for name in left if name.startswith("wp_")], left
-
-
-def test_a_control_that_nobody_has_is_named_before_the_run(tmp_path: Path) -> None:
-    with (
-        pytest.raises(RunError, match=r'"vegan" is not available to you on the near host; choose one of .*scalable'),
-        session(tmp_path / "results", plan_of(congestion_control="vegan")),
-    ):
-        pytest.fail("it was measured")
 
 
 def test_transports_says_where_each_comes_from(tmp_path: Path) -> None:

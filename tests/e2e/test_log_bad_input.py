@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.bpf_objects import Objects, held_by, still_there
 from tests.e2e.experiments import profile_text
-from tests.e2e.logs import Logs, log_session, log_trials, run_log
+from tests.e2e.logs import log_session, log_trials, run_log
 from tests.e2e.whyperf_command import whyperf
 from whyperf.record import Experiment
 from whyperf.run import Kind, PipeClosedError, Session
@@ -41,36 +41,20 @@ def wrap_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wrap:
     return wrap
 
 
-def log_one(folder: Path, kind: Kind = Kind.VETH) -> Logs:
-    """One log trial, which gives its throughput whatever becomes of the log."""
-    with log_session(folder / "results", kind, transfer_bytes=TRANSFER_BYTES) as (opened, experiment):
-        (planned,) = log_trials(experiment)
-        logs = run_log(opened, experiment, planned)
-    manifest = logs[0].manifest
-    assert (manifest.status, manifest.reason) == ("complete", None)
-    assert [end.payload_bytes for end in manifest.hosts.values()] == [TRANSFER_BYTES] * 2
-    return logs
-
-
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, to take a capability away")
-@pytest.mark.parametrize("lacking", ["-bpf,-perfmon,-sys_admin", "-perfmon,-sys_admin", "-bpf,-sys_admin"])
+@pytest.mark.parametrize("lacking", ["-perfmon,-sys_admin", "-bpf,-sys_admin"])
 def test_without_the_privilege_for_tracing_the_level_is_user(tmp_path: Path, wrap_agent: Wrap, lacking: str) -> None:
     wrap_agent(f'exec setpriv --bounding-set={lacking} -- "$@"')
-    for log in log_one(tmp_path, Kind.LOOPBACK):
+    with log_session(tmp_path / "results", Kind.LOOPBACK, transfer_bytes=TRANSFER_BYTES) as (opened, experiment):
+        (planned,) = log_trials(experiment)
+        logs = run_log(opened, experiment, planned)
+    for log in logs:
+        assert log.manifest.status == "complete"
+        assert log.manifest.hosts[log.host].payload_bytes == TRANSFER_BYTES
         assert (log.evidence["asked"], log.evidence["got"]) == ("segments", "user")
         assert "run as root, or with CAP_BPF and CAP_PERFMON" in log.evidence["reason"]
         assert not {"segments", "counters"} & {path.name.partition(".")[0] for path in log.folder.iterdir()}
         assert not log.table("tcp_info").is_empty()
-
-
-def test_a_folder_that_takes_no_file_breaks_the_log_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", "/proc")
-    for log in log_one(tmp_path):
-        assert "no temporary file in /proc" in log.evidence["broken_off"]
-        assert log.evidence["broken_off"].endswith("; set TMPDIR")
-        assert not (log.folder / f"segments.{log.host}.parquet").exists()
-        # What is counted needs no file.
-        assert int(log.table("counters").select("data_out_bytes", "data_in_bytes").sum().row(0)[log.role == "receiver"])
 
 
 def test_a_full_disk_breaks_the_log_off_and_the_throughput_stands(tmp_path: Path, wrap_agent: Wrap) -> None:
@@ -108,7 +92,7 @@ def await_freed(objects: Objects) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("victim", ["near", "far", None])
+@pytest.mark.parametrize("victim", ["far", None])
 def test_nothing_stays_attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str | None) -> None:
     """Neither programs nor files, whether an agent is killed during a log or ends in order."""
     # Long enough to be killed in, on a busy host too.
@@ -133,7 +117,7 @@ def test_nothing_stays_attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         if victim is None:
             assert trial.result()[0].manifest.status == "complete"
         else:
-            os.kill(opened.agents()[victim == "far"].pid, signal.SIGKILL)
+            os.kill(opened.agents()[1].pid, signal.SIGKILL)
             with pytest.raises(PipeClosedError, match=f"the {victim} agent was killed by signal 9"):
                 trial.result()
     await_freed(held)

@@ -1,4 +1,7 @@
-"""The segment log is what was on the wire: every segment as tcpdump sees it, on both sides, in the same order."""
+"""The segment log is what was on the wire: every segment as tcpdump sees it, on both sides, in the same order.
+
+The counters, the sizes of calls and TCP's own counts are held against the same trials.
+"""
 
 import shutil
 from contextlib import ExitStack
@@ -11,11 +14,14 @@ import pytest
 
 from tests.e2e import pcap, wire
 from tests.e2e.experiments import numbers
+from tests.e2e.log_counts import assert_calls_agree, assert_counters_agree, assert_sizes_agree
 from tests.e2e.logs import (
     COUNT_BYTES,
+    FIN,
     HOSTS,
     IS_DATA,
     IS_OUT,
+    IS_PURE_ACK,
     PREAMBLE_BYTES,
     SYN,
     Log,
@@ -32,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump, which make test installs"),
 ]
 
-TRANSFER_BYTES = 16_000_000
+TRANSFER_BYTES = 3_000_000
 ATM_MTU_BYTES = 9188
 #: What a header holds of a segment.
 COMPARED = ("sequence", "acknowledgment", "payload_bytes", "flags", "window_field")
@@ -40,6 +46,8 @@ COMPARED = ("sequence", "acknowledgment", "payload_bytes", "flags", "window_fiel
 HEADERS_BYTES = 52
 #: Both look at a segment within the same call of the kernel, unless something interrupts it between the two.
 APART_NS = 1_000_000
+#: Of the data sent, what neither a call nor an ACK sends.
+MAX_OTHER = 0.01
 
 Captures = dict[str, pl.DataFrame]
 
@@ -95,13 +103,13 @@ def assert_captured(log: Log, captured: pl.DataFrame) -> None:
             assert_times(log, logged, seen)
 
 
-def assert_payload(log: Log, transfer_bytes: int) -> None:
+def assert_payload(log: Log, transferred_bytes: int = TRANSFER_BYTES) -> None:
     """The payload adds up to the bytes transferred and the greeting, to the byte."""
     segments = log.segments
     is_payload = IS_OUT if log.role == "sender" else ~IS_OUT
     for connection in log.ports():
         data = segments.filter(IS_DATA, connection=connection)
-        assert bytes_covered(data.filter(is_payload)) == transfer_bytes + PREAMBLE_BYTES
+        assert bytes_covered(data.filter(is_payload)) == transferred_bytes + PREAMBLE_BYTES
         assert bytes_covered(data.filter(~is_payload)) == PREAMBLE_BYTES + COUNT_BYTES
 
 
@@ -115,16 +123,64 @@ def assert_sizes(log: Log, mss_bytes: int, offloads: bool) -> None:
     assert max(full) == mss_bytes
 
 
-@pytest.mark.parametrize("mtu_bytes", [1500, ATM_MTU_BYTES])
-@pytest.mark.parametrize("offloads", [False, True], ids=["segments", "super-segments"])
-@pytest.mark.parametrize(("connections", "transfer_bytes"), [(1, TRANSFER_BYTES), (3, TRANSFER_BYTES // 4)])
+def assert_whole(log: Log) -> None:
+    """Nothing lost, nothing missed, nothing left out."""
+    manifest, evidence = log.manifest, log.evidence
+    assert (manifest.status, manifest.reason, manifest.evidence_asked) == ("complete", None, "segments")
+    assert (evidence["asked"], evidence["got"], evidence["reason"]) == ("segments", "segments", None)
+    assert (evidence["missing"], evidence["broken_off"]) == ([], None)
+    assert (evidence["lost_events_count"], evidence["missed_runs_count"]) == ([], 0)
+    assert evidence["logged_events_count"] == len(log.segments) > 0
+
+
+def assert_tcp_agrees(log: Log) -> None:
+    """The kernel's own counts of each connection, up to its last sample."""
+    segments = log.segments
+    for row in log.table("tcp_info").filter(pl.col("final")).iter_rows(named=True):
+        until = pl.col("segment_mono_ns") <= row["sample_mono_ns"]
+        mine = segments.filter(until, connection=row["connection"])
+        out, arrived = mine.filter(IS_OUT), mine.filter(~IS_OUT)
+        again = out.filter(pl.col("retransmission").is_not_null())
+        assert {
+            "data_segments_out": out.filter(IS_DATA)["wire_segments"].sum(),
+            "data_segments_in": arrived.filter(IS_DATA)["wire_segments"].sum(),
+            "bytes_sent": out["payload_bytes"].sum(),
+            "retransmitted_segments": again["wire_segments"].sum(),
+            "bytes_retransmitted": again["payload_bytes"].sum(),
+        }.items() <= row.items(), (log.manifest.trial, log.host)
+
+
+def assert_reasons(log: Log) -> None:
+    """Every pure ACK sent has a reason and nothing else has; contexts are recorded."""
+    segments = log.segments
+    assert segments.filter(pl.col("ack_reason").is_not_null() != (IS_OUT & IS_PURE_ACK)).is_empty()
+    data = segments.filter(IS_OUT, IS_DATA)
+    assert len(data.filter(context="other")) <= MAX_OTHER * len(data)
+    can_be_again = IS_OUT & (IS_DATA | (pl.col("flags") & (SYN | FIN) > 0))
+    assert segments.filter(~can_be_again, pl.col("retransmission").is_not_null()).is_empty()
+    for connection in log.ports():
+        mine = segments.filter(connection=connection)
+        # The end that connects completes the handshake.
+        assert len(mine.filter(ack_reason="handshake")) == (1 if log.host == "near" else 0)
+        # The receiver's count of the payload may carry the ACK of the sender's FIN.
+        assert len(mine.filter(ack_reason="fin")) in ([1] if log.role == "sender" else [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("connections", "offloads", "mtu_bytes", "direction"),
+    [(1, False, 1500, "send"), (3, True, ATM_MTU_BYTES, "receive")],
+)
 def test_the_log_is_what_tcpdump_captures(
-    tmp_path: Path, connections: int, transfer_bytes: int, offloads: bool, mtu_bytes: int
+    tmp_path: Path, connections: int, offloads: bool, mtu_bytes: int, direction: str
 ) -> None:
     logs, captures = log_under_capture(
         tmp_path,
         connections=connections,
-        transfer_bytes=transfer_bytes,
+        direction=direction,
+        transfer_bytes=TRANSFER_BYTES,
+        # Slow enough for many intervals.
+        write_rate_bps=200_000_000,
+        interval_ms=5,
         mtu_bytes=mtu_bytes,
         tso=offloads,
         gso=offloads,
@@ -133,29 +189,12 @@ def test_the_log_is_what_tcpdump_captures(
     )
     assert len(logs) == 2
     for log in (log for both in logs for log in both):
-        assert log.manifest.status == "complete"
+        assert_whole(log)
         assert_captured(log, captures[log.host])
-        assert_payload(log, transfer_bytes)
+        assert_payload(log)
         assert_sizes(log, mtu_bytes - HEADERS_BYTES - (20 if log.manifest.factors["ip_version"] == 6 else 0), offloads)
-        assert (log.evidence["logged_events_count"], log.evidence["lost_events_count"]) == (len(log.segments), [])
-
-
-def test_super_segments_hold_what_leaves_as_segments(tmp_path: Path) -> None:
-    """With GSO without TSO the device layer cuts: the log says what tcpdump sees only behind the cut."""
-    logs, captures = log_under_capture(
-        tmp_path, transfer_bytes=TRANSFER_BYTES, mtu_bytes=1500, tso=False, gso=True, gro=False
-    )
-    ((near, far),) = logs
-    assert_captured(far, captures["far"])
-    (own, peer) = near.ports()[0]
-    captured = captures["near"].filter(pl.col("payload_bytes") > 0, from_port=own, to_port=peer)
-    cut = near.segments.filter(IS_OUT, IS_DATA)
-    size = pl.when(pl.col("wire_segments") > 1).then("gso_size_bytes").otherwise("payload_bytes")
-    sizes = [
-        min(each, payload - at)
-        for payload, each in cut.select("payload_bytes", size).rows()
-        for at in range(0, payload, each)
-    ]
-    assert len(cut) < len(captured)
-    assert sizes == numbers(captured, "payload_bytes")
-    assert int(cut["wire_segments"].sum()) == len(captured)
+        assert_tcp_agrees(log)
+        assert_reasons(log)
+        assert_counters_agree(log)
+        assert_sizes_agree(log)
+        assert_calls_agree(log)

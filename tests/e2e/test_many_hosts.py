@@ -70,6 +70,7 @@ def test_all_to_one_moves_the_same_bytes_at_both_hosts_of_each_pair(hosts: Rack,
     assert cell["goodput_bps"]["median"] > 0
 
 
+@pytest.mark.slow
 def test_a_mesh_has_each_pair_of_different_hosts(hosts: Rack, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run(hosts, "--from", "node[1-3]", "--to", "node[1-3]", "--pattern", "mesh", *SHORT, out=out)
@@ -112,14 +113,7 @@ def test_a_host_that_does_not_answer_is_named_and_the_others_measure(hosts: Rack
     assert "node9 → node4" in done.err + done.out
 
 
-def test_where_no_pair_is_left_the_first_reason_ends_the_run(hosts: Rack, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    done = run(hosts, "--from", "node[8-9]", "--to", "node4", *SHORT, out=out)
-    assert done.status == 1
-    assert "node8" in done.sentence
-    assert not out.exists()
-
-
+@pytest.mark.slow
 def test_the_same_command_resumes(hosts: Rack, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("--from", "node[1-2]", "--to", "node[3-4]", *SHORT, "--trials", "2")
@@ -131,33 +125,7 @@ def test_the_same_command_resumes(hosts: Rack, tmp_path: Path) -> None:
     assert sorted(Experiment.open(out).trials().manifests) == ["001-c0001", "002-c0001"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("node1", "--to", "node2"), "node1 and --to node2 both name far hosts; drop one of them"),
-        (("--from", "node1", "--to", "node2", "--address", "10.0.0.1"), "--address is for one far host"),
-        (("--pattern", "mesh", "node1", "--from", "node[2-3]", "--to", "@none"), "both name far hosts"),
-        (("--from", "node[1-2]", "--to", "node[3-4]", "--testbed", "veth"), "--testbed veth is for measurements"),
-        (("--from", "node[1-3]", "--to", "node[3-4]"), "--pattern mesh"),
-        (("--from", "node[1-3],node2", "--to", "node4"), "node2"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_one_sentence(
-    hosts: Rack, tmp_path: Path, arguments: tuple[str, ...], sentence: str
-) -> None:
-    done = run(hosts, *arguments, out=tmp_path / "out")
-    assert done.status == 2, done.err
-    assert sentence in done.sentence
-
-
-def test_a_pattern_without_far_hosts_is_refused(tmp_path: Path) -> None:
-    done = whyperf("run", "--pattern", "mesh", folder=tmp_path)
-    assert (done.status, done.sentence) == (
-        2,
-        "whyperf: --pattern mesh is for many far hosts; name them with --to",
-    )
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(not SSHD.exists() or shutil.which("ssh") is None, reason="needs sshd and ssh")
 @pytest.mark.parametrize("victim", ["agent", "host"])
 def test_a_pair_that_is_lost_does_not_end_the_others(victim: str, tmp_path: Path) -> None:

@@ -121,15 +121,15 @@ OPTIONS: tuple[dict[str, Level], ...] = ({}, *(levels for tried in TRIED.values(
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_each_option_works_over_a_transport_or_is_refused_by_the_planner(transport: str, tmp_path: Path) -> None:
-    """Every option with one of two loads, in turn; with all loads below."""
+    """Every option over TCP, every third over another one, with one of two loads, in turn; with all loads below."""
     loads = {"udp": ("udp-stream", "udp-rr"), "quic": ("stream", "udp-stream")}.get(transport, ("stream", "rr"))
     accepted = []
-    for number, levels in enumerate(OPTIONS):
+    for number, levels in list(enumerate(OPTIONS))[TRANSPORTS.index(transport) % 3 :: 1 if transport == "tcp" else 3]:
         ordered = loads if number % 2 == 0 else loads[::-1]
         cells = (planned({"transport": transport, "workload": load, **levels}) for load in ordered)
         if (cell := next((cell for cell in cells if cell is not None), None)) is not None:
             accepted.append(cell)
-    assert len(accepted) > 10
+    assert len(accepted) > 3
     assert failures(accepted, tmp_path) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.whyperf_command import whyperf
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.root, pytest.mark.paced, pytest.mark.usefixtures("ours")]
 
 SETTINGS = ("duration_s=0.6", "warmup_s=0.2", "request_size_bytes=512", "interval_ms=100")
 SENDER = ["call_entry", "tcp_out", "qdisc_out", "driver_out", "call_exit"]

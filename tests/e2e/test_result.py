@@ -11,10 +11,8 @@ import pytest
 
 from tests.e2e.contents import finished_trials
 from tests.e2e.experiments import profile_text
-from whyperf.analyze import summarize
 from whyperf.analyze.summary import Summary
 from whyperf.cli import main
-from whyperf.plan import Plan
 from whyperf.record import Experiment, read_table
 
 pytestmark = pytest.mark.usefixtures("ours")
@@ -124,13 +122,6 @@ def test_the_same_seed_is_the_same_plan(whyperf: Whyperf, results: Path) -> None
     assert sorted(begun, key=begun.__getitem__) == [trial.id for trial in experiment.plan.trials()]
 
 
-def test_a_dry_run_prints_the_plan_and_records_nothing(whyperf: Whyperf, tmp_path: Path) -> None:
-    before = sorted(tmp_path.rglob("*"))
-    dry = whyperf("run", "mine.toml", *LOOPBACK, "--dry-run", "--json", "--out", "results")
-    assert (dry.status, sorted(tmp_path.rglob("*"))) == (0, before)
-    assert dry.json["blocks"]
-
-
 def test_two_parts_of_a_plan_are_two_experiments(whyperf: Whyperf, tmp_path: Path) -> None:
     parts = {}
     for window_bytes in (4096, 8192):
@@ -202,13 +193,3 @@ def test_sequential_stopping_stops_when_the_interval_is_narrow(whyperf: Whyperf,
     assert "unfinished" not in {warning["code"] for warning in done.json["warnings"]}
     again = whyperf("run", "until.toml", *LOOPBACK, "--out", "results", "--json")
     assert again.json == done.json
-
-
-def test_the_summary_does_not_depend_on_how_it_was_asked_for(whyperf: Whyperf, results: Path, tmp_path: Path) -> None:
-    shown = whyperf("show", "results", "--json").json
-    assert summarize(Experiment.open(results)).model_dump(mode="json") == shown
-    moved = tmp_path / "elsewhere" / "renamed"
-    moved.parent.mkdir()
-    results.rename(moved)
-    assert whyperf("show", moved, "--json").json == shown | {"experiment": "renamed"}
-    Plan.from_json((moved / "plan.json").read_text(), "plan.json")

@@ -9,13 +9,13 @@ from tests.e2e.experiments import measure, numbers
 from whyperf.run import Kind
 
 # A datagram that neighbors crowd out of a CPU's queue is never answered (netdev_max_backlog).
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.paced
 
 PERIOD_MS = 10
 PHASES: dict[str, Any] = {"warmup_s": 0.1, "duration_s": 0.5, "cooldown_s": 0.1}
 
 
-@pytest.mark.parametrize(("kind", "ip_version"), [(Kind.VETH, 4), (Kind.VETH, 6), (Kind.LOOPBACK, 4)])
+@pytest.mark.parametrize(("kind", "ip_version"), [(Kind.VETH, 6), (Kind.LOOPBACK, 4)])
 def test_requests_leave_all_along_and_are_answered(tmp_path: Path, kind: Kind, ip_version: int) -> None:
     # Slow enough that no socket's buffer overflows.
     levels: dict[str, Any] = {"write_rate_bps": 10_000_000, "write_size_bytes": 8192, "congestion_control": "cubic"}
@@ -30,8 +30,3 @@ def test_requests_leave_all_along_and_are_answered(tmp_path: Path, kind: Kind, i
     assert probes / 4 <= rows.height <= most
     assert rows["rtt_ns"].null_count() == 0
     assert min(numbers(rows, "rtt_ns")) > 0
-
-
-def test_nobody_is_probed_who_did_not_ask(tmp_path: Path) -> None:
-    record = measure(tmp_path, transfer_bytes=1_000_000)
-    assert not list(record.experiment.folder.glob("trials/*/round_trips.*"))

@@ -1,10 +1,5 @@
 """Flow schedules on the real load: who writes when, by which congestion control, and to the byte."""
 
-import socket
-import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +15,7 @@ from whyperf.record import Experiment
 from whyperf.report import write
 from whyperf.run import Kind, Session, Target, run_plan
 
-pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.paced, pytest.mark.usefixtures("ours")]
 
 OWN = """
 about = "Two directions, two congestion controls."
@@ -105,71 +100,3 @@ def test_each_flow_has_its_congestion_control_and_its_direction(tmp_path: Path) 
         totals = table.pivot(on="role", index="connection", values="payload_bytes")
         assert totals["sender"].to_list() == totals["receiver"].to_list()
         assert min(totals["receiver"]) > 0
-
-
-MARKED = """
-about = "Marks in both directions, and none."
-[fixed]
-interval_ms = 10
-[schedule]
-name = "marked"
-[[schedule.flow]]
-start_s = 0.2
-stop_s = 0.6
-dscp = 46
-[[schedule.flow]]
-start_s = 0.2
-stop_s = 0.6
-dscp = 8
-direction = "receive"
-[[schedule.flow]]
-start_s = 0.2
-stop_s = 0.6
-"""
-
-
-@contextmanager
-def marks_on_the_loopback() -> Iterator[set[tuple[int, int, int]]]:
-    """Source port, destination port and DSCP of the TCP segments over IPv4 that carry over 1,000 bytes."""
-    seen: set[tuple[int, int, int]] = set()
-    ended = threading.Event()
-
-    def capture(tap: socket.socket) -> None:
-        while not ended.is_set():
-            try:
-                packet = tap.recv(128, socket.MSG_TRUNC)
-            except TimeoutError:
-                continue
-            length, protocol = struct.unpack_from("!H", packet, 2)[0], packet[9]
-            if protocol == socket.IPPROTO_TCP and (length > 1000 or length == 0):
-                ports = struct.unpack_from("!HH", packet, 4 * (packet[0] & 15))
-                seen.add((*ports, packet[1] >> 2))
-
-    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800)) as tap:
-        tap.bind(("lo", 0x0800))
-        tap.settimeout(0.05)
-        thread = threading.Thread(target=capture, args=(tap,))
-        thread.start()
-        try:
-            yield seen
-        finally:
-            ended.set()
-            thread.join()
-
-
-def test_each_flow_marks_its_packets_in_its_direction(tmp_path: Path) -> None:
-    """The packets that carry payload have the mark of their flow; no flow is at work in the first 200 ms."""
-    plan = build(parse(MARKED, name="marked", where="marked.toml"), target="loopback")
-    with Experiment.create(tmp_path / "results", plan, MARKED) as experiment:
-        with Session(plan, Target(Kind.LOOPBACK)) as session, marks_on_the_loopback() as seen:
-            run_plan(session, experiment, Quiet(), lambda _: None)
-        record = Record(experiment)
-        assert record.only.status == "complete", record.only.reason
-        early = received(record).filter((pl.col("at_ns") < 190_000_000) & (pl.col("payload_bytes") > 0))
-        assert early.is_empty()
-        (flow_results,) = [cell.transports.flows for cell in summarize(experiment).cells if cell.transports is not None]
-        assert [(flow.direction, flow.dscp) for flow in flow_results] == [("send", 46), ("receive", 8), ("send", None)]
-    ports = [port for source, destination, _ in seen for port in (source, destination)]
-    (listening,) = {port for port in ports if ports.count(port) >= len(seen)}
-    assert {dscp for _, to, dscp in seen if to == listening} == {46, 0}
-    assert {dscp for source, _, dscp in seen if source == listening} == {8}

@@ -140,25 +140,6 @@ def test_the_same_seed_makes_the_same_tables_and_a_rerun_makes_none(folder: Path
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_a_paced_sender_and_a_path_run_on_the_model(folder: Path) -> None:
-    (folder / "paced.toml").write_text(
-        'about = "paced"\n[fixed]\ntransfer_bytes = 4194304\npath_rtt_ms = 10\n[[sweep]]\nname = "rate"\ntrials = 1\n'
-        "log_trials = 1\n[sweep.factors]\npacing_rate_bps = [50_000_000]\npath_rate_bps = [20_000_000, 100_000_000]\n"
-    )
-    options = ("simulate", "paced.toml", "--hosts", "linux-6.18+veth", "--out", "paced", "--json")
-    done = whyperf(*options, folder=folder, timeout_s=300)
-    assert done.status == 0, done.err
-    cells = {cell["factors"]["path_rate_bps"]: cell for cell in json.loads(done.out)["cells"]}
-    # The path's bottleneck where it is below the pacing rate, else that: 1448 of 1514 bytes are payload.
-    assert 0.85 < cells[20_000_000]["goodput_bps"]["median"] / (20e6 * 1448 / 1514) < 1
-    assert 0.9 < cells[100_000_000]["goodput_bps"]["median"] / 50e6 < 1.02
-    of_trial = folder / "paced" / "trials" / f"log01-{cells[100_000_000]['id']}"
-    sent = pl.read_parquet(of_trial / "segments.near.parquet").filter(pl.col("payload_bytes") > 0)
-    assert sent["pacing_rate_bytes_per_second"].max() == 6_250_000
-    path = pl.read_parquet(of_trial / "path.near.parquet").filter(pl.col("direction") == "forward")
-    assert path["passed_packets"].sum() == sent["wire_segments"].sum()
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -166,15 +147,10 @@ def test_a_paced_sender_and_a_path_run_on_the_model(folder: Path) -> None:
         (("flow.toml", "--hosts", "sparc3+sba-100"), "sparc3"),
         (("flow.toml", "--hosts", HOSTS, "--set", "connections=2"), "one connection, not 2"),
         (("flow.toml", "--hosts", HOSTS, "--link", "ethernet-1G"), "cannot be on ethernet-1G"),
-        (("flow.toml", "--hosts", "solaris8+gigabit,linux-6.18+nic"), "--link"),
         (("flow.toml", "--hosts", "bare.toml"), "write copy_in_us = { value = 30, source"),
         (("flow.toml", "--hosts", "flat.toml", "--set", "mtu_bytes=9188"), "mss_bytes"),
         (("rr", "--hosts", HOSTS, "--set", "outstanding=4"), "outstanding"),
         (("flow.toml", "--hosts", HOSTS, "--set", "pacing_rate_bps=8M"), "paces nothing"),
-        (
-            ("flow.toml", "--hosts", HOSTS, "--set", "path_rate_bps=8M", "--set", "path_queue=4K"),
-            "a queue of 4096 bytes holds no packet",
-        ),
     ],
 )
 def test_what_the_model_cannot_run_is_named_before_anything_runs(

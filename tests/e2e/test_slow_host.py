@@ -12,7 +12,7 @@ from tests.e2e.whyperf_command import Done, whyperf
 from tests.fleet.rack import CONTROL, Rack, rack
 from whyperf.record import Experiment, read_table
 
-pytestmark = [pytest.mark.root]
+pytestmark = [pytest.mark.root, pytest.mark.paced]
 
 NAMES = [f"node{number}" for number in range(1, 8)]
 SLOW = "node3"

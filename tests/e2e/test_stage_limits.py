@@ -45,10 +45,12 @@ def test_a_testbed_has_no_napi_and_steers_and_a_busy_poller_is_named(tmp_path: P
         assert found[host]["steering"][0] == device
         assert found[host]["busy_polling"] == (None, "50 µs")
         assert "unknown" not in found[host]
-    assert "No GRO stage at veth-near (veth); veth-far (veth)" in " ".join(done.out.split())
-    assert "Busy polling for up to 50 µs" in " ".join(done.out.split())
+    notes = " ".join(whyperf("show", results, "--notes", folder=tmp_path).out.split())
+    assert "No GRO stage at veth-near (veth); veth-far (veth)" in notes
+    assert "Busy polling for up to 50 µs" in notes
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SSHD.exists() or shutil.which("ssh") is None, reason="needs ssh and sshd")
 def test_a_bridge_is_followed_and_named_and_clocks_of_two_hosts_are_compared(ours: Ours, tmp_path: Path) -> None:
     with far_host(tmp_path, ours.mark) as far:
@@ -57,12 +59,13 @@ def test_a_bridge_is_followed_and_named_and_clocks_of_two_hosts_are_compared(our
             (far.far_netns, "veth-far", "198.18.0.2/24"),
         ):
             _bridge(netns, device, address)
-        done = _run(far)
+        _run(far)
     found = limits(far.results)
     for host, device in (("near", "veth-near"), ("far", "veth-far")):
         assert found[host]["stacked_device"] == ("br0", f"bridge on {device}")
         assert found[host]["no_napi"] == (device, "veth")
-    assert "Stacked devices, br0 (bridge on veth-near); br0 (bridge on veth-far)" in done
+    notes = " ".join(whyperf("show", far.results, "--notes", folder=tmp_path).out.split())
+    assert "Stacked devices, br0 (bridge on veth-near); br0 (bridge on veth-far)" in notes
     counted = gaps(far.results, "near")
     assert counted["stacked_device"] > 100
     # A packet that goes through two devices is not one that was cut in two.
@@ -72,10 +75,9 @@ def test_a_bridge_is_followed_and_named_and_clocks_of_two_hosts_are_compared(our
     assert "The clocks of the hosts were compared to within" in " ".join(flow.out.split())
 
 
-def _run(far: FarHost) -> str:
+def _run(far: FarHost) -> None:
     done = far.run("-t", 1, "--evidence", "stages", "--stages-one-in", 4)
     assert done.status == DONE, done.err
-    return done.out
 
 
 def _bridge(netns: str, device: str, address: str) -> None:

@@ -11,7 +11,7 @@ from whyperf.explain.budget import TrialBudgets, budgets_of
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.states import ReceiverState, SenderState
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.paced, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 RECEIVE_WINDOW = (
     SenderState.RECEIVE_WINDOW_BUFFER,

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from tests.e2e import wire
-from tests.e2e.experiments import Quiet, Record, measure, numbers, plan_of, session
+from tests.e2e.experiments import Quiet, Record, measure, plan_of, session
 from whyperf.run import Kind, run_plan
 
 pytestmark = pytest.mark.usefixtures("ours")
 
 #: A short measurement.
-SHORT: dict[str, Any] = {"duration_s": 0.3, "warmup_s": 0.1, "cooldown_s": 0.1}
+SHORT: dict[str, Any] = {"duration_s": 0.2, "warmup_s": 0.1, "cooldown_s": 0.1}
 #: TLS_AES_256_GCM_SHA384, and the suite of TLS 1.2 for the same (RFC 8446 appendix B.4, RFC 5289).
 SUITES = {"1.3": 0x1302, "1.2": 0xC02C}
 #: Content type of payload (RFC 8446 section 5.1).
@@ -32,50 +32,31 @@ def complete(record: Record) -> Record:
     return record
 
 
-def test_ciphers_are_a_factor_and_each_is_what_it_says(tmp_path: Path) -> None:
-    ciphers = ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"]
-    record = complete(measure(tmp_path, kind=Kind.LOOPBACK, transport="tls", tls_cipher=ciphers, **SHORT))
+LOADS: list[dict[str, Any]] = [
+    {"workload": "rr", "connections": 3, "request_size_bytes": 100, "response_size_bytes": 70_000},
+    {"workload": "rr", "io_model": "epoll", "connections": 2, "outstanding": 4},
+    {"workload": "crr", "io_model": "epoll", "connections": 3, "request_size_bytes": 100, "response_size_bytes": 5000},
+    {"workload": "bidirectional", "connections": 2, "write_size_bytes": 200_000},
+    {"workload": "small-messages", "io_model": "epoll", "connections": 2, "write_size_bytes": 100},
+    {"workload": "write-wait", "connections": 2},
+]
+
+
+@pytest.mark.parametrize("levels", LOADS, ids=str)
+def test_workloads_run_over_it(tmp_path: Path, levels: dict[str, Any]) -> None:
+    ciphers: dict[str, Any] = {"tls_cipher": ["aes-256-gcm", "chacha20-poly1305"]}
+    record = complete(measure(tmp_path, kind=Kind.LOOPBACK, transport="tls", **levels, **ciphers, **SHORT))
+    totals = record.table("transactions").group_by("host").agg(pl.col("transactions_count").sum()).sort("host")
+    near, far = totals["transactions_count"].to_list()[::-1]
+    assert near == far > 0
     rows = record.table("tls")
-    assert sorted(rows["cipher"].to_list()) == sorted(2 * ciphers)
     assert set(rows["version"]) == {"1.3"}
     for trial, manifest in record.trials.items():
         (cipher,) = rows.filter(trial=trial)["cipher"].unique().to_list()
         assert cipher == record.factors(manifest.cell)["tls_cipher"]
-    sent, arrived = (record.table("flows").filter(role=role)["payload_bytes"].sum() for role in ("sender", "receiver"))
-    assert sent == arrived > 0
-    assert record.table("tcp_info").height > 0
 
 
-LOADS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("rr", {"connections": 3, "request_size_bytes": 100, "response_size_bytes": 70_000}),
-    ("rr", {"connections": 2, "outstanding": 4}),
-    ("crr", {"connections": 3, "request_size_bytes": 100, "response_size_bytes": 5000}),
-    ("bidirectional", {"connections": 2, "write_size_bytes": 200_000}),
-    ("small-messages", {"connections": 2, "write_size_bytes": 100}),
-    ("write-wait", {"connections": 2}),
-)
-
-
-# Each load with one of the I/O models, in turn; with the other it is a slow test.
-@pytest.mark.parametrize(
-    ("workload", "levels", "io_model"),
-    [
-        pytest.param(*load, model, marks=[] if (number + place) % 2 == 0 else pytest.mark.slow)
-        for number, load in enumerate(LOADS)
-        for place, model in enumerate(("blocking", "epoll"))
-    ],
-    ids=str,
-)
-def test_workloads_run_over_it(tmp_path: Path, io_model: str, workload: str, levels: dict[str, Any]) -> None:
-    levels = levels | {"transport": "tls", "workload": workload, "io_model": io_model}
-    record = complete(measure(tmp_path, kind=Kind.LOOPBACK, **levels, **SHORT))
-    totals = record.table("transactions").group_by("host").agg(pl.col("transactions_count").sum()).sort("host")
-    near, far = totals["transactions_count"].to_list()[::-1]
-    assert near == far > 0
-    assert record.table("tls")["version"].unique().to_list() == ["1.3"]
-
-
-@pytest.mark.alone
+@pytest.mark.paced
 @pytest.mark.root
 @pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump, which make test installs")
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark, which make test installs")
@@ -116,20 +97,6 @@ def fields(capture_file: Path, port: int, chosen: str, field: str) -> list[str]:
     argv += ["-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,", "-e", field]
     text = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120).stdout
     return [value for line in text.splitlines() for value in line.split(",") if value]
-
-
-@pytest.mark.alone
-def test_the_cpu_time_of_encryption_is_the_load_s_own(tmp_path: Path) -> None:
-    spent = {}
-    for name, levels in {"tcp": {}, "tls": {"tls_cipher": "chacha20-poly1305"}}.items():
-        record = complete(
-            measure(tmp_path / name, 3, Kind.LOOPBACK, transport=name, transfer_bytes=300_000_000, **levels)
-        )
-        threads = record.table("threads").filter(role="sender")
-        # What else runs on the CPU only adds.
-        spent[name] = min(sum(numbers(threads.filter(trial=trial), "cpu_ns")) for trial in record.trials)
-    # A processor with AES hardly takes longer for that cipher than for TCP's copy, but for this one at least as long.
-    assert spent["tls"] > 1.5 * spent["tcp"] > 0
 
 
 def test_flows_over_tls_join_a_schedule_of_tcp(tmp_path: Path) -> None:

@@ -126,9 +126,8 @@ def payload(found: Found) -> list[Counter[int]]:
     return sorted((sizes for sizes in each if sizes), key=lambda sizes: sorted(sizes.items()))
 
 
-@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
-def test_each_connection_carries_its_own_datagrams(tmp_path: Path, io_model: str) -> None:
-    found = run(tmp_path, LINKS, io_model=io_model)
+def test_each_connection_carries_its_own_datagrams(tmp_path: Path) -> None:
+    found = run(tmp_path, LINKS)
     # Of two virtual users: three connections to the far side, and replies on one of them.
     assert payload(found) == 2 * [Counter({100: 30})] + 2 * [Counter({200: 60})] + 2 * [Counter({300: 30})] + 2 * [
         Counter({400: 30})
@@ -143,10 +142,9 @@ def test_each_connection_carries_its_own_datagrams(tmp_path: Path, io_model: str
     assert opened["latency_count"].sum() == 2 * 3
 
 
-@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
-def test_each_reconnect_is_another_flow(tmp_path: Path, io_model: str) -> None:
+def test_each_reconnect_is_another_flow(tmp_path: Path) -> None:
     text = CONNECT_REQUEST_RESPONSE.replace("tcp", "udp").replace('duration="$dur"', 'iterations="200"')
-    found = run(tmp_path, text, io_model=io_model)
+    found = run(tmp_path, text, io_model="blocking")
     assert found.sums("near", "Txn1") == (400, 0, 400 * 200, 400 * 1000)
     assert found.sums("far", "Txn1") == (400, 0, 400 * 1000, 400 * 200)
     assert payload(found) == 400 * [Counter({200: 1})] + 400 * [Counter({1000: 1})]
@@ -166,9 +164,8 @@ def connects(found: Found, host: str) -> pl.DataFrame:
     return found.record.table("latencies").filter(host=host, kind="connect")
 
 
-@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
-def test_what_is_lost_fails_its_transaction_and_no_other(tmp_path: Path, io_model: str) -> None:
-    found = run(tmp_path, LOSSY, io_model=io_model, has_loss=True)
+def test_what_is_lost_fails_its_transaction_and_no_other(tmp_path: Path) -> None:
+    found = run(tmp_path, LOSSY, has_loss=True)
     arrived = sum((sizes for sizes in found.flows.values()), Counter[int]())[1200]
     written = {"Txn2": 2, "Txn3": 3, "Txn4": 1}
     lost = 600 * sum(written.values()) - arrived

@@ -9,7 +9,6 @@ import pytest
 
 from tests.e2e.conftest import Ours
 from tests.e2e.far_host import SSHD, FarHost, far_host
-from tests.e2e.whyperf_command import whyperf
 from tests.unit.profile.uperf.uperf_profiles import APART
 from whyperf.record import Experiment, read_table
 
@@ -48,21 +47,3 @@ def test_each_far_host_has_its_groups_and_an_agent(
     assert moved["far"] == (2 * 50 * 200, 2 * 50 * 100)
     assert moved["near2"] == (30 * 1000, 0)
     assert moved["far2"] == (0, 30 * 1000)
-
-
-@pytest.mark.parametrize(
-    ("profile", "host", "says"),
-    [
-        (APART, "a,b,c", "--host a,b,c names 3 hosts, and the profile 2; name one, or 2"),
-        (APART.replace("$h2", "$h1"), "a,b", "--host a,b names 2 hosts; only a uperf profile whose groups"),
-    ],
-)
-def test_other_numbers_of_hosts_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, host: str, says: str
-) -> None:
-    (tmp_path / "apart.xml").write_text(profile)
-    monkeypatch.setenv("h1", "a")
-    monkeypatch.setenv("h2", "b")
-    done = whyperf("run", "apart.xml", "--host", host, folder=tmp_path)
-    assert done.status == 2
-    assert says in done.sentence

@@ -17,14 +17,14 @@ SETS = ({"write_call_us": 0.4}, {"write_call_us": 2.0, "output_us": 4.0, "input_
 WRITE_BYTES = 131_072
 
 
-@pytest.mark.parametrize("window_bytes", [65_536, 262_144, 1_048_576])
+@pytest.mark.parametrize("window_bytes", [65_536, 1_048_576])
 def test_a_window_comes_each_round_trip(window_bytes: int) -> None:
     host = CalibratedHost("linux-6.18+veth", PROFILE, {}, SETS, {"window_bytes": [window_bytes]}, {}, 0.1)
     cell = {"window_bytes": window_bytes, "write_size_bytes": WRITE_BYTES, "congestion_control": "cubic"}
     bits = window_bytes * 8
     gains = []
     with model() as asked:
-        for rtt_ms in (0.5, 1.0, 2.0, 4.0, 10.0, 20.0):
+        for rtt_ms in (0.5, 2.0, 10.0):
             (found,) = ask_what_if(host, asked, [cell], {"path_rtt_ms": rtt_ms})
             trips = MEASURE_ROUND_TRIPS + MEASURE_NS / 1e6 / rtt_ms
             # What the hosts need for a window by themselves comes in addition to the round trip, or partly within it.

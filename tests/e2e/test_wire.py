@@ -103,8 +103,8 @@ def never_announced(folder: Path, **levels: Any) -> list[Factors]:
 def test_the_window_asked_for_is_the_window_announced(tmp_path: Path) -> None:
     varied = ("window_bytes", "write_size_bytes", "ip_version", "direction")
     levels: dict[str, Any] = {
-        "window_bytes": [4096, 8192, 16384],
-        "write_size_bytes": [512, 4096, 6000, 131072],
+        "window_bytes": [4096, 16384],
+        "write_size_bytes": [512, 6000],
         "ip_version": [4, 6],
         "direction": ["send", "receive"],
     }

@@ -17,9 +17,6 @@ from whyperf.run import Kind, Session, Target, run_plan
 
 pytestmark = pytest.mark.usefixtures("ours")
 
-#: How often datagrams are exchanged anew where an answer took more than the workload's 250 ms: a host that stalls does
-#: that once.
-ATTEMPTS = 3
 SHORT: dict[str, Any] = {"duration_s": 0.5, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
 OVER_A_PATH: dict[str, Any] = {**SHORT, "duration_s": 1.2, "warmup_s": 0.2, "workload": "rr", "path_rtt_ms": 40}
 
@@ -37,21 +34,19 @@ def totals(record: Record) -> dict[str, dict[str, int]]:
 @pytest.mark.parametrize(
     "levels",
     [
-        pytest.param({"workload": "rr", "request_size_bytes": 100, "response_size_bytes": 3000}, id="rr"),
-        pytest.param({"workload": "rr", "connections": 20, "outstanding": 4}, id="rr, pipelined"),
-        pytest.param({"workload": "rr", "io_model": "io_uring", "threads": 2, "connections": 20}, id="rr by io_uring"),
-        pytest.param({"workload": "small-messages"}, id="small-messages"),
-        pytest.param({"workload": "write-wait", "connections": 3}, id="write-wait"),
-        pytest.param({"workload": "bidirectional", "connections": 2}, id="bidirectional"),
-        pytest.param({"workload": "burst", "think_us": 100}, id="burst"),
-        pytest.param({"workload": "udp-rr", "connections": 2}, id="udp-rr", marks=pytest.mark.alone),
-        pytest.param({"workload": "rr", "transport": "unix"}, id="rr over Unix sockets"),
-        pytest.param({"workload": "idle-connections", "idle_connections": 50}, id="idle-connections"),
-        pytest.param({"workload": "stream", "io_model": "epoll", "connections": 3}, id="stream"),
-        pytest.param({"workload": "stream", "io_model": "io_uring", "connections": 3}, id="stream by io_uring"),
-        pytest.param({"workload": "stream-receive", "io_model": "epoll"}, id="stream-receive"),
-        pytest.param({"workload": "stream", "io_model": "epoll", "direction": "receive"}, id="stream, received"),
+        {"workload": "rr", "request_size_bytes": 100, "response_size_bytes": 3000},
+        {"workload": "rr", "io_model": "io_uring", "threads": 2, "connections": 20, "outstanding": 4},
+        {"workload": "rr", "transport": "unix"},
+        {"workload": "small-messages"},
+        {"workload": "write-wait", "connections": 3},
+        {"workload": "bidirectional", "connections": 2},
+        {"workload": "burst", "think_us": 100},
+        {"workload": "idle-connections", "idle_connections": 50},
+        {"workload": "stream", "io_model": "epoll", "connections": 3},
+        {"workload": "stream-receive", "io_model": "epoll"},
+        {"workload": "stream", "io_model": "io_uring", "direction": "receive"},
     ],
+    ids=lambda levels: " ".join(map(str, levels.values())),
 )
 def test_a_shipped_workload_is_executed_and_reported(tmp_path: Path, levels: dict[str, Any]) -> None:
     record = short(tmp_path, **levels)
@@ -63,7 +58,6 @@ def test_a_shipped_workload_is_executed_and_reported(tmp_path: Path, levels: dic
     assert both["near"]["transactions_count"] > 0
     (cell,) = summarize(record.experiment).cells
     assert cell.goodput_bps.median is not None
-    assert cell.goodput_bps.median > 0
     assert cell.transactions is not None
     assert cell.transactions.per_s.median is not None
     assert cell.transactions.failed_count == 0
@@ -74,29 +68,25 @@ def test_a_shipped_workload_is_executed_and_reported(tmp_path: Path, levels: dic
         assert 0 < latency.min_ns <= (latency.p50_ns or 0) <= latency.max_ns
 
 
-def test_an_exchange_moves_its_sizes_times_its_transactions(tmp_path: Path) -> None:
-    both = totals(short(tmp_path, workload="rr", request_size_bytes=100, response_size_bytes=3000, connections=5))
-    # The transactions under way at the end may have sent their request.
-    begun, ended = both["near"]["begun_count"], both["near"]["transactions_count"]
-    assert ended * 100 <= both["near"]["sent_bytes"] <= begun * 100
-    assert ended * 3000 <= both["near"]["received_bytes"] <= begun * 3000
-    assert begun - ended <= 5
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
-def test_datagrams_and_their_answers_on_a_testbed_are_exact(tmp_path: Path, io_model: str) -> None:
-    for attempt in range(ATTEMPTS):
-        levels = {**SHORT, "workload": "udp-rr", "connections": 2, "io_model": io_model}
-        record = measure(tmp_path / str(attempt), **levels)
-        assert record.only.status == "complete", record.only.reason
-        both = totals(record)
-        near, far = both["near"], both["far"]
-        if near["failed_count"] == 0:
-            break
+@pytest.mark.paced
+def test_datagrams_are_answered_and_reported_as_the_receiver_counted_them(tmp_path: Path) -> None:
+    both = totals(short(tmp_path / "asked", workload="udp-rr", connections=2))
+    near, far = both["near"], both["far"]
     assert near["failed_count"] == 0
     assert near["transactions_count"] == far["transactions_count"] > 0
     assert near["sent_bytes"] == far["received_bytes"] == near["received_bytes"] == far["sent_bytes"]
+    levels = {"workload": "udp-stream", "connections": 2, "write_rate_bps": 8_000_000, "datagram_size_bytes": 1000}
+    record = short(tmp_path / "streamed", **levels)
+    rows = record.table("datagrams")
+    sent = rows.filter(pl.col("host") == "near")["sent_count"].sum()
+    received = rows.filter(pl.col("host") == "far")["received_count"].sum()
+    assert 0 < received <= sent
+    (cell,) = summarize(record.experiment).cells
+    assert cell.metric == "datagrams"
+    assert cell.datagrams is not None
+    assert cell.datagrams.received_count > 0
+    # Payload at the receiver over its window is its datagrams times their size.
+    assert cell.goodput_bps.median == pytest.approx((cell.datagrams.received_per_s.median or 0) * 8000, rel=0.1)
 
 
 def test_an_open_loop_reports_its_schedule_and_counts_from_it(tmp_path: Path) -> None:
@@ -123,10 +113,9 @@ def over_a_path(folder: Path, outstanding: int, **levels: Any) -> tuple[Record, 
 @pytest.mark.parametrize(
     "levels",
     [
-        {"io_model": "epoll"},
+        {"io_model": "epoll", "transport": "mptcp", "connections": 3},
         {"io_model": "blocking"},
         {"io_model": "io_uring"},
-        {"io_model": "epoll", "transport": "mptcp", "connections": 3},
     ],
     ids=lambda levels: " ".join(map(str, levels.values())),
 )
@@ -136,10 +125,10 @@ def test_eight_outstanding_over_a_path_are_eight_times_the_rate_of_one(tmp_path:
         record, transactions = over_a_path(tmp_path, outstanding, **levels)
         near = totals(record)["near"]
         rates.append(near["transactions_count"])
-        # Little's law: each latency is that of its own request.
+        # Little's law, which holds for the mean: each latency is that of its own request.
         assert transactions.per_s.median is not None
         assert transactions.latency is not None
-        under_way = transactions.per_s.median * (transactions.latency.p50_ns or 0) / 1e9
+        under_way = transactions.per_s.median * transactions.latency.mean_ns / 1e9
         assert under_way == pytest.approx(outstanding * levels.get("connections", 1), rel=0.15)
     assert rates[1] >= 7 * rates[0], rates
 
@@ -155,22 +144,6 @@ def test_an_open_loop_over_a_path_keeps_its_rate_with_enough_outstanding(tmp_pat
     assert ahead.per_s.median is not None
     assert alone.per_s.median < 0.3 * 100
     assert ahead.per_s.median > 0.9 * 100
-
-
-def test_datagrams_are_reported_as_the_receiver_counted_them(tmp_path: Path) -> None:
-    record = short(tmp_path, workload="udp-stream", connections=2, write_rate_bps=8_000_000, datagram_size_bytes=1000)
-    assert record.only.status == "complete", record.only.reason
-    rows = record.table("datagrams")
-    sent = rows.filter(pl.col("host") == "near")["sent_count"].sum()
-    received = rows.filter(pl.col("host") == "far")["received_count"].sum()
-    assert 0 < received <= sent
-    (cell,) = summarize(record.experiment).cells
-    assert cell.metric == "datagrams"
-    assert cell.datagrams is not None
-    assert cell.datagrams.received_count > 0
-    # Payload at the receiver over its window is its datagrams times their size.
-    assert cell.goodput_bps.median == pytest.approx((cell.datagrams.received_per_s.median or 0) * 8000, rel=0.1)
-    assert cell.connections is not None
 
 
 OWN = {

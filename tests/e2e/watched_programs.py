@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,16 @@ print(listener.getsockname()[1], flush=True)
 connection, _ = listener.accept()
 while not select.select([sys.stdin], [], [], 0.02)[0]:
     connection.sendall(bytes(20_000))
+"""
+#: Sends 1,000,000 bytes within half a second, and ends.
+MEGABYTE = """
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+for _ in range(20):
+    connection.sendall(bytes(50_000))
+    time.sleep(0.02)
 """
 #: Reads from the address and port of its arguments until the other side closes.
 CLIENT = """
@@ -85,6 +94,17 @@ def transfer(listen: str = "127.0.0.1", connect: str = "127.0.0.1", before: Sequ
     finally:
         for process in started:
             end(process)
+
+
+@contextlib.contextmanager
+def megabyte() -> Iterator[str]:
+    """A server that sends a megabyte to whoever connects first; its port."""
+    server = program(MEGABYTE)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        end(server)
 
 
 def request(selection: wire.Selection | None = None, **changes: Any) -> wire.RequestWatch:
@@ -167,10 +187,3 @@ def agent(*prefix: str) -> Iterator[Agent]:
     """An agent, started by a command where one is given."""
     with Agent("near", [*prefix, *local()], shares_clock=True) as opened:
         yield opened
-
-
-def as_nobody() -> list[str]:
-    """The start of a command that is run without any privilege."""
-    return (
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"] if os.geteuid() == 0 else []
-    )

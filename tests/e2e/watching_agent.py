@@ -20,7 +20,6 @@ from typing import Any, BinaryIO
 import polars as pl
 
 MESSAGE, TABLE = 1, 2
-CLOSED = 7
 SECOND_NS = 1_000_000_000
 COLUMNS = Path(__file__).parents[2] / "python/whyperf/record/columns.json"
 TYPES: dict[str, Any] = {"u32": pl.UInt32, "u64": pl.UInt64, "bool": pl.Boolean, "text": pl.String}

@@ -19,7 +19,7 @@ import polars as pl
 
 from tests.fuzz.peer import Verdict, ask
 from tests.unit.profile.uperf.test_uperf_fuzz import assert_read_or_refused
-from tests.unit.records.golden import unpack
+from tests.whole.records.golden import unpack
 from whyperf.cli import main
 from whyperf.foreign import parse_toml, visible
 from whyperf.hosts import HostSetError, Inventory, expand, fold, is_usable_host
@@ -31,7 +31,7 @@ from whyperf.profile.workload import read_workload
 from whyperf.profile.write import as_toml
 from whyperf.record import wrong_in_table
 from whyperf.record.kinds import UNREADABLE
-from whyperf.record.parquet import allowed_bytes, bytes_in_memory
+from whyperf.record.parquet import MAX_TEXT_BYTES, allowed_bytes, bytes_in_memory
 from whyperf.run.agents import frames
 from whyperf.run.agents.replies import understood
 from whyperf.run.errors import RunError
@@ -110,6 +110,10 @@ def table(data: bytes) -> None:
     except UNREADABLE:
         return
     assert frame.estimated_size() <= max(2 * needed, 1 << 20), (frame.estimated_size(), needed)
+    for column in frame.select(pl.col(pl.String)).iter_columns():
+        lengths = column.str.len_bytes().drop_nulls()
+        assert lengths.filter(lengths > MAX_TEXT_BYTES).is_empty(), column.name
+        assert lengths.sum() <= allowed_bytes(len(data)), column.name
 
 
 def plan(data: bytes) -> None:
@@ -137,7 +141,8 @@ DOCUMENTS = ("manifest.json", "hosts/near.json", "testbed.json", "plan.json", "p
 
 
 def result(data: bytes) -> None:
-    """`show` and `explain` of a result in which one file has another content: a sentence or a result."""
+    """`show` and `explain` of a result in which one file has another content: a sentence or a result, and nothing that
+    a terminal would obey."""
     if not data:
         return
     kind, content = DOCUMENTS[data[0] % len(DOCUMENTS)], data[1:]
@@ -165,6 +170,9 @@ def result(data: bytes) -> None:
             assert "internal error" not in line, line
         if code in {0, 3}:
             json.loads(printed.getvalue())
+        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
+            main([verb, str(folder)])
+        assert visible(printed.getvalue(), keep="\n") == printed.getvalue(), verb
 
 
 def profile(data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it measures a minute after it was installed into an empty environment."""
+"""The agent as it is released, and the wheel: what is in it, and that it measures in an empty environment."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import zipfile
 from pathlib import Path
@@ -16,14 +15,10 @@ import pytest
 
 from tests.packaging.release_files import MAX_AGENT_BYTES, ROOT, dist, version, wheel_name
 
-MAX_SECONDS = 60
-AGENT = f"whyperf-{version()}.data/scripts/whyperf-agent"
+#: Built with the flags of a release (scripts/flags.sh).
+AGENT = Path(sys.executable).parent / "whyperf-agent"
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="wheels are made on x86_64"),
-    pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="wheels are made on x86_64")
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +29,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / wheel_name("x86_64")
 
 
-@pytest.fixture(scope="module")
-def agent(wheel: Path) -> bytes:
-    """The agent in it."""
-    with zipfile.ZipFile(wheel) as archive:
-        return archive.read(AGENT)
-
-
 def test_all_versions_agree() -> None:
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
@@ -48,26 +36,24 @@ def test_all_versions_agree() -> None:
     assert {cargo, *locked} == {version()}
 
 
-def test_the_agent_is_small_static_and_stripped(agent: bytes, tmp_path: Path) -> None:
-    assert len(agent) <= MAX_AGENT_BYTES, f"{len(agent):,} bytes"
-    binary = tmp_path / "whyperf-agent"
-    binary.write_bytes(agent)
-    printed = subprocess.run(["readelf", "-dSW", binary], capture_output=True, text=True, check=True).stdout
+def test_the_agent_is_small_static_and_stripped() -> None:
+    size = AGENT.stat().st_size
+    assert size <= MAX_AGENT_BYTES, f"{size:,} bytes"
+    printed = subprocess.run(["readelf", "-dSW", AGENT], capture_output=True, text=True, check=True).stdout
     assert "(NEEDED)" not in printed
     assert ".symtab" not in printed
     assert ".debug_info" not in printed
 
 
-def test_the_agent_has_all_transports(agent: bytes, tmp_path: Path) -> None:
-    binary = tmp_path / "whyperf-agent"
-    binary.write_bytes(agent)
-    binary.chmod(0o755)
-    printed = subprocess.run([binary, "doctor"], capture_output=True, text=True, check=True).stdout
+def test_the_agent_has_all_transports() -> None:
+    printed = subprocess.run([AGENT, "doctor"], capture_output=True, text=True, check=True).stdout
     abilities = {ability["name"]: ability for ability in json.loads(printed)["abilities"]}
     assert abilities["udt_library"]["can"], abilities["udt_library"]["reason"]
     assert abilities["srt_library"]["can"], abilities["srt_library"]["reason"]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 def test_no_path_of_this_machine_is_in_the_wheel(wheel: Path) -> None:
     machines = {str(ROOT), str(Path.home() / ".cargo"), os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
     with zipfile.ZipFile(wheel) as archive:
@@ -76,14 +62,9 @@ def test_no_path_of_this_machine_is_in_the_wheel(wheel: Path) -> None:
             assert [path for path in machines if path.encode() in content] == [], name
 
 
-def test_all_times_are_that_of_the_commit(wheel: Path) -> None:
-    epoch = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True)
-    moment = time.gmtime(int(epoch.stdout) // 2 * 2)[:6]
-    with zipfile.ZipFile(wheel) as archive:
-        assert {entry.date_time for entry in archive.infolist()} == {moment}
-
-
-def test_it_measures_within_a_minute_of_its_installation(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_it_measures_after_its_installation(wheel: Path, tmp_path: Path) -> None:
     """Into an empty environment, with nothing of this tree; the package index has the libraries."""
     bare = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     # Where the index and its certificates are: what installers read.
@@ -92,17 +73,14 @@ def test_it_measures_within_a_minute_of_its_installation(wheel: Path, tmp_path: 
     }
     environment = {**kept, **bare}
     programs = tmp_path / "venv/bin"
-    began = time.monotonic()
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], env=environment, check=True)
     install = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", str(wheel)]
     done = subprocess.run(install, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     command = [str(programs / "whyperf"), "run", "-t", "1", "--json", "--no-report"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    took = time.monotonic() - began
     assert done.returncode == 0, done.stderr
     (cell,) = json.loads(done.stdout)["cells"]
     assert cell["goodput_bps"]["median"] > 1e8
     manifest = json.loads(next(tmp_path.glob("results/*/trials/001-c0001/manifest.json")).read_text())
     assert set(manifest["versions"].values()) == {version()}
-    assert took <= MAX_SECONDS, f"{took:.0f} s"

@@ -39,8 +39,11 @@ def sequence_of(datagram: bytes) -> int | None:
 
 
 @contextmanager
-def between(port: int, disturb: Disturb) -> Iterator[tuple[str, Passed]]:
-    """Listens where the far side does, at another address, and yields that and what was passed on of the one flow."""
+def between(port: int, disturb: Disturb, source: str = "127.0.0.1") -> Iterator[tuple[str, Passed]]:
+    """Listens where the far side does, at another address, and yields that and what was passed on of the one flow.
+
+    Streams come to the far side from `source`, as behind address translation.
+    """
     near, far, passed = ("127.0.0.3", port), ("127.0.0.1", port), Passed()
     with ExitStack() as stack:
         stream = stack.enter_context(socket.create_server(near))
@@ -51,7 +54,7 @@ def between(port: int, disturb: Disturb) -> Iterator[tuple[str, Passed]]:
         upstream.connect(far)
         ended = threading.Event()
         workers = (
-            threading.Thread(target=_pass_stream, args=(stream, far, ended)),
+            threading.Thread(target=_pass_stream, args=(stream, far, source, ended)),
             threading.Thread(target=_pass_datagrams, args=(downstream, upstream, disturb, passed, ended)),
         )
         for worker in workers:
@@ -64,13 +67,14 @@ def between(port: int, disturb: Disturb) -> Iterator[tuple[str, Passed]]:
                 worker.join()
 
 
-def _pass_stream(server: socket.socket, far: tuple[str, int], ended: threading.Event) -> None:
+def _pass_stream(server: socket.socket, far: tuple[str, int], source: str, ended: threading.Event) -> None:
     with ExitStack() as stack:
         others: dict[socket.socket, socket.socket] = {}
         while not ended.is_set():
             for ready in select.select([server, *others], [], [], 0.05)[0]:
                 if ready is server:
-                    ends = stack.enter_context(server.accept()[0]), stack.enter_context(socket.create_connection(far))
+                    onward = socket.create_connection(far, source_address=(source, 0))
+                    ends = stack.enter_context(server.accept()[0]), stack.enter_context(onward)
                     others |= {ends[0]: ends[1], ends[1]: ends[0]}
                     continue
                 with suppress(OSError):

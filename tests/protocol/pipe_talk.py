@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -202,3 +203,29 @@ class Talk:
                 self._buffer += piece
         taken, self._buffer = self._buffer[:count], self._buffer[count:]
         return taken
+
+
+def opened(
+    talk: Callable[..., Talk], sender: str = "near", address: str = "127.0.0.1", **changes: Any
+) -> tuple[Talk, Talk, int]:
+    """Both sides of a trial with all its connections open, and the far side's port; `sender` is near or far."""
+    far, near = talk().hello(), talk().hello()
+    far_role, near_role = ("receiver", "sender") if sender == "near" else ("sender", "receiver")
+    port = far.ask("prepare", **trial("listen", far_role, **{"listen_address": address} | changes))["port"]
+    assert near.ask("prepare", **trial("connect", near_role, **changes))["reply"] == "prepared"
+    reply = near.ask("connect", address=address, port=port)
+    assert reply == {"reply": "connected", "connections_count": changes.get("connections_count", 1)}
+    return far, near, port
+
+
+def ended(*agents: Talk) -> list[tuple[Body, dict[str, bytes]]]:
+    """How a load ends on these sides, and its tables."""
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in agents]
+    return [agent.finish(identifier) for agent, identifier in started]
+
+
+def ran(*agents: Talk) -> list[tuple[Body, dict[str, bytes]]]:
+    """What these sides report of a load that is complete."""
+    ends = ended(*agents)
+    assert [end["outcome"] for end, _ in ends] == [{"ended": "complete"}] * len(agents)
+    return ends

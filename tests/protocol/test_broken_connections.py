@@ -7,13 +7,13 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from tests.protocol.pipe_talk import SECOND_NS, Talk, forever, trial
+from tests.protocol.pipe_talk import SECOND_NS, Talk, forever, opened, trial
 from tests.protocol.test_unauthenticated_peers import is_dropped, preamble
 
 StartTalk = Callable[..., Talk]
 
-#: What the peer learns, it learns within this time, not at a deadline.
-AT_ONCE_S = 2
+#: What the peer learns, it learns within this time on a busy host too, and not at the deadline of 60 s.
+AT_ONCE_S = 20
 #: A timed load without a cool-down: the sender closes at the very end of the window.
 TIMED = {"by": "duration", "warmup_ns": 0, "measure_ns": 300_000_000, "cooldown_ns": 0}
 
@@ -64,10 +64,7 @@ def test_a_receiver_that_lost_payload_is_found_out(talk: StartTalk, says: bytes,
 
 @pytest.mark.parametrize("late", ["near", "far"])
 def test_without_a_cool_down_ends_need_not_agree_to_the_millisecond(talk: StartTalk, late: str) -> None:
-    far, near = talk().hello(), talk().hello()
-    port = far.ask("prepare", **trial(stop=TIMED))["port"]
-    near.ask("prepare", **trial("connect", "sender", stop=TIMED))
-    near.ask("connect", address="127.0.0.1", port=port)
+    far, near, _ = opened(talk, stop=TIMED)
     start_mono_ns = near.ask("clock")["mono_ns"] + SECOND_NS
     lag_ns = 20_000_000
     started = [

@@ -13,7 +13,7 @@ from tests.protocol.pipe_talk import SECOND_NS, Talk, trial
 StartTalk = Callable[..., Talk]
 
 # What neighbors send over the loopback fills the queue of a CPU, which drops datagrams then (netdev_max_backlog).
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.paced
 
 SIZE = 1000
 COUNT = 2000
@@ -54,8 +54,10 @@ def sums(tables: dict[str, pl.DataFrame]) -> dict[str, int]:
     return row
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-@pytest.mark.parametrize(("batch", "merged"), [(1, False), (16, False), (16, True), (1, True)])
+@pytest.mark.parametrize(
+    ("address", "batch", "merged"),
+    [("127.0.0.1", 1, False), ("::1", 16, False), ("127.0.0.1", 16, True), ("::1", 1, True)],
+)
 def test_without_loss_both_sides_count_the_same(talk: StartTalk, address: str, batch: int, merged: bool) -> None:
     far, near = talk().hello(), talk().hello()
     spec = datagrams(batch_count=batch, is_merged=merged) | {"connections_count": 3}
@@ -79,11 +81,14 @@ def test_without_loss_both_sides_count_the_same(talk: StartTalk, address: str, b
     assert last["highest_sequence_count"].to_list() == [COUNT] * 3
 
 
-def test_the_last_datagram_ends_the_payload(talk: StartTalk) -> None:
+def test_the_last_datagram_ends_the_payload_and_those_of_others_are_no_part_of_it(talk: StartTalk) -> None:
     far, near = talk().hello(), talk().hello()
     spec = datagrams() | {"stop": {"by": "bytes", "payload_bytes": SIZE * 10 + 123}}
     port = far.ask("prepare", **trial(**spec))["port"]
-    received, _ = ran(far, near, spec, port=port)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as intruder:
+        for says in (b"", b"WPDC" + bytes(36), b"x" * SIZE):
+            intruder.sendto(says, ("127.0.0.1", port))
+        received, _ = ran(far, near, spec, port=port)
     assert (sums(received)["received_count"], sums(received)["payload_bytes"]) == (11, SIZE * 10 + 123)
 
 
@@ -94,17 +99,6 @@ def test_many_flows_over_several_ports(talk: StartTalk) -> None:
     received, sent = ran(far, near, spec, port=port)
     assert sums(sent)["sent_count"] == sums(received)["received_count"] == 2000
     assert received["flows"]["local_address"].n_unique() == 4
-
-
-def test_a_rate_is_kept(talk: StartTalk) -> None:
-    """What is sent within the time is what is due, but for what a busy machine may give up or catch up."""
-    far, near = talk().hello(), talk().hello()
-    phases = {"by": "duration", "warmup_ns": 0, "measure_ns": SECOND_NS, "cooldown_ns": 0}
-    spec = datagrams() | {"stop": phases}
-    port = far.ask("prepare", **trial(**spec))["port"]
-    received, sent = ran(far, near, spec, port=port)
-    assert 0 < sums(sent)["sent_count"] <= RATE_BPS / 8 / SIZE * 1.1
-    assert sums(received)["received_count"] <= sums(sent)["sent_count"]
 
 
 @pytest.mark.parametrize("tail", [False, True])
@@ -164,21 +158,6 @@ def test_what_the_socket_drops_is_reported(talk: StartTalk) -> None:
     assert received["datagrams"]["kernel_drops_count"].max() == lost
 
 
-def test_an_unauthenticated_peers_datagrams_are_no_part_of_it(talk: StartTalk) -> None:
-    """Neither before the flow is open nor after, at its port."""
-    far, near = talk().hello(), talk().hello()
-    spec = datagrams()
-    port = far.ask("prepare", **trial(**spec))["port"]
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as intruder:
-        for says in (b"", b"WPDC" + bytes(36), b"x" * SIZE):
-            intruder.sendto(says, ("127.0.0.1", port))
-        received, _ = ran(far, near, spec, port=port)
-        intruder.settimeout(0.1)
-        with pytest.raises((TimeoutError, ConnectionRefusedError)):
-            intruder.recv(100)
-    assert sums(received)["received_count"] == COUNT
-
-
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
@@ -187,10 +166,6 @@ def test_an_unauthenticated_peers_datagrams_are_no_part_of_it(talk: StartTalk) -
         (
             {"datagrams": {"datagram_bytes": 23, "batch_count": 1, "rate_bps": 0, "is_merged": False}},
             "datagram_bytes is 23",
-        ),
-        (
-            {"datagrams": {"datagram_bytes": 99, "batch_count": 0, "rate_bps": 0, "is_merged": False}},
-            "batch_count is 0",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 """Pipes that cut, stall, change and lose: a conversation is complete, or ends soon with a sentence that names the host.
 
-`make test-pipes` makes `RUNS` of each fault; `make test` makes a few.
+`make test-pipes` makes `RUNS` of each fault; `make test` makes one.
 """
 
 import io
@@ -15,13 +15,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.protocol.pipe_talk import trial
-from whyperf import __version__
 from whyperf.run.agents import agent as agent_module
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent
@@ -29,7 +28,6 @@ from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
 
 HOST = "h7"
-SHORT_RUNS = 3
 RUNS = int(os.environ.get("WHYPERF_PIPE_RUNS", "100"))
 #: By the task: no run hangs longer than this.
 MAX_S = 30.0
@@ -214,9 +212,8 @@ def test_a_conversation_is_complete_or_ends_with_a_sentence(
 ) -> None:
     monkeypatch.setattr(agent_module, "_HELLO_TIMEOUT_S", 4.0)
     rng = random.Random(f"short {fault}")
-    for _ in range(SHORT_RUNS):
-        with home_for(fault, home):
-            assert_complete_or_named(fault, argument(fault, rng))
+    with home_for(fault, home):
+        assert_complete_or_named(fault, argument(fault, rng))
 
 
 @pytest.mark.slow
@@ -251,14 +248,6 @@ def test_an_agent_that_is_killed_behind_a_pipe_without_a_status_is_named() -> No
 
 
 @pytest.mark.usefixtures("home")
-def test_an_agent_behind_a_pipe_that_never_closes_ends_by_the_goodbye() -> None:
-    with Agent("far", pipes.by_name(via("no-close")).argv(HOST), shares_clock=True, host=HOST) as far:
-        began_s = time.monotonic()
-    assert far.said_goodbye
-    assert time.monotonic() - began_s < 2
-
-
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_an_agent_that_does_not_answer_the_goodbye_is_named(is_stopped: bool) -> None:
     with Agent("far", pipes.by_name(via("no-close")).argv(HOST), shares_clock=True, host=HOST) as far:
@@ -266,48 +255,3 @@ def test_an_agent_that_does_not_answer_the_goodbye_is_named(is_stopped: bool) ->
             os.kill(child_of(far.pid), signal.SIGSTOP)
     assert (far.left_silently is not None) == is_stopped
     assert HOST in (far.left_silently or HOST)
-
-
-class Endless:
-    """An agent that sends a table without end, and counts what its pipe has taken."""
-
-    PROGRAM = """
-import itertools, json, os, struct, sys, time, zlib
-numbers = itertools.count()
-def send(kind, payload):
-    header = struct.pack(">2sBBIII", b"WP", 3, kind, len(payload), next(numbers), zlib.crc32(payload))
-    sys.stdout.buffer.write(header + struct.pack(">I", zlib.crc32(header)) + payload + b"\\n")
-    sys.stdout.buffer.flush()
-def say(identifier, **body):
-    send(1, json.dumps({"id": identifier, "body": body}).encode())
-say(1, reply="hello", version=VERSION, pid=os.getpid())
-say(2, reply="table", name="segments", bytes=1 << 40)
-sent = 0
-while True:
-    send(2, bytes(256 << 10))
-    sent += 256 << 10
-    open(COUNT, "w").write(str(sent))
-"""
-
-
-@pytest.mark.usefixtures("home")
-def test_a_table_that_nobody_takes_fills_no_memory(tmp_path: Path) -> None:
-    """Why there are no credits: whoever does not read stops its writer through every pipe whose buffers have an end."""
-    heading = f"VERSION, COUNT = {__version__!r}, {str(tmp_path / 'count')!r}\n"
-    program = str(Path(__file__).with_name("faulty_pipe.py"))
-    # Three programs in a row, as kubectl, its server and the container's runtime are.
-    relays = [sys.executable, program, "none", HOST] * 3
-    argv = [*relays, sys.executable, "-c", heading + Endless.PROGRAM]
-    far = Agent("far", argv, shares_clock=True, host=HOST)
-    try:
-        replies = far.stream(cast("Any", {"request": "start", "at_mono_ns": 0}))
-        assert next(replies) == {"reply": "table", "name": "segments", "bytes": 1 << 40}
-        sent = [0, 1]
-        while sent[-1] != sent[-2]:
-            time.sleep(0.5)
-            sent.append(int((tmp_path / "count").read_text() or sent[-1]))
-        # What the inbox holds, and the pipes of 64 KB between them.
-        assert sent[-1] < (16 << 20) + 8 * (256 << 10)
-    finally:
-        far._process.kill()
-        far.close()

@@ -33,13 +33,10 @@ def refusal(talk: Talk, data: bytes) -> str:
         (b"Last login: Mon Nov 16\n", "not whyperf's protocol: \"Last login"),
         (b"\xff" * 4096, "not whyperf's protocol"),
         (frame(b"{}", version=2), "protocol version 2"),
-        (frame(b"{}", version=0), "protocol version 0"),
         (frame(b"{}", kind=3), "unknown kind 3"),
         (frame(b"", length=(4 << 20) + 1), "over the limit of 4194304 bytes"),
-        (frame(b"", length=0xFFFFFFFF), "over the limit"),
         (frame(b"{}", kind=TABLE), "only agents do"),
         (frame(b"\xff\xfe"), "not a request"),
-        (frame(b""), "not a request"),
         (frame(b"{}"), "missing field"),
         (frame(json.dumps({"id": 1, "body": {"request": "fly"}}).encode()), "fly"),
         (frame(json.dumps({"id": -1, "body": {"request": "clock"}}).encode()), "not a request"),
@@ -50,20 +47,11 @@ def refusal(talk: Talk, data: bytes) -> str:
         (HELLO[:5], "cut inside frame 0, after 5 of 20 bytes"),
         (HELLO[:-3], "cut inside frame 0"),
         (HELLO[:-2] + b"!\n", "damaged frame 0 after 0 bytes"),
-        (HELLO[:-1] + b"!", "damaged frame 0"),
         (HELLO[:7] + b"\xff" + HELLO[8:], "damaged frame 0"),
     ],
 )
 def test_each_kind_of_garbage_is_named(talk: StartTalk, data: bytes, sentence: str) -> None:
     assert sentence in refusal(talk(), data)
-
-
-def test_garbage_is_reported_over_the_pipe_too(talk: StartTalk) -> None:
-    agent = talk().hello()
-    agent.write(b"garbage")
-    answered, reply = agent.read()
-    assert (answered, reply["reply"], reply["fault"]) == (0, "error", "usage")
-    assert agent.end()[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -84,14 +72,14 @@ def test_what_a_pipe_adds_loses_or_changes_is_named(talk: StartTalk, data: bytes
     assert agent.end()[0] == 1
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_bytes_never_panic_and_never_hang(talk: StartTalk, seed: int) -> None:
     rng = random.Random(seed)
     data = rng.randbytes(rng.choice([1, 3, 8, 60, 5_000, 200_000]))
     refusal(talk(), data)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_conversation_never_panics_and_never_hangs(talk: StartTalk, seed: int) -> None:
     rng = random.Random(1000 + seed)
     bytes_ = bytearray(HELLO + message("clock", 2) + message("abort", 3) + message("remove_testbed", 4))

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.protocol.pipe_talk import Body, Talk, forever, trial
+from tests.protocol.pipe_talk import Talk, forever, opened, ran
 from tests.protocol.socket_of import connected_to
 
 StartTalk = Callable[..., Talk]
@@ -16,15 +16,6 @@ TCP, SOCKET, IP, IPV6 = socket.IPPROTO_TCP, socket.SOL_SOCKET, socket.IPPROTO_IP
 #: include/uapi/asm-generic/socket.h.
 SO_BUSY_POLL, SO_MAX_PACING_RATE, SO_ZEROCOPY = 46, 47, 60
 PAYLOAD = 5_000_000
-
-
-def opened(talk: StartTalk, address: str = "127.0.0.1", **changes: Any) -> tuple[Talk, Talk, int]:
-    """Both sides with their connections open, and the port between them."""
-    far, near = talk().hello(), talk().hello()
-    port = far.ask("prepare", **trial(**{"listen_address": address} | changes))["port"]
-    assert near.ask("prepare", **trial("connect", "sender", **changes))["reply"] == "prepared"
-    assert near.ask("connect", address=address, port=port)["reply"] == "connected"
-    return far, near, port
 
 
 @pytest.mark.parametrize(
@@ -42,7 +33,7 @@ def opened(talk: StartTalk, address: str = "127.0.0.1", **changes: Any) -> tuple
 def test_an_option_is_what_the_kernel_says_it_is(
     talk: StartTalk, option: dict[str, Any], place: tuple[int, int], value: int, address: str
 ) -> None:
-    far, near, port = opened(talk, address, socket=option, **forever())
+    far, near, port = opened(talk, address=address, socket=option, **forever())
     with connected_to(near.process.pid, port) as sender:
         assert sender.getsockopt(*place) == value
         with connected_to(far.process.pid, sender.getsockname()[1]) as receiver:
@@ -53,7 +44,6 @@ def test_an_option_is_what_the_kernel_says_it_is(
 @pytest.mark.parametrize(
     "options",
     [
-        {"cork": True},
         {"zero_copy": True},
         {"truncate": True},
         {"send_call": "sendfile"},
@@ -89,17 +79,3 @@ def test_quick_ack_is_armed_again_after_every_read(talk: StartTalk) -> None:
     far, near, _ = opened(talk, socket={"quick_ack": True}, read_wait="block")
     flows = pl.read_parquet(ran(far, near)[0][1]["flows"])
     assert flows["other_calls_count"].to_list() == flows["calls_count"].to_list()
-
-
-def test_a_dscp_that_is_none_is_refused(talk: StartTalk) -> None:
-    reply = talk().hello().ask("prepare", **trial(socket={"dscp": 64}))
-    assert (reply["reply"], reply["fault"]) == ("error", "usage")
-    assert "dscp is 64" in reply["text"]
-
-
-def ran(far: Talk, near: Talk) -> list[tuple[Body, dict[str, bytes]]]:
-    """What both sides report of a load that is complete."""
-    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
-    ends = [agent.finish(identifier) for agent, identifier in started]
-    assert [end["outcome"] for end, _ in ends] == [{"ended": "complete"}] * 2
-    return ends

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.pipe_talk import ALIVE, MESSAGE, Body, Talk, forever, trial
+from tests.protocol.pipe_talk import ALIVE, MESSAGE, Body, Talk, forever, opened, trial
 
 StartTalk = Callable[..., Talk]
 
+#: A time is asserted.
+pytestmark = pytest.mark.paced
+
 #: By the task: "a pipe that closes stops the load within 2 s and puts everything back".
 WITHIN_S = 2.0
-NEVER_MONO_NS = 2**63
 
 
 def assert_ends(agent: Talk, since: float | None = None) -> None:
@@ -44,11 +46,7 @@ def silent_server(backlog_full: bool) -> Iterator[int]:
 
 def running(talk: StartTalk, **changes: Any) -> tuple[Talk, Talk]:
     """Two agents under a load without end."""
-    far, near = talk().hello(), talk().hello()
-    changes = forever(**changes)
-    port = far.ask("prepare", **trial(**changes))["port"]
-    near.ask("prepare", **trial("connect", "sender", **changes))
-    assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
+    far, near, _ = opened(talk, **forever(**changes))
     for agent in (far, near):
         agent.send("start", at_mono_ns=0)
     return far, near
@@ -65,18 +63,6 @@ def read_to_finish(agent: Talk) -> Body:
     while (body := agent.read()[1])["reply"] != "finished":
         assert body["reply"] == "progress", body
     return body
-
-
-def test_idle(talk: StartTalk) -> None:
-    agent = talk().hello()
-    agent.close_input()
-    assert_ends(agent)
-
-
-def test_before_any_word(talk: StartTalk) -> None:
-    agent = talk()
-    agent.close_input()
-    assert_ends(agent)
 
 
 @pytest.mark.parametrize("start", [False, True])
@@ -102,20 +88,7 @@ def test_while_connecting(talk: StartTalk, backlog_full: bool) -> None:
         assert_ends(agent)
 
 
-def test_while_the_load_waits_for_its_start(talk: StartTalk) -> None:
-    far, near = talk().hello(), talk().hello()
-    port = far.ask("prepare", **trial())["port"]
-    near.ask("prepare", **trial("connect", "sender"))
-    near.ask("connect", address="127.0.0.1", port=port)
-    for agent in (far, near):
-        agent.send("start", at_mono_ns=NEVER_MONO_NS)
-        agent.ask("clock")
-        agent.close_input()
-        assert_ends(agent)
-
-
-@pytest.mark.parametrize("connections", [1, 20])
-@pytest.mark.parametrize("first", ["near", "far"])
+@pytest.mark.parametrize(("first", "connections"), [("near", 1), ("far", 20)])
 def test_under_load_both_sides_notice(talk: StartTalk, first: str, connections: int) -> None:
     far, near = running(talk, connections_count=connections)
     dying, other = (near, far) if first == "near" else (far, near)
@@ -136,34 +109,17 @@ def test_under_load_with_a_full_pipe(talk: StartTalk, end: str) -> None:
     """Nobody has read for some time: the agent's replies fill the pipe, then only its input closes."""
     far, near = running(talk, interval_ns=1_000_000)
     full = near if end == "near" else far
-    time.sleep(0.8)
+    time.sleep(0.3)
     full.close_input()
     assert_ends(full)
 
 
-def test_with_a_full_pipe_and_requests_that_want_answers(talk: StartTalk) -> None:
-    """The agent waits to be read; when all of its pipe goes, it goes."""
-    agent = talk().hello()
-    assert agent.process.stdin is not None
-    assert agent.process.stdout is not None
-    for _ in range(1500):
-        agent.send("clock")
-    time.sleep(0.3)
-    agent.close_input()
-    agent.process.stdout.close()
-    status = agent.process.wait(WITHIN_S)
-    assert status in {0, 1}
-
-
 def test_nobody_reads_and_then_somebody_does(talk: StartTalk) -> None:
     """Progress may be left out for a slow controller; the result and its tables never are."""
-    far, near = talk().hello(), talk().hello()
-    phases = {"by": "duration", "warmup_ns": 0, "measure_ns": 800_000_000, "cooldown_ns": 0}
-    port = far.ask("prepare", **trial(stop=phases, interval_ns=1_000_000))["port"]
-    near.ask("prepare", **trial("connect", "sender", stop=phases, interval_ns=1_000_000))
-    near.ask("connect", address="127.0.0.1", port=port)
+    phases = {"by": "duration", "warmup_ns": 0, "measure_ns": 300_000_000, "cooldown_ns": 0}
+    far, near, _ = opened(talk, stop=phases, interval_ns=1_000_000)
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
-    time.sleep(1.5)
+    time.sleep(0.5)
     payloads = set()
     for agent, identifier in started:
         finished, tables = agent.finish(identifier)
@@ -173,30 +129,21 @@ def test_nobody_reads_and_then_somebody_does(talk: StartTalk) -> None:
     assert len(payloads) == 1
 
 
-def test_with_many_requests_that_nobody_waits_for(talk: StartTalk) -> None:
-    """What lies in the pipe when it closes is left there: describing a host 160 times takes longer than 2 s."""
-    agent = talk().hello()
-    for _ in range(160):
-        agent.send("describe_host", with_hooks=True)
-    agent.close_input()
-    assert_ends(agent)
-
-
 def test_an_agent_that_has_nothing_to_say_says_that_it_lives(talk: StartTalk) -> None:
     agent = talk().hello()
     since = time.monotonic()
-    for _ in range(4):
+    for _ in range(2):
         assert agent.read_frame() == (MESSAGE, json.dumps({"id": 0, "body": ALIVE}, separators=(",", ":")).encode())
     # Every 0.5 s, by docs/reference/protocol.md; a busy host may add to it.
-    assert time.monotonic() - since >= 1.5
+    assert time.monotonic() - since >= 0.5
 
 
 def test_an_agent_that_is_busy_says_that_it_lives(talk: StartTalk) -> None:
     """The controller takes 2.2 s of silence for an agent's end, whatever the agent does."""
     agent = talk().hello()
-    for _ in range(20):
+    for _ in range(6):
         agent.send("describe_host", with_hooks=True)
     answered = 0
-    while answered < 20:
+    while answered < 6:
         _, payload = agent.read_frame(within_s=2.2)
         answered += json.loads(payload)["body"]["reply"] == "host"

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.protocol.pipe_talk import Talk, forever, trial
+from tests.protocol.pipe_talk import Talk, forever, opened
 from tests.protocol.socket_of import connected_to
 
+# What is registered is seen in a setting of the kernel, which other tests compare before and after.
 pytestmark = pytest.mark.alone
 
 StartTalk = Callable[..., Talk]
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-#: Asked for by its own name, so that a kernel that has an H-TCP takes ours, too.
-WANTED = "wp_htcp"
+#: Asked for by its own name, so that a kernel that has it takes ours, too.
+WANTED = "wp_ltcp"
 GONE_WITHIN_S = 5.0
 
 
@@ -27,16 +28,11 @@ def is_registered() -> bool:
 @pytest.fixture
 def running(talk: StartTalk) -> tuple[Talk, Talk, int]:
     """Both sides during a trial, and the listening port."""
-    far, near = talk().hello(), talk().hello()
-    offers = far.ask("list_transports")["offers"]
+    offers = talk().hello().ask("list_transports")["offers"]
     refused = [offer["reason"] for offer in offers if offer["registered_as"] == WANTED and offer["state"] == "refused"]
     if refused:
         pytest.skip(f"needs a kernel that takes TCP struct_ops of BPF (Linux 6.1); this one: {refused[0]}")
-    asked = forever(socket={"congestion_control": WANTED})
-    port = int(far.ask("prepare", **trial(**asked))["port"])
-    assert near.ask("prepare", **trial("connect", "sender", **asked))["reply"] == "prepared"
-    assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
-    return far, near, port
+    return opened(talk, **forever(socket={"congestion_control": WANTED}))
 
 
 def shown_by_ss(port: int) -> str:

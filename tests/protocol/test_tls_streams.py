@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.protocol.pipe_talk import TOKEN, Talk, trial
-from tests.protocol.test_options import opened, ran
+from tests.protocol.pipe_talk import TOKEN, Talk, opened, ran, trial
 
 StartTalk = Callable[..., Talk]
 
@@ -36,8 +35,10 @@ def secured(port: int, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Iter
         yield found
 
 
-@pytest.mark.parametrize("version", ["1.2", "1.3"])
-@pytest.mark.parametrize("cipher", ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"])
+@pytest.mark.parametrize(
+    ("version", "cipher"),
+    [("1.2", "aes-256-gcm"), ("1.3", "aes-128-gcm"), ("1.3", "aes-256-gcm"), ("1.3", "chacha20-poly1305")],
+)
 def test_what_is_asked_for_is_negotiated(talk: StartTalk, version: str, cipher: str) -> None:
     asked = {"tls_version": version, "tls_cipher": cipher}
     stop = {"by": "bytes", "payload_bytes": PAYLOAD}
@@ -54,33 +55,21 @@ def test_what_is_asked_for_is_negotiated(talk: StartTalk, version: str, cipher: 
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "changes"),
     [
-        {},
-        {"no_delay": True, "cork": True},
-        {"quick_ack": True, "window_bytes": 65_536},
-        {"tls_record_bytes": 64},
-        {"congestion_control": "reno", "mss_bytes": 1000},
+        ({"no_delay": True, "cork": True}, {"write_size_bytes": 1, "stop": {"by": "bytes", "payload_bytes": 3000}}),
+        ({"quick_ack": True, "window_bytes": 65_536}, {"write_size_bytes": 300_000}),
+        ({"tls_record_bytes": 64}, {"write_size_bytes": 1000}),
+        ({"congestion_control": "reno", "mss_bytes": 1000}, {"write_size_bytes": 1000}),
+        ({}, {"write_size_bytes": 5000, "reply_size_bytes": 3000}),
+        ({}, {"write_size_bytes": 5000, "reply_size_bytes": 3000, "read_wait": "block"}),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("write_size_bytes", [1, 1000, 300_000])
-def test_every_byte_arrives(talk: StartTalk, options: dict[str, Any], write_size_bytes: int) -> None:
-    payload = min(PAYLOAD, 3000 * write_size_bytes)
-    stop = {"by": "bytes", "payload_bytes": payload}
-    far, near, _ = opened(talk, transport="tls", socket=options, stop=stop, write_size_bytes=write_size_bytes)
-    finished = ran(far, near)
-    assert [end["payload_bytes"] for end, _ in finished] == [payload] * 2
-
-
-@pytest.mark.parametrize("read_wait", ["poll", "block"])
-def test_replies_come_back(talk: StartTalk, read_wait: str) -> None:
-    stop = {"by": "bytes", "payload_bytes": 500_000}
-    far, near, _ = opened(
-        talk, transport="tls", stop=stop, write_size_bytes=5000, reply_size_bytes=3000, read_wait=read_wait
-    )
-    finished = ran(far, near)
-    assert [end["payload_bytes"] for end, _ in finished] == [500_000] * 2
+def test_every_byte_arrives(talk: StartTalk, options: dict[str, Any], changes: dict[str, Any]) -> None:
+    changes = {"stop": {"by": "bytes", "payload_bytes": 500_000}} | changes
+    finished = ran(*opened(talk, transport="tls", socket=options, **changes)[:2])
+    assert [end["payload_bytes"] for end, _ in finished] == [changes["stop"]["payload_bytes"]] * 2
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -159,13 +148,10 @@ def read(peer: socket.socket, count: int) -> bytes:
     ("changes", "problem"),
     [
         ({"socket": {"zero_copy": True}}, "zero_copy is no option of the transport tls"),
-        ({"socket": {"truncate": True}}, "truncate is no option of the transport tls"),
         ({"socket": {"send_call": "sendfile"}}, "sendfile and splice move no byte through the agent"),
         ({"socket": {"tls_record_bytes": 63}}, "tls_record_bytes is 63; it must be from 64 to 16384"),
         ({"socket": {"tls_record_bytes": 1000, "ktls": "both"}}, "leave tls_record_bytes out, or set ktls to off"),
-        ({"io_model": "io_uring"}, "tls has no I/O model io_uring; choose blocking or epoll"),
         ({"transport": "tcp", "socket": {"ktls": "tx"}}, "ktls is no option of the transport tcp"),
-        ({"transport": "tcp", "socket": {"tls_cipher": "aes-128-gcm"}}, "tls_cipher is no option of the transport tcp"),
     ],
 )
 def test_what_does_not_apply_is_refused(talk: StartTalk, changes: dict[str, Any], problem: str) -> None:

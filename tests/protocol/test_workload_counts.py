@@ -6,6 +6,8 @@ from tests.protocol.pipe_talk import Body
 from tests.protocol.workload_talk import (
     MS,
     StartTalk,
+    assert_exact,
+    assert_same,
     end_of,
     execute,
     group,
@@ -20,6 +22,8 @@ from tests.protocol.workload_talk import (
     write,
 )
 
+WORKLOAD: Body = {"by": "workload"}
+IO_MODELS = ("epoll", "blocking", "io_uring")
 UNIFORM: Body = {"by": "uniform", "low_bytes": 1, "high_bytes": 5000}
 WEIGHTED: Body = {"by": "weighted", "values": [{"bytes": 1, "weight": 3}, {"bytes": 100_000, "weight": 1}]}
 SEQUENCE: Body = {"by": "sequence", "bytes": [1, 10, 100]}
@@ -38,55 +42,41 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize("io_model", ["epoll", "blocking", "io_uring"])
+@pytest.mark.parametrize("io_model", IO_MODELS)
 @pytest.mark.parametrize(("steps", "sent", "received"), COUNTED)
 def test_counts_are_exact_on_both_sides(
     talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int
 ) -> None:
     load = workload(group(transaction(*steps, repeat=iterations(40)), strands=3))
-    far, near = execute(talk, load, phases(50_000), io_model=io_model)
-    assert [far.outcome, near.outcome] == ["complete", "complete"]
-    for end, out, back in ((near, sent, received), (far, received, sent)):
-        assert end.total("transactions_count") == end.total("begun_count") == 3 * 40
-        assert end.total("sent_bytes") == 3 * 40 * out
-        assert end.total("received_bytes") == 3 * 40 * back
-        assert end.finished["payload_bytes"] == 3 * 40 * (sent + received)
+    for end in assert_exact(execute(talk, load, phases(50_000), io_model=io_model), 120, 120 * sent, 120 * received):
+        assert end.total("begun_count") == 120
+        assert end.finished["payload_bytes"] == 120 * (sent + received)
         assert end.tables["flows"]["payload_bytes"].to_list() == [40 * (sent + received)] * 3
-        assert end.latencies("service")["latency_count"].sum() == 3 * 40
+        assert end.latencies("service")["latency_count"].sum() == 120
 
 
 @pytest.mark.parametrize("size", [UNIFORM, WEIGHTED, SEQUENCE], ids=["uniform", "weighted", "sequence"])
-@pytest.mark.parametrize("outstanding_count", [1, 8])
-@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+@pytest.mark.parametrize(("outstanding_count", "io_model"), [(1, "epoll"), (8, "epoll"), (8, "io_uring")])
 def test_both_sides_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int, io_model: str) -> None:
     main = transaction(write(size), read(size), repeat=iterations(200), outstanding_count=outstanding_count)
-    far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(50_000), io_model=io_model)
-    assert [far.outcome, near.outcome] == ["complete", "complete"]
-    assert near.total("sent_bytes") == far.total("received_bytes") > 0
-    assert near.total("received_bytes") == far.total("sent_bytes") > 0
-    assert near.total("transactions_count") == far.total("transactions_count") == 800
+    _, near = assert_same(execute(talk, workload(group(main, strands=4), seed=7), phases(50_000), io_model=io_model))
+    assert near.total("transactions_count") == 800
 
 
 @pytest.mark.parametrize("steps", [[write(65_536)], [read(65_536)], [write(64), read(64)]], ids=["out", "in", "both"])
-@pytest.mark.parametrize("outstanding_count", [1, 16])
-@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+@pytest.mark.parametrize(("outstanding_count", "io_model"), [(1, "io_uring"), (16, "epoll"), (16, "io_uring")])
 def test_time_ends_both_at_the_same_byte(
     talk: StartTalk, steps: list[Body], outstanding_count: int, io_model: str
 ) -> None:
     load = workload(group(transaction(*steps, outstanding_count=outstanding_count), strands=5))
-    far, near = execute(talk, load, phases(200, 50, 50), io_model=io_model)
-    assert [far.outcome, near.outcome] == ["complete", "complete"]
-    assert near.total("sent_bytes") == far.total("received_bytes")
-    assert near.total("received_bytes") == far.total("sent_bytes")
-    assert near.total("transactions_count") == far.total("transactions_count") > 0
+    far, near = assert_same(execute(talk, load, phases(200, 50, 50), io_model=io_model))
     assert near.finished["payload_bytes"] == far.finished["payload_bytes"] > 0
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
 def test_bytes_end_each_virtual_user(talk: StartTalk, io_model: str) -> None:
     load = workload(group(transaction(write(8192), read(100)), strands=3))
-    far, near = execute(talk, load, {"by": "bytes", "payload_bytes": 100_000}, io_model=io_model)
-    for end in (far, near):
+    for end in execute(talk, load, {"by": "bytes", "payload_bytes": 100_000}, io_model=io_model):
         assert end.outcome == "complete"
         assert end.tables["flows"]["payload_bytes"].to_list() == [100_000] * 3
 
@@ -97,15 +87,10 @@ def test_transactions_of_all_groups_begin_together(talk: StartTalk, io_model: st
     slow = transaction(think(150 * MS), write(10), name="first", repeat=iterations(1))
     after = transaction(write(20), read(1), name="second", repeat=iterations(5))
     load = workload(group(quick, after, name="quick", strands=2), group(slow, after, name="slow", strands=2))
-    far, near = execute(talk, load, {"by": "workload"}, interval_ns=50 * MS, io_model=io_model)
-    assert [far.outcome, near.outcome] == ["complete", "complete"]
-    for end in (far, near):
-        assert (
-            end.total("transactions_count", "quick", "second")
-            == end.total("transactions_count", "slow", "second")
-            == 10
-        )
-    rows = near.tables["transactions"].sort("interval")
+    ends = assert_same(execute(talk, load, WORKLOAD, interval_ns=50 * MS, io_model=io_model))
+    for end in ends:
+        assert [end.total("transactions_count", name, "second") for name in ("quick", "slow")] == [10, 10]
+    rows = ends[1].tables["transactions"].sort("interval")
     begun = rows.filter((rows["transaction"] == "second") & (rows["begun_count"] > 0))
     assert begun["end_mono_ns"][0] - rows["start_mono_ns"][0] >= 150 * MS
 
@@ -122,30 +107,24 @@ def test_what_a_transaction_left_under_way_does_not_touch_the_next(talk: StartTa
             strands=3,
         )
     )
-    far, near = execute(talk, load, {"by": "workload"}, io_model="io_uring")
-    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    ends = execute(talk, load, WORKLOAD, io_model="io_uring")
     for name in ("first", "second", "third", "fourth"):
-        assert near.total("sent_bytes", None, name) == far.total("received_bytes", None, name)
-        assert near.total("received_bytes", None, name) == far.total("sent_bytes", None, name)
-        assert near.total("transactions_count", None, name) == far.total("transactions_count", None, name) > 0
+        assert_same(ends, name)
 
 
-def test_datagrams_by_io_uring_are_refused(talk: StartTalk) -> None:
-    far_spec, _ = specs(
-        workload(group(transaction(write(1), read(1)))), phases(100), transport="udp", io_model="io_uring"
-    )
-    refused = talk().hello().ask("prepare", **far_spec)
-    assert [refused["reply"], refused["fault"]] == ["error", "usage"]
-    assert "choose blocking or epoll" in refused["text"]
-
-
-def test_a_workload_that_makes_no_sense_is_refused_with_its_place(talk: StartTalk) -> None:
-    load = workload(group(transaction(write(10, connection=3), name="main"), name="clients"))
-    far_spec, _ = specs(load, phases(100))
-    refused = talk().hello().ask("prepare", **far_spec)
-    assert refused["reply"] == "error"
-    assert refused["fault"] == "usage"
-    assert 'group "clients", transaction "main", step 1: connection 3 is not open' in refused["text"]
+@pytest.mark.parametrize(
+    ("body", "changes", "names"),
+    [
+        (transaction(write(1), read(1)), {"transport": "udp", "io_model": "io_uring"}, "choose blocking or epoll"),
+        (transaction(write(1), read(1), outstanding_count=2), {"transport": "udp"}, "can be outstanding"),
+        (transaction(write(65_508), read(1)), {"transport": "udp"}, "a datagram of 65508 bytes"),
+        (transaction(write(10, connection=3)), {}, 'transaction "main", step 1: connection 3 is not open'),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_place(talk: StartTalk, body: Body, changes: Body, names: str) -> None:
+    refused = talk().hello().ask("prepare", **specs(workload(group(body)), phases(100), **changes)[0])
+    assert (refused["reply"], refused["fault"]) == ("error", "usage")
+    assert names in refused["text"]
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "io_uring"])

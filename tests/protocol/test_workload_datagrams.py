@@ -7,11 +7,11 @@ from tests.protocol.pipe_talk import Body
 from tests.protocol.workload_talk import (
     MS,
     StartTalk,
+    assert_exact,
     execute,
     finish,
     group,
     iterations,
-    phases,
     read,
     specs,
     transaction,
@@ -20,36 +20,33 @@ from tests.protocol.workload_talk import (
 )
 
 # What neighbors send over the loopback fills the queue of a CPU, which drops datagrams then (netdev_max_backlog).
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.paced
 
 #: Much longer than an answer takes here.
 TIMEOUT_NS = 300 * MS
-EXCHANGES = [
-    pytest.param([write(1), read(1, timeout_ns=10_000 * MS)], 1, 1, id="request and reply of a byte"),
-    pytest.param([write(1000), read(300)], 1000, 300, id="without a timeout"),
-    pytest.param([read(64), write(1000)], 1000, 64, id="the far side asks"),
-    pytest.param([write(10, count=3), read(7, count=2)], 30, 14, id="several"),
+WORKLOAD: Body = {"by": "workload"}
+#: Steps, and the bytes that each execution sends and receives.
+EXCHANGES: list[tuple[list[Body], int, int]] = [
+    ([write(1), read(1, timeout_ns=10_000 * MS)], 1, 1),
+    ([write(1000), read(300)], 1000, 300),
+    ([read(64), write(1000)], 1000, 64),
+    ([write(10, count=3), read(7, count=2)], 30, 14),
+    ([write(100)], 100, 0),
 ]
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "blocking"])
-@pytest.mark.parametrize(("steps", "sent", "received"), EXCHANGES)
-def test_without_loss_counts_are_exact(
-    talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int
-) -> None:
-    load = workload(group(transaction(*steps, repeat=iterations(300)), strands=3))
-    far, near = execute(talk, load, {"by": "workload"}, transport="udp", io_model=io_model)
-    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
-    for end, out, back in ((near, sent, received), (far, received, sent)):
-        assert (end.total("transactions_count"), end.total("failed_count")) == (900, 0)
-        assert (end.total("sent_bytes"), end.total("received_bytes")) == (900 * out, 900 * back)
-
-
-def test_what_was_sent_before_the_end_is_counted(talk: StartTalk) -> None:
-    load = workload(group(transaction(write(100), repeat=iterations(50)), strands=2))
-    far, near = execute(talk, load, {"by": "workload"}, transport="udp")
-    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
-    assert near.total("sent_bytes") == far.total("received_bytes") == 100 * 100
+def test_without_loss_counts_are_exact(talk: StartTalk, io_model: str) -> None:
+    """All in one load: each group has other steps, and the last one writes and is not answered."""
+    groups = [
+        group(transaction(*steps, repeat=iterations(100)), name=f"g{number}", strands=2)
+        for number, (steps, *_) in enumerate(EXCHANGES)
+    ]
+    sent = 200 * sum(sent_bytes for _, sent_bytes, _ in EXCHANGES)
+    received = 200 * sum(received_bytes for _, _, received_bytes in EXCHANGES)
+    ends = execute(talk, workload(*groups), WORKLOAD, transport="udp", io_model=io_model)
+    for end in assert_exact(ends, 200 * len(EXCHANGES), sent, received):
+        assert end.total("failed_count") == 0
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "blocking"])
@@ -79,7 +76,7 @@ def test_lost_and_late_requests_fail_and_the_virtual_user_goes_on(talk: StartTal
     with between(port, disturb) as (address, _):
         assert near.reply_to(near.send("connect", address=address, port=port), 20)["reply"] == "connected"
         far_side, near_side = finish(far, near)
-    assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
+    assert [far_side.outcome, near_side.outcome] == ["complete", "complete"]
     lost = sum(number % 7 == 3 for number in range(1, 41))
     late = sum(number % 7 == 5 for number in range(1, 41))
     assert requests == 40
@@ -87,17 +84,3 @@ def test_lost_and_late_requests_fail_and_the_virtual_user_goes_on(talk: StartTal
     assert (near_side.total("sent_bytes"), near_side.total("received_bytes")) == (40 * 16, (40 - lost - late) * 16)
     assert far_side.total("received_bytes") >= (40 - lost - late) * 16
     assert near_side.latencies("service")["latency_count"].sum() == 40 - lost - late
-
-
-@pytest.mark.parametrize(
-    ("load", "names"),
-    [
-        (group(transaction(write(1), read(1), outstanding_count=2)), "can be outstanding"),
-        (group(transaction(write(65_508), read(1))), "a datagram of 65508 bytes"),
-    ],
-)
-def test_what_datagrams_cannot_do_is_refused_by_name(talk: StartTalk, load: Body, names: str) -> None:
-    far_spec, _ = specs(workload(load), phases(100), transport="udp")
-    refused = talk().hello().ask("prepare", **far_spec)
-    assert refused["reply"] == "error"
-    assert names in refused["text"]

@@ -164,3 +164,24 @@ def disconnect(connection: int = 0) -> Body:
 def crr(request: int = 1, reply: int = 1, repeat: Body = TRIAL) -> Body:
     """Connects, asks, is answered, closes."""
     return transaction(connect(), write(request), read(reply), disconnect(), repeat=repeat)
+
+
+def assert_exact(ends: tuple[End, End], executions: int, sent: int, received: int) -> tuple[End, End]:
+    """Both sides ended in good order and count the same, as seen from the near one; returns them."""
+    far, near = ends
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") == executions
+    assert near.total("sent_bytes") == far.total("received_bytes") == sent
+    assert near.total("received_bytes") == far.total("sent_bytes") == received
+    return ends
+
+
+def assert_same(ends: tuple[End, End], transaction: str | None = None) -> tuple[End, End]:
+    """Both sides ended in good order and count the same, whatever it is; returns them."""
+    columns = ("transactions_count", "sent_bytes", "received_bytes")
+    executions, sent, received = (ends[1].total(column, transaction=transaction) for column in columns)
+    far, near = ends
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert executions == far.total("transactions_count", transaction=transaction) > 0
+    assert (received, sent) == tuple(far.total(column, transaction=transaction) for column in columns[1:])
+    return ends

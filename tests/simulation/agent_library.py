@@ -21,7 +21,7 @@ def target_folder(tree: Path) -> Path:
 
 def build(tree: Path = ROOT) -> Path:
     """Build the library of a source tree; where it lies."""
-    argv = ["cargo", "build", "--quiet", "--locked", "--package", "whyperf-session", "--example", "simulated"]
+    argv = ["cargo", "build", "--quiet", "--locked", "--workspace", "--example", "simulated"]
     subprocess.run([*argv, "--message-format", "short"], cwd=tree, check=True)
     return target_folder(tree) / "debug" / "examples" / "libsimulated.so"
 

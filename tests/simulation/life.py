@@ -6,36 +6,26 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from greenlet import GreenletExit
-
-from tests.simulation.faults import HARMLESS, LOSSES, PIPES, Fault, Faults, draw
-from tests.simulation.primitives import in_virtual_time
+from tests.simulation.controller import NAMED_NS, SimulatedController
+from tests.simulation.faults import HARMLESS, LOSSES, PIPES, Fault, draw
 from tests.simulation.samples import Setting, settings
-from tests.simulation.trials import OUTLIVES_NS, InvariantError, Link
-from tests.simulation.virtual_time import SECOND_NS, Scheduler, StuckError
-from tests.simulation.world import World
+from tests.simulation.trials import InvariantError, Link
+from tests.simulation.virtual_time import SECOND_NS, StuckError
 from whyperf.record import Experiment, Manifest, RecordError
-from whyperf.record import durable as durable_module
 from whyperf.record.writer import TrialWriter
 from whyperf.run import session as session_module
-from whyperf.run.agents import inbox as inbox_module
-from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import RunError
 from whyperf.run.experiment import run_plan
 from whyperf.run.session import Session
 
 MAX_LIVES = 8
-#: ARCHITECTURE.md: an agent that is killed or stopped is named within this time.
-NAMED_NS = 3 * SECOND_NS
-#: Limits of the inbox here; real ones need megabytes to be reached.
-_MAX_MESSAGES, _MAX_PROGRESS, _TABLE_BYTES = 200, 50, 3_000
 #: Longer than any run takes in virtual time, faults included.
 _MAX_RUN_NS = 600 * SECOND_NS
 
@@ -78,10 +68,6 @@ class Outcome:
     lives: list[ControllerRun]
     trace: list[str]
     violation: str | None
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()
 
     def __str__(self) -> str:
         lines = [f"seed {self.seed}, {self.setting}: {self.violation or 'no violation'}"]
@@ -147,26 +133,19 @@ class _OneByOne:
         return [call(item) for item in items]
 
 
-class _Run:
+class _Run(SimulatedController):
     """A seed under way."""
 
     def __init__(self, seed: int, folder: Path, setting: Setting | None, faults: list[Fault] | None) -> None:
         random = Random(f"seed {seed}")
         drawn: Setting = random.choice(settings())
         self.setting = setting or drawn
+        super().__init__(f"order {seed}", draw(random, self.setting) if faults is None else faults)
         self.folder = folder / "result"
-        self.scheduler = Scheduler(f"order {seed}")
-        self.faults = Faults(draw(random, self.setting) if faults is None else faults)
-        self.world = World(self.scheduler, self.faults)
-        self.faults.world = self.world
-        self.faults.kill_controller = self.kill_controller
-        self.faults.interrupt = self.interrupt
         self.lives: list[ControllerRun] = []
         self.kept: dict[str, str] = {}
-        self.inboxes: list[Any] = []
         self.order: list[str] = []
         self._aside = folder / "killed"
-        self.scheduler.on_step = self._check_step
 
     @property
     def life(self) -> ControllerRun:
@@ -186,41 +165,20 @@ class _Run:
         self.lives.append(ControllerRun(number, [], began_ns=self.scheduler.now_ns))
         self.faults.begin_life(number)
         self.life.faults = self.faults.in_life()
-        self.world.is_running = True
-        self.scheduler.stopped_until_ns = 0
-        self.inboxes.clear()
-        self.main = self.scheduler.spawn(f"controller {number}", self._control)
-        end_ns = self.scheduler.now_ns + _MAX_RUN_NS
-
-        def is_over() -> bool:
-            if self.scheduler.now_ns > end_ns:
-                raise StuckError(f"a run takes over {_MAX_RUN_NS // SECOND_NS} s")
-            return self.main.is_done
-
-        self.scheduler.run_until(is_over)
-        self.world.is_running = False
-        if self.main.error is not None and not self.life.is_killed:
+        self.run_process(f"controller {number}", self._control, _MAX_RUN_NS)
+        self.life.is_killed = self.is_killed
+        if self.main.error is not None and not self.is_killed:
             self.life.error = self.main.error
         left = [task.name for task in self.scheduler.tasks if not task.is_done]
-        if left and not self.life.is_killed and not isinstance(self.life.error, KeyboardInterrupt):
+        if left and not self.is_killed and not isinstance(self.life.error, KeyboardInterrupt):
             raise InvariantError(f"threads are left: {', '.join(left)}")
-        if self.life.is_killed:
+        if self.is_killed:
             self._bury()
         else:
             self.world.end_controller()
             self.scheduler.end_tasks()
         self.scheduler.tasks.clear()
-        # What is left of the agents ends by itself.
-        until_ns = self.scheduler.now_ns + 3 * SECOND_NS
-        self.scheduler.at(until_ns, lambda: None)
-        self.scheduler.run_until(lambda: self.scheduler.now_ns >= until_ns)
-        left = [
-            agent.label
-            for agent in self.world.living()
-            if not agent.is_stopped and agent.process.stalled_until_ns + OUTLIVES_NS < until_ns
-        ]
-        if left:
-            raise InvariantError(f"agents are left: {', '.join(left)}")
+        self.check_agents_end()
 
     def _control(self) -> None:
         """What `whyperf run` does with a plan."""
@@ -240,35 +198,16 @@ class _Run:
                     self.life.error_ns = self.scheduler.now_ns
                     raise
 
-    def interrupt(self) -> None:
-        """Ctrl-C."""
-        if not self.main.is_done and not self.life.is_killed:
-            self.scheduler.throw(self.main, KeyboardInterrupt())
-
-    def kill_controller(self) -> None:
-        """As SIGKILL: nothing of the process runs any more, and nothing is tidied up."""
-        self.life.is_killed = True
-        self.world.is_running = False
-        self.scheduler.note("the controller is killed")
-        # Whatever its code would still do finds no folder.
+    def on_killed(self) -> None:
+        """Whatever its code would still do finds no folder."""
         if self.folder.exists():
             self.folder.rename(self._aside)
-        self.world.end_controller()
-        self.main.is_done = True
-        if self.scheduler.is_in_task:
-            raise GreenletExit
 
     def _bury(self) -> None:
         self.scheduler.end_tasks()
         shutil.rmtree(self.folder, ignore_errors=True)
         if self._aside.exists():
             self._aside.rename(self.folder)
-
-    def _check_step(self) -> None:
-        self.world.check_step()
-        for inbox in self.inboxes:
-            if len(inbox._items) > _MAX_MESSAGES + 1:
-                raise InvariantError(f"an inbox holds {len(inbox._items)} messages; its limit is {_MAX_MESSAGES}")
 
     def on_committed(self, trial: str, status: str) -> None:
         """A trial is recorded: it is there whole, and says what the hosts did."""
@@ -461,42 +400,25 @@ def _digest(path: Path) -> str:
 @contextmanager
 def _real_controller(run: _Run) -> Iterator[None]:
     """The controller's modules in virtual time, with a disk that may be full."""
-
-    def start_agent(label: str, argv: list[str], **options: Any) -> Agent:
-        # The world has to know whose process it is.
-        return Agent(label, [*argv, label], **options)
-
-    def new_inbox() -> Any:
-        run.inboxes.append(inbox_module.Inbox(_TABLE_BYTES))
-        return run.inboxes[-1]
-
     create = TrialWriter._create
-    system = os
 
     class Disk:
         """`os` of the record: what is written there may not find room."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(system, name)
+            return getattr(os, name)
 
         def fsync(self, _descriptor: int) -> None:
             # The disk is memory: nothing has to be waited for.
             run.faults.on_disk("fsync")
 
-    limits = {"agents.inbox.MAX_MESSAGES": _MAX_MESSAGES, "agents.inbox.MAX_PROGRESS": _MAX_PROGRESS}
-    with ExitStack() as stack:
-        stack.enter_context(patch.dict(os.environ, {"XDG_STATE_HOME": str(run.folder.parent / "state")}))
-        stack.enter_context(in_virtual_time(run.scheduler, run.world, **limits))
-        for patched in (
-            patch.object(session_module, "Agent", start_agent),
-            patch("whyperf.run.agents.agent.Inbox", new_inbox),
-            patch.object(durable_module, "os", Disk()),
-            patch("whyperf.record.writer.ThreadPoolExecutor", _OneByOne),
-            patch.object(
-                TrialWriter, "_create", lambda writer, path: _DiskFile(create(writer, path), run.faults.on_disk)
-            ),
-        ):
-            stack.enter_context(patched)
+    with run.in_virtual_time(
+        "whyperf.run.session.Agent",
+        patch.dict(os.environ, {"XDG_STATE_HOME": str(run.folder.parent / "state")}),
+        patch("whyperf.record.durable.os", Disk()),
+        patch("whyperf.record.writer.ThreadPoolExecutor", _OneByOne),
+        patch.object(TrialWriter, "_create", lambda writer, path: _DiskFile(create(writer, path), run.faults.on_disk)),
+    ):
         session_module._this_host.cache_clear()
         yield
         session_module._this_host.cache_clear()
@@ -513,11 +435,6 @@ def run_seed(seed: int, *, setting: Setting | None = None, faults: list[Fault] |
                 run.run()
             except (InvariantError, StuckError) as error:
                 violation = str(error)
-            finally:
-                run.scheduler.end_tasks()
-                for agent in run.world.living():
-                    agent.machine.free()
-                    agent.is_dead = True
         return Outcome(seed, run.setting.name, run.lives, run.scheduler.trace, violation)
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future
 from contextlib import contextmanager, nullcontext
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tests.simulation.virtual_time import SECOND_NS, Scheduler, Task
@@ -142,9 +142,16 @@ class Executor:
                 self._scheduler.join(task, None)
 
 
+class DoneAndNotDone(NamedTuple):
+    """What `concurrent.futures.wait` returns."""
+
+    done: set[Any]
+    not_done: set[Any]
+
+
 def wait_for_futures(
     scheduler: Scheduler, futures: Any, timeout: float | None = None, return_when: str = ""
-) -> SimpleNamespace:
+) -> DoneAndNotDone:
     """As `concurrent.futures.wait`."""
     futures = set(futures)
     task = scheduler.current()
@@ -168,7 +175,7 @@ def wait_for_futures(
     finally:
         waiting.clear()
     done = {future for future in futures if future.done()}
-    return SimpleNamespace(done=done, not_done=futures - done)
+    return DoneAndNotDone(done, futures - done)
 
 
 class SystemCalls:

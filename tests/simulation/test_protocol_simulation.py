@@ -8,20 +8,11 @@ from tests.simulation.planted import BUGS, Bug, applies, bugs
 from tests.simulation.samples import settings
 from whyperf.run import trial
 
-SEEDS = 200
 #: In some of the first seeds a fault hits one side alone.
 FEW_SEEDS = 150
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_seed_violates_an_invariant(part: int) -> None:
-    outcomes = [run_seed(seed) for seed in range(part, SEEDS, 4)]
-    assert [str(outcome) for outcome in outcomes if outcome.violation is not None] == []
-    # Faults came, and controllers were started again.
-    assert sum(len(outcome.lives) for outcome in outcomes) > len(outcomes)
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_seed_gives_the_same_trace_again(seed: int) -> None:
     first, second = run_seed(seed), run_seed(seed)
     assert len(first.trace) > 20

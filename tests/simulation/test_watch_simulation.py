@@ -8,7 +8,6 @@ from tests.simulation.watches import WatchSetting, watch_seed
 from whyperf.watch import session
 from whyperf.watch.spool import TableSpool
 
-SEEDS = 400
 #: In some of the first seeds a fault comes, or both sides are watched.
 FEW_SEEDS = 100
 BOTH = WatchSetting(near=None, far="beta", with_far=True, ends="caller", seconds=1.5)
@@ -18,20 +17,7 @@ def fault(kind: str, label: str, at_s: float) -> Fault:
     return Fault(kind, 1, label, round(at_s * SECOND_NS), 1, 0.5)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_seed_of_a_watch_violates_an_invariant(part: int) -> None:
-    outcomes = [watch_seed(seed) for seed in range(part, SEEDS, 4)]
-    assert [str(outcome) for outcome in outcomes if outcome.violation is not None] == []
-    for is_there in (
-        lambda outcome: outcome.is_killed,
-        lambda outcome: isinstance(outcome.error, KeyboardInterrupt),
-        lambda outcome: outcome.far_lost is not None,
-        lambda outcome: len(outcome.results) == 2,
-    ):
-        assert any(is_there(outcome) for outcome in outcomes)
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_seed_of_a_watch_gives_the_same_trace_again(seed: int) -> None:
     first, second = watch_seed(seed), watch_seed(seed)
     assert len(first.trace) > 10
@@ -63,9 +49,8 @@ def test_a_pipe_that_is_cut_ends_the_watch_of_its_agent() -> None:
 def test_an_end_that_comes_too_early_and_is_not_repeated_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent refuses to end a watch that has not begun, and nobody asks again."""
     monkeypatch.setattr(session.WatchSession, "_is_ending", property(lambda _: False, lambda *_: None), raising=False)
-    found = [outcome for seed in range(FEW_SEEDS) if (outcome := watch_seed(seed)).violation is not None]
-    assert found
-    assert str(found[0]).startswith(f"watch {found[0].seed}, ")
+    found = next(outcome for seed in range(FEW_SEEDS) if (outcome := watch_seed(seed)).violation is not None)
+    assert str(found).startswith(f"watch {found.seed}, ")
 
 
 def test_tables_that_are_not_kept_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,6 @@ ends it: its time, its process, the user, an agent that is lost, or the controll
 
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -15,16 +13,11 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from greenlet import GreenletExit
-
-from tests.simulation.faults import HARMLESS, LOSSES, Fault, Faults
-from tests.simulation.life import NAMED_NS
-from tests.simulation.primitives import Event, Executor, Lock, in_virtual_time, wait_for_futures
-from tests.simulation.trials import MAX_PROCESS_S, OUTLIVES_NS, HostWatch, InvariantError
-from tests.simulation.virtual_time import SECOND_NS, Scheduler, StuckError
-from tests.simulation.world import World
-from whyperf.run.agents import inbox as inbox_module
-from whyperf.run.agents.agent import Agent
+from tests.simulation.controller import NAMED_NS, SimulatedController
+from tests.simulation.faults import HARMLESS, LOSSES, Fault
+from tests.simulation.primitives import Event, Executor, Lock, wait_for_futures
+from tests.simulation.trials import MAX_PROCESS_S, HostWatch, InvariantError
+from tests.simulation.virtual_time import SECOND_NS, StuckError
 from whyperf.run.errors import RunError
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.wire import ReplyFinished, ReplyWatched
@@ -39,11 +32,8 @@ KINDS = (
 )
 #: What ends a watch that no fault ends.
 ENDS = ("time", "process", "caller")
-_MAX_MESSAGES, _MAX_PROGRESS, _TABLE_BYTES = 200, 50, 3_000
 #: Longer than any watch takes in virtual time, faults included.
 _MAX_NS = 200 * SECOND_NS
-#: Until the agents of a watch that is over have ended, too.
-_GONE_NS = 3 * SECOND_NS
 #: How much longer than asked a watch takes without a fault.
 _SLACK_S = 6.0
 
@@ -106,58 +96,33 @@ class WatchOutcome:
         return f"watch {self.seed}, {self.setting} [{faults}] {ended}: {self.violation or 'no violation'}"
 
 
-class _WatchRun:
+class _WatchRun(SimulatedController):
     """A seed under way."""
 
     def __init__(self, seed: int, folder: Path, setting: WatchSetting | None, faults: list[Fault] | None) -> None:
         random = Random(f"watch {seed}")
         drawn = draw_setting(random)
         self.setting = setting or drawn
-        self.scheduler = Scheduler(f"watch order {seed}")
-        self.faults = Faults(draw_faults(random, self.setting) if faults is None else faults)
-        self.world = World(self.scheduler, self.faults)
-        self.faults.world = self.world
-        self.faults.kill_controller = self._kill_controller
-        self.faults.interrupt = self._interrupt
+        super().__init__(f"watch order {seed}", draw_faults(random, self.setting) if faults is None else faults)
         self.outcome = WatchOutcome(seed, self.setting, self.faults.faults)
         self._folder = folder
         self._is_reporting = False
-        self.scheduler.on_step = self.world.check_step
 
     def run(self) -> None:
         scheduler, outcome = self.scheduler, self.outcome
-        self.world.is_running = True
         self.faults.begin_life(1)
         began_ns = scheduler.now_ns
-        self.main = scheduler.spawn("controller", self._control)
-
-        def is_over() -> bool:
-            if scheduler.now_ns - began_ns > _MAX_NS:
-                raise StuckError(f"a watch takes over {_MAX_NS // SECOND_NS} s")
-            return self.main.is_done
-
-        scheduler.run_until(is_over)
+        self.run_process("controller", self._control, _MAX_NS)
         took_ns = scheduler.now_ns - began_ns
-        self.world.is_running = False
-        if not outcome.is_killed:
+        outcome.is_killed = self.is_killed
+        if not self.is_killed:
             outcome.error = self.main.error
-            left = [task.name for task in scheduler.tasks if not task.is_done]
-            if left:
-                # Threads that see the end of the pipes of a session that is closed.
-                scheduler.run_until(lambda: all(task.is_done for task in scheduler.tasks))
+            # Threads that see the end of the pipes of a session that is closed.
+            scheduler.run_until(lambda: all(task.is_done for task in scheduler.tasks))
         self.world.end_controller()
         scheduler.end_tasks()
-        until_ns = scheduler.now_ns + _GONE_NS
-        scheduler.at(until_ns, lambda: None)
-        scheduler.run_until(lambda: scheduler.now_ns >= until_ns)
-        left = [
-            agent.label
-            for agent in self.world.living()
-            if not agent.is_stopped and agent.process.stalled_until_ns + OUTLIVES_NS < until_ns
-        ]
-        if left:
-            raise InvariantError(f"agents are left: {', '.join(left)}")
-        if not outcome.is_killed:
+        self.check_agents_end()
+        if not self.is_killed:
             self._check(took_ns)
 
     def _control(self) -> None:
@@ -194,19 +159,6 @@ class _WatchRun:
         self.scheduler.pause()
         self._is_reporting = False
         self.outcome.reports[side] = self.outcome.reports.get(side, 0) + 1
-
-    def _interrupt(self) -> None:
-        if not self.main.is_done:
-            self.scheduler.throw(self.main, KeyboardInterrupt())
-
-    def _kill_controller(self) -> None:
-        self.outcome.is_killed = True
-        self.world.is_running = False
-        self.scheduler.note("the controller is killed")
-        self.world.end_controller()
-        self.main.is_done = True
-        if self.scheduler.is_in_task:
-            raise GreenletExit
 
     def _check(self, took_ns: int) -> None:
         """What holds after every watch, however it ended."""
@@ -277,36 +229,21 @@ class _WatchRun:
         return next((agent.watches[-1] for agent in self.world.agents if agent.label == label and agent.watches), None)
 
 
-@contextmanager
-def _real_session(run: _WatchRun) -> Iterator[None]:
-    """The modules of the session in virtual time."""
-    scheduler = run.scheduler
-
-    def start_agent(label: str, argv: list[str], **options: Any) -> Agent:
-        # The world has to know whose process it is.
-        return Agent(label, [*argv, label], **options)
-
-    threads = SimpleNamespace(Lock=lambda: Lock(scheduler), Event=lambda: Event(scheduler))
-    limits = {"agents.inbox.MAX_MESSAGES": _MAX_MESSAGES, "agents.inbox.MAX_PROGRESS": _MAX_PROGRESS}
+def watch_seed(seed: int, *, setting: WatchSetting | None = None, faults: list[Fault] | None = None) -> WatchOutcome:
+    """Run a seed, with what it draws or with a setting and faults of one's own; what became of it."""
     session = "whyperf.watch.session."
-    with ExitStack() as stack:
-        stack.enter_context(in_virtual_time(scheduler, run.world, **limits))
-        for patched in (
-            patch(session + "Agent", start_agent),
+    with tempfile.TemporaryDirectory(prefix="whyperf-simulated-") as folder:
+        run = _WatchRun(seed, Path(folder), setting, faults)
+        scheduler = run.scheduler
+        threads = SimpleNamespace(Lock=lambda: Lock(scheduler), Event=lambda: Event(scheduler))
+        with run.in_virtual_time(
+            session + "Agent",
             patch(session + "threading", threads),
             patch(session + "ThreadPoolExecutor", lambda *_, **__: Executor(scheduler)),
             patch(session + "wait", lambda futures: wait_for_futures(scheduler, futures)),
-            patch("whyperf.run.agents.agent.Inbox", lambda: inbox_module.Inbox(_TABLE_BYTES)),
+            # A simulated process has no sockets, and its number may be that of a real one.
+            patch(session + "connections_of", lambda _process: []),
         ):
-            stack.enter_context(patched)
-        yield
-
-
-def watch_seed(seed: int, *, setting: WatchSetting | None = None, faults: list[Fault] | None = None) -> WatchOutcome:
-    """Run a seed, with what it draws or with a setting and faults of one's own; what became of it."""
-    with tempfile.TemporaryDirectory(prefix="whyperf-simulated-") as folder:
-        run = _WatchRun(seed, Path(folder), setting, faults)
-        with _real_session(run):
             try:
                 run.run()
                 left = [path.name for path in Path(folder).iterdir()]
@@ -314,12 +251,7 @@ def watch_seed(seed: int, *, setting: WatchSetting | None = None, faults: list[F
                     run.outcome.violation = f"files are left: {left}"
             except (InvariantError, StuckError) as error:
                 run.outcome.violation = str(error)
-            finally:
-                run.scheduler.end_tasks()
-                for agent in run.world.living():
-                    agent.machine.free()
-                    agent.is_dead = True
-        run.outcome.trace = run.scheduler.trace
+        run.outcome.trace = scheduler.trace
         return run.outcome
 
 

@@ -17,6 +17,7 @@ from tests.truth.two_sides import inside, places_of, printed, two_sides
 from whyperf.disturb.model import Disturbance, Orders
 from whyperf.disturb.tools import lacks
 from whyperf.run.disturber import Disturber
+from whyperf.run.errors import KeeperLostError
 from whyperf.run.observer import Observer
 from whyperf.wire import ReplyProgress
 
@@ -189,12 +190,9 @@ def test_a_disturbance_acts_during_its_trial_only(name: str, sides: Sides) -> No
     before = _left(sides)
     _compute(sides)
     disturber = Disturber(Mock(spec=Observer), {CELL: orders.disturbances}, lambda _: orders.places)
-    disturber.start(CELL)
-    disturber.on_progress("near", PROGRESS)
-    try:
+    with disturber.disturb(CELL):
+        disturber.on_progress("near", PROGRESS)
         assert _becomes(lambda: is_there(sides))
-    finally:
-        disturber.on_trial_finished("001-c0001", "complete", None)
     assert not is_there(sides) or name.startswith("traffic")
     assert _is_undone(sides, before)
 
@@ -207,18 +205,18 @@ from whyperf.run.disturber import Disturber
 from whyperf.run.observer import Observer
 orders = Orders.model_validate_json(sys.argv[1])
 disturber = Disturber(Mock(spec=Observer), {"c0001": orders.disturbances}, lambda _: orders.places)
-disturber.start("c0001")
-disturber.on_progress("near", Mock(spec=dict))
-print("there", flush=True)
-sys.stdin.readline()
-os.kill(os.getpid(), signal.SIGKILL)
+with disturber.disturb("c0001"):
+    disturber.on_progress("near", Mock(spec=dict))
+    print("there", flush=True)
+    sys.stdin.readline()
+    os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_killed_controller_leaves_no_disturbance(name: str, sides: Sides) -> None:
-    item, is_there = CASES[name]
-    orders = _orders(item, sides)
+def test_a_killed_controller_leaves_no_disturbance(sides: Sides) -> None:
+    """All of them at once, but for the pause, in which nothing of the far side would run."""
+    chosen = [item for name, (item, _) in CASES.items() if name != "pause"]
+    orders = Orders.model_validate({"disturbances": chosen, "places": places_of(sides)})
     _require(*orders.disturbances)
     before = _left(sides)
     _compute(sides)
@@ -226,10 +224,31 @@ def test_a_killed_controller_leaves_no_disturbance(name: str, sides: Sides) -> N
     controller = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert controller.stdout is not None
     assert controller.stdout.readline() == b"there\n"
-    assert _becomes(lambda: is_there(sides))
+    for name, (_, is_there) in CASES.items():
+        assert name == "pause" or _becomes(lambda is_there=is_there: is_there(sides)), name  # type: ignore[misc]
     controller.communicate(b"\n")
     assert controller.returncode == -signal.SIGKILL
     assert _becomes(lambda: _is_undone(sides, before))
+
+
+def test_a_killed_keeper_is_an_error_and_leaves_no_control_group(sides: Sides) -> None:
+    """What is in namespaces goes with the testbed, which the session builds anew."""
+    orders = _orders(CASES["cpu_quota"][0], sides)
+    _require(*orders.disturbances)
+    before = _group(sides["far"].pid, "cpu")
+    disturber = Disturber(Mock(spec=Observer), {CELL: orders.disturbances}, lambda _: orders.places)
+    groups = []
+
+    def kill_keeper() -> None:
+        groups.append(_group(sides["far"].pid, "cpu"))
+        for keeper in _programs("disturb.keeper"):
+            os.kill(keeper, signal.SIGKILL)
+
+    with pytest.raises(KeeperLostError, match="was killed by signal 9"), disturber.disturb(CELL):
+        kill_keeper()
+    assert groups != [before]
+    assert not groups[0].exists()
+    assert _group(sides["far"].pid, "cpu") == before
 
 
 def test_a_firewall_clamps_the_mss_of_connections(sides: Sides) -> None:
@@ -240,9 +259,6 @@ def test_a_firewall_clamps_the_mss_of_connections(sides: Sides) -> None:
     _require(*orders.disturbances)
     disturber = Disturber(Mock(spec=Observer), {CELL: orders.disturbances}, lambda _: orders.places)
     assert _clamped_mss(sides) > 1000
-    disturber.start(CELL)
-    try:
+    with disturber.disturb(CELL):
         assert _clamped_mss(sides) <= 536
-    finally:
-        disturber.end()
     assert _clamped_mss(sides) > 1000

@@ -66,6 +66,9 @@ enum Verb {
         /// Number of the map.
         map: u32,
     },
+    /// Name functions of a process that was sampled, without privileges.
+    #[command(hide = true, name = probe::stacks::RESOLVE_VERB)]
+    ResolveSymbols,
 }
 
 fn main() -> ExitCode {
@@ -100,6 +103,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Simulate(options) => simulate::simulate_stdio(&options),
         Verb::Steps { rounds, mtu } => commands::print_json(&commands::steps(rounds, mtu)?),
         Verb::Transports => commands::print_json(&transports::list()),
+        Verb::ResolveSymbols => probe::stacks::resolve_stdio().context("naming functions"),
         Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),
     }
 }

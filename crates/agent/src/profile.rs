@@ -67,10 +67,11 @@ impl StackSampling {
         let Some(sampler) = self.sampler else { return (report, None) };
         match sampler.finish() {
             Ok(found) => {
-                let profile = Symbols::open(program_tags).resolve(&found);
+                let profile = Symbols::open(program_tags, "/proc/self/exe".into()).resolve(&found);
                 let report = ProfileReport {
                     event: Some(profile.event),
                     unnamed: profile.unnamed.clone(),
+                    unnamed_programs: profile.unnamed_programs.clone(),
                     cpus: profile.cpus.clone(),
                     samples_count: profile.samples_count,
                     lost_samples_count: profile.lost_count,

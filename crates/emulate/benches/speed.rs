@@ -1,7 +1,7 @@
 //! How many packets a second one core models, by discipline: `cargo bench -p whyperf-emulate`, a part of
 //! `make bench`. A figure for the documents, not a bound.
 
-#[path = "../tests/drive/mod.rs"]
+#[path = "../tests/all/drive.rs"]
 mod drive;
 
 use drive::{START_NS, path};

@@ -2,6 +2,7 @@
 //! test harness, because entering takes a process without threads; it starts itself in the two
 //! roles. Needs root; without it, it says so and passes.
 
+#[path = "all/support.rs"]
 mod support;
 
 use std::fs;

@@ -4,7 +4,11 @@
 //! A process that starts and ends in between is not seen, and neither is one of another PID namespace.
 
 use std::collections::HashMap;
-use std::fs;
+use std::env;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::process;
 
 use crate::clock::mono_ns;
@@ -41,30 +45,57 @@ impl Processes {
     }
 
     /// The process that has used up most since then; none that belongs to this trial: this process, its parent, which
-    /// is the controller or its `ssh`, and the parent's other agents.
+    /// is the controller or its `ssh`, the parent's other agents, and all that the controller has started here, also over
+    /// `ssh`, with the same mark ([`RUN`]).
     pub fn busiest_since(&self) -> Option<Busy> {
         let (own, wall_ns) = (Own::now()?, mono_ns() - self.at_mono_ns);
         let tick_ns = 1_000_000_000 / ticks_per_s();
         let used = |process: &Process| process.ticks.saturating_sub(self.ticks.get(&(process.pid, process.started)).copied().unwrap_or(0));
-        let (ticks, found) =
-            all().filter(|process| !own.has(process)).map(|process| (used(&process), process)).max_by_key(|(ticks, _)| *ticks)?;
+        let mut busy: Vec<_> = all().map(|process| (used(&process), process)).collect();
+        busy.sort_unstable_by_key(|(ticks, process)| (std::cmp::Reverse(*ticks), process.pid));
+        let (ticks, found) = busy.into_iter().find(|(_, process)| !own.has(process))?;
         Some(Busy { name: found.name, pid: found.pid, cpu_ns: ticks * tick_ns, wall_ns })
     }
 }
 
+/// The variable with which a controller marks what it starts, here and on other hosts. Its value is random and no secret.
+const RUN: &str = "WHYPERF_RUN";
+
+/// The longest string that a process is started with (`MAX_ARG_STRLEN`, include/uapi/linux/binfmts.h).
+const MAX_ENVIRONMENT_BYTES: u64 = 131_072;
+
 /// The processes of a trial on this host.
 struct Own {
     agent: Process,
+    /// The mark of this process, as in `environ`; none where it was started without.
+    mark: Option<Vec<u8>>,
 }
 
 impl Own {
     fn now() -> Option<Self> {
-        process_of(process::id()).map(|agent| Self { agent })
+        let mark = env::var_os(RUN).filter(|value| !value.is_empty()).map(|value| [RUN.as_bytes(), b"=", value.as_bytes()].concat());
+        process_of(process::id()).map(|agent| Self { agent, mark })
     }
 
     fn has(&self, other: &Process) -> bool {
         let is_sibling = other.parent == self.agent.parent && other.name == self.agent.name;
-        other.pid == self.agent.pid || other.pid == self.agent.parent || is_sibling
+        other.pid == self.agent.pid || other.pid == self.agent.parent || is_sibling || self.has_marked(other.pid)
+    }
+
+    /// Whether a process of the same user has the mark of this one. Others could take it from a command line.
+    fn has_marked(&self, pid: u32) -> bool {
+        let Some(mark) = &self.mark else { return false };
+        let folder = format!("/proc/{pid}");
+        if fs::metadata(&folder).map(|of| of.uid()).ok() != Some(nix::unistd::geteuid().as_raw()) {
+            return false;
+        }
+        let mut environment = Vec::new();
+        let Ok(file) = File::open(format!("{folder}/environ")) else { return false };
+        // A process chooses where its environment ends, and so how much there is to read.
+        if file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).is_err() {
+            return false;
+        }
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_slice())
     }
 }
 
@@ -131,7 +162,7 @@ fn ticks_per_s() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -164,8 +195,24 @@ mod tests {
     #[test]
     fn the_agent_its_parent_and_its_siblings_are_the_trials_own() {
         let process = |pid, parent, name: &str| Process { pid, name: name.to_owned(), parent, started: 0, ticks: 0, has_ended: false };
-        let own = Own { agent: process(7, 3, "agent") };
+        let own = Own { agent: process(7, 3, "agent"), mark: None };
         assert!(own.has(&process(7, 3, "agent")) && own.has(&process(3, 1, "whyperf")) && own.has(&process(8, 3, "agent")));
         assert!(!own.has(&process(9, 4, "agent")) && !own.has(&process(10, 3, "stress")));
+    }
+
+    /// An agent that `sshd` has started on the same machine is no child of the controller.
+    #[test]
+    fn what_has_the_mark_of_the_run_is_the_trials_own() {
+        let own = Own { agent: process_of(process::id()).expect("it runs"), mark: Some(b"WHYPERF_RUN=8f3a".to_vec()) };
+        for (mark, is_own) in [("8f3a", true), ("8f3", false), ("other", false)] {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo; read line"]).env(RUN, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.spawn().expect("a shell");
+            // Its environment is there once it runs.
+            child.stdout.take().expect("it is piped").read_exact(&mut [0]).expect("a line");
+            assert_eq!(own.has_marked(child.id()), is_own, "{mark}");
+            child.kill().expect("it runs");
+            child.wait().expect("it was killed");
+        }
     }
 }

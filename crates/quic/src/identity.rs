@@ -4,6 +4,7 @@ use quinn_proto::ConnectionId;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::version::TLS13;
 use std::io;
+use subtle::ConstantTimeEq;
 
 /// Name that the certificate is for.
 pub(crate) const NAME: &str = tls::Identity::NAME;
@@ -39,12 +40,13 @@ impl Identity {
         ConnectionId::new(&[&drawn[..], &self.code(&drawn)].concat())
     }
 
-    /// Whether a packet begins a connection of somebody who knows the secret.
+    /// Whether a packet begins a connection of somebody who knows the secret. The time that it takes reveals nothing of the
+    /// code.
     pub(crate) fn is_known(&self, packet: &[u8]) -> bool {
         let length = DRAWN_BYTES + PROOF_BYTES;
         let Some(destination) = packet.get(DESTINATION_AT..DESTINATION_AT + length) else { return false };
         let (drawn, code) = destination.split_at(DRAWN_BYTES);
-        packet[0] & LONG_HEADER != 0 && usize::from(packet[DESTINATION_AT - 1]) == length && self.code(drawn) == code
+        packet[0] & LONG_HEADER != 0 && usize::from(packet[DESTINATION_AT - 1]) == length && bool::from(self.code(drawn).ct_eq(code))
     }
 
     fn code(&self, drawn: &[u8]) -> [u8; PROOF_BYTES] {

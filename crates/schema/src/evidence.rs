@@ -255,6 +255,9 @@ pub struct ProfileReport {
     pub reason: Option<String>,
     /// Why the kernel's functions have no names, in a sentence; absent when they have.
     pub unnamed: Option<String>,
+    /// How many programs lack names of functions because reading their files failed, and why; absent when none does.
+    #[serde(default)]
+    pub unnamed_programs: Option<String>,
     /// The CPUs.
     pub cpus: Vec<u32>,
     /// When sampling began, on this host's `CLOCK_MONOTONIC` in ns.

@@ -59,6 +59,9 @@ pub struct Selection {
     /// Exact connections: of the other side, when it is watched too.
     #[serde(default)]
     pub connections: Vec<Endpoints>,
+    /// Connections that are never watched, by their ends in either order: those that carry this very watch.
+    #[serde(default)]
+    pub excluded: Vec<Endpoints>,
 }
 
 /// The two ends of a connection, each `address:port`, or `[address]:port` of IPv6, as the watching host has

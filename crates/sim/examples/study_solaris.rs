@@ -2,7 +2,7 @@
 //! prints table, row, reported and modeled figure, and the error in percent. A change is a key of the host's profile.
 //! Then it prints Mbit/s by `maxpsz_multiplier` with 1 and 10 connections.
 
-#[path = "../tests/study/solaris.rs"]
+#[path = "../tests/all/study/tables.rs"]
 mod solaris;
 
 use sim::profile::Library;

@@ -19,8 +19,6 @@ pub mod cost;
 pub mod cpu;
 pub mod end_system;
 pub mod event_queue;
-#[cfg(test)]
-mod exact_flows;
 pub mod link;
 pub mod linux;
 pub mod log;

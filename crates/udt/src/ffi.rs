@@ -50,7 +50,7 @@ pub struct Shim {
     pub open: unsafe extern "C" fn(c_int) -> c_int,
     pub set: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int,
     pub get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
-    pub bind: unsafe extern "C" fn(c_int, *const sockaddr, c_int) -> c_int,
+    pub bind: unsafe extern "C" fn(c_int, c_int) -> c_int,
     pub listen: unsafe extern "C" fn(c_int, c_int) -> c_int,
     pub accept: unsafe extern "C" fn(c_int) -> c_int,
     pub connect: unsafe extern "C" fn(c_int, *const sockaddr, c_int) -> c_int,

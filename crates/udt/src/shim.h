@@ -48,7 +48,8 @@ struct shim {
     int (*open)(int family);
     int (*set)(int socket, int option, int value);
     int (*get)(int socket, int option, int *value);
-    int (*bind)(int socket, const struct sockaddr *address, int length);
+    /* To a UDP socket of this descriptor, which the library closes. */
+    int (*bind)(int socket, int descriptor);
     int (*listen)(int socket, int backlog);
     int (*accept)(int socket);
     int (*connect)(int socket, const struct sockaddr *address, int length);

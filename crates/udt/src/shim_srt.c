@@ -51,7 +51,7 @@ static int get(int socket, int option, int *value) {
     return srt_getsockflag(socket, OPTIONS[option], value, &length);
 }
 
-static int bind_socket(int socket, const struct sockaddr *address, int length) { return srt_bind(socket, address, length); }
+static int bind_socket(int socket, int descriptor) { return srt_bind_acquire(socket, descriptor); }
 
 static int accept_socket(int socket) {
     struct sockaddr_storage address;

@@ -62,7 +62,7 @@ int get(int socket, int option, int *value) {
     return UDT::getsockopt(socket, 0, OPTIONS[option].option, value, &length);
 }
 
-int bind_socket(int socket, const struct sockaddr *address, int length) { return UDT::bind(socket, address, length); }
+int bind_socket(int socket, int descriptor) { return UDT::bind2(socket, descriptor); }
 
 int listen_at(int socket, int backlog) { return UDT::listen(socket, backlog); }
 

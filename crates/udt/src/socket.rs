@@ -4,7 +4,8 @@ use libc::{c_char, c_int};
 use socket2::{Domain, SockAddr};
 use std::ffi::CStr;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::IntoRawFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -125,14 +126,15 @@ impl Socket {
         self.get(Choice::ReceiveBuffer)
     }
 
-    /// Takes a UDP port, and makes the threads that serve it.
+    /// Takes over a UDP socket that is bound, and makes the threads that read it.
     ///
     /// # Errors
-    /// The port is taken, or there are no threads.
-    pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
-        let address = SockAddr::from(address);
-        // SAFETY: the address lives through the call and has the length it says.
-        self.checked(unsafe { (self.shim().bind)(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
+    /// It is not bound, or there are no threads.
+    pub fn bind(&self, socket: UdpSocket) -> io::Result<()> {
+        // The library waits in its calls, with a time limit of its own.
+        socket.set_nonblocking(false)?;
+        // SAFETY: integers go in, one comes out; the descriptor is open, and the library's from here on.
+        self.checked(unsafe { (self.shim().bind)(self.id, socket.into_raw_fd()) }).map(drop)
     }
 
     /// Takes connections.

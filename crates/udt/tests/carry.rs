@@ -1,7 +1,7 @@
 //! Two sockets of one process carry what is given to them.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn pair(library: Library) -> (Socket, Socket) {
     let listener = Socket::open(library, Domain::IPV4).expect("socket");
     listener.set_waiting(None).expect("option");
-    listener.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("port");
+    listener.bind(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port")).expect("threads");
     listener.listen(8).expect("listen");
     let address = listener.local_address().expect("address");
     let connected = Socket::open(library, Domain::IPV4).expect("socket");

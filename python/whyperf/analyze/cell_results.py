@@ -17,7 +17,7 @@ from whyperf.analyze.measures.latency import cell_round_trips
 from whyperf.analyze.measures.needed_window import with_needed_windows
 from whyperf.analyze.measures.setup import start_skew, trial_setups
 from whyperf.analyze.measures.shared_cpus import cell_shared_cpus
-from whyperf.analyze.measures.streams import cell_streams
+from whyperf.analyze.measures.streams import cell_rtts, cell_streams
 from whyperf.analyze.measures.watched import cell_connections
 from whyperf.analyze.measures.windows import cell_windows
 from whyperf.analyze.read.inputs import Cell, Inputs
@@ -137,6 +137,7 @@ class _Tables:
         self._fleets = summarize_fleet(inputs, measured)
         self._modes = cell_modes(inputs, measured.trials)
         self._streams = cell_streams(inputs, measured.trials, measured.connections)
+        self._rtts = cell_rtts(inputs, measured.trials)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
             shares.group_by("cell").agg(
@@ -268,6 +269,7 @@ class _Tables:
             warnings=[CellWarning(code=warning.code, text=warning.text) for warning in raised],
             fleet=self._fleets.get(cell.id),
             modes=self._modes.get(cell.id),
+            rtt=self._rtts.get(cell.id),
         )
 
     def _transports(self, cell: Cell) -> Transports | None:
@@ -399,7 +401,9 @@ def _advice(
         own.append(
             RaisedWarning("damaged_trials", {"count": number, "have": have, "trial": trial, "reason": f"{reason}."})
         )
-    missing = sum(number == 0 for number in trials)
+    # A failed trial has a warning of its own: the same command does not make it again.
+    failed = {trial.cell for trial in _unfinished(inputs) if trial.status == "failed"}
+    missing = sum(number == 0 and cell.id not in failed for cell, number in zip(inputs.cells, trials, strict=True))
     if missing:
         own.append(RaisedWarning("unfinished", {"count": count(missing, noun)}))
     fewest = min((number for number in trials if number), default=0)

@@ -190,6 +190,15 @@ class RttProbe(FrozenModel):
     idle: Latency | None
 
 
+class Rtt(FrozenModel):
+    """Round-trip times of a cell's senders under load, as their kernels or libraries see them: `rtt_ns` is the smoothed
+    one, the median over samples, connections and trials, and `rtt_ns_min` the lowest of any connection's life.
+    """
+
+    rtt_ns: float
+    rtt_ns_min: int | None
+
+
 class EndCost(FrozenModel):
     """What a transaction costs an end, median over the trials. `busy_ns` is all that its CPUs did, null where they are
     not its alone; `load_threads_ns` what the load's own threads did.
@@ -425,7 +434,8 @@ class CellResult(FrozenModel):
     the metric of its workload: goodput, transactions, datagrams or connections. `streams` is empty with more than 16
     connections. `watched` is there in a watched result only: a connection of another program, which `factors` then
     names as `connection`, and which has one trial. `fleet` is there where many hosts load each other,
-    `needed_window` where one request at a time was made over TCP, `modes` where the goodput has several.
+    `needed_window` where one request at a time was made over TCP, `modes` where the goodput has several, and `rtt`
+    where the sender's kernel or library measures it.
     """
 
     id: str
@@ -460,6 +470,7 @@ class CellResult(FrozenModel):
     fleet: Fleet | None = None
     needed_window: NeededWindow | None = None
     modes: Modes | None = None
+    rtt: Rtt | None = None
 
 
 class Summary(FrozenModel):

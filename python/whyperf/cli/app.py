@@ -1,13 +1,14 @@
 """The commands and their entry point: parse, call, turn errors into one sentence and an exit code."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.completion import get_completion_inspect_parameters, install_callback, show_callback
 
-from whyperf.cli.command_classes import QuickCommand, QuickGroup, WrappingCommand
+from whyperf.cli.command_classes import ComparingCommand, QuickCommand, QuickGroup, WrappingCommand
 from whyperf.cli.commands import (
     calibrate,
     compare,
@@ -58,8 +59,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-#: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
-MIN_LIKENESS = 0.7
 VERBS = {
     verb.NAME: verb
     for verb in (
@@ -68,7 +67,7 @@ VERBS = {
     )
 }
 for name, verb in VERBS.items():
-    of_class = WrappingCommand if verb in {watch, slurm} else QuickCommand
+    of_class = {watch: WrappingCommand, slurm: WrappingCommand, compare: ComparingCommand}.get(verb, QuickCommand)
     app.command(name=name, cls=of_class, epilog=verb.EXAMPLE)(verb.command)
 
 
@@ -107,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         given = _in_own_options(given)
-        code: Any = app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
+        code: Any = _command()(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has seen enough.
@@ -138,6 +137,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
+@cache
+def _command() -> Any:
+    """All commands with their parameters; to make them takes as long as many a command."""
+    return typer.main.get_command(app)
+
+
 def _in_own_options(given: list[str]) -> list[str]:
     """The command line, or that of whyperf which does what one of netperf or flent asks for, after saying so."""
     if not given or (given[0] in VERBS and given[0] != run.NAME):
@@ -152,38 +157,72 @@ def _in_own_options(given: list[str]) -> list[str]:
 
 def _usage(error: Exception, given: Sequence[str]) -> str:
     """Click's message in one line, with the way to the help, or to what was meant."""
+    if (errors := getattr(error.__cause__, "errors", None)) is not None and isinstance(error, typer.BadParameter):
+        error.message = _refused(errors()[0])
     message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
+    if message.startswith("No such command"):
+        from whyperf.cli.inputs.verbs import instead  # noqa: PLC0415 - keeps help quick
+
+        typed = given[next((at for at, word in enumerate(given) if not word.startswith("-")), 0) :]
+        # Click's own suggestion sees a likeness between `localhost` and `cost`.
+        message = message.partition(" Did you mean")[0].removesuffix(".")
+        return f"{message[:1].lower()}{message[1:]}; {instead(typed, VERBS, _options_of_run())}"
     # Click knows the verb of most mistakes; not where an option lacks its value.
     verb = given[0] if given and given[0] in VERBS else None
-    from difflib import get_close_matches  # noqa: PLC0415 - keeps help quick
-
-    # Click sees a likeness between `localhost` and `cost`.
-    if given and not get_close_matches(given[0], VERBS, cutoff=MIN_LIKENESS):
-        message = message.partition(" Did you mean")[0].removesuffix(".")
-    way = hint(verb, getattr(error, "option_name", None), message, given)
+    option = getattr(error, "option_name", None)
     path = "whyperf" if verb is None else f"whyperf {verb}"
-    return f"{message[:1].lower()}{message[1:]}; {way or f'see `{path} --help`'}"
+    if (known := hint(verb, option, given)) is not None:
+        # Click's own suggestions are options of similar letters.
+        return f"{message[:1].lower()}{message[1:].partition(' (Possible')[0]}; {known}"
+    way = f"{_meaning(verb, error)}see `{path} --help`"
+    return f"{message[:1].lower()}{message[1:]}; {way}"
 
 
-def hint(verb: str | None, option: str | None, message: str, given: Sequence[str]) -> str | None:
-    """What to write instead of a command line that click refused with `message`; None where that is not known."""
+def _refused(found: Mapping[str, Any]) -> str:
+    """Pydantic's error of a value in words of the command line."""
+    value, limits = found["input"], found.get("ctx", {})
+    if "le" in limits:
+        return f"{value} is above the limit, {limits['le']}"
+    if "ge" in limits:
+        return f"{value} is below the limit, {limits['ge']}"
+    if found["type"] == "int_parsing":
+        return f'"{value}" is not a whole number'
+    return str(found["msg"]).removeprefix("Value error, ")
+
+
+def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | None:
+    """What to write instead of a command line with an option that click refused; None where that is not known."""
     if verb not in {None, run.NAME}:
         return None
-    from whyperf.cli.inputs.iperf3 import INSTEAD  # noqa: PLC0415 - keeps help quick
+    if option is None:
+        return None
+    from whyperf.cli.inputs.iperf3 import instead_of  # noqa: PLC0415 - keeps help quick
 
-    if option is not None and option in INSTEAD:
-        return INSTEAD[option]
-    if verb is None and (option in _options_of_run() or ("No such command" in message and "mean" not in message)):
+    if (known := instead_of(option, given)) is not None:
+        return known
+    if verb is None and option in _options_of_run():
         from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
 
         return with_verb(given)
-    return None
+    from whyperf.cli.inputs.verbs import profile_of_option  # noqa: PLC0415 - as above
+
+    return profile_of_option(option, given)
+
+
+def _meaning(verb: str | None, error: Exception) -> str:
+    """What an option is whose value is missing or wrong; empty where there is no such option."""
+    if verb is None:
+        return ""
+    found, name = getattr(error, "param", None), getattr(error, "option_name", None)
+    if found is None:
+        found = next((each for each in _command().commands[verb].params if name in each.opts), None)
+    text = getattr(found, "help", None)
+    return "" if found is None or not text else f"{'/'.join(found.opts)} is: {text.removesuffix('.')}; "
 
 
 def _options_of_run() -> dict[str, bool]:
     """The options of `run`, and whether each has a value."""
-    command: Any = typer.main.get_command(app)
-    parameters = command.commands[run.NAME].params
+    parameters = _command().commands[run.NAME].params
     return {
         name: not getattr(each, "is_flag", False) for each in parameters for name in (*each.opts, *each.secondary_opts)
     }

@@ -9,7 +9,11 @@ BEHIND = "whyperf.behind"
 
 
 class QuickCommand(TyperCommand):
-    """A command that loads pydantic only for options that are not flags."""
+    """A command that loads pydantic only for options that are not flags. `--help` is a help wherever it stands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """An option without its value would take `--help` for it."""
+        return super().parse_args(ctx, ["--help"] if set(ctx.help_option_names) & set(args) else args)
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option `--help`."""
@@ -28,6 +32,18 @@ class WrappingCommand(QuickCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line, with the command."""
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND ARGS…]"]
+
+
+class ComparingCommand(QuickCommand):
+    """A command whose option `--run` needs no value: it is the profile `quick` then."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Adds the value where the next word is another option."""
+        given = list(args)
+        for at in [at for at, word in enumerate(args) if word == "--run"]:
+            if at + 1 == len(args) or args[at + 1].startswith("-"):
+                given.insert(at + 1, "quick")
+        return super().parse_args(ctx, given)
 
 
 class QuickGroup(TyperGroup):

@@ -2,9 +2,7 @@
 
 import errno
 import os
-import shutil
 import sys
-import textwrap
 from contextlib import suppress
 
 DONE = 0
@@ -108,10 +106,9 @@ def say(text: str) -> None:
 
         text = visible(text, keep="\n\t")
     if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        text = "\n".join(
-            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
-        )
+        from whyperf.cli.streams import fitting  # noqa: PLC0415 - only a terminal has a width
+
+        text = fitting(text, sys.stderr)
     # Where nobody reads it, or nothing takes it, it is not worth an error of its own.
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -1,23 +1,31 @@
-"""Connects to the workers that `--cluster` names, and starts and ends those that are ours."""
+"""Connects to the workers that `--cluster` names, and starts and ends those that are ours.
+
+A scheduler or worker that is started here takes peers with the keys of this run only, listens on one interface, and has
+no HTTP server.
+"""
 
 import logging
 import os
 import re
+import shlex
+import signal
 import subprocess
-import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from whyperf.cluster.choice import DEFAULT_WORKERS, HERE, Choice, Kind
+from whyperf.cluster.choice import DEFAULT_WORKERS, HERE, SCHEMES_WITH_KEYS, Choice, Kind
 from whyperf.cluster.versions import PACKAGES, own_versions, refuse_other, versions_of
 from whyperf.cluster.workers import Workers
+from whyperf.own_python import SAFE_PATH, own_environment, own_python
+from whyperf.record.costs import state_folder
 from whyperf.run.errors import Fault, RunError
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Security
     from distributed.client import VersionsDict
 
 #: A scheduler answers within that, on any network.
@@ -28,6 +36,11 @@ WORKERS_S = 30.0
 LOCAL_WORKERS_S = 120.0
 END_S = 5.0
 POLL_S = 0.2
+
+LOOPBACK = "127.0.0.1"
+WORKER_CLASS = ("--no-dashboard", "--worker-class", "whyperf.cluster.without_http.Worker")
+#: Addresses that stand for all interfaces.
+EVERYWHERE = frozenset({"", "0.0.0.0", "::", "[::]", "*"})
 
 #: Package and class that start workers, and what pip calls the extra of whyperf that has them.
 BATCH = {
@@ -57,11 +70,11 @@ def connected(choice: Choice, say: Callable[[str], None]) -> Iterator[Workers | 
         match choice.kind:
             case Kind.SCHEDULER:
                 where = choice.address
-                client = _client(ending, choice.address)
+                client = _client(ending, choice.address, _keys_of_user(choice.address))
                 _await_workers(client, where, WORKERS_S)
             case Kind.LOCAL:
                 where = "the local cluster"
-                client = _client(ending, _local(ending, choice.workers or _cpus()))
+                client = _client(ending, *_local(ending, choice.workers or _cpus()))
                 _await_workers(client, where, LOCAL_WORKERS_S, at_least=choice.workers or _cpus())
             case Kind.SLURM | Kind.KUBERNETES:
                 where = str(choice.kind).capitalize()
@@ -77,11 +90,12 @@ def connected(choice: Choice, say: Callable[[str], None]) -> Iterator[Workers | 
 
 
 def _load(package: str, extra: str) -> Any:
-    """A package of one of whyperf's extras.
+    """A package of one of whyperf's extras. Ctrl-C goes on to do what it did: to load dask-jobqueue has it end Python.
 
     Raises:
         RunError: it is missing.
     """
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
@@ -89,13 +103,16 @@ def _load(package: str, extra: str) -> Any:
             raise
         name = str(error.name).partition(".")[0].replace("_", "-")
         raise RunError(f"--cluster needs the package {name}; install whyperf[{extra}]", Fault.USAGE) from None
+    finally:
+        if signal.getsignal(signal.SIGINT) is not on_interrupt:
+            signal.signal(signal.SIGINT, on_interrupt)
 
 
-def _client(ending: ExitStack, of: Any) -> "Client":
+def _client(ending: ExitStack, of: Any, security: "Security | None" = None) -> "Client":
     from distributed import Client  # noqa: PLC0415 - loads for a second
 
     try:
-        client = Client(of, timeout=CONNECT_S, set_as_default=False)
+        client = Client(of, timeout=CONNECT_S, set_as_default=False, security=security)
     except (OSError, ValueError) as error:
         # Without the object that failed, such as "in <… object at 0x7f…>: ".
         reason = re.sub(r"^in <[^>]*>: ", "", str(error.__cause__ or error).partition("\n")[0])
@@ -112,20 +129,74 @@ def _close(client: "Client") -> None:
         client.close(timeout=END_S)
 
 
-def _local(ending: ExitStack, count: int) -> str:
-    """A scheduler in this process and `count` worker processes of one thread each; its address.
+def _keys_of_user(address: str) -> "Security | None":
+    """The keys of the user's Dask configuration; None for an address without any.
+
+    Raises:
+        RunError: it has none, or they cannot be used.
+    """
+    from distributed import Security  # noqa: PLC0415 - as above
+
+    scheme = address.partition(":")[0]
+    if scheme not in SCHEMES_WITH_KEYS:
+        return None
+    security = Security(require_encryption=True)
+    tls = security.get_tls_config_for_role("client")
+    missing = [name for name in ("ca_file", "cert", "key") if not tls[name]]
+    where = "the Dask configuration (distributed.comm.tls: ca-file, client.cert, client.key)"
+    if missing:
+        raise RunError(f"{address} needs keys; name their files in {where}", Fault.USAGE)
+    try:
+        security.get_connection_args("client")
+    except OSError as error:
+        raise RunError(f"the keys for {address} cannot be used ({error}); correct {where}", Fault.USAGE) from None
+    return security
+
+
+def _own_keys(extra: str) -> "Security":
+    """Keys of this run, in memory only."""
+    from distributed import Security  # noqa: PLC0415 - as above
+
+    _load("cryptography", extra)
+    security: Security = Security.temporary()
+    return security
+
+
+def _environment_of(security: "Security") -> dict[str, str]:
+    """The keys for a child process. Other users cannot read the environment of a process."""
+    tls = security.get_tls_config_for_role("worker")
+    names = {"CA_FILE": "ca_file", "WORKER__CERT": "cert", "WORKER__KEY": "key"}
+    keys = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(tls[field]) for name, field in names.items()}
+    return {**keys, "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True"}
+
+
+def _local(ending: ExitStack, count: int) -> "tuple[str, Security]":
+    """A scheduler in this process and `count` worker processes of one thread each; its address and keys.
 
     The workers are commands, not forks of this process: the module from which this process started is none to be
     imported by them. They end by themselves when their scheduler is gone.
     """
-    from distributed import LocalCluster  # noqa: PLC0415 - as above
+    from distributed import SpecCluster  # noqa: PLC0415 - as above
 
-    cluster = LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL)
+    from whyperf.cluster.without_http import Scheduler  # noqa: PLC0415 - as above
+
+    security = _own_keys("cluster")
+    options = {"host": LOOPBACK, "protocol": "tls://", "security": security, "dashboard": False}
+    cluster = SpecCluster(
+        scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=logging.CRITICAL
+    )
     ending.callback(cluster.close)
-    environment = os.environ | {"DASK_LOGGING__DISTRIBUTED": "critical", "POLARS_MAX_THREADS": "1"}
-    options = ["--nworkers", str(count), "--nthreads", "1", "--no-dashboard", "--death-timeout", str(int(CONNECT_S))]
+    own = {"DASK_LOGGING__DISTRIBUTED": "critical", "POLARS_MAX_THREADS": "1"}
+    environment = own_environment() | own | _environment_of(security)
+    # Dask's own folder below /tmp may be one that another user has made. The next workers remove what killed ones left.
+    scratch = state_folder() / "workers"
+    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    arguments = [
+        *("--nworkers", str(count), "--nthreads", "1", "--host", LOOPBACK, "--local-directory", str(scratch)),
+        *("--death-timeout", str(int(CONNECT_S)), *WORKER_CLASS),
+    ]
     process = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, *options],
+        own_python("-m", "distributed.cli.dask_worker", str(cluster.scheduler_address), *arguments),
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -134,7 +205,7 @@ def _local(ending: ExitStack, count: int) -> str:
         start_new_session=True,
     )
     ending.callback(_end, process)
-    return str(cluster.scheduler_address)
+    return str(cluster.scheduler_address), security
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -150,15 +221,49 @@ def _batch(kind: Kind, count: int) -> Any:
     """Asks the batch system for workers; where and how large is in the user's own Dask configuration."""
     package, name = BATCH[kind]
     make = getattr(_load(package, str(kind)), name)
+    options = _slurm_options() if kind is Kind.SLURM else {"n_workers": count, "quiet": True}
     try:
+        with warnings.catch_warnings():
+            # Where the files of keys are, which documentation says.
+            warnings.simplefilter("ignore", UserWarning)
+            cluster = make(**options)
         if kind is Kind.SLURM:
-            cluster = make()
             cluster.scale(jobs=count)
-            return cluster
-        return make(n_workers=count, quiet=True)
+        return cluster
     except Exception as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise RunError(f"{name} cannot start workers: {reason}; see the Dask configuration (~/.config/dask)") from error
+
+
+def _slurm_options() -> dict[str, Any]:
+    """What the user's configuration does not decide: keys, one interface, no HTTP server.
+
+    dask-jobqueue writes the keys to files for the jobs, readable by the user alone, and removes them at the end.
+
+    Raises:
+        RunError: the configuration names no interface.
+    """
+    import dask  # noqa: PLC0415 - as above
+
+    from whyperf.cluster.without_http import Scheduler  # noqa: PLC0415 - as above
+
+    interface = dask.config.get("jobqueue.slurm.interface", None)
+    of_scheduler = dict(dask.config.get("jobqueue.slurm.scheduler-options", None) or {})
+    if not interface or str(of_scheduler.get("host", interface)) in EVERYWHERE:
+        raise RunError(
+            "--cluster slurm listens on one interface, the one that the nodes reach; name it in the Dask configuration "
+            "(jobqueue.slurm.interface; another one of this host: jobqueue.slurm.scheduler-options.interface)",
+            Fault.USAGE,
+        )
+    python = dask.config.get("jobqueue.slurm.python", None)
+    return {
+        # The current folder of a job is the one in which this command was given.
+        "python": f"{python} {SAFE_PATH}" if python else shlex.join(own_python()),
+        "security": _own_keys("slurm"),
+        "scheduler_cls": Scheduler,
+        "scheduler_options": {**of_scheduler, "dashboard": False, "dashboard_address": None},
+        "worker_extra_args": [*(dask.config.get("jobqueue.slurm.worker-extra-args", None) or ()), *WORKER_CLASS],
+    }
 
 
 def _cpus() -> int:

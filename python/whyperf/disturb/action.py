@@ -2,9 +2,10 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
+
+from whyperf.own_python import own_python
 
 Item = dict[str, Any]
 """A disturbance as JSON: the fields of its class in `model`."""
@@ -65,7 +66,7 @@ class Programs:
 
         Each is in a session of its own: the kernel shares a CPU between sessions first (sched(7), autogroup).
         """
-        argv = [sys.executable, "-S", "-c", program, str(os.getpid()), *map(str, arguments)]
+        argv = own_python("-S", "-c", program, str(os.getpid()), *map(str, arguments))
         started = subprocess.Popen(
             argv if process is None else inside(process, *argv),
             stdin=subprocess.DEVNULL,

@@ -1,5 +1,6 @@
 """Actions on a side's processes: its CPUs, its share of them, its memory, and pauses."""
 
+import fcntl
 import os
 import signal
 from contextlib import suppress
@@ -33,7 +34,11 @@ class Burning:
 
 
 class LimitedGroup:
-    """A control group (version 1) for a side's agent alone: it enters with a limit, and leaves for where it was."""
+    """A control group (version 1) for a side's agent alone: it enters with a limit, and leaves for where it was.
+
+    It is locked while this process lives (flock(2)). One that nobody locks is removed by the next run and by
+    `whyperf doctor --clean` (crates/path/src/leftovers/control_groups.rs).
+    """
 
     def __init__(self, controller: str, process: int, limits: dict[str, int]) -> None:
         """`limits` are the values of the group's files."""
@@ -42,6 +47,7 @@ class LimitedGroup:
         self._limits = limits
         self._group: Path | None = None
         self._origin: Path | None = None
+        self._lock = -1
 
     def start(self) -> None:
         """Make the group, and move the agent into it."""
@@ -53,6 +59,8 @@ class LimitedGroup:
         try:
             group.mkdir()
             self._group, self._origin = group, origin
+            self._lock = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
             for name, value in self._limits.items():
                 (group / name).write_text(str(value))
             self._let_realtime_threads_in(group)
@@ -70,6 +78,7 @@ class LimitedGroup:
             with suppress(OSError):
                 (self._origin / "cgroup.procs").write_text(process)
         self._group.rmdir()
+        os.close(self._lock)
         self._group = None
 
     @staticmethod

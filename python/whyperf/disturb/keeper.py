@@ -83,10 +83,15 @@ def keep(items: list[Item], places: Places) -> None:
         _answer(READY)
         _follow(Schedule(), [pair for pair in actions if is_timed(pair[1])])
     finally:
+        left: list[str] = []
         for action, _ in reversed(actions):
             # What one leaves must not keep the others from being undone.
-            with suppress(OSError, DisturbError):
+            try:
                 action.stop()
+            except (OSError, DisturbError) as error:
+                left.append(str(error))
+        if left:
+            raise DisturbError(left[0])
 
 
 def _follow(schedule: Schedule, timed: list[tuple[Action, Item]]) -> None:

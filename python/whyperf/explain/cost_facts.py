@@ -45,14 +45,12 @@ class CostFacts:
         per: what cycles are divided by: KBytes of payload, or transactions.
         classes: those that belong to the load; not idle CPUs, nor other programs.
         samples: how many there are.
-        has_pmu: whether a PMU took them; otherwise a timer did, which waits while interrupts are off.
         packets_per_kbyte: packets of the side's direction, super-segments counted once; None where nothing counts them.
     """
 
     per: Literal["kbyte", "transaction"] = "kbyte"
     classes: tuple[ClassFacts, ...] = ()
     samples: int = 0
-    has_pmu: bool = False
     packets_per_kbyte: float | None = None
 
     def total(self, part: CostPart = "side") -> float:

@@ -24,6 +24,7 @@ class Processors:
         softirq_ratio: softirqs on the CPU that had most of them.
         own_softirq_ratio: the same, of the CPUs that the load's threads ran on.
         router_ratio: of the CPUs that the load ran on, what the router of an emulated path took, on the busiest.
+        peer_ratio: of these CPUs, what the load of other sides took, on the busiest; 0 of other machines.
         other_ratio: of these CPUs, what neither load nor router nor softirqs took, on the busiest.
         steal_ratio: of these CPUs, what the hypervisor gave to others, on the one that lost most.
         withheld_ratio: how long the thread that waited most for a CPU did so while neither the load nor the router
@@ -38,6 +39,7 @@ class Processors:
     softirq_ratio: float | None = None
     own_softirq_ratio: float | None = None
     router_ratio: float = 0.0
+    peer_ratio: float = 0.0
     other_ratio: float | None = None
     steal_ratio: float | None = None
     withheld_ratio: float | None = None
@@ -58,7 +60,6 @@ class Calls:
         in_call_ratio: in a read or write call, on a CPU.
         in_softirqs_ratio: under softirqs that came in a call.
         asleep_ratio: asleep before calls that move the payload.
-        asleep_other_ratio: asleep before calls of the other direction: an answer is waited for.
         computing_ratio: running, but in no call.
         runnable_ratio: runnable, without a CPU.
         wakeups_per_s: how often a thread woke from a sleep in or before a call.
@@ -70,7 +71,6 @@ class Calls:
     in_call_ratio: float | None = None
     in_softirqs_ratio: float | None = None
     asleep_ratio: float | None = None
-    asleep_other_ratio: float | None = None
     computing_ratio: float | None = None
     runnable_ratio: float | None = None
     wakeups_per_s: float | None = None
@@ -171,14 +171,14 @@ class HostFacts:
 
     @property
     def on_cpu_ratio(self) -> float | None:
-        """How much of its busiest CPU this side itself takes: threads and softirqs. Other programs and the router of
-        an emulated path are left out.
+        """How much of its busiest CPU this side itself takes: threads and softirqs. Other programs, the other side and
+        the router of an emulated path are left out.
 
         Of another program nobody set a CPU aside: what its host's busiest CPU does may have nothing to do with it.
         """
         cpu = self.processors
         is_known = cpu.busy_ratio is not None and self.watched is None
-        others = (cpu.other_ratio or 0.0) + cpu.router_ratio
+        others = (cpu.other_ratio or 0.0) + cpu.router_ratio + cpu.peer_ratio
         own = max(0.0, (cpu.busy_ratio or 0.0) - others) if is_known else None
         known = [value for value in (cpu.thread_ratio, own, cpu.softirq_ratio) if value is not None]
         return min(1.0, max(known)) if known else None

@@ -4,7 +4,6 @@ Workers need no file system in common with this host. What they return is what `
 is a function of the record.
 """
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from whyperf.explain.experiment import TrialQuestion, explain_here
 from whyperf.explain.model import CellExplanation
 from whyperf.record import Experiment
 from whyperf.record.experiment import PROFILES
+from whyperf.record.scratch import task_folder
 
 #: About so many tasks: enough for workers to share. What all trials of a task need is sent once with it.
 TASKS = 100
@@ -50,7 +50,7 @@ def explain_on_workers(
 
 def explain_files(sent: TrialFiles, questions: Sequence[TrialQuestion]) -> list[CellExplanation | None]:
     """What a worker does. None where a sentence names a file, which has another path there."""
-    with tempfile.TemporaryDirectory(prefix="whyperf-") as name:
+    with task_folder() as name:
         folder = Path(name) / sent.experiment
         (folder / "trials").mkdir(parents=True)
         for path, content in sent.files.items():

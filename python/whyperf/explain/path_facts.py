@@ -15,7 +15,6 @@ class WindowFacts:
         flight_bytes_median: the median when data left.
         rtt_ns_min: smallest round-trip time.
         rtt_ns_median: median smoothed round-trip time.
-        rtt_ns_high: the 95th percentile of the smoothed round-trip time.
         cwnd_segments_median: median congestion window.
         delivered_bps_high: the 90th percentile of what all connections together got acknowledged in half a second, and
             `delivered_bps_max` the most.
@@ -31,7 +30,6 @@ class WindowFacts:
     flight_bytes_median: int | None = None
     rtt_ns_min: int | None = None
     rtt_ns_median: int | None = None
-    rtt_ns_high: int | None = None
     cwnd_segments_median: int | None = None
     delivered_bps_high: float | None = None
     delivered_bps_max: float | None = None
@@ -129,7 +127,6 @@ class QueueFacts:
         full_count: in how many steps, or segments, the queue was that long.
         full_ratio: part of the time, or of the segments, in which the queue was that long.
         losses_full_ratio: part of the losses that came then.
-        lossy_bps: the median own rate in steps with losses, headers included, and `lossy_spread` how far it varies.
         lossy_count: how many steps had losses.
         back_delay_ns_median: the median delay of ACKs above the smallest, without a log above half of the smallest
             round trip; needs both hosts.
@@ -148,8 +145,6 @@ class QueueFacts:
     full_count: int | None = None
     full_ratio: float | None = None
     losses_full_ratio: float | None = None
-    lossy_bps: float | None = None
-    lossy_spread: float | None = None
     lossy_count: int | None = None
     back_delay_ns_median: float | None = None
     is_of_acks: bool = False

@@ -20,10 +20,12 @@ NAME = "result.json"
 
 @dataclass(frozen=True)
 class StoredResult:
-    """A result, and why it is so in one sentence; None where that was not asked for."""
+    """A result, and why it is so in one sentence; None where that was not asked for. `is_made_here` is that of the
+    experiment."""
 
     summary: Summary
     why: str | None
+    is_made_here: bool
 
 
 def write_result(folder: Path, result: StoredResult, fingerprint: str) -> None:
@@ -32,6 +34,7 @@ def write_result(folder: Path, result: StoredResult, fingerprint: str) -> None:
         # A sentence may name the folder as it was given.
         "folder": str(folder),
         "why": result.why,
+        "made_here": result.is_made_here,
         "summary": result.summary.model_dump(mode="json"),
     }
     # What does not come back as it was is not kept.
@@ -53,4 +56,4 @@ def _result(content: Mapping[str, object], folder: str) -> StoredResult | None:
         return None
     why = content.get("why")
     is_of_here = isinstance(why, str) and (content.get("folder") == folder or str(content.get("folder")) not in why)
-    return StoredResult(summary, str(why) if is_of_here else None)
+    return StoredResult(summary, str(why) if is_of_here else None, content.get("made_here") is True)

@@ -77,6 +77,10 @@ class RequestedLoad:
         is_greedy: a stream whose sender always has more to write.
         batch_count: datagrams that are handed over at once, over all connections; 1 each without a batch.
         merged_count: datagrams that a receiving socket may hold as one (UDP_GRO).
+        pacing_bps: the greatest rate that the sockets were given (SO_MAX_PACING_RATE), each.
+        paces_itself: the congestion control sets a rate of its own, as BBR does.
+        pause_ns: the mean of the pauses that the workload has in a transaction that asks and is answered, and
+            `paused_ratio` the part of the time that they take; 0 without any.
     """
 
     bps: float | None = None
@@ -88,6 +92,10 @@ class RequestedLoad:
     is_greedy: bool = False
     batch_count: int = 0
     merged_count: int = 1
+    pacing_bps: float | None = None
+    paces_itself: bool = False
+    pause_ns: float = 0.0
+    paused_ratio: float = 0.0
 
     def per_s(self, counted: int) -> float:
         """A count over the measured time."""
@@ -117,7 +125,6 @@ class TransportFacts:
         cwnd_bytes: the median congestion window of a connection.
         peer_window_bytes: the median room that the receiver announced.
         flight_bytes: the median of what was sent and not acknowledged; None where the library does not say.
-        period_bps: the rate of a packet in each sending period, if the library sends by one.
         sent_packets: packets sent, those sent again included, and `lost_packets` those taken for lost.
         sent_bps: what a connection sent.
         bottleneck: the path's rate, if packets went at one.
@@ -129,7 +136,6 @@ class TransportFacts:
     cwnd_bytes: float | None = None
     peer_window_bytes: float | None = None
     flight_bytes: float | None = None
-    period_bps: float | None = None
     sent_packets: int = 0
     lost_packets: int = 0
     sent_bps: float | None = None

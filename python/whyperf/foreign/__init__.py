@@ -4,22 +4,28 @@ from whyperf.foreign.documents import parse_json, parse_toml
 from whyperf.foreign.files import (
     MAX_DOCUMENT_BYTES,
     MAX_LARGE_DOCUMENT_BYTES,
+    is_meant,
     open_file,
+    plain_files,
     read_bytes,
     read_text,
     refuse_link,
 )
-from whyperf.foreign.texts import quoted, visible
+from whyperf.foreign.texts import json_in_script, quoted, visible, visible_json
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
     "MAX_LARGE_DOCUMENT_BYTES",
+    "is_meant",
+    "json_in_script",
     "open_file",
     "parse_json",
     "parse_toml",
+    "plain_files",
     "quoted",
     "read_bytes",
     "read_text",
     "refuse_link",
     "visible",
+    "visible_json",
 ]

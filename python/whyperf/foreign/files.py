@@ -59,6 +59,25 @@ def read_text(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = F
     return read_bytes(path, limit, is_users=is_users).decode()
 
 
+def is_meant(path: Path, folder: Path) -> bool:
+    """Whether a document in `folder` may name this file: it lies below, and neither it nor a folder between is hidden.
+
+    Both are without links (`Path.resolve`).
+    """
+    return path.is_relative_to(folder) and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def plain_files(folder: Path) -> dict[str, int]:
+    """The names of what is in a folder, and the bytes of those that are plain files; -1 for links and all others.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        states = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+    return {name: state.st_size if stat.S_ISREG(state.st_mode) else -1 for name, state in states.items()}
+
+
 def refuse_link(folder: Path) -> None:
     """Refuses what is there in the place of a folder and is none; nothing there is fine.
 

@@ -14,6 +14,7 @@ from typing import Any
 from whyperf.foreign import quoted
 from whyperf.hosts.model import (
     LOCAL,
+    MAX_KNOWN,
     SHOWN_LENGTH,
     HostSetError,
     Inventory,
@@ -32,6 +33,10 @@ MAX_LINE = 16_384
 """Characters. The library takes time with the square of the longest word."""
 _SSH = {"ssh", "smart", "paramiko", "paramiko_ssh"}
 """Connections that reach the host as ssh does."""
+_VARIABLES = ("ansible_host", "ansible_user", "ansible_port", "ansible_connection", "whyperf_address")
+_BEFORE_2_0 = {name: name.replace("ansible_", "ansible_ssh_") for name in _VARIABLES}
+"""The names that Ansible had before version 2.0."""
+_READ = frozenset({*_VARIABLES, *_BEFORE_2_0.values()})
 _ALL, _UNGROUPED = "all", "ungrouped"
 
 
@@ -48,8 +53,16 @@ class _Found:
     def add_hosts(self, group: str, names: Sequence[str]) -> None:
         self.named.add(len(names))
         self.hosts.setdefault(group, {}).update(dict.fromkeys(names))
+        self.add_variables(names, {})
+
+    def add_variables(self, names: Iterable[str], variables: Mapping[str, Any]) -> None:
+        """Keeps those that are used of some hosts, which need not be known."""
+        own = {name: value for name, value in variables.items() if name in _READ}
         for name in names:
-            self.variables.setdefault(name, {})
+            self.variables.setdefault(name, {}).update(own)
+        if len(self.variables) > MAX_KNOWN:
+            problem = f"it has over {MAX_KNOWN:,} hosts; leave out what is not measured"
+            raise HostSetError(self.where, problem)
 
     def inventory(self) -> Inventory:
         """All of it.
@@ -126,8 +139,7 @@ def _read_host(found: _Found, group: str, written: str, assignments: list[str], 
     except ValueError as error:
         raise HostSetError(place, f"{shown(written)} cannot be read: {quoted(str(error))}") from None
     found.add_hosts(group, names)
-    for name in names:
-        found.variables[name].update(variables)
+    found.add_variables(names, variables)
 
 
 def _complete(found: _Found) -> Inventory:
@@ -156,7 +168,7 @@ def from_json(document: object, where: str) -> Inventory:
         found.children[name] = dict.fromkeys(_names(group.get("children", []), where, f"{name}.children"))
     meta = _mapping(_mapping(document, where, "an inventory").get("_meta", {}), where, "_meta")
     for name, variables in _mapping(meta.get("hostvars", {}), where, "_meta.hostvars").items():
-        found.variables.setdefault(name, {}).update(_mapping(variables, where, f"_meta.hostvars.{name}"))
+        found.add_variables((name,), _mapping(variables, where, f"_meta.hostvars.{name}"))
     # ansible-inventory leaves out groups without a host, and names them as members.
     for children in list(found.children.values()):
         for child in children:
@@ -182,8 +194,7 @@ def _known(name: str, variables: Mapping[str, Any]) -> KnownHost:
     """What whyperf uses of the variables of a host."""
 
     def value(key: str) -> str | None:
-        # ansible_ssh_host and the like are the names of Ansible before 2.0.
-        found = variables.get(key, variables.get(key.replace("ansible_", "ansible_ssh_")))
+        found = variables.get(key, variables.get(_BEFORE_2_0[key]))
         return None if found is None else str(found)
 
     host, user, address = value("ansible_host"), value("ansible_user"), value("whyperf_address")

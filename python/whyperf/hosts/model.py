@@ -12,6 +12,8 @@ LOCAL = "local"
 MAX_HOSTS = 1024
 """Hosts that a set may have. Each takes an agent, and a process of ssh on this host."""
 MAX_HOST_LENGTH = 320
+MAX_KNOWN = 65_536
+"""Different hosts of an inventory. It bounds memory: 200 bytes of a file can name as many, each with variables."""
 MAX_NAMED = 500_000
 """Hosts that a file or a set may name in all its groups and terms together. It bounds time and memory."""
 _HOST = re.compile(

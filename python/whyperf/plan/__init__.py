@@ -1,7 +1,8 @@
 """The design: from a profile to cells, blocks and a stop rule."""
 
 from whyperf.hosts import LOCAL, HostPair
-from whyperf.plan.build import COMMAND_LINE, STAGED_TRANSPORTS, build
+from whyperf.plan.build import STAGED_TRANSPORTS, build
+from whyperf.plan.cells import COMMAND_LINE
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
     CONNECTION,
@@ -22,6 +23,7 @@ from whyperf.plan.model import (
     PlannedWorkload,
     StopRule,
 )
+from whyperf.plan.sent_files import announcements, own_folders, refuse_other_files, sent_files
 from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
@@ -48,10 +50,14 @@ __all__ = [
     "PlannedWorkload",
     "StopRule",
     "TimeLeft",
+    "announcements",
     "build",
     "cells_wanting",
     "estimate",
+    "own_folders",
+    "refuse_other_files",
     "relative_width",
+    "sent_files",
     "trial_seconds",
     "wants_trial",
 ]

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from whyperf.hosts import LOCAL
 from whyperf.plan.blocks import randomized_blocks
-from whyperf.plan.cells import expand, without_testbed_factors
+from whyperf.plan.cells import COMMAND_LINE, expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes, parts_of
 from whyperf.plan.fleets import refuse_unknown_loads
 from whyperf.plan.model import (
@@ -41,8 +41,6 @@ _KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
 STAGED_TRANSPORTS: Final = frozenset({"tcp", "tls", "mptcp"})
 #: Where sweeps are measured, as a message says it.
 THERE: Final[Mapping[RunsOn, str]] = {"hosts": "hosts", "model": "the model"}
-#: Where an error is that only the options of a run make.
-COMMAND_LINE = "the command line"
 
 
 def build(

@@ -13,6 +13,8 @@ from whyperf.profile.path_factors import MAKERS
 
 Value = TypeVar("Value")
 
+#: Where an error is that only the options of a run make.
+COMMAND_LINE = "the command line"
 #: More cells than this is taken for a mistake in a range.
 MAX_CELLS = 100_000
 
@@ -55,7 +57,7 @@ def without_testbed_factors(profile: Profile, target: str) -> tuple[Profile, tup
     out = "measure on the embedded testbed (--testbed veth), or leave the factor out"
     for name in names:
         if name in profile.overrides:
-            raise ProfileError("", name, f"{place} has no such setting; {out}")
+            raise ProfileError(COMMAND_LINE, name, f"{place} has no such setting; {out}")
         for sweep in profile.sweeps:
             if len(sweep.levels.get(name, ())) > 1:
                 raise ProfileError(

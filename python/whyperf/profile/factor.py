@@ -9,7 +9,7 @@ from typing import Literal
 
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.path_levels import LOSS_FORMS, QUEUE_FORMS, loss_of, queue_of
-from whyperf.profile.units import RATIO, hint_for, with_unit
+from whyperf.profile.units import RATIO, bounds, examples_of, hint_for, with_unit
 
 #: What a level that is text looks like.
 TEXT_PHRASES = {
@@ -76,10 +76,8 @@ class Factor:
             return " or ".join([TEXT_PHRASES[self.kind], *self.keywords])
         if self.kind == "bool":
             return KIND_PHRASES["bool"]
-        bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"
-        if self.high < LARGEST_BYTES:
-            bounds += f" to {self.high:.12g}"
-        return " or ".join([bounds, *self.keywords])
+        limits = bounds(self.low, self.high if self.high < LARGEST_BYTES else None, self.unit)
+        return " or ".join([f"{KIND_PHRASES[self.kind]} {limits}", *self.keywords])
 
     def check(self, level: object) -> Level:
         """The level as the plan keeps it (a float factor's `10` becomes `10.0`).
@@ -89,7 +87,11 @@ class Factor:
         """
         checked = self._checked(level)
         if checked is None:
-            problem = f"{_shown(level)} is not a level; it takes {self.allowed()}{hint_for(level, self._counted_in)}"
+            unit = self._counted_in
+            example = next((f", such as {text}" for text in examples_of(unit) if self._checked(text) is not None), "")
+            # The other kinds have examples in their phrase.
+            example = example if self.is_number else ""
+            problem = f"invalid value {_shown(level)}; give {self.allowed()}{example}{hint_for(level, unit)}"
             raise ProfileError("", self.name, problem)
         return checked
 

@@ -1,7 +1,7 @@
 """Everything that is wrong with a profile's tables and levels, found before any of it is used."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import factor_named
 from whyperf.profile.levels import all_levels, one_level
-from whyperf.profile.model import DesignTable, ProfileTable, SweepTable
+from whyperf.profile.model import DesignTable, Pipe, ProfileTable, SweepTable
 
 
 def of_structure(written: Mapping[str, Any], error: ValidationError) -> list[ProfileError]:
@@ -58,6 +58,9 @@ def _problem(written: Mapping[str, Any], finding: ErrorDetails) -> ProfileError:
             problem = "this key is missing; add it"
         case "value_error":
             problem = finding["msg"].removeprefix("Value error, ")
+        case "literal_error" if finding["loc"] == ("fleet", "via"):
+            known = ", ".join(get_args(Pipe))
+            problem = f"a profile names a kind of pipe ({known}), never a command; give a command by --via"
         case "string_pattern_mismatch":
             problem = 'a name has small letters, digits and "-" inside only'
         case _:

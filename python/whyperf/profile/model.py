@@ -13,6 +13,8 @@ from whyperf.profile.schedule import NO_SCHEDULE, Schedule
 from whyperf.profile.workload import Workload
 
 TestbedKind = Literal["auto", "veth", "loopback"]
+#: The kinds of pipes. A profile may be somebody else's, so it never has a command: `--via` takes one, too.
+Pipe = Literal["ssh", "kubectl", "podman", "docker", "srun", "netns", "adapters"]
 Factors = dict[str, Level]
 #: What a command line sets: one level for all cells, or several, which make cells.
 Overrides = Mapping[str, Level | tuple[Level, ...]]
@@ -90,7 +92,7 @@ class FleetTable(Table):
     from_: str | None = Field(default=None, alias="from", min_length=1)
     to: str | None = Field(default=None, min_length=1)
     pattern: Pattern | None = None
-    via: str | None = Field(default=None, min_length=1)
+    via: Pipe | None = None
     loads: dict[str, list[str]] = {}
     near_hosts: int | None = Field(default=None, ge=1, le=MAX_HOSTS)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 QUEUE_FORMS = 'bytes such as 250000, packets such as "165p", or bandwidth-delay products such as "bdp" or "0.5bdp"'
 LOSS_FORMS = (
-    'a share from 0 to 1, bursts such as "bursts:0.01/0.25" (p/r or p/r/loss in bursts/loss between), '
+    "percent such as 0.1%, a share from 0 to 1, "
+    'bursts such as "bursts:0.01/0.25" (p/r or p/r/loss in bursts/loss between), '
     'or segments such as "segments:1000+1003"'
 )
 

@@ -22,12 +22,17 @@ class Units(NamedTuple):
     scales: Mapping[str, Fraction]
     #: For who wrote another unit.
     hint: str
+    #: Levels that people write, the most usual first.
+    examples: tuple[str, ...]
 
 
-def _of_prefixes(base: int, units: str, hint: str) -> Units:
+def _of_prefixes(base: int, units: str, *examples: str) -> Units:
     scales = {prefix.lower(): Fraction(base) ** power for power, prefix in enumerate(_PREFIXES, start=1)}
     return Units(
-        re.compile(rf"{_NUMBER}(?P<unit>[{_PREFIXES}{_PREFIXES.lower()}]?){units}"), {"": Fraction(1)} | scales, hint
+        re.compile(rf"{_NUMBER}(?P<unit>[{_PREFIXES}{_PREFIXES.lower()}]?){units}"),
+        {"": Fraction(1)} | scales,
+        f"; K, M and G are powers of {base}",
+        examples,
     )
 
 
@@ -42,21 +47,24 @@ _SECONDS = {
 }
 
 
-def _of_times(own: str) -> Units:
+def _of_times(own: str, *examples: str) -> Units:
     scales = {unit: length / _SECONDS[own] for unit, length in _SECONDS.items()}
     return Units(
         re.compile(rf"{_NUMBER}(?P<unit>{'|'.join(scales)})"),
         scales,
-        f", in {own}; ns, us, ms, s, min and h may follow the number",
+        "; ns, us, ms, s, min and h may follow the number",
+        examples,
     )
 
 
 UNITS: Mapping[str, Units] = {
-    "bytes": _of_prefixes(1024, r"(?:i?[Bb])?", ", in bytes; K, M and G are powers of 1024"),
-    "bit/s": _of_prefixes(1000, r"(?:bps|b/s|bits?(?:/s)?)?", ", in bit/s; K, M and G are powers of 1000"),
-    "transactions/s": _of_prefixes(1000, r"(?:/s)?", ", in transactions/s; K, M and G are powers of 1000"),
-    RATIO: Units(re.compile(rf"{_NUMBER}(?P<unit>%)"), {"%": Fraction(1, 100)}, ", or in percent such as 0.1%"),
-    **{own: _of_times(own) for own in ("s", "ms", "us")},
+    "bytes": _of_prefixes(1024, r"(?:i?[Bb])?", "64K", "1400"),
+    "bit/s": _of_prefixes(1000, r"(?:bps|b/s|bits?(?:/s)?)?", "100M"),
+    "transactions/s": _of_prefixes(1000, r"(?:/s)?", "10K"),
+    RATIO: Units(re.compile(rf"{_NUMBER}(?P<unit>%)"), {"%": Fraction(1, 100)}, "", ("0.1%",)),
+    "s": _of_times("s", "10s"),
+    "ms": _of_times("ms", "20ms"),
+    "us": _of_times("us", "50us"),
 }
 """By the unit of a factor: sizes in powers of 1024, rates in powers of 1000."""
 
@@ -75,7 +83,34 @@ def with_unit(text: str, unit: str) -> Fraction | None:
 
 
 def hint_for(text: object, unit: str) -> str:
-    """In what a number counts, for who wrote a number with another unit; empty for all else."""
-    if not unit or not isinstance(text, str) or not WITH_UNIT.fullmatch(text):
-        return ""
-    return UNITS[unit].hint if unit in UNITS else f", in {unit}"
+    """What may stand behind the number, for who wrote a number with another unit; empty for all else."""
+    is_number = unit in UNITS and isinstance(text, str) and WITH_UNIT.fullmatch(text)
+    return UNITS[unit].hint if is_number else ""
+
+
+def examples_of(unit: str) -> tuple[str, ...]:
+    """Levels with this unit, as people write them; none where nobody writes it."""
+    return UNITS[unit].examples if unit in UNITS else ()
+
+
+def bounds(low: float, high: float | None, unit: str) -> str:
+    """`from 1 kbit/s to 100 Gbit/s`; `high` is None where nobody reaches it.
+
+    >>> bounds(0, 60000, "ms"), bounds(1, None, "bytes"), bounds(1, 1 << 30, "bytes"), bounds(0, 63, "")
+    ('from 0 to 60000 ms', 'from 1 byte on', 'from 1 byte to 1 GiB', 'from 0 to 63')
+    """
+    most = None if high is None else _with_prefix(high, unit)
+    if most is not None and most == f"{high:.12g} {unit}".strip():
+        return f"from {low:.12g} to {most}"
+    least = _with_prefix(low, unit)
+    return f"from {least} on" if most is None else f"from {least} to {most}"
+
+
+def _with_prefix(number: float, unit: str) -> str:
+    """A rate or a size in the largest unit in which it is whole; others as they are."""
+    prefixes = {"bit/s": (1000, "kMGT", "bit/s"), "bytes": (1024, "KMGT", "iB")}
+    base, letters, name = prefixes.get(unit, (0, "", ""))
+    power = max((power for power in range(1, len(letters) + 1) if number and number % base**power == 0), default=0)
+    if power:
+        return f"{number / base**power:.12g} {letters[power - 1]}{name}"
+    return f"{number:.12g} {'byte' if unit == 'bytes' and number == 1 else unit}".strip()

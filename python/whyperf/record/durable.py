@@ -3,29 +3,80 @@
 The folder may be somebody else's: whatever lies in it under any name, a link above all, nothing outside is touched.
 """
 
+import errno
 import os
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 PARTIAL = ".partial"
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Writes under another name and renames: a reader sees the old file or the new one, also after a power cut."""
-    partial = partial_name(path)
-    # With O_EXCL a link is refused like any other file (open(2)).
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, file_mode(path.parent))
+def write_file(
+    path: Path, content: bytes, *, is_secret: bool = False, is_page: bool = False, in_result: bool = False
+) -> None:
+    """Writes under another name and renames: a reader sees the old file or the new one, also after a power cut.
+
+    A secret is for the owner alone, whatever its folder is. A page belongs to the user who called sudo, who opens it in
+    a browser that does not run as root. All happens in the folder that was opened, whatever takes its place meanwhile;
+    `in_result` refuses it to root where it is another user's, who could have put a link there.
+    """
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if in_result else 0))
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    sync(path.parent)
+        if in_result:
+            _refuse_owner(folder, path.parent)
+        partial = partial_name(path).name
+        # With O_EXCL a link is refused like any other file (open(2)).
+        mode = 0o600 if is_secret else file_mode(path.parent)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                if is_page and (caller := _caller()) is not None:
+                    # A file system without owners keeps the page as root's.
+                    with suppress(OSError):
+                        _let_in(folder, caller[1])
+                        os.fchown(file.fileno(), *caller)
+                os.fsync(file.fileno())
+            os.replace(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(partial, dir_fd=folder)
+            raise
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _refuse_owner(folder: int, name: Path) -> None:
+    """Refuses root a folder of another user than the one who called sudo.
+
+    Raises:
+        PermissionError: with what to do.
+    """
+    owner = os.fstat(folder).st_uid
+    trusted = {0, *(_caller() or ())[:1]}
+    if os.geteuid() == 0 and owner not in trusted:
+        reason = f"root writes nothing into a result of another user ({owner}); copy it to a folder of your own"
+        raise PermissionError(errno.EPERM, reason, str(name))
+
+
+def _caller() -> tuple[int, int] | None:
+    """The user and the group who called sudo; None where nobody did."""
+    ids = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
+    if os.geteuid() != 0 or not all(each.isascii() and each.isdigit() and int(each) for each in ids):
+        return None
+    return int(ids[0]), int(ids[1])
+
+
+def _let_in(folder: int, group: int) -> None:
+    """Lets a group open files of a private folder of root's by name; it cannot list them, and they stay private."""
+    found = os.fstat(folder)
+    if found.st_uid == 0 and found.st_mode & 0o777 == 0o700:
+        os.fchown(folder, -1, group)
+        os.fchmod(folder, 0o710)
 
 
 def partial_name(path: Path) -> Path:
@@ -38,13 +89,20 @@ def file_mode(folder: Path) -> int:
     return 0o600 if _is_private(folder) else 0o666
 
 
+def restrict(path: Path) -> None:
+    """Makes a file as private as its folder, which some library has made with the permissions of the umask."""
+    if _is_private(path.parent):
+        path.chmod(0o600)
+
+
 def folder_mode(folder: Path) -> int:
     """Permissions of a new folder in `folder`, before the umask."""
     return 0o700 if _is_private(folder) else 0o777
 
 
 def _is_private(folder: Path) -> bool:
-    return folder.stat().st_mode & 0o077 == 0
+    """True if nobody else can list it or write to it."""
+    return folder.stat().st_mode & 0o066 == 0
 
 
 def remove(path: Path) -> None:

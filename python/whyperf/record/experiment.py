@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,20 +11,27 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, quoted, read_bytes, read_text, refuse_link
+from whyperf.foreign import (
+    MAX_LARGE_DOCUMENT_BYTES,
+    parse_json,
+    plain_files,
+    quoted,
+    read_bytes,
+    read_text,
+    refuse_link,
+)
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
 from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, failure
 from whyperf.record.lock import Lock
-from whyperf.record.manifest import INTERRUPTED, LOST, MAX_RERUNS, RECORD_VERSION, Damaged, Manifest
+from whyperf.record.manifest import INTERRUPTED, LOST, MAX_RERUNS, RECORD_VERSION, TRIAL_NAME, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
 from whyperf.record.seal import NAME as SEAL
 from whyperf.record.seal import is_made_here, write_seal
 from whyperf.record.writer import TrialWriter
 
-TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,}|stages\d{2,})-c\d{4,}")
 END_NAME = re.compile(r"(near|far)(\d*)")
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
@@ -81,8 +87,11 @@ class Experiment:
     def create(cls, folder: Path, plan: Plan, profile_text: str, *, retry_failed: bool = False) -> Self:
         """Starts the experiment, or resumes it when the folder already has this plan; locks it.
 
+        What is made is always `plan`: a folder that was prepared by somebody else decides nothing.
+
         Raises:
-            WrongFolderError: the folder is of another plan or not an experiment's; nothing was changed then.
+            WrongFolderError: the folder is of another plan, not made by this user on this host, or not an experiment's;
+                nothing was changed then.
             RecordError: another process measures there, or it cannot be written; nothing was changed then.
         """
         folder = _named_folder(folder)
@@ -91,7 +100,7 @@ class Experiment:
         fresh = not folder.exists()
         lock: Lock | None = None
         try:
-            with as_record_error("create", folder):
+            with as_record_error("make", folder):
                 # A result names hosts, addresses and users' commands: it is for who made it.
                 folder.mkdir(0o777 if _is_shared() else 0o700, parents=True, exist_ok=True)
             lock = Lock(folder)
@@ -102,10 +111,7 @@ class Experiment:
             with as_record_error("clean up", folder):
                 remove_partial(folder)
                 remove_partial(folder / "trials")
-            if (folder / "plan.json").exists():
-                # Of the same identifier, but perhaps from before there were levels of evidence.
-                plan = _read_plan(folder)
-            else:
+            if not (folder / "plan.json").exists():
                 with as_record_error("write to", folder):
                     write_file(folder / _profile_name(profile_text), profile_text.encode())
                     write_seal(folder, _sealed(plan), profile_text)
@@ -150,7 +156,8 @@ class Experiment:
     @property
     def is_made_here(self) -> bool:
         """Whether this user's whyperf planned it on this host, and its plan and profile are still so."""
-        return is_made_here(self.folder, _sealed(self.plan), self.profile_text)
+        # Of the same identifier as the plan that is made, but its texts may be of an earlier version.
+        return is_made_here(self.folder, _sealed(_read_plan(self.folder)), self.profile_text)
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
@@ -352,14 +359,19 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
         if not folder.is_dir():
             raise WrongFolderError(f"{folder} is not a folder; name another with --out")
         if (folder / "plan.json").exists():
-            there = _read_plan(folder)
+            kept = Experiment.open(folder)
+            there = kept.plan
             if there.id != plan.id:
                 text = (
                     f"{folder} holds plan {there.id} (profile {there.profile}), not plan {plan.id}; "
                     "name another folder with --out, or leave --out away"
                 )
                 raise WrongFolderError(text)
-            _refuse_links(folder)
+            if not kept.is_made_here:
+                raise WrongFolderError(
+                    f"{folder} was not made by you on this host, or its plan or profile was changed since, "
+                    "so it is not resumed; name another folder with --out"
+                )
         elif any(path.name not in UNFINISHED_CREATION and path.suffix != PARTIAL for path in folder.iterdir()):
             raise WrongFolderError(f"{folder} has files that are not an experiment's; name another folder with --out")
 
@@ -380,8 +392,7 @@ def _read_trial(folder: Path) -> Manifest | Damaged:
     try:
         refuse_link(folder)
         manifest = Manifest.model_validate_json(read_bytes(folder / "manifest.json"))
-        with os.scandir(folder) as entries:
-            sizes = {entry.name: _size_of(entry) for entry in entries}
+        sizes = plain_files(folder)
     except FileNotFoundError:
         return Damaged(folder.name, "it has no manifest.json")
     except OSError as error:
@@ -395,12 +406,6 @@ def _read_trial(folder: Path) -> Manifest | Damaged:
             state = f"has {max(sizes[name], 0)} of {size} bytes" if name in sizes else "is missing"
             return Damaged(folder.name, f"its table {quoted(name)} {state}")
     return manifest
-
-
-def _size_of(entry: os.DirEntry[str]) -> int:
-    """Its length in bytes; what is no plain file, a link above all, has none that a table could have."""
-    found = entry.stat(follow_symlinks=False)
-    return found.st_size if stat.S_ISREG(found.st_mode) else -1
 
 
 def _named_folder(folder: Path) -> Path:

@@ -37,7 +37,7 @@ def write_kept(path: Path, fingerprint: str, document: Mapping[str, object]) -> 
     """
     body = json.dumps(document, indent=1, ensure_ascii=False).removeprefix("{\n").encode() + b"\n"
     signed = signature(fingerprint, body.decode()) or ""
-    write_file(path, b'{\n "made_of": "%s",\n' % signed.encode() + body)
+    write_file(path, b'{\n "made_of": "%s",\n' % signed.encode() + body, in_result=True)
 
 
 def read_kept(path: Path, fingerprint: str) -> dict[str, Any] | None:

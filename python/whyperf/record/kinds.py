@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from whyperf.record.parquet import bytes_in_memory
+
 #: What polars raises for files that are damaged. It panics where its authors thought a file could not be so.
 UNREADABLE: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 #: Written by `make schemas`, table by table: the types of its columns by name, or the code words of a column.
@@ -43,10 +45,12 @@ def is_table(name: str) -> bool:
 def wrong_in_table(path: Path, name: str) -> str | None:
     """What is wrong with a file that should be the table `name`, in words that follow "a table that"; or None.
 
-    Reads the file's end, and of columns with 64 bits the largest number, a part of the file at a time.
+    Reads what the file declares, and refuses what would take too much memory. Then reads of columns with 64 bits the
+    largest number, a part of the file at a time.
     """
     wanted = _columns()[name]
     try:
+        bytes_in_memory(path)
         there = dict(pl.read_parquet_schema(path))
         if there.keys() != wanted.keys():
             odd = sorted(there.keys() ^ wanted.keys())[0]
@@ -60,8 +64,11 @@ def wrong_in_table(path: Path, name: str) -> str | None:
             return f"claims {rows:,} rows in {path.stat().st_size:,} bytes"
         largest = scan.select(pl.col(pl.UInt64).max()).collect(engine="streaming")
         beyond = [column for column in largest.columns if (largest[column].item() or 0) >= _LARGEST]
-    except UNREADABLE:
-        return "is not a Parquet file that can be read"
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None)
+        return f"cannot be read: {reason}" if reason else "is not a Parquet file that can be read"
+    except ValueError as error:
+        return f"cannot be read: {error}"
     # The kernel writes all ones for a pacing rate that is none.
     beyond = [column for column in beyond if column != "pacing_rate_bytes_per_second"]
     return f"has a {beyond[0]} of over 2^62" if beyond else None

@@ -1,5 +1,6 @@
 """What a trial's manifest holds, checked when it is written and when it is read."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Self
 
@@ -7,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whyperf.profile import Factors
 
+TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,}|stages\d{2,})-c\d{4,}")
+TABLE_OF_END = re.compile(r"\w+\.(?:far|near)\d*\.parquet")
+"""The name of a table's file in the folder of a trial or of a pack."""
 RECORD_VERSION: Literal[1] = 1
 #: `void`: the emulated path was not carried well enough to say anything about it, or connections of others than
 #: the two ends kept those of the trial from opening. `interrupted`: the user stopped the

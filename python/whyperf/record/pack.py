@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes, refuse_link
+from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, plain_files, quoted, read_bytes, refuse_link
 from whyperf.record.durable import file_mode, folder_mode, remove, sync
 from whyperf.record.errors import as_record_error, failure
-from whyperf.record.manifest import Damaged, Manifest
+from whyperf.record.manifest import TABLE_OF_END, TRIAL_NAME, Damaged, Manifest
 
 PACK_NAME = re.compile(r"pack-\d{5,}")
 MANIFESTS = "manifests.jsonl"
@@ -88,12 +88,20 @@ def read_pack(folder: Path) -> Iterator[Manifest | Damaged]:
         refuse_link(folder)
         sizes = parse_json(read_bytes(folder / SIZES))
         lines = read_bytes(folder / MANIFESTS, MAX_LARGE_DOCUMENT_BYTES).splitlines()
-        wrong = [name for name, size in sizes["tables"].items() if (folder / name).lstat().st_size != size]
+        there = plain_files(folder)
+        wrong = [
+            quoted(name)
+            for name, size in sizes["tables"].items()
+            if not TABLE_OF_END.fullmatch(name) or there.get(name) != size
+        ]
         if wrong or sizes["trials"] != len(lines):
             yield Damaged(folder.name, f"{wrong[0] if wrong else MANIFESTS} is not whole")
             return
         for line in lines:
-            yield Manifest.model_validate_json(line)
+            manifest = Manifest.model_validate_json(line)
+            if not TRIAL_NAME.fullmatch(manifest.trial):
+                raise ValueError(f"it has a manifest of {quoted(manifest.trial)}, which is no name of a trial")
+            yield manifest
     except OSError as error:
         yield Damaged(folder.name, f"its {Path(str(error.filename)).name} cannot be read: {error.strerror}")
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:

@@ -5,6 +5,9 @@ read first: how many rows, of what, in which encodings (https://parquet.apache.o
 number of rows from the footer, makes room for the values that a page says it has, and stops where a page is not of the
 size that its header says; so footer and page headers bound what it allocates.
 
+A text stands once in the file for all rows that have it, and once in each row of what is made of them. So its length
+has a bound, and so has that of all rows together. Where the headers leave that open, the texts are measured.
+
 Files are as agents and the model write them: flat, with columns of integers, texts and yes or no, not compressed or by
 zstd.
 """
@@ -13,7 +16,9 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import polars as pl
 
 from whyperf.foreign import open_file
 from whyperf.record.thrift import read_struct
@@ -23,6 +28,9 @@ FREE_BYTES = 256 << 20
 
 MAX_RATIO = 100
 """Times its size that a table may take in memory. Logs take 5 to 20 times theirs."""
+
+MAX_TEXT_BYTES = 1 << 16
+"""A text of a table: the name of a function is the longest, and those of C++ reach some KiB."""
 
 MAX_FOOTER_BYTES = 16 << 20
 
@@ -39,6 +47,8 @@ _WIDTHS = {0: 1, 1: 8, 2: 8, 4: 8, 5: 8, _BYTE_ARRAY: 16}
 _CODECS = frozenset({0, 6})
 _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
 """All but those of texts that a previous text begins: a few bytes make any length of them."""
+_OF_DICTIONARY = frozenset({2, 8})
+"""Encodings in which a value is a number of the dictionary."""
 _REPEATED = 2
 
 _ZSTD_RATIO = 1 << 15
@@ -85,35 +95,85 @@ class _Key:
         return hash(self.identity)
 
 
+class _Texts(NamedTuple):
+    """What the headers of a column of texts allow: bytes of its longest text, and of all its rows together."""
+
+    longest: int = 0
+    total: int = 0
+
+
 @lru_cache(maxsize=1 << 16)
 def _checked(file: _Key) -> int:
     try:
-        needed = _needed(file.descriptor, file.size)
+        needed, texts = _needed(file.descriptor, file.size)
     except (IndexError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError("its footer is damaged") from None
-    if needed > allowed_bytes(file.size):
-        raise ValueError(
-            f"it would take {needed:,} bytes of memory for {file.size:,} in the file; "
-            f"a table may take {MAX_RATIO} times its size or {FREE_BYTES >> 20} MiB"
-        )
+    allowed = allowed_bytes(file.size)
+    if needed > allowed:
+        raise ValueError(_too_much(needed, file.size))
+    if any(each.longest > MAX_TEXT_BYTES for each in texts.values()) or _total(texts) > allowed:
+        texts = _measured(file.descriptor, texts)
+        longest = max(each.longest for each in texts.values())
+        if longest > MAX_TEXT_BYTES:
+            raise ValueError(f"it has a text of {longest:,} bytes, and a text may have {MAX_TEXT_BYTES:,}")
+        if _total(texts) > allowed:
+            raise ValueError(_too_much(_total(texts), file.size))
     return needed
 
 
-def _needed(descriptor: int, size: int) -> int:
+def _too_much(needed: int, size: int) -> str:
+    return (
+        f"it would take {needed:,} bytes of memory for {size:,} in the file; "
+        f"a table may take {MAX_RATIO} times its size or {FREE_BYTES >> 20} MiB"
+    )
+
+
+def _total(texts: Mapping[str, _Texts]) -> int:
+    return sum(each.total for each in texts.values())
+
+
+def _measured(descriptor: int, texts: Mapping[str, _Texts]) -> dict[str, _Texts]:
+    """The same of the texts themselves.
+
+    Raises:
+        ValueError: they cannot be read.
+    """
+    scan = pl.scan_parquet(_OWN_FILES / str(descriptor), glob=False)
+    found = {}
+    try:
+        kinds = scan.collect_schema()
+        for name in texts:
+            # Made texts of, categories take the memory that this measures.
+            of = pl.col(name).str if kinds[name] == pl.String else pl.col(name).cat
+            lengths = scan.select(of.len_bytes().cast(pl.UInt64))
+            sizes = lengths.select(pl.col(name).max().alias("longest"), pl.col(name).sum().alias("total")).fill_null(0)
+            found[name] = _Texts(*sizes.collect().row(0))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise ValueError("its texts cannot be read") from None
+    return found
+
+
+def _needed(descriptor: int, size: int) -> tuple[int, dict[str, _Texts]]:
+    """Memory for the table, and what its columns of texts may hold, by the name of the column."""
     meta, data_end = _footer(descriptor, size)
     columns = _columns(meta[2])
     rows = meta[3]
     needed = 0
+    texts: dict[str, _Texts] = {}
     for group in meta[4]:
         rows = max(rows, group[3])
-        if len(group[1]) != columns:
+        if len(group[1]) != len(columns):
             raise ValueError("a group of rows lacks columns")
-        for chunk in group[1]:
-            needed += _needed_by(descriptor, chunk[3], group[3], data_end)
+        for name, chunk in zip(columns, group[1], strict=True):
+            of_chunk, found = _needed_by(descriptor, chunk[3], group[3], data_end)
+            needed += of_chunk
+            if chunk[3][1] == _BYTE_ARRAY:
+                before = texts.get(name, _Texts())
+                texts[name] = _Texts(max(before.longest, found.longest), before.total + found.total)
     total = sum(group[3] for group in meta[4])
     if rows > total or any(group[3] < 0 for group in meta[4]):
         raise ValueError("its numbers of rows differ")
-    return needed
+    return needed, texts
 
 
 def _footer(descriptor: int, size: int) -> tuple[Mapping[int, Any], int]:
@@ -128,16 +188,16 @@ def _footer(descriptor: int, size: int) -> tuple[Mapping[int, Any], int]:
     return read_struct(os.pread(descriptor, length, start), 0)[0], start
 
 
-def _columns(schema: list[Mapping[int, Any]]) -> int:
-    """Number of columns of a flat schema: the root, and nothing but leaves."""
+def _columns(schema: list[Mapping[int, Any]]) -> list[str]:
+    """The columns of a flat schema: the root, and nothing but leaves."""
     for element in schema[1:]:
         if 5 in element or element.get(3) == _REPEATED or element[1] not in _WIDTHS:
             raise ValueError("it has columns that no agent writes")
-    return len(schema) - 1
+    return [element[4].decode(errors="replace") for element in schema[1:]]
 
 
-def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int, data_end: int) -> int:
-    """Memory for a column's values in a group of rows, whose pages end before `data_end`."""
+def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int, data_end: int) -> tuple[int, _Texts]:
+    """Memory for a column's values in a group of rows, whose pages end before `data_end`; and what its texts may be."""
     kind, codec, values, compressed = column[1], column[4], column[5], column[7]
     if codec not in _CODECS or not _ENCODINGS.issuperset(column[2]):
         raise ValueError("it is compressed or encoded as no agent does")
@@ -146,10 +206,10 @@ def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int, data_end: 
     # polars panics where pages lie outside the file.
     if not len(_MAGIC) <= _first_page(column) <= data_end - compressed:
         raise ValueError("its columns are not where its footer says")
-    unfolded = _unfolded(descriptor, column)
+    unfolded, texts = _unfolded(descriptor, column)
     needed = int(values) * _WIDTHS[kind]
     # Numbers take what their count says; pages of texts, and large ones, what they say they unfold to.
-    return needed + unfolded if kind == _BYTE_ARRAY or compressed * _ZSTD_RATIO > FREE_BYTES else needed
+    return needed + unfolded if kind == _BYTE_ARRAY or compressed * _ZSTD_RATIO > FREE_BYTES else needed, texts
 
 
 def _first_page(column: Mapping[int, Any]) -> int:
@@ -157,15 +217,15 @@ def _first_page(column: Mapping[int, Any]) -> int:
     return int(min(column[9], column.get(11) or column[9]))
 
 
-def _unfolded(descriptor: int, column: Mapping[int, Any]) -> int:
-    """Bytes of a column's pages when they are not compressed.
+def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:
+    """Bytes of a column's pages when they are not compressed, and what texts may be in them.
 
     Raises:
         ValueError: the pages have other numbers of values than the column. polars makes room for what a page says.
     """
     at = _first_page(column)
     end = at + column[7]
-    unfolded = values = 0
+    unfolded = values = dictionary = longest = total = 0
     while at < end:
         header, length = _page_header(descriptor, at)
         data = header.get(5) or header.get(8) or {}
@@ -176,10 +236,15 @@ def _unfolded(descriptor: int, column: Mapping[int, Any]) -> int:
             raise ValueError("its numbers of values differ")
         values += data.get(1, 0)
         unfolded += header[2]
+        if not data:
+            dictionary = max(dictionary, header[2])
+        is_numbered = bool(data) and encoding in _OF_DICTIONARY
+        longest = max(longest, dictionary if is_numbered else header[2])
+        total += data.get(1, 0) * dictionary if is_numbered else header[2]
         at += length + header[3]
     if values != column[5] or at != end:
         raise ValueError("its numbers of values differ")
-    return unfolded
+    return unfolded, _Texts(longest, total)
 
 
 def _page_header(descriptor: int, at: int) -> tuple[Mapping[int, Any], int]:

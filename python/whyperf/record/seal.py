@@ -5,6 +5,7 @@ user's own files: over the plan, the profile and the name of this host. A result
 elsewhere, or changed since, or is from before there were seals.
 """
 
+import errno
 import hashlib
 import hmac
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from whyperf.foreign import read_bytes, read_text
 from whyperf.record.costs import state_folder
-from whyperf.record.durable import write_file
+from whyperf.record.durable import partial_name, write_file
 
 NAME = "seal"
 KEY_BYTES = 32
@@ -58,11 +59,22 @@ def _key() -> bytes:
     """
     path = _key_file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-    return read_bytes(path, 1 << 10)
+    with suppress(FileNotFoundError):
+        if len(key := read_bytes(path, 1 << 10)) == KEY_BYTES:
+            return key
+        # Everybody knows an empty key, which a full disk has left: what it seals, anybody could seal.
+        path.unlink(missing_ok=True)
+    made = partial_name(path)
+    write_file(made, secrets.token_bytes(KEY_BYTES), is_secret=True)
+    try:
+        # Unlike a rename, a link never takes the place of a key that another process made at the same time.
+        with suppress(FileExistsError):
+            os.link(made, path)
+    finally:
+        made.unlink(missing_ok=True)
+    if len(key := read_bytes(path, 1 << 10)) != KEY_BYTES:
+        raise OSError(errno.EINVAL, "it is no key", str(path))
+    return key
 
 
 def _key_file() -> Path:

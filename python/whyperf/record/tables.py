@@ -6,7 +6,6 @@ and 0.01 ms a column for what the file declares.
 """
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,16 +13,15 @@ from typing import NamedTuple
 import polars as pl
 
 from whyperf.record.errors import RecordError
-from whyperf.record.experiment import TRIAL_NAME, Experiment
+from whyperf.record.experiment import Experiment
 from whyperf.record.kinds import UNREADABLE
-from whyperf.record.manifest import Damaged
+from whyperf.record.manifest import TABLE_OF_END, TRIAL_NAME, Damaged
 from whyperf.record.pack import packs
 from whyperf.record.parquet import allowed_bytes, bytes_in_memory
 
 #: Files read at once. Larger batches are no faster and hold more footers in memory.
 BATCH = 4096
 PATH = "__path"
-TABLE_OF_END = re.compile(r"\w+\.(?:far|near)\d*\.parquet")
 KEYS = {"trial": pl.String(), "block": pl.Int64(), "cell": pl.String()}
 
 
@@ -126,7 +124,8 @@ def _unreadable(path: Path, error: BaseException) -> Damaged:
 
 def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[str]:
     with os.scandir(folder) as entries:
-        found = sorted(entry.name for entry in entries if TRIAL_NAME.fullmatch(entry.name))
+        folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+    found = sorted(entry.name for entry in folders if TRIAL_NAME.fullmatch(entry.name))
     wanted = None if trials is None else frozenset(trials)
     for trial in found:
         if wanted is not None and trial not in wanted:
@@ -169,7 +168,7 @@ def _read_packs(
     for pack in packs(folder):
         for host in ("far", "near"):
             path = pack / f"{name}.{host}.parquet"
-            if not os.path.lexists(path) or not room.has_for(path):
+            if pack.is_symlink() or not os.path.lexists(path) or not room.has_for(path):
                 continue
             number, cell = (
                 pl.col("trial").str.extract(r"^(?:log|stages)?(\d+)-"),

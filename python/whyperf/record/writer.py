@@ -31,6 +31,8 @@ class TableFile:
         self._path = path
         self._file = file
         self._on_failure = on_failure
+        #: Whether there is no such table any more, while its pieces still come.
+        self.is_lost = False
 
     @property
     def path(self) -> Path:

@@ -92,7 +92,7 @@ def write_report(
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
     with as_record_error("write", path):
-        write_file(path, page.encode())
+        write_file(path, page.encode(), is_page=True, in_result=True)
     return path
 
 
@@ -126,8 +126,10 @@ def _sections(
     sweeps = {
         name: [cell for cell in cells if cell.sweep == name] for name in dict.fromkeys(cell.sweep for cell in cells)
     }
-    sections += [sweep_section(name, own, board, histograms, marks, courses=courses) for name, own in sweeps.items()]
-    return sections
+    drawn = [sweep_section(name, own, board, histograms, marks, courses=courses) for name, own in sweeps.items()]
+    if len(drawn) == 1 and drawn[0].groups and not drawn[0].choices:
+        drawn[0].lead = drawn[0].groups.pop(0)
+    return [*sections, *drawn]
 
 
 def _drawn_trials(trials: Trials, summary: Summary) -> set[str]:

@@ -11,7 +11,8 @@ from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
 from whyperf.profile.workload import near_receives
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import GOODPUT, Metric, metric_of
-from whyperf.report.needed_window import SOURCES
+from whyperf.report.needed_window import SOURCES, known_window
+from whyperf.report.table import rtts_over_path
 
 WHERE = {
     "veth": "on the embedded testbed",
@@ -32,8 +33,11 @@ class Figure:
     remark: str = ""
 
 
-def headline(summary: Summary) -> str:
-    """One or two sentences: the best result and its setting, and the slowest setting of a sweep."""
+def headline(summary: Summary, claim: str = "") -> str:
+    """One or two sentences: the best result and its setting, and the slowest setting of a sweep.
+
+    `claim` is why the only cell is not faster.
+    """
     metric = metric_of(summary.cells)
     measured = [cell for cell in summary.cells if metric.median(cell) is not None]
     if not measured:
@@ -41,9 +45,9 @@ def headline(summary: Summary) -> str:
     where = WHERE.get(summary.testbed, "")
     best = max(measured, key=lambda cell: _median(cell, metric))
     if best.watched is not None:
-        return _watched(summary, best)
+        return _watched(summary, best, claim)
     if len(summary.cells) == 1:
-        tail = _latency_sentence(best) or _probe_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
+        tail = claim or _latency_sentence(best) or _probe_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
         return f"{metric.text(_median(best, metric))} {_direction(best)} {where}. {tail}".strip()
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
     worst = min(measured, key=lambda cell: _median(cell, metric))
@@ -59,18 +63,30 @@ def headline(summary: Summary) -> str:
     if _median(worst, metric) <= 0 or best is worst:
         return lead
     factor = _median(best, metric) / _median(worst, metric)
-    less = f"{significant(factor, 2)} times less" if factor >= 1.15 else f"{percent(1 - 1 / factor)} less"
+    part = percent(1 - 1 / factor)
+    less = f"{significant(factor, 2)} times less" if factor >= 1.15 else f"{part} less"
+    if part == percent(0.0):
+        less = "no difference"
     reached = metric.text(_median(worst, metric))
     moved = "moved" if metric is GOODPUT else "reached"
-    return f"{lead} The slowest setting, {setting(worst.factors, names)}, {moved} {reached}: {less}."
+    slowest = f"The slowest setting, {setting(worst.factors, names)}, {moved} {reached}: {less}."
+    return f"{lead} {slowest}{_rtts(summary, best, worst, names)}"
 
 
-def _watched(summary: Summary, best: CellResult) -> str:
+def _rtts(summary: Summary, best: CellResult, worst: CellResult, names: list[str]) -> str:
+    """The round-trip times under load of the fastest and the slowest setting of streams over a path."""
+    if best.rtt is None or worst.rtt is None or not rtts_over_path(summary, (best, worst)):
+        return ""
+    each = (f"{seconds(cell.rtt.rtt_ns)} with {setting(cell.factors, names)}" for cell in (best, worst) if cell.rtt)
+    return f" RTT under load: {', '.join(each)}."
+
+
+def _watched(summary: Summary, best: CellResult, claim: str) -> str:
     """The busiest connection, and how many there are."""
     assert best.watched is not None
     rate = GOODPUT.text(_median(best, GOODPUT))
     if len(summary.cells) == 1:
-        return f"{rate}: {connection_text(best.watched)}. {_cpu_sentence(best)}".strip()
+        return f"{rate}: {connection_text(best.watched)}. {claim}".strip()
     return f"Of {len(summary.cells):,} connections the fastest moved {rate}: {connection_text(best.watched)}."
 
 
@@ -109,8 +125,7 @@ def key_figures(summary: Summary) -> list[Figure]:
         figures.append(Figure(both, "", "Cycles per KByte", f"sender + receiver, {cycles.unit}"))
     if best.window.announced_bytes is not None and len(summary.cells) == 1:
         figures.append(Figure(*_window(best)))
-    if len(summary.cells) == 1 and best.needed_window is not None:
-        at = best.needed_window.rates[0]
+    if len(summary.cells) == 1 and (at := known_window(best.needed_window)) is not None:
         remark = f"at {bit_rate(at.rate_bps)}, {SOURCES[at.source]}"
         figures.append(Figure(f"{at.round_trip_bytes:,}", "bytes", "Window for a round trip", remark))
     if len(summary.cells) == 1:
@@ -123,18 +138,18 @@ def key_figures(summary: Summary) -> list[Figure]:
 
 
 def _cpu_figure(cpu: EndCpu, end: str, of_best: str, whose: str, *, counts_ticks: bool) -> list[Figure]:
-    """The load's own CPU time first: only its part of the host's is what this rate costs."""
+    """The figure that the table and the charts have: the host's CPUs, or the threads' where both hosts share them."""
     # Ticks of 10 ms are too coarse for a short transfer. The model does not count in ticks.
     rough = "~" if counts_ticks and cpu.pooled_s < CPU_POOL_SHORT_S else ""
-    host = None if cpu.busy_ratio is None else rough + percent(cpu.busy_ratio)
-    if cpu.load_threads_ratio is None:
-        value, remarks = host, [of_best, "host"]
+    threads = None if cpu.load_threads_ratio is None else percent(cpu.load_threads_ratio)
+    if cpu.busy_ratio is not None:
+        value = rough + percent(cpu.busy_ratio)
+        remarks = [of_best, "busy" if threads is None else f"busy; {whose} {threads}"]
+    elif threads is not None:
+        value, remarks = threads, [of_best, f"{whose} only"]
     else:
-        value = percent(cpu.load_threads_ratio)
-        remarks = [of_best, f"{whose} only" if host is None else f"{whose}; host {host}"]
-    if value is None:
         return []
-    return [Figure(value.removesuffix(" %"), "%", f"CPU of the {end}", ", ".join(filter(None, remarks)))]
+    return [Figure(value.removesuffix(" %"), "%", f"CPU {end}", ", ".join(filter(None, remarks)))]
 
 
 def _trials(summary: Summary) -> Figure:
@@ -279,8 +294,6 @@ def _cpu_sentence(cell: CellResult) -> str:
     cpus = [cpu for end in ENDS if (cpu := getattr(cell.cpu, end)) is not None]
     threads = [cpu.load_threads_ratio for cpu in cpus if cpu.load_threads_ratio is not None]
     busy = [cpu.busy_ratio for cpu in cpus if cpu.busy_ratio is not None]
-    if cell.watched is not None:
-        return ""
     if len(threads) == len(ENDS):
         sender, receiver = map(percent, threads)
         return f"whyperf's own threads took {sender} of the sender's CPU and {receiver} of the receiver's."

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from whyperf.analyze.measures.needed_window import EXAMPLE, window_for
 from whyperf.analyze.text import bit_rate, octets, seconds
 from whyperf.analyze.window_result import NeededWindow, SocketBuffer, WindowAtRate
 
@@ -10,22 +11,25 @@ SOURCES = {
     "link": "rate of the slower link",
     "stream": "fastest stream of this result",
     "example": "example, path rate not known",
+    "asked": "--window-for",
 }
 """Where a rate is from."""
 
 
-def needed_window_lines(found: NeededWindow, rate: Callable[[float], str] = bit_rate) -> Iterator[tuple[str, str]]:
-    """Name and text of each line."""
-    first = found.rates[0]
-    if len(found.rates) == 1:
-        windows = f"{_both(first)} at {rate(first.rate_bps)} ({SOURCES[first.source]})"
-    else:
-        each = (
-            f"{at.one_way_bytes:,} and {octets(at.round_trip_bytes)} at {rate(at.rate_bps)}{judged(at)}"
-            for at in found.rates
-        )
-        windows = f"one way and round trip, for example {'; '.join(each)}"
+def known_window(found: NeededWindow | None) -> WindowAtRate | None:
+    """The window at the rate of the path; None where that is not known, and there are examples only."""
+    return None if found is None or found.rates[0].source == EXAMPLE else found.rates[0]
+
+
+def needed_window_lines(
+    found: NeededWindow, rate: Callable[[float], str] = bit_rate, asked_bps: float | None = None
+) -> Iterator[tuple[str, str]]:
+    """Name and text of each line, at the rate of the path or the one that is asked for; none without such a rate."""
+    at = known_window(found) if asked_bps is None else window_for(asked_bps, found)
+    if at is None:
+        return
     round_trip, one_way = seconds(found.round_trip_ns), seconds(found.one_way_ns)
+    windows = f"{_both(at)} at {rate(at.rate_bps)} ({SOURCES[at.source]})"
     yield "Needed window", f"{windows}; median round trip {round_trip}, one way {one_way}"
     yield "Socket buffers", f"send {buffer_text(found.send_buffer)}; receive {buffer_text(found.receive_buffer)}"
 

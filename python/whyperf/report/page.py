@@ -35,6 +35,8 @@ _COST = "cost.html.j2"
 STAGES = "stages.html.j2"
 _FLEET = "fleet.html.j2"
 _PAGE = "page.html.j2"
+MAX_FIGURES = 4
+"""Figures where the page begins; the others are above the table."""
 MAX_HOSTS = 6
 """Hosts of a fleet whose facts the page shows; the record's folder `hosts` has all."""
 
@@ -59,9 +61,16 @@ class RecordData:
 def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Section], board: Switchboard) -> str:
     """The page as HTML."""
     charts = embedded({
-        chart.id: chart.figure for section in sections for group in section.groups for chart in group.charts
+        chart.id: chart.figure
+        for section in sections
+        for group in (*filter(None, [section.lead]), *section.groups)
+        for chart in group.charts
     })  # fmt: skip
     table = cells_table(summary)
+    answer = data.why.answer if data.why is not None else None
+    figures = key_figures(summary)
+    # The figures of the cause follow the rate.
+    first = 1 if answer is not None and answer.figures else MAX_FIGURES
     styles = [asset("page.css")]
     # Bars of cost look like those of time.
     styles += [asset("explanation/explanation.css")] if data.why or data.cost or data.stages or data.fleet else []
@@ -73,11 +82,14 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         version=__version__,
         summary=summary,
         is_watched=plan.watched is not None,
-        headline=headline(summary),
+        headline=headline(summary, answer.claim if answer is not None else ""),
+        answer=answer,
         about=plan.about.strip(),
         profile=plan.profile,
         changes=changes(plan),
-        figures=key_figures(summary),
+        figures=figures[:first],
+        more_figures=figures[first:],
+        lead=next((section.lead for section in sections if section.lead is not None), None),
         plan_warnings=plan.warnings,
         sections=sections,
         divs=charts.elements,

@@ -1,25 +1,27 @@
 """How to repeat an experiment, or one setting of it with a change."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from whyperf.foreign import read_text
+from whyperf.foreign import read_text, visible
 from whyperf.plan import LOCAL, MODEL, STAGED_TRANSPORTS, Plan, build
 from whyperf.profile import Level, Profile, ProfileError, as_set, find, load, shipped_names
 from whyperf.profile.model import PROFILE_HZ
 from whyperf.record import kept_profile
+
+_WATCH = ["whyperf", "watch"]
 
 
 def command(plan: Plan, folder: str) -> str:
     """The command that makes the same plan again; `--out` prevents that it resumes the old folder.
 
     `folder` is the folder of the experiment, with its profile. Of a watched result it is the command that was given:
-    what the program does next is another matter.
+    what the program does next is another matter. Whoever made the plan, a shell runs this command alone.
     """
     if plan.watched is not None:
-        return plan.watched.command
+        return _watched_again(plan.watched.command)
     verb = "simulate" if plan.target == MODEL else "run"
     arguments = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed), *_where(plan)]
     if plan.asked_trials is not None:
@@ -29,8 +31,32 @@ def command(plan: Plan, folder: str) -> str:
         arguments += ["--only", part]
     for level in as_set(plan.overrides):
         arguments += ["--set", level]
-    variables = [f"{name}={shlex.quote(value)}" for name, value in plan.variables.items()]
-    return " ".join([*variables, shlex.join([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
+    variables = [
+        f"{name}={_quoted(value)}" if name.isidentifier() else _quoted(f"{name}={value}")
+        for name, value in plan.variables.items()
+    ]
+    return " ".join([*variables, _joined([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
+
+
+def _watched_again(written: str) -> str:
+    """The command of a watch; of a plan that has no such command, the command without its arguments."""
+    try:
+        given = shlex.split(written)
+    except ValueError:
+        given = []
+    return _joined(given if given[:2] == _WATCH else _WATCH)
+
+
+def _joined(arguments: Iterable[str]) -> str:
+    return " ".join(map(_quoted, arguments))
+
+
+def _quoted(word: str) -> str:
+    """A word for a shell. Control characters would act while it is pasted, whatever quotes stand around them."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = word.replace("\\", r"\\").replace("'", r"\'")
+    return f"$'{visible(escaped)}'"
 
 
 def changes(plan: Plan) -> list[str]:
@@ -77,7 +103,7 @@ def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder:
         arguments += ["--only", part]
     for level in as_set(levels):
         arguments += ["--set", level]
-    return shlex.join(arguments)
+    return _joined(arguments)
 
 
 def _where(plan: Plan) -> list[str]:
@@ -86,7 +112,13 @@ def _where(plan: Plan) -> list[str]:
     if plan.fleet is not None:
         near, far = (",".join(dict.fromkeys(names)) for names in (plan.near, plan.fleet.far))
         arguments += ["--from", near, "--to", far, "--pattern", plan.fleet.pattern]
-        return arguments + (["--via", plan.fleet.via] if plan.fleet.via != "ssh" else [])
+        # The addresses of several far hosts came from a file, which the plan does not name.
+        address = plan.fleet.addresses.get(far)
+        return [
+            *arguments,
+            *(["--via", plan.fleet.via] if plan.fleet.via != "ssh" else []),
+            *(["--address", address] if address is not None else []),
+        ]
     if plan.target == "loopback":
         arguments += ["--testbed", "loopback"]
     elif plan.target not in {"testbed", MODEL}:
@@ -103,7 +135,7 @@ def _profile(plan: Plan, folder: str) -> str:
     try:
         text = read_text(kept)
     except (OSError, UnicodeDecodeError):
-        return plan.profile
+        return plan.profile if shipped else str(kept)
     return plan.profile if shipped and _shipped(plan.profile).text == text else str(kept)
 
 

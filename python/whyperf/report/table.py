@@ -18,10 +18,11 @@ from whyperf.analyze.text import (
 )
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
+from whyperf.profile.path import has_path
 from whyperf.report.charts.layout import distinguishing_axes, sweeps_of
 from whyperf.report.charts.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 from whyperf.report.cpus_in_use import cpus_text
-from whyperf.report.needed_window import SOURCES
+from whyperf.report.needed_window import SOURCES, known_window
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def cells_table(summary: Summary) -> Table:
     columns += [
         (Column(axis.title, number=axis.numeric), _factor(axis.factor)) for axis in distinguishing_axes(summary.cells)
     ]
-    columns += _measured(summary.cells, counts_ticks=summary.origin != "sim")
+    columns += _measured(
+        summary.cells, counts_ticks=summary.origin != "sim", has_rtt=rtts_over_path(summary, summary.cells)
+    )
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [
         index for index, (column, _) in enumerate(columns) if not column.number or any(row[index].sort for row in rows)
@@ -75,7 +78,9 @@ def cells_table(summary: Summary) -> Table:
     )
 
 
-def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+def _measured(
+    cells: Sequence[CellResult], *, counts_ticks: bool, has_rtt: bool
+) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
     unit = GOODPUT.unit(cells)
     exchange = all(cell.metric == "transactions" for cell in cells)
     goodput = [
@@ -93,6 +98,14 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
     # The goodput of an exchange is only its sizes times its rate.
     return [
         *([] if exchange else goodput),
+        *(
+            [
+                (Column("Loaded RTT", "Median of what the sender's kernel smoothed"), _rtt("rtt_ns")),
+                (Column("Lowest RTT", "The lowest that the sender's kernel saw"), _rtt("rtt_ns_min")),
+            ]
+            if has_rtt
+            else []
+        ),
         *_workload_columns(cells, with_interval=exchange),
         (Column("Trials", "Trials with a goodput"), _trials),
         *(
@@ -123,6 +136,27 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
         (Column("Unsteady", "Trials without steady state"), lambda cell: _count(cell.unsteady_trials)),
         (Column("Failed", "Failed, cut and unusable trials"), _lost),
     ]
+
+
+def rtts_over_path(summary: Summary, cells: Sequence[CellResult]) -> bool:
+    """Whether the kernel's round-trip times of `cells` say something: they are streams over a network or an emulated
+    path, and no RTT probe or schedule has its own.
+    """
+    return any(
+        cell.rtt is not None
+        and cell.metric == "goodput"
+        and cell.rtt_probe is None
+        and cell.transports is None
+        and (summary.testbed == "network" or has_path({name: str(level) for name, level in cell.factors.items()}))
+        for cell in cells
+    )
+
+
+def _rtt(name: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        return Entry.of_number(None if cell.rtt is None else getattr(cell.rtt, name), seconds)
+
+    return make
 
 
 def _cpu_count_columns(cells: Sequence[CellResult]) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
@@ -173,10 +207,9 @@ def _neither(cell: CellResult) -> Entry:
 
 
 def _needed_window(cell: CellResult) -> Entry:
-    found = cell.needed_window
-    if found is None:
+    at = known_window(cell.needed_window)
+    if at is None:
         return Entry("")
-    at = found.rates[0]
     one_way = f"one way {octets(at.one_way_bytes)}; {SOURCES[at.source]}"
     return Entry(f"{octets(at.round_trip_bytes)} at {bit_rate(at.rate_bps)}", str(at.round_trip_bytes), one_way)
 

@@ -1,6 +1,7 @@
 """Disturbs trials of chosen cells: starts a keeper with each of them, and ends it after it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from whyperf.disturb.model import Disturbance, Orders, Place
 from whyperf.plan import Cell
@@ -33,21 +34,27 @@ class Disturber(Observer):
         self._observer.on_message(text)
 
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
-        """Pass on; nothing of the trial before is left."""
-        self.end()
+        """Pass on."""
         self._observer.on_trial_started(trial, cell, done, total)
 
-    def start(self, cell: str) -> None:
-        """Start the disturbances of the cell that are there from the start, before its connections open.
-
-        Not earlier: a path sets some of the kernel's parameters, and other cells have other namespaces.
+    @contextmanager
+    def disturb(self, cell: str) -> Iterator[None]:
+        """Have the cell's disturbances meanwhile; those that are there from the start are there before it begins.
 
         Raises:
             RunError: they cannot be made.
+            KeeperLostError: they may be there still.
         """
-        self.end()
-        if found := self._disturbed.get(cell):
-            self._keeper = Keeper(Orders(disturbances=tuple(found), places=dict(self._places(cell))), FAILURE)
+        found = self._disturbed.get(cell)
+        if not found:
+            yield
+            return
+        with Keeper(Orders(disturbances=tuple(found), places=dict(self._places(cell))), FAILURE) as keeper:
+            self._keeper = keeper
+            try:
+                yield
+            finally:
+                self._keeper = None
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """The load runs: the times of the disturbances count from the first of these calls."""
@@ -56,15 +63,8 @@ class Disturber(Observer):
         self._observer.on_progress(host, progress)
 
     def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
-        """Undo the disturbances."""
-        self.end()
+        """Pass on."""
         self._observer.on_trial_finished(trial, status, reason)
-
-    def end(self) -> None:
-        """Undo the disturbances; nothing where there are none."""
-        if self._keeper is not None:
-            keeper, self._keeper = self._keeper, None
-            keeper.end()
 
 
 def places_of(session: Session, cell: Cell) -> dict[str, Place]:

@@ -26,7 +26,11 @@ class AgentError(RunError):
 
 
 class DisturbedError(RunError):
-    """Connections that did not open while others, without the trial's token, crowded the port."""
+    """What came from outside spoiled the trial, so it is void: others crowded its port, or its keeper was killed."""
+
+
+class KeeperLostError(DisturbedError):
+    """A keeper did not undo what it made for a trial; the testbed has to be built anew."""
 
 
 class NoAnswerError(RunError):

@@ -31,17 +31,15 @@ def firewall(factors: Mapping[str, Any], far: Agent) -> Iterator[None]:
 
     Raises:
         RunError: they cannot be set, or are not what was set when they are read back.
+        KeeperLostError: they may be there still.
     """
     asked = rules_of(factors)
     if asked is None:
         yield
         return
     orders = Orders(disturbances=(asked,), places={FAR: Place(process=far.pid, cpus=())})
-    keeper = Keeper(orders, f"firewall_rules {asked.repeat} cannot be set")
-    try:
+    with Keeper(orders, f"firewall_rules {asked.repeat} cannot be set"):
         yield
-    finally:
-        keeper.end()
 
 
 def refuse_missing_firewall(cells: Iterable[Cell], far: Agent) -> None:

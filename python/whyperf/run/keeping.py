@@ -1,21 +1,24 @@
 """A keeper of disturbances as this process sees it: started with its orders, and ended when they are to be undone."""
 
-import os
 import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-import whyperf
 from whyperf.disturb.keeper import READY, START
 from whyperf.disturb.model import Orders
-from whyperf.run.errors import RunError
+from whyperf.own_python import own_environment, own_python
+from whyperf.run.errors import KeeperLostError, PipeClosedError, RunError
+from whyperf.run.leftovers import clean
 
 _END_WAIT_S = 10.0
 
 
 class Keeper:
-    """A running keeper (`whyperf.disturb.keeper`). It undoes everything by itself when this process is killed."""
+    """A running keeper (`whyperf.disturb.keeper`). It undoes everything by itself when this process is killed.
+
+    Leaving it has everything undone; where the keeper itself was killed meanwhile, that is an error.
+    """
 
     def __init__(self, orders: Orders, failure: str) -> None:
         """Start it, and wait until everything that is to be there first is there.
@@ -23,18 +26,16 @@ class Keeper:
         Raises:
             RunError: it is not; the message begins with `failure`.
         """
-        folder = str(Path(whyperf.__file__).parents[1])
-        paths = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "whyperf.disturb.keeper"],
+            own_python("-m", "whyperf.disturb.keeper"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
+            env=own_environment(),
             start_new_session=True,
         )
         self._has_started = False
-        assert self._process.stdout is not None
         try:
+            assert self._process.stdout is not None
             self._send(orders.model_dump_json() + "\n")
             answer = self._process.stdout.readline().decode().strip()
             if answer != READY:
@@ -49,18 +50,47 @@ class Keeper:
             self._has_started = True
             self._send(f"{START}\n")
 
-    def end(self) -> None:
-        """Have everything undone, and wait for it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+    def end(self) -> str | None:
+        """Have everything undone, and wait for it. Returns why something may be left, None where nothing is."""
         with suppress(OSError):
+            assert self._process.stdin is not None
             self._process.stdin.close()
-        self._process.wait(_END_WAIT_S)
-        self._process.stdout.close()
+        try:
+            status = self._process.wait(_END_WAIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            answer = output.read().decode(errors="replace").strip()
+        if status == 0:
+            return None
+        # Control groups outlive the testbed. What cannot be removed now, the next run tries again.
+        with suppress(RunError):
+            clean()
+        ended = f"was killed by signal {-status}" if status < 0 else f"failed: {answer.removeprefix('error ')}"
+        return f"the process that undoes the disturbances of the trial (keeper {self._process.pid}) {ended}"
+
+    def __enter__(self) -> Self:
+        """Use it in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it.
+
+        Raises:
+            KeeperLostError: it may have left something. A lost agent or an interruption says more than that.
+        """
+        lost = self.end()
+        says_less = error is None or (isinstance(error, RunError) and not isinstance(error, PipeClosedError))
+        if lost is not None and says_less:
+            raise KeeperLostError(lost) from error
 
     def _send(self, text: str) -> None:
         assert self._process.stdin is not None
-        # A keeper that is gone has undone everything; the trial's end finds it.
+        # The end of the trial finds a keeper that is gone.
         with suppress(OSError):
             self._process.stdin.write(text.encode())
             self._process.stdin.flush()

@@ -3,17 +3,17 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import whyperf
+from whyperf.own_python import own_environment, own_python
 from whyperf.run.errors import RunError
 
 _END_WAIT_S = 10.0
+_MORE_PROGRAMS = ("/usr/sbin", "/sbin")
 #: A process namespace, so that the kernel kills all programs with the launcher; a mount namespace, so that a server may
 #: have the folders in /run that it needs.
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--")
@@ -29,13 +29,12 @@ class LaunchedSide:
             RunError: it cannot be started.
         """
         self.side = side
-        paths = os.pathsep.join(filter(None, (str(Path(whyperf.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
         inside = ["nsenter", "-t", str(agent_process), "-n", "--", *_NAMESPACES]
         self._process = subprocess.Popen(
-            [*inside, sys.executable, "-m", "whyperf.disturb.launcher", str(folder), *map(str, cpus)],
+            [*inside, *own_python("-m", "whyperf.disturb.launcher", str(folder), *map(str, cpus))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"},
+            env=own_environment() | {"PATH": os.pathsep.join(filter(None, (os.environ.get("PATH"), *_MORE_PROGRAMS)))},
             start_new_session=True,
         )
         try:

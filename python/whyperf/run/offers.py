@@ -17,13 +17,13 @@ OF_LIBRARIES = frozenset({"udt", "quic", "srt"})
 MAX_LIBRARY_CONNECTIONS = 256
 
 
-def list_offers(host: str | None) -> list[Offer]:
-    """Congestion controls and transports of this host, or of one reached by ssh.
+def list_offers(host: str | None, pipe: pipes.PipeKind = pipes.SSH) -> list[Offer]:
+    """Congestion controls and transports of this host, or of one reached by a pipe.
 
     Raises:
         RunError: the host cannot be reached.
     """
-    argv = pipes.local() if host is None else pipes.ssh(host)
+    argv = pipes.local() if host is None else pipe.argv(host)
     with Agent(host or "local", argv, shares_clock=host is None, host=host) as agent:
         return offers_of(agent)
 

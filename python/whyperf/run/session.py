@@ -1,7 +1,7 @@
 """A session: the agents, the testbed, and everything found out before the first trial."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from types import TracebackType
 from typing import Any, NotRequired, Self, TypedDict
@@ -32,7 +32,6 @@ from whyperf.run.testbed import TESTBED_FACTORS, refuse_missing_settings, reques
 from whyperf.wire import HostFacts, TestbedEnd, TestbedMiddle
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
-ANY_ADDRESSES = {4: "0.0.0.0", 6: "::"}
 
 
 class BuiltTestbed(TypedDict):
@@ -72,6 +71,8 @@ class Session:
         self._given_up: set[int] = set()
         #: Called with the cell of each trial when its testbed and path are there, before its connections open.
         self.on_ready: Callable[[str], None] = lambda _: None
+        #: What surrounds a trial of a cell from then on until it is over.
+        self.disturb: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext()
         #: Called with a sentence for each agent that ended with the session, but not as agreed.
         self.on_left_silently: Callable[[str], None] = lambda _: None
         #: Why the session cannot go on: the first agent that was lost, or, of a fleet, the last pair.
@@ -113,7 +114,7 @@ class Session:
         lost = self.lost_pairs.reasons
         return {pair: labels(pair) for pair in range(len(self.target.near)) if pair not in lost}
 
-    def addresses(self, factors: Mapping[str, Any], pair: int = 0) -> tuple[str, str]:
+    def address(self, factors: Mapping[str, Any], pair: int = 0) -> str:
         """Address that the near agent of a pair connects to, and that its far agent listens on."""
         version = factors["ip_version"]
         # On one machine the first pair's address is that of all.
@@ -122,7 +123,7 @@ class Session:
         address = next((end.addresses[version] for end in ends if version in end.addresses), None)
         if not address:
             raise RunError(f"the far host has no IPv{version} address", Fault.USAGE)
-        return address, ANY_ADDRESSES[version] if self.kind is Kind.NETWORK else address
+        return address
 
     def path_for(self, cell: Cell, trial: str) -> EmulatedPath | None:
         """The emulated path between the ends in a trial of this cell; None without one."""
@@ -135,6 +136,11 @@ class Session:
     def agents(self) -> list[Agent]:
         """The agents of all ends that are there."""
         return [end.agent for end in self._ends.values()]
+
+    def discard_testbed(self) -> None:
+        """Have the next trial build the testbed anew: this one may hold what a killed keeper did not undo."""
+        if self.kind is Kind.VETH:
+            self._close_ends()
 
     def hang_up(self) -> None:
         """Let all agents end, after the last trial, and leave it to `close` to wait until they are gone."""
@@ -282,7 +288,8 @@ class Session:
 
     def _start(self, pair: int, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
         """Start an end's agent, on this host or by ssh on another."""
-        self._add(pair, name, Agent(name, argv, shares_clock=host is None, host=host), addresses)
+        shares_clock = host is None or self._pipe.is_here
+        self._add(pair, name, Agent(name, argv, shares_clock=shares_clock, host=host), addresses)
 
     def _add(self, pair: int, name: str, agent: Agent, addresses: Mapping[int, str]) -> None:
         """Keep an end's agent, so that it is closed whatever comes, and ask it what its host is."""
@@ -425,11 +432,11 @@ def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
     return Kind.LOOPBACK, str(namespaces["reason"])
 
 
-def describe_host(host: str | None, *, with_hooks: bool = False) -> HostFacts:
-    """HostFacts of this host, or of one reached by ssh; trying the hooks of the evidence takes a moment more."""
+def describe_host(host: str | None, *, with_hooks: bool = False, pipe: pipes.PipeKind = pipes.SSH) -> HostFacts:
+    """HostFacts of this host, or of one reached by a pipe; trying the hooks of the evidence takes a moment more."""
     if host is None and not with_hooks:
         return _this_host()
-    argv = pipes.local() if host is None else pipes.ssh(host)
+    argv = pipes.local() if host is None else pipe.argv(host)
     with Agent(host or "local", argv, shares_clock=host is None, host=host) as agent:
         return agent.call({"request": "describe_host", "with_hooks": with_hooks})
 

@@ -42,6 +42,17 @@ class Target:
         return list(dict.fromkeys([*names, *far]))
 
     @property
+    def destinations(self) -> list[str | None]:
+        """The same as their pipe names them."""
+        names = {} if self.fleet is None else self.fleet.destinations
+        return [host if host is None else names.get(host, host) for host in self.hosts]
+
+    @property
+    def is_by_ssh(self) -> bool:
+        """Whether other hosts are reached by ssh."""
+        return self.fleet is None or self.fleet.via == "ssh"
+
+    @property
     def name(self) -> str:
         """The target as the plan names it."""
         if self.host is not None:

@@ -2,8 +2,8 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.agents.received import ReceivedTables
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
-from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunError
+from whyperf.run.errors import AgentError, DisturbedError, KeeperLostError, PipeClosedError, RunError
 from whyperf.run.firewall import firewall
 from whyperf.run.fleet import CLOCKS_AT_ONCE, PAIRS_AT_ONCE, at_once
 from whyperf.run.session import Session
@@ -39,6 +39,8 @@ _MORE_INTERVALS = 8
 """Intervals of a trial beyond what its deadline has room for: each phase may end within one."""
 _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""
+_WAIT_PIECE_S = 0.1
+"""How long a signal may wait for its handler."""
 _INTERRUPT_GRACE_S = 2.0
 """How long an interrupted trial may take to end its load and send its tables; an agent needs 1.5 s at most
 (ABORT_GRACE_NS in crates/session/src/lib.rs)."""
@@ -75,14 +77,14 @@ def run_trial(
                     planned,
                     cell.factors,
                     {end: cpus[name] for end, name in names.items()},
-                    session.addresses(cell.factors, number)[1],
+                    session.address(cell.factors, number),
                     # Each pair's far agent listens for itself.
                     session.target.port + number if session.target.port else 0,
                     done_by[number][0],
                     session.plan.seed + number,
                     done_by[number][1],
                 ),
-                session.addresses(cell.factors, number)[0],
+                session.address(cell.factors, number),
                 number,
                 session.plan.pairs[number],
             )
@@ -95,7 +97,7 @@ def run_trial(
             path.carry()
         session.on_ready(cell.id)
         trial = _Trial(ends, pairs, cpus, on_one_host, path, session.plan.is_single, session.target.fleet is not None)
-        with firewall(cell.factors, ends[pairs[0].names[FAR]].agent):
+        with session.disturb(cell.id), firewall(cell.factors, ends[pairs[0].names[FAR]].agent):
             manifest |= trial.measure(writer, on_progress, on_message)
         _note_lost_pairs(manifest, session, trial.lost)
     except PipeClosedError:
@@ -104,6 +106,8 @@ def run_trial(
         manifest["status"] = "void" if isinstance(error, DisturbedError) else "failed"
         manifest["reason"] = str(error)
         _abort(session)
+        if isinstance(error, KeeperLostError):
+            session.discard_testbed()
     return manifest
 
 
@@ -408,7 +412,7 @@ def _all(
         futures = {label: pool.submit(collect_or_note, label) for label in agents}
         is_interrupted = False
         try:
-            wait(futures.values(), return_when=ALL_COMPLETED if goes_on else FIRST_EXCEPTION)
+            _wait(futures.values(), ALL_COMPLETED if goes_on else FIRST_EXCEPTION)
         except KeyboardInterrupt:
             if not keeps_interrupted:
                 raise
@@ -432,6 +436,17 @@ def _all(
         raise
     finally:
         pool.shutdown()
+
+
+def _wait(futures: Collection[Future[ReplyFinished]], until: str) -> None:
+    """Waits in pieces, so that a signal interrupts it: importing polars installs a handler of its own around Python's
+    with SA_RESTART, with which the kernel restarts a wait instead of ending it (signal(7)).
+    """
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=_WAIT_PIECE_S, return_when=until)
+        if until == FIRST_EXCEPTION and any(future.exception() is not None for future in done):
+            return
 
 
 def _cause(failures: list[Exception]) -> Exception:

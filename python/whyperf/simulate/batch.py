@@ -4,7 +4,6 @@ What comes out depends on the lines alone: not on the host, the time, or how man
 """
 
 import subprocess
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from whyperf import __version__
 from whyperf.cluster import Workers
 from whyperf.cluster.versions import here
 from whyperf.plan import PlannedTrial
+from whyperf.record.scratch import task_folder
 from whyperf.run import RunError
 from whyperf.run.agents.pipes import agent_binary
 from whyperf.simulate.agent import ask
@@ -79,7 +79,7 @@ def simulate_lines(lines: Sequence[Simulation], is_alone: bool, expected_version
             f"whyperf-agent on the worker {here()} is of version {found}, and this host needs {expected_version}; "
             "install the same whyperf there"
         )
-    with tempfile.TemporaryDirectory(prefix="whyperf-") as name:
+    with task_folder() as name:
         folder = Path(name)
         answers = tuple(ask(lines, *_options(is_alone), "--threads", "1", tables=folder))
         return Simulated(answers, {path.name: path.read_bytes() for path in sorted(folder.iterdir())})

@@ -170,7 +170,6 @@ def figures_of(runs: Sequence[Run], load: Load, tool: str, ratios: Sequence[Rati
         user_ratio_sender=user_ratio("sender"),
         user_ratio_receiver=user_ratio("receiver"),
         calls_per_s_sender=mean(lambda run: calls_per_s(run, "sender")),
-        calls_per_s_receiver=mean(lambda run: calls_per_s(run, "receiver")),
         bytes_per_call_sender=mean(lambda run: bytes_per_call(run, "sender")),
         bytes_per_call_receiver=mean(lambda run: bytes_per_call(run, "receiver")),
         ratios=tuple(ratios),

@@ -193,7 +193,6 @@ class ToolFigures(FrozenModel):
     user_ratio_sender: float | None
     user_ratio_receiver: float | None
     calls_per_s_sender: float | None
-    calls_per_s_receiver: float | None
     bytes_per_call_sender: float | None
     bytes_per_call_receiver: float | None
     ratios: tuple[Ratio, ...] = ()

@@ -8,10 +8,11 @@ import ipaddress
 from collections.abc import Iterable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from whyperf.foreign.texts import visible
 from whyperf.watch.live_limits import CLOSED, NS_PER_S, ConnectionInterval
+from whyperf.watch.metrics_server import serve
 from whyperf.watch.session import address_of
 from whyperf.watch.tracker import TakenReport
 
@@ -66,8 +67,7 @@ class WatchMetrics:
         Raises:
             OSError: the address or the port cannot be used.
         """
-        server, _ = start_http_server(port, address, self.registry)
-        return int(server.server_address[1])
+        return serve(self.registry, address, port)
 
     def take(self, report: TakenReport) -> None:
         """Add what a report of one side brought."""

@@ -1,6 +1,6 @@
 """What was asked of a watch, and what one side of it answered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -44,3 +44,5 @@ class WatchedSide:
     tables: Mapping[str, Path]
     #: The same comparison after the watch; None: there was none.
     clock_after: Clock | None = None
+    #: Tables for which the disk had no room.
+    lost: Sequence[str] = ()

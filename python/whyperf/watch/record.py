@@ -1,25 +1,36 @@
 """Makes a result of what was watched: a cell and a trial for each connection, busiest first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from whyperf import __version__
 from whyperf.analyze.text import count
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION, Experiment, RecordError, known_cost
-from whyperf.record.errors import failure
+from whyperf.record.errors import failure, is_full
 from whyperf.record.kinds import UNREADABLE
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.plan import watched_plan
 from whyperf.watch.sockets import Host, Socket, WatchedEnds, paired, read_sockets
 from whyperf.watch.split import SideTables, TrialEnd
 
+T = TypeVar("T")
 
-def keep_watched(folder: Path, question: WatchQuestion, sides: Sequence[WatchedSide]) -> Experiment:
+
+def keep_watched(
+    folder: Path,
+    question: WatchQuestion,
+    sides: Sequence[WatchedSide],
+    on_lost: Callable[[str], None] = lambda _sentence: None,
+) -> Experiment:
     """Writes the result into the new folder `folder`; the caller closes it.
 
-    `sides` are one or two. Tables that cannot be read are left out, and the plan's warnings say so.
+    `sides` are one or two. Tables that cannot be read are left out, and the plan's warnings say so. So are the largest
+    tables where the disk is full; `on_lost` is called with a sentence on each, and the trials' manifests have it.
 
     Raises:
         RecordError: no connection was watched, a side's list of them cannot be read, the folder holds something else,
@@ -32,12 +43,20 @@ def keep_watched(folder: Path, question: WatchQuestion, sides: Sequence[WatchedS
     if not connections:
         raise RecordError("no connection was watched, so there is nothing to keep")
     plan = watched_plan(question, connections, list(_warnings(question, sides, tables, connections)))
-    experiment = Experiment.create(folder, plan, _profile_text(question))
+    lost: list[str] = []
+    experiment = _with_room(tables, folder, lost, partial(Experiment.create, folder, plan, _profile_text(question)))
     try:
-        _write_hosts(experiment, tables, connections)
+        _with_room(tables, folder, lost, partial(_write_hosts, experiment, tables, connections))
         planned = zip(experiment.plan.trials(), experiment.plan.cells, connections, strict=True)
-        for trial, cell, ends in planned:
-            _write_trial(experiment, question, tables, (trial, cell, ends), sockets)
+        for part in planned:
+            _with_room(
+                tables,
+                folder,
+                lost,
+                partial(_write_trial, experiment, question, tables, part, sockets, lost=lost),
+            )
+        for sentence in lost:
+            on_lost(sentence)
     except BaseException:
         experiment.discard_if_empty()
         experiment.close()
@@ -107,12 +126,35 @@ def _write_hosts(experiment: Experiment, tables: Mapping[Host, SideTables], conn
         experiment.write_probe_cost(cost)
 
 
+def _with_room(tables: Mapping[Host, SideTables], folder: Path, lost: list[str], write: Callable[[], T]) -> T:
+    """What `write` returns, on a full disk after removing the largest tables; `lost` are sentences on all of those.
+
+    Raises:
+        RecordError: `write` raises it, or there is no room even without them.
+    """
+    while True:
+        try:
+            return write()
+        except RecordError as error:
+            if not is_full(error, folder):
+                raise
+            more = next(filter(None, (side.free_room() for side in tables.values())), None)
+            if more is None:
+                kept = len(list(folder.glob("trials/*/manifest.json")))
+                raise RecordError(
+                    f"no space left in {folder}: {count(kept, 'connection')} kept; free some space, and watch again"
+                ) from error
+            lost.append(more)
+
+
 def _write_trial(
     experiment: Experiment,
     question: WatchQuestion,
     tables: Mapping[Host, SideTables],
     planned: tuple[PlannedTrial, Cell, WatchedEnds],
     sockets: Mapping[Host, Sequence[Socket]],
+    *,
+    lost: Sequence[str],
 ) -> None:
     trial, cell, ends = planned
     with experiment.begin_trial(trial.id) as writer:
@@ -128,6 +170,9 @@ def _write_trial(
         except OSError as error:
             raise failure("write", writer.folder, error) from error
         except UNREADABLE as error:
+            if is_full(error, writer.folder):
+                full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                raise failure("write", writer.folder, full) from full
             why = str(error).partition("\n")[0]
             raise RecordError(f"the tables of connection {cell.id} cannot be split: {why}") from None
         status, reason = _status([tables[socket.side].side for socket in ends.sockets.values()])
@@ -148,11 +193,11 @@ def _write_trial(
             "factors": dict(cell.factors),
             "evidence_asked": question.evidence,
             "hosts": hosts,
-            "warnings": [],
+            "warnings": list(lost),
         })  # fmt: skip
-        partial = writer.folder
+        written = writer.folder
     for side in tables.values():
-        side.moved(partial, experiment.folder / "trials" / trial.id)
+        side.moved(written, experiment.folder / "trials" / trial.id)
 
 
 def _status(sides: Sequence[WatchedSide]) -> tuple[str, str | None]:

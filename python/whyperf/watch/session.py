@@ -16,6 +16,7 @@ from whyperf.run.agents.agent import Agent, Clock
 from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.agents.received import ReceivedTables
 from whyperf.watch.model import WatchedSide
+from whyperf.watch.pipe_connections import connections_of
 from whyperf.watch.spool import TableSpool
 from whyperf.wire import HostFacts, ReplyFinished, ReplyWatched, RequestWatch, Selection, WatchedConnection
 
@@ -52,11 +53,6 @@ class WatchedPlace:
             RunError: there is none, or the host cannot be reached.
         """
         return pipes.local(self.netns) if self.host is None else pipes.ssh(self.host, self.netns)
-
-
-def namespace_of(process: int) -> str:
-    """The path of the network namespace of a process."""
-    return f"/proc/{process}/ns/net"
 
 
 @dataclass(frozen=True)
@@ -104,13 +100,15 @@ class _Watching:
     facts: HostFacts
     spool: TableSpool
     clocks: list[Clock]
+    #: Whether a pipe leads to it.
+    is_remote: bool = False
     finished: ReplyFinished | None = None
     is_ended: bool = False
 
     def result(self, finished: ReplyFinished) -> WatchedSide:
         """What it sent in all."""
         before, after = (None, None) if self.agent.shares_clock else self.clocks
-        return WatchedSide(self.side, self.facts, before, finished, self.spool.tables, after)
+        return WatchedSide(self.side, self.facts, before, finished, self.spool.tables, after, self.spool.lost)
 
 
 class _FarSelection:
@@ -204,7 +202,9 @@ class WatchSession:
 
         pool = ThreadPoolExecutor(2, thread_name_prefix="watch")
         try:
-            near_done = pool.submit(self._collect, self._sides[NEAR], order.request(NEAR), report, order.interval_s)
+            near_done = pool.submit(
+                self._collect, self._sides[NEAR], self._request(order, NEAR), report, order.interval_s
+            )
             near_done.add_done_callback(lambda _: on_over())
             waited = [near_done]
             if far is not None:
@@ -229,6 +229,12 @@ class WatchSession:
         finally:
             far_selection.give(None)
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _request(self, order: WatchOrder, side: Side, selection: Selection | None = None) -> RequestWatch:
+        """The request to a side, without the connections that carry this very watch."""
+        asked = order.request(side, selection)
+        own = [ends for each in self._sides.values() if each.is_remote for ends in connections_of(each.agent.pid)]
+        return {**asked, "selection": {**asked["selection"], "excluded": own}} if own else asked
 
     def end(self) -> None:
         """Have all agents end their watch; what they have comes."""
@@ -272,7 +278,8 @@ class WatchSession:
         agent.advice = "run the same command again"
         self._closing.callback(agent.close)
         facts = agent.call({"request": "describe_host"})
-        self._sides[side] = _Watching(side, agent, facts, self._closing.enter_context(TableSpool(spool_folder)), [])
+        spool = self._closing.enter_context(TableSpool(spool_folder))
+        self._sides[side] = _Watching(side, agent, facts, spool, [], is_remote=place.host is not None)
 
     def _collect(self, each: _Watching, request: RequestWatch, report: OnWatched, interval_s: float) -> None:
         """Have one agent watch, and receive all that it sends, tables straight to their files."""
@@ -315,7 +322,7 @@ class WatchSession:
         try:
             found = selection.wait()
             if found is not None and not self._is_ending:
-                self._collect(far, order.request(FAR, found), report, order.interval_s)
+                self._collect(far, self._request(order, FAR, found), report, order.interval_s)
         except RunError as error:
             self.far_lost = str(error)
             on_lost()

@@ -17,7 +17,7 @@ import polars as pl
 
 from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
 from whyperf.record import is_table, wrong_in_table
-from whyperf.record.durable import file_mode
+from whyperf.record.durable import restrict
 from whyperf.record.parquet import bytes_in_memory
 from whyperf.watch.model import WatchedSide
 from whyperf.watch.sockets import Host, Role, Socket
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 #: A table that takes more memory is not read whole.
 MAX_IN_MEMORY: Final = 128 << 20
+
+#: Tables that say which connections there were, and what they moved when.
+NEEDED: Final = frozenset({"watched", "flows", "intervals"})
 
 #: Samples that make an interval.
 MIN_SAMPLES: Final = 2
@@ -53,6 +56,7 @@ class SideTables:
 
     def __post_init__(self) -> None:
         """Opens the tables."""
+        self.left_out += [_no_room(self.side.host, name) for name in self.side.lost]
         for name, path in sorted(self.side.tables.items()):
             wrong = _wrong(path, name)
             if wrong is None:
@@ -131,11 +135,22 @@ class SideTables:
             return
         if host == self.side.host:
             shutil.copyfile(table.path, path)
-            path.chmod(file_mode(path.parent))
+            restrict(path)
         else:
             rows = table.lazy.with_columns(pl.lit(host).cast(table.schema["host"]).alias("host"))
             _write(rows, path, table.metadata)
         self._written[name, host] = path
+
+    def free_room(self) -> str | None:
+        """Removes the largest table that a trial can do without, so that others find room on a full disk; returns a
+        sentence on it. None where there is none."""
+        sizes = {name: table.path.stat().st_size for name, table in self._parts.items() if name not in NEEDED}
+        if not sizes:
+            return None
+        name = max(sizes, key=lambda name: sizes[name])
+        # What was received has no other name: its room is free at once.
+        os.truncate(self._parts.pop(name).path, 0)
+        return _no_room(self.side.host, name)
 
     def moved(self, partial: Path, final: Path) -> None:
         """A trial's folder has its final name: what was written there first lies there now."""
@@ -194,17 +209,13 @@ class _Table:
         return self.lazy.filter(pl.col("connection") == connection)
 
 
+def _no_room(host: str, name: str) -> str:
+    return f"The {host} agent's table '{name}' is left out: the disk was full. Free some space before the next watch."
+
+
 def _wrong(path: Path, name: str) -> str | None:
     """Why a table cannot be kept, in words that follow "it"; None where it can."""
-    if not is_table(name):
-        return "is none of the record's"
-    try:
-        bytes_in_memory(path)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    except ValueError as error:
-        return f"cannot be read: {error}"
-    return wrong_in_table(path, name)
+    return wrong_in_table(path, name) if is_table(name) else "is none of the record's"
 
 
 def _renamed(
@@ -239,7 +250,7 @@ def _write(rows: pl.DataFrame | pl.LazyFrame, path: Path, metadata: Mapping[str,
         rows.sink_parquet(path, metadata=dict(metadata))
     else:
         rows.write_parquet(path, metadata=dict(metadata))
-    path.chmod(file_mode(path.parent))
+    restrict(path)
     if isinstance(rows, pl.DataFrame):
         return rows.height
     return int(pl.scan_parquet(path).select(pl.len()).collect().item())

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -25,8 +25,22 @@ TSC_HZ = 2_000_000_000
 U32, U64, TEXT, BOOL = pl.UInt32(), pl.UInt64(), pl.String(), pl.Boolean()
 
 
+T = TypeVar("T")
+
+
+def known(value: T | None) -> T:
+    """The value, which must be there."""
+    assert value is not None
+    return value
+
+
 def _steady(_seconds: float) -> float:
     return 1.0
+
+
+def step(at_s: float, before: float, after: float) -> Callable[[float], float]:
+    """A course that changes once."""
+    return lambda seconds: before if seconds < at_s else after
 
 
 @dataclass(frozen=True)
@@ -212,35 +226,17 @@ def _tcp_info(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
     spans = _spans(trial)
     rows = []
     total = spans[-1][2]
+    windows = (trial.announced_bytes, 0) if role == "sender" else (0, trial.announced_bytes)
     for number, (phase, _, end) in enumerate(spans):
+        wave = trial.course(end / SECOND)
+        timers, rtt = (200 * MS, 40 * MS, 1448, 1448, 4, 0), (round(60_000 / wave), 5_000, 40_000)
+        cwnd, times = (2**31 - 1, round(40 * wave), 1500, 3, 50_000, 14480), (10**8, end, end // 3, 0)
         for index in range(trial.connections):
             again = trial.retransmitted * (number + 1) // len(spans) if role == "sender" and index == 0 else 0
             sent = round(trial.rate_bps * _share(trial, index) / 8e9 * end / 1448) if role == "sender" else 0
-            wave = trial.course(end / SECOND)
-            rows.append(
-                (
-                    *(host, index, role, phase, base + end, end == total, 1, 0, 200 * MS, 40 * MS, 1448, 1448, 4, 0),
-                    *(round(60_000 / wave), 5_000, 40_000, 2**31 - 1, round(40 * wave), 1500, 3, 50_000, 14480, again),
-                    *(
-                        2**64 - 1,
-                        sent * 1448,
-                        0,
-                        sent,
-                        sent // 2,
-                        sent,
-                        0,
-                        0,
-                        10**8,
-                        end,
-                        end // 3,
-                        0,
-                        None,
-                        None,
-                        None,
-                    ),
-                    *((trial.announced_bytes, 0) if role == "sender" else (0, trial.announced_bytes)),
-                )
-            )
+            counts = (2**64 - 1, sent * 1448, 0, sent, sent // 2, sent, 0, 0)
+            sample = (host, index, role, phase, base + end, end == total, 1, 0)
+            rows.append((*sample, *timers, *rtt, *cwnd, again, *counts, *times, None, None, None, *windows))
     names32 = "receive_mss_bytes unacked_segments lost_segments"
     schema = {"host": TEXT, "connection": U32, "role": TEXT, "phase": TEXT, "sample_mono_ns": U64, "final": BOOL}
     schema |= {"state": U32, "ca_state": U32, "rto_ns": U64, "ato_ns": U64, "send_mss_bytes": U32}

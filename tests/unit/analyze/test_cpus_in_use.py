@@ -50,12 +50,10 @@ def test_of_shared_cpus_each_side_has_its_threads_and_neither_has_the_rest() -> 
     """CPU 0 is half busy, CPU 1 for a quarter: 0.75 CPUs. The threads use 90 % of 0.5 and of 0.25."""
     cell = first(made.inputs([made.Trial(busy=BUSY, exclusive=False)]))
     assert cell.cpu.sender is not None
-    assert cell.cpu.receiver is not None
     assert cell.cpu.sender.in_use_cpus == pytest.approx(0.45)
-    assert cell.cpu.receiver.in_use_cpus == pytest.approx(0.225)
+    assert made.known(cell.cpu.receiver).in_use_cpus == pytest.approx(0.225)
     assert cell.cpu.sender.busy_ratio is None
-    shared = cell.cpu.shared
-    assert shared is not None
+    shared = made.known(cell.cpu.shared)
     assert shared.cpus == [0, 1]
     assert shared.busy_cpus == pytest.approx(0.75)
     assert shared.not_attributed_cpus == pytest.approx(0.75 - 0.45 - 0.225)
@@ -66,13 +64,10 @@ def test_soft_interrupts_of_neither_are_those_on_top_of_no_thread_of_a_load() ->
     """Traced: 0.2 CPUs on CPU 0, 0.1 on CPU 1. A quarter of it is on top of the load's threads."""
     traced = made.inputs([made.Trial(busy=BUSY, exclusive=False, traced_softirq=TRACED)])
     cell = first(with_softirqs_on_load(traced, 0.25))
-    assert cell.cpu.shared is not None
-    assert cell.cpu.shared.softirq_cpus == pytest.approx(0.75 * 0.3)
-    assert cell.cpu.sender is not None
-    assert cell.cpu.sender.softirq_on_threads_cpus == pytest.approx(0.25 * 0.2)
+    assert made.known(cell.cpu.shared).softirq_cpus == pytest.approx(0.75 * 0.3)
+    assert made.known(cell.cpu.sender).softirq_on_threads_cpus == pytest.approx(0.25 * 0.2)
     # Nobody knows how many ran on top of threads that were too many to be looked for.
-    unknown = first(traced).cpu.shared
-    assert unknown is not None
+    unknown = made.known(first(traced).cpu.shared)
     assert unknown.softirq_cpus is None
 
 
@@ -80,8 +75,7 @@ def test_ticks_that_account_for_little_leave_the_rest_unknown() -> None:
     inputs = made.inputs([made.Trial(busy=BUSY, exclusive=False)])
     names = ("user", "system", "irq", "softirq", "steal", "idle")
     few = inputs.cpu.with_columns((pl.col(f"{name}_ns") // 3).alias(f"{name}_ns") for name in names)
-    shared = first(made.changed(inputs, cpu=few)).cpu.shared
-    assert shared is not None
+    shared = made.known(first(made.changed(inputs, cpu=few)).cpu.shared)
     assert (shared.busy_cpus, shared.not_attributed_cpus) == (None, None)
 
 

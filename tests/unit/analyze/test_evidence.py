@@ -22,9 +22,7 @@ def manifest(trial: str, **reports: dict[str, Any]) -> dict[str, Any]:
 
 
 def summary_of(*manifests: Mapping[str, Any]) -> Evidence:
-    summary = summarize_evidence(evidence_rows(manifests))
-    assert summary is not None
-    return summary
+    return made.known(summarize_evidence(evidence_rows(manifests)))
 
 
 def cell_texts(*manifests: Mapping[str, Any]) -> dict[str, str]:
@@ -64,27 +62,28 @@ def test_nothing_is_known_of_trials_that_failed() -> None:
     assert summarize_evidence(evidence_rows([])) is None
 
 
-def test_less_than_asked_is_reported_with_the_end_and_the_reason() -> None:
-    refused = manifest("001-c0001", far={"got": "user", "reason": "loading BPF programs is not permitted"})
-    assert experiment_texts(refused) == {
-        "less_evidence": "The evidence level of the far side is user, not counters: loading BPF programs is not "
-        "permitted."
-    }
+REFUSED = manifest("002-c0001", near={"got": "user", "reason": "run as root"})
+COUNTED = [manifest("001-c0001"), manifest("003-c0001"), manifest("log01-c0001")]
 
 
-def test_missing_hooks_are_named_with_what_they_give() -> None:
-    assert experiment_texts(manifest("001-c0001", near={"missing": [HOOK]})) == {
-        "missing_hooks": "The kernel of the near side lacks sock:sock_send_length (no such tracepoint), which gives "
-        "write sizes."
-    }
-
-
-def test_trials_watched_at_different_levels_are_reported() -> None:
-    refused = manifest("002-c0001", near={"got": "user", "reason": "run as root"})
-    texts = experiment_texts(manifest("001-c0001"), manifest("003-c0001"), refused, manifest("log01-c0001"))
-    assert texts["mixed_evidence"] == (
-        "The evidence level of the near side differs between trials: 1 trial with user and 2 trials with counters."
-    )
+@pytest.mark.parametrize(
+    ("manifests", "code", "text"),
+    [
+        ([REFUSED], "less_evidence", "The evidence level of the near side is user, not counters: run as root."),
+        (
+            [manifest("001-c0001", near={"missing": [HOOK]})],
+            "missing_hooks",
+            "The kernel of the near side lacks sock:sock_send_length (no such tracepoint), which gives write sizes.",
+        ),
+        (
+            [*COUNTED, REFUSED],
+            "mixed_evidence",
+            "The evidence level of the near side differs between trials: 1 trial with user and 2 trials with counters.",
+        ),
+    ],
+)
+def test_evidence_that_is_less_than_asked(manifests: list[dict[str, Any]], code: str, text: str) -> None:
+    assert experiment_texts(*manifests)[code] == text
 
 
 def test_counters_that_are_not_whole_are_reported() -> None:

@@ -12,13 +12,9 @@ from whyperf.report.table import cells_table
 @pytest.mark.parametrize(
     ("trials", "name"),
     [
-        ([], "range"),
-        ([1], "range"),
         ([2], "range"),
         ([2, 2, 1], "range"),
-        ([3], "interval"),
         ([5, 6], "interval"),
-        ([6], "95 % interval"),
         ([6, 25, 1], "95 % interval"),
         ([2, 6], "interval or range"),
     ],
@@ -35,9 +31,3 @@ def test_terminal_and_table_have_the_same_name(trials: int, name: str) -> None:
     assert goodput.endswith(f", {name} of {trials} trials)")
     headings = [column.heading for column in cells_table(summary).columns]
     assert f"{name[:1].upper()}{name[1:]}" in headings
-
-
-def test_one_trial_has_no_ends() -> None:
-    summary = summarize_inputs(made.inputs([made.Trial()]))
-    assert "(" not in single_lines(summary.cells[0])[0]
-    assert not {"Range", "Interval"} & {column.heading for column in cells_table(summary).columns}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.analyze.workload_samples import OPEN, Exchange, in_blocks, inputs
+from tests.unit.analyze.synthetic import known
+from tests.unit.analyze.workload_samples import Exchange, in_blocks, inputs
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.measures.latency import PERCENTILES, curve, percentiles
 from whyperf.analyze.summary import Transactions
@@ -19,9 +20,7 @@ def histogram(*rows: tuple[int, int, int]) -> pl.DataFrame:
 
 
 def found(*rows: tuple[int, int, int]) -> dict[str, Any]:
-    result = percentiles(histogram(*rows))
-    assert result is not None
-    return result
+    return known(percentiles(histogram(*rows)))
 
 
 def test_a_hundred_values_by_hand() -> None:
@@ -87,25 +86,12 @@ def test_the_curve_falls_from_all_to_the_slowest(pairs: list[tuple[int, int]]) -
 
 def transactions(*exchanges: Exchange) -> Transactions:
     (cell,) = summarize_inputs(inputs(*exchanges)).cells
-    assert cell.transactions is not None
-    return cell.transactions
+    return known(cell.transactions)
 
 
 def test_trials_and_groups_are_merged_by_adding_counts() -> None:
     names = (("one", "rr"), ("two", "rr"))
     rows = (("service", 10, 10, 3), ("service", 90, 90, 1))
-    latency = transactions(*in_blocks(Exchange(names=names, latencies=rows), [1000, 1000])).latency
-    assert latency is not None
+    latency = known(transactions(*in_blocks(Exchange(names=names, latencies=rows), [1000, 1000])).latency)
     assert (latency.kind, latency.count, latency.p50_ns, latency.max_ns) == ("service", 16, 10, 90)
     assert latency.mean_ns == 30
-
-
-def test_the_intended_begin_comes_before_the_begin() -> None:
-    rows = (("service", 10, 10, 5), ("intended", 70, 70, 5), ("wire", 4, 4, 5), ("connect", 2, 2, 5))
-    result = transactions(Exchange(workload=OPEN, latencies=rows))
-    assert result.latency is not None
-    assert (result.latency.kind, result.latency.p50_ns) == ("intended", 70)
-    assert result.wire is not None
-    assert result.wire.p50_ns == 4
-    assert result.connect is not None
-    assert result.connects_per_s == pytest.approx(0.5)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from whyperf.analyze.steady.dip import critical_dip, dip
 from whyperf.analyze.steady.modes import modes_of, modes_over_time
@@ -20,44 +19,21 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 }
 
 
-def smallest_distance(values: Floats) -> float:
-    """The dip by its definition: a linear program for each place of the mode."""
-    x, n = np.sort(values), values.size
-    found: list[float] = []
-    for mode in range(n):
-        rows: list[Floats] = []
-        bounds: list[float] = []
-
-        def below(parts: dict[int, float], bound: float, into: list[Floats] = rows, to: list[float] = bounds) -> None:
-            row = np.zeros(n + 1)
-            row[list(parts)] = list(parts.values())
-            into.append(row)
-            to.append(bound)
-
-        for i in range(n):
-            below({i: -1, n: -1}, -(i + 1) / n)
-            below({i: 1, n: -1}, i / n)
-        for i in range(1, n - 1):
-            before, after = x[i] - x[i - 1], x[i + 1] - x[i]
-            sign = 1 if i < mode else -1
-            if i != mode:
-                below({i - 1: -sign / before, i: sign * (1 / before + 1 / after), i + 1: -sign / after}, 0)
-        cost = np.append(np.zeros(n), 1)
-        solved = linprog(cost, A_ub=np.array(rows), b_ub=bounds, bounds=[(None, None)] * n + [(0, None)])
-        found.append(float(solved.fun or 0.0))
-    return min(found)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_dip_is_the_smallest_distance_from_a_distribution_with_one_mode(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = np.concatenate([rng.random(5), 2 + rng.random(3 + seed)])
-    assert dip(values) == pytest.approx(smallest_distance(values), abs=1e-7)
-
-
-def test_the_dip_of_equal_steps_is_the_smallest_and_of_two_heaps_the_largest() -> None:
-    assert dip(np.arange(10.0)) == pytest.approx(1 / 20)
-    assert dip(np.append(np.linspace(0, 1e-6, 50), 1 + np.linspace(0, 1e-6, 50))) == pytest.approx(0.25, abs=1e-3)
+@pytest.mark.parametrize(
+    ("values", "distance"),
+    [
+        # Equal steps are as close as n values can be, 1 / 2n; two heaps are as far as any.
+        (np.arange(10.0), 1 / 20),
+        (np.append(np.linspace(0, 1e-6, 50), 1 + np.linspace(0, 1e-6, 50)), 1 / 4),
+        # A linear program over all distributions with one mode gives the least of the largest distances.
+        ([0, 1, 5, 6], 1 / 5),
+        ([0, 1, 2, 10, 11, 12], 1 / 5),
+        ([0, 0.5, 1, 7, 7.5, 9, 20], 9 / 56),
+        ([1, 2, 3, 4, 9, 10, 11, 12], 5 / 32),
+    ],
+)
+def test_the_dip_is_the_distance_from_the_closest_single_mode(values: list[float], distance: float) -> None:
+    assert dip(np.array(values, dtype=np.float64)) == pytest.approx(distance, abs=1e-3)
 
 
 def test_one_uniform_sample_in_100_has_a_larger_dip() -> None:

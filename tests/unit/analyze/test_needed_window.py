@@ -42,8 +42,7 @@ def with_devices(inputs: Inputs, near_mbps: int, far_mbps: int, driver: str = "m
 
 
 def test_without_a_known_rate_there_are_examples() -> None:
-    found = needed(exchange())
-    assert found is not None
+    found = made.known(needed(exchange()))
     assert (found.round_trip_ns, found.one_way_ns) == pytest.approx((100_000, 50_000), rel=0.01)
     assert [(at.rate_bps, at.source) for at in found.rates] == [
         (1e9, "example"),
@@ -56,8 +55,10 @@ def test_without_a_known_rate_there_are_examples() -> None:
     assert ten.one_way_bytes == pytest.approx(62_500, rel=0.01)
     # Half of the receive buffer's limit, 200,000 bytes, holds the windows of 1 and 10 Gbit/s.
     assert [at.is_enough for at in found.rates] == [True, True, False, False]
-    window, buffers = needed_window_lines(found)
-    assert "1,250,000 bytes at 100 Gbit/s (more than the socket buffers hold)" in window[1]
+    # Four rates that nobody asked about are no answer.
+    assert list(needed_window_lines(found)) == []
+    window, buffers = needed_window_lines(found, asked_bps=100e9)
+    assert "round trip 1,250,000 bytes (more than the socket buffers hold) at 100 Gbit/s (--window-for)" in window[1]
     assert buffers == (
         "Socket buffers",
         "send 131,072 bytes, up to 4,194,304 bytes (net.ipv4.tcp_wmem); "
@@ -66,26 +67,22 @@ def test_without_a_known_rate_there_are_examples() -> None:
 
 
 def test_the_slower_link_is_the_rate_where_it_is_known() -> None:
-    found = needed(with_devices(exchange(), near_mbps=25_000, far_mbps=10_000))
-    assert found is not None
+    found = made.known(needed(with_devices(exchange(), near_mbps=25_000, far_mbps=10_000)))
     (at,) = found.rates
     assert (at.rate_bps, at.source) == (10e9, "link")
-    made_up = needed(with_devices(exchange(), near_mbps=25_000, far_mbps=10_000, driver="veth"))
-    assert made_up is not None
+    made_up = made.known(needed(with_devices(exchange(), near_mbps=25_000, far_mbps=10_000, driver="veth")))
     assert {at.source for at in made_up.rates} == {"example"}
 
 
 def test_an_emulated_path_has_its_own_rate() -> None:
-    found = needed(with_devices(exchange(factors={"path_rate_bps": 100_000_000}), 10_000, 10_000))
-    assert found is not None
+    found = made.known(needed(with_devices(exchange(factors={"path_rate_bps": 100_000_000}), 10_000, 10_000)))
     (at,) = found.rates
     assert (at.rate_bps, at.source) == (1e8, "path")
     assert at.round_trip_bytes == pytest.approx(1250, rel=0.01)
 
 
 def test_a_requested_buffer_is_not_tuned() -> None:
-    found = needed(exchange(window_bytes=32_768))
-    assert found is not None
+    found = made.known(needed(exchange(window_bytes=32_768)))
     assert found.send_buffer.model_dump() == {
         "bytes": 65_536,
         "requested_bytes": 32_768,
@@ -93,14 +90,18 @@ def test_a_requested_buffer_is_not_tuned() -> None:
         "limit": "socket",
     }
     assert [at.is_enough for at in found.rates] == [True, False, False, False]
-    assert "receive 65,536 bytes, fixed (32,768 bytes requested)" in dict(needed_window_lines(found))["Socket buffers"]
+    assert (
+        "receive 65,536 bytes, fixed (32,768 bytes requested)"
+        in dict(needed_window_lines(found, asked_bps=1e9))["Socket buffers"]
+    )
 
 
 def test_a_host_that_does_not_state_its_limits_leaves_the_judgement_open() -> None:
-    found = needed(replace(exchange(), hosts={}))
-    assert found is not None
+    found = made.known(needed(replace(exchange(), hosts={})))
     assert {at.is_enough for at in found.rates} == {None}
-    assert dict(needed_window_lines(found))["Socket buffers"] == "send 131,072 bytes; receive 131,072 bytes"
+    assert (
+        dict(needed_window_lines(found, asked_bps=1e9))["Socket buffers"] == "send 131,072 bytes; receive 131,072 bytes"
+    )
 
 
 @pytest.mark.parametrize("factors", [{"outstanding": 4}, {"transport": "unix"}])

@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.analyze.synthetic import Trial, changed, inputs
 from whyperf.analyze.read.inputs import Inputs
-from whyperf.analyze.tracing_overhead import ProbeCost, cost_text, level_costs, replaces
+from whyperf.analyze.tracing_overhead import ProbeCost, level_costs, replaces
 
 RATES = {"user": 10e9, "counters": 9.8e9, "profile": 9.9e9, "segments": 9.5e9}
 PAIRS = 6
@@ -72,22 +72,3 @@ def test_what_is_kept_and_damaged_is_replaced() -> None:
         hostname="a", kernel="6.1", measured_realtime="2026", levels=level_costs(measured(), CONDITIONS, 1)
     )
     assert replaces(cost, {"levels": [15]})
-
-
-def test_a_cost_not_known_says_how_to_know_it() -> None:
-    assert "whyperf doctor --probe-cost" in cost_text(None, ["counters"])
-    empty = ProbeCost(hostname="h", kernel="k", measured_realtime="2026-01-01T00:00:00+00:00", levels=[])
-    assert "whyperf doctor --probe-cost" in cost_text(empty, ["counters"])
-
-
-def test_a_known_cost_is_reported_for_the_levels_in_use() -> None:
-    cost = ProbeCost(
-        hostname="h",
-        kernel="k",
-        measured_realtime="2026-01-01T00:00:00+00:00",
-        levels=level_costs(measured(), CONDITIONS, 1),
-    )
-    text = cost_text(cost, ["counters"])
-    assert "counters -2.0 %" in text
-    assert "segments" not in text
-    assert "6 interleaved pairs on 2026-01-01" in text

@@ -26,8 +26,7 @@ def cell(connections: int, *spans_ms: float, opened: bool = True) -> CellResult:
 
 
 def test_from_the_first_call_to_the_last_greeting() -> None:
-    setup = cell(100, 5.0, 400.0, 20.0).setup
-    assert setup is not None
+    setup = made.known(cell(100, 5.0, 400.0, 20.0).setup)
     assert (setup.connections, setup.seconds, setup.per_s) == pytest.approx((100, 0.02, 5_000), rel=1e-6)
 
 

@@ -15,9 +15,7 @@ END_NS = TRIAL.start_ns + made.SECOND
 
 
 def drawn(inputs: Inputs) -> Course:
-    found = course(inputs, TRIAL.name)
-    assert found is not None
-    return found
+    return made.known(course(inputs, TRIAL.name))
 
 
 def test_a_last_interval_of_microseconds_is_part_of_the_one_before() -> None:
@@ -69,3 +67,16 @@ def test_a_window_that_no_connection_has_is_unknown_and_not_zero() -> None:
     found = drawn(replace(inputs, tcp_info=unknown)).transport
     assert found["cwnd_bytes"].count() == 0
     assert found.filter(pl.col("role") == "sender")["window_bytes"].count() > 0
+
+
+def test_each_side_has_its_own_windows_and_times() -> None:
+    """Two connections, each with 40 segments of 1448 bytes in the window and 65,536 bytes announced."""
+    found = drawn(made.inputs([replace(TRIAL, warmup_s=0.2, cooldown_s=0.1)]))
+    assert found.phases["phase"].to_list() == ["warm-up", "measure", "cool-down"]
+    assert found.phases["from_s"].to_list() == pytest.approx([0.0, 0.2, 1.2])
+    assert found.phases["to_s"].to_list() == pytest.approx([0.2, 1.2, 1.3])
+    last = {row["role"]: row for row in found.transport.filter(pl.col("at_s") > 1.29).iter_rows(named=True)}
+    assert last["sender"] == {**last["sender"], "cwnd_bytes": 115_840, "window_bytes": 131_072, "rtt_ms": 0.06}
+    assert last["receiver"] == {**last["receiver"], "cwnd_bytes": None, "window_bytes": 131_072, "rtt_ms": None}
+    busy = {role: rows["busy_ratio"].mean() for (role,), rows in found.cpu.partition_by("role", as_dict=True).items()}
+    assert busy == pytest.approx({"sender": 0.8, "receiver": 0.6})

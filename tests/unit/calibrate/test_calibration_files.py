@@ -109,11 +109,9 @@ def test_what_was_not_measured_is_extrapolated(kept: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("window=256k", {"window_bytes": 262_144}),
         ("window=256k,offload=off", {"window_bytes": 262_144, "tso": False, "gso": False, "gro": False}),
         ("nagle=off, write=8K", {"no_delay": True, "write_size_bytes": 8192}),
         ("quick_ack=on", {"quick_ack": True}),
-        ("rtt=10ms", {"path_rtt_ms": 10.0}),
         ("connections=1,mtu=9000", {"connections": 1, "mtu_bytes": 9000}),
     ],
 )

@@ -62,6 +62,7 @@ def test_costs_that_the_data_show_are_found(done: tuple[Fit, list[bool]]) -> Non
 def test_the_rest_is_known_to_be_open(done: tuple[Fit, list[bool]]) -> None:
     found = {cost.prior.key: cost for cost in identify(PRIORS, done[0])}
     assert found["write_call_us"].is_determined
+    assert 0.5 < found["write_call_us"].low <= found["write_call_us"].high < 0.9
     assert found["ack_us"].used_ratio > 2 * found["write_call_us"].used_ratio
     assert found["ack_us"].traded_with == ("wake_us",)
 
@@ -75,17 +76,6 @@ def test_the_ensemble_holds_where_no_fit_has_looked(done: tuple[Fit, list[bool]]
     assert verdict.held_out_signs.pairs >= 6
     assert verdict.held_out_signs.right == verdict.held_out_signs.pairs
     assert verdict.holds
-
-
-def test_the_same_seed_finds_the_same(done: tuple[Fit, list[bool]]) -> None:
-    seen = [point for point, out in zip(points(), done[1], strict=True) if not out]
-    again = fit(PRIORS, seen, ask, generations=60, population=24, members=20, seed=5)
-    assert again == done[0]
-
-
-def test_costs_stay_plausible(done: tuple[Fit, list[bool]]) -> None:
-    for member in done[0].members:
-        assert all(prior.low <= member.costs[prior.key] <= prior.high for prior in PRIORS)
 
 
 def test_a_model_that_is_wrong_is_reported() -> None:

@@ -21,12 +21,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """The hosts that are asked."""
     found: list[str | None] = []
 
-    def describe(host: str | None) -> dict[str, Any]:
+    def describe(host: str | None, **_: object) -> dict[str, Any]:
         found.append(host)
         return HOSTS[host]
 
     monkeypatch.setattr(unavailable, "describe_host", describe)
-    monkeypatch.setattr(unavailable, "list_offers", lambda _: REFUSED)
+    monkeypatch.setattr(unavailable, "list_offers", lambda *_: REFUSED)
     return found
 
 

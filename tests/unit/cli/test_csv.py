@@ -2,13 +2,9 @@
 
 import csv
 import io
-from pathlib import Path
-
-import pytest
 
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize_inputs
-from whyperf.cli import main
 from whyperf.cli.output.cells_csv import print_csv
 
 
@@ -33,22 +29,3 @@ def test_varied_factors_come_first_and_what_is_not_known_is_empty() -> None:
     assert row["goodput_bps_low"] == row["rtt_idle_p50_ns"] == row["datagrams_lost_ratio"] == ""
     varied = rows_of(*made.sweep([4096, 8192], [512, 8192], blocks=1))[0]
     assert set(list(varied)[3:5]) == {"window_bytes", "write_size_bytes"}
-
-
-def test_names_of_figures_end_with_a_unit_or_a_statistic() -> None:
-    (row,) = rows_of(made.Trial())
-    figures = list(row)[list(row).index("metric") + 1 :]
-    ends = ("_count", "_bps", "_ns", "_ratio", "_per_s", "_per_kbyte", "_unit", "_cpus", "_bytes")
-    statistics = ("_median", "_low", "_high", "_mean", "_stdev", "_max")
-    assert [name for name in figures if not name.endswith((*ends, *statistics))] == []
-
-
-def test_show_prints_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = made.write(tmp_path / "sweep", made.sweep([4096, 8192], [512, 8192], blocks=2))
-    assert main(["show", str(folder), "--csv"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 5
-    assert lines[0].startswith("cell,sweep,workload,")
-    assert main(["show", str(folder), "--csv", "--json"]) == 2
-    assert "--json and --csv are two formats; drop one" in capsys.readouterr().err
-    assert main(["show", str(folder), "--csv", "--format", "csv"]) == 0

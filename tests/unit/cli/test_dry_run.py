@@ -24,10 +24,6 @@ def test_the_pairs_of_a_fleet_are_named(capsys: pytest.CaptureFixture[str]) -> N
     ) in printed("--from node[1-15] --to server -t 1 --via kubectl", capsys)
 
 
-def test_a_single_pair_needs_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not any(line.startswith("Pairs") for line in printed("host7 -t 1", capsys))
-
-
 def test_a_duration_is_given_on_the_model_as_in_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "two-adapters-model", "-t", "1", "--dry-run", "--json"]) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]

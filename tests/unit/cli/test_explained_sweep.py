@@ -57,16 +57,6 @@ def test_a_setting_without_a_rate_is_neither() -> None:
     assert list(extremes(explained(plan, [None, 4e9, None]), plan)) == []
 
 
-def test_every_sweep_has_its_own() -> None:
-    plan = build(find("demo"), target="loopback")
-    sweeps = {cell.sweep: len([other for other in plan.cells if other.sweep == cell.sweep]) for cell in plan.cells}
-    assert len(sweeps) > 1
-    lines = list(extremes(explained(plan, [1e9 + number for number in range(len(plan.cells))]), plan))
-    assert [line.split(":")[0] for line in lines] == [
-        f"{which} of {sweep}" for sweep, cells in sweeps.items() if cells > 1 for which in ("Fastest", "Slowest")
-    ]
-
-
 def test_a_point_stands_out_only_from_neighbors() -> None:
     plan = windows(4096, 8192, 16384)
     assert has_curve(explained(plan, [1e9, 4e9, 2e9]), plan)

@@ -1,8 +1,7 @@
 """What the first and the second signal do."""
 
+import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -39,21 +38,63 @@ def test_what_nohup_ignores_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_a_second_signal_ends_the_process() -> None:
-    script = """
-import sys, time
-from whyperf.cli.live import interrupts
-with interrupts.handled() as stops, stops.keeping():
-    print("ready", flush=True)
+class Interrupted:
+    """An object whose end a signal interrupts."""
+
+    def __del__(self) -> None:
+        """Python drops what is raised here."""
+        signal.raise_signal(signal.SIGINT)
+
+
+def wait_after_an_end() -> None:
+    """Ends such an object, and waits."""
+    Interrupted()
     time.sleep(60)
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 130
+
+
+def test_an_interrupt_that_python_drops_is_raised_again() -> None:
+    with interrupts.handled(), pytest.raises(KeyboardInterrupt):
+        wait_after_an_end()
+
+
+class EndedError(Exception):
+    """The process would have ended here."""
+
+
+@pytest.fixture
+def _no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(_code: int) -> None:
+        raise EndedError
+
+    monkeypatch.setattr(os, "_exit", end)
+
+
+@pytest.mark.usefixtures("_no_end")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_same_signal_within_half_a_second_is_the_same_wish(number: signal.Signals) -> None:
+    """timeout(1) signals the process and its group, within milliseconds."""
+    now = [100.0]
+    with interrupts.handled(now_s=lambda: now[0]):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        now[0] += 0.4
+        signal.raise_signal(number)
+        now[0] += 0.1
+        with pytest.raises(EndedError):
+            signal.raise_signal(number)
+
+
+@pytest.mark.usefixtures("_no_end")
+def test_another_signal_is_another_wish() -> None:
+    with interrupts.handled(now_s=lambda: 100.0):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(EndedError):
+            signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_that_ended_a_watched_command_may_come_again() -> None:
+    with interrupts.handled({signal.SIGINT: 99.9}, now_s=lambda: 100.0):
+        signal.raise_signal(signal.SIGINT)
+    with interrupts.handled({signal.SIGINT: 99.0}, now_s=lambda: 100.0), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

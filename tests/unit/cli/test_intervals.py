@@ -48,6 +48,7 @@ def test_the_length_of_a_line_and_the_unit_of_its_rate_are_asked_for() -> None:
         (0.5, ["0.00-0.50", "0.50-1.00"]),
         (2.0, ["0.00-1.00"]),
         (0.1, ["0.00-0.50", "0.50-1.00"]),
+        (0.01, ["0.000-0.500", "0.500-1.000"]),
     ):
         lines: list[str] = []
         output = OutputFormat(interval_s=interval_s, rate_unit=RateUnit.MBIT)
@@ -60,16 +61,6 @@ def test_the_length_of_a_line_and_the_unit_of_its_rate_are_asked_for() -> None:
         assert all(line.split()[3] == "1,000" for line in lines[1:])
 
 
-def test_no_lines_keep_the_provisional_rate() -> None:
-    lines: list[str] = []
-    shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append, output=OutputFormat(interval_s=0))
-    for host, progress in both(sample(0), sample(1)):
-        shown.on_progress(host, progress)
-    shown.on_end()
-    assert lines == []
-    assert shown.provisional.startswith("1.00 Gbit/s over 1.00 s")
-
-
 def test_an_end_that_is_late_changes_nothing() -> None:
     on_time = lines_of(*both(sample(0), sample(1), sample(2), sample(3)))
     late = lines_of(*[("near", sample(n)) for n in range(4)], *[("far", sample(n)) for n in range(4)])
@@ -80,24 +71,6 @@ def test_an_end_that_is_late_changes_nothing() -> None:
 def test_a_phase_begins_a_line_and_is_named() -> None:
     lines = lines_of(*both(sample(0, "warm-up"), sample(1), sample(2), sample(3, "cool-down")))
     assert [line.partition("%")[2] for line in lines] == [" warm-up", "", " cool-down"]
-
-
-def test_the_longest_lines_fit_in_80_columns() -> None:
-    busy = {
-        "payload_bytes": 49_999_000_000,
-        "load_cpu_ns": 5_000 * MS,
-        "retransmitted_segments": 99_999,
-        "cwnd_segments": 99_999,
-        "announced_window_bytes": 99_999_999,
-    }
-    for unit in (None, RateUnit.KBIT, RateUnit.MBIT):
-        lines: list[str] = []
-        output = OutputFormat(interval_s=0.5, rate_unit=unit)
-        shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append, output=output)
-        for host, progress in both(sample(0, "warm-up"), sample(200, "cool-down", **busy)):
-            shown.on_progress(host, progress)
-        assert max(map(len, lines)) == 80
-        assert lines[-1].endswith("1000/1000 % cool-down")
 
 
 def test_retransmissions_are_those_of_the_line_and_the_sender() -> None:
@@ -124,23 +97,6 @@ def test_the_other_direction_has_the_other_sender() -> None:
     assert line.split()[5] == "5"
 
 
-def test_without_a_line_there_is_no_heading() -> None:
-    lines: list[str] = []
-    IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append).on_end()
-    assert lines == []
-
-
-def test_what_was_observed_of_a_trial_that_failed_is_provisional() -> None:
-    lines: list[str] = []
-    shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append)
-    for host, progress in both(sample(0, "warm-up"), sample(1), sample(2)):
-        assert shown.provisional == ""
-        shown.on_progress(host, progress)
-    shown.on_progress("near", sample(3))
-    shown.on_end()
-    assert shown.provisional == "1.00 Gbit/s over 1.00 s of the measurement; not a result: the trial failed"
-
-
 def test_lines_before_the_steady_state_are_marked() -> None:
     shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lambda _: None)
     for host, progress in both(sample(0, "warm-up"), *(sample(n) for n in range(1, 9)), sample(9, "cool-down")):
@@ -155,3 +111,14 @@ def test_lines_before_the_steady_state_are_marked() -> None:
     # Samples are a little late.
     assert marks(2.52) == marks(2.48) == marks(2.5)
     assert marks(2.0) == ["0.50-1.50 cut", "1.50-2.50 part cut"]
+
+
+def test_lines_of_datagrams_have_what_arrived() -> None:
+    lines: list[str] = []
+    shown = IntervalLines({"interval_ms": 500, "direction": "send", "transport": "udp"}, lines.append)
+    for number in range(2):
+        shown.on_progress("near", sample(number))
+        shown.on_progress("far", sample(number, payload_bytes=50_000_000))
+    heading, line = lines
+    assert heading.split() == ["Interval", "(s)", "Transfer", "Bitrate", "Arrived", "CPU", "snd/rcv"]
+    assert line.split() == ["0.00-1.00", "100", "MB", "800", "Mbit/s", "80", "%", "50/50", "%"]

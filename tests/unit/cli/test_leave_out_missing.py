@@ -84,11 +84,6 @@ def test_nothing_left_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
         unavailable.without_missing(only, hosts(monkeypatch, []))
 
 
-def test_a_level_may_be_named_as_the_kernel_does() -> None:
-    assert unavailable.lacking("congestion_control", "our_fast", [[offer("fast")]]) is None
-    assert unavailable.lacking("congestion_control", "fast", [[offer("reno")]]) == "the host does not have it"
-
-
 def test_quic_has_congestion_controls_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel has no newreno, QUIC no htcp; where both carry, both must have it."""
     of_kernel = [offer("cubic"), offer("htcp"), *(offer(name, kind="transport") for name in ("tcp", "quic"))]
@@ -102,13 +97,3 @@ def test_quic_has_congestion_controls_of_its_own(monkeypatch: pytest.MonkeyPatch
         assert left.sweeps[0].levels["congestion_control"] == tuple(names)
     left = unavailable.without_missing(profile, hosts(monkeypatch, [*of_kernel, *of_quic]))
     assert [sweep.levels["congestion_control"] for sweep in left.sweeps[1:]] == [("cubic",), ("cubic", "htcp")]
-
-
-def test_a_transport_that_is_left_out_asks_for_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
-    offers = [offer("htcp"), offer("tcp", kind="transport"), offer("quic", "refused", "too old", kind="transport")]
-    profile = parse(QUIC, name="sample", where="sample.toml")
-    left = unavailable.without_missing(profile, hosts(monkeypatch, offers))
-    assert {sweep.name: sweep.levels["congestion_control"] for sweep in left.sweeps} == {
-        "both": ("htcp",),
-        "tcp": ("htcp",),
-    }

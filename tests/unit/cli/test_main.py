@@ -10,8 +10,10 @@ import pytest
 
 from whyperf.cli import main
 from whyperf.cli.exits import INTERRUPTED
-from whyperf.plan import Plan, build
-from whyperf.profile import find
+from whyperf.cli.inputs.question import understand
+from whyperf.cli.output.lists import COMMON
+from whyperf.plan import build
+from whyperf.profile import find, shipped_names, shipped_workload_names
 from whyperf.record import Experiment
 
 LOADING = """
@@ -38,31 +40,21 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "windowsweep"], "did you mean window-sweep?"),
         (["run", "no.toml"], "no.toml: there is no such file"),
         (["run", "--trials", "many"], "invalid value for '--trials'"),
         (["run", "--no-such-option"], "no such option: --no-such-option"),
-        (["run", "quick", "-P", "0"], "--connections: connections: 0 is not a level"),
         (["run", "host7", "--testbed", "veth"], "--testbed veth is for measurements without a host"),
         (["run", "--address", "10.0.0.1"], "name the host too"),
         (["run", "demo", "--testbed", "loopback", "--dry-run", "--only", "window_bytes=5"], "there are: 4096, 8192"),
         (["run", "demo", "--testbed", "loopback", "--dry-run", "--trials", "0"], "--trials: 0 is not"),
         (["show"], "there are no results"),
         (["show", "nothing"], "there is no experiment nothing"),
-        (["report", "nothing"], "there is no experiment nothing"),
         (["show", "x" * 300], "is too long for the name of a file"),
-        (["doctor", "-x"], "no such option"),
         (["doctor", "host7", "--clean"], "--clean is for this host alone"),
         (["observe"], "no such command 'observe'"),
-        (
-            ["run", "-n1G", "-t5", "--testbed", "loopback"],
-            "whyperf: --time: --bytes ends the trial by bytes",
-        ),
         (["run", "--testbed", "loopback", "--trials", "1000000000"], "--trials: the plan has over 2000000 trials"),
         (["run", "-t"], "see `whyperf run --help`"),
-        (["-s"], "no server is needed"),
         (["run", "/"], "/ is a folder; a profile is a TOML file"),
-        (["run", "/", "--host", "host7"], "this is a folder"),
         (["doctor", "--pairs", "3"], "--pairs is for --probe-cost"),
     ],
 )
@@ -78,28 +70,10 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_dry_run_prints_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["run", "window-sweep", "--testbed", "loopback", "--dry-run", "--json", "--seed", "7", "--trials", "3"]
-    assert main(arguments) == 0
-    first = capsys.readouterr().out
-    assert main(arguments) == 0
-    assert capsys.readouterr().out == first
-    document = json.loads(first)
-    assert document["estimate"]["trials"] == 3 * 455 + 7 * 64  # and a log trial of each cell of the first sweep
-    document.pop("estimate")
-    assert Plan.from_json(json.dumps(document), "plan.json").seed == 7
-
-
-def test_a_dry_run_shows_cells_whole_on_a_narrow_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert main(["run", "wan-transports", "--testbed", "veth", "--dry-run", "--json"]) == 0
-    cells = [cell["id"] for cell in json.loads(capsys.readouterr().out)["cells"]]
-    assert main(["run", "wan-transports", "--testbed", "veth", "--dry-run"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(any(line.split()[:1] == [cell] for line in lines) for cell in cells)
-    assert "…" not in "".join(lines)
+def planned(folder: str) -> None:
+    """An experiment of which nothing was measured."""
+    profile = find("quick")
+    Experiment.create(Path(folder), build(profile, target="loopback"), profile.text).close()
 
 
 def test_a_dry_run_counts_log_trials_apart(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,18 +89,12 @@ def test_a_dry_run_counts_log_trials_apart(capsys: pytest.CaptureFixture[str]) -
     assert "trials: 6 in 3 blocks, then 2 with the segment log; time" in lines[1]
     (row,) = (line.split() for line in lines if line.strip().startswith("c0002"))
     assert row == ["c0002", "connections=2", "3", "1"]
-    assert main([*run, "--evidence", "segments", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["estimate"]["log_trials"] == 2
-    assert main([*run, "--evidence", "user"]) == 0
-    assert "evidence: user" in capsys.readouterr().out
 
 
 def test_what_is_no_experiment_is_distinguished_from_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    profile = find("quick")
     for number in range(5):
-        folder = Path(f"results/quick-{number}")
-        Experiment.create(folder, build(profile, target="loopback"), profile.text).close()
-        os.utime(folder / "plan.json", (number, number))
+        planned(f"results/quick-{number}")
+        os.utime(f"results/quick-{number}/plan.json", (number, number))
     latest = "the latest in results: quick-4, quick-3, quick-2, and 2 more\n"
     assert main(["show", "results"]) == 2
     assert capsys.readouterr().err == f"whyperf: there is no experiment results: it has no plan.json; {latest}"
@@ -137,9 +105,8 @@ def test_what_is_no_experiment_is_distinguished_from_what_is_not_there(capsys: p
 
 
 def test_a_result_comes_before_a_folder_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    profile = find("quick")
-    for folder in (Path("results/rr"), Path("rr")):
-        Experiment.create(folder, build(profile, target="loopback"), profile.text).close()
+    planned("results/rr")
+    planned("rr")
     main(["show", "rr", "--json"])
     assert capsys.readouterr().err == "rr means the result results/rr; for the folder of that name give ./rr\n"
     main(["show", "./rr", "--json"])
@@ -170,65 +137,60 @@ def test_list_names_all_profiles_and_factors(capsys: pytest.CaptureFixture[str])
     assert "window_bytes" in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
 
 
+def test_list_is_one_screen_and_names_what_can_be_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # A terminal has 24 lines of 80 columns.
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+    for name in COMMON:
+        assert any(line.startswith(f"{name} ") for line in lines)
+        understand(name, None)
+    assert main(["list", "--all"]) == 0
+    everything = capsys.readouterr().out
+    assert all(name in everything for name in [*shipped_names(), *shipped_workload_names()])
+
+
 def test_every_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ([], ["run"], ["show"], ["report"], ["list"], ["doctor"]):
         assert main([*verb, "--help"]) == 0
         text = " ".join(capsys.readouterr().out.split())
         assert f"whyperf {' '.join(verb)}".strip() in text
         assert "Example" in text
-
-
-def test_the_name_alone_is_a_question_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+        assert "[[" not in text
     assert main([]) == 0
-    streams = capsys.readouterr()
-    assert "Usage: whyperf" in streams.out
-    assert streams.err == ""
-
-
-def test_the_help_has_one_pair_of_brackets(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    text = capsys.readouterr().out
-    assert " [PROFILE|WORKLOAD|HOST]" in text
-    assert "[[" not in text
-
-
-@pytest.mark.parametrize("verb", ["show", "report"])
-def test_a_result_without_its_trials_is_a_sentence(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    profile = find("quick")
-    Experiment.create(Path("results/sample"), build(profile, target="loopback"), profile.text).close()
-    Path("results/sample/trials").rmdir()
-    assert main([verb, "sample"]) == 1
-    assert capsys.readouterr().err.startswith("whyperf: results/sample has no folder trials; ")
+    assert "Usage: whyperf" in capsys.readouterr().out
 
 
 def test_an_experiment_without_trials_is_shown_and_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
-    profile = find("quick")
-    plan = build(profile, target="loopback")
-    Experiment.create(Path("results/sample"), plan, profile.text).close()
+    planned("results/sample")
     assert main(["show", "sample"]) == 1
     assert "no trial has a result" in capsys.readouterr().out
-    assert main(["show", "sample", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["plan_id"] == plan.id
+    planned("results/torn")
+    Path("results/torn/trials").rmdir()
+    assert main(["show", "torn"]) == 1
+    assert capsys.readouterr().err.startswith("whyperf: results/torn has no folder trials; ")
 
 
-def test_a_folder_of_another_plan_is_refused_before_a_session_begins(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("results/sample", "holds plan"),
+        ("photos", "has files that are not an experiment's"),
+        ("file", "is not a folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_this_result_is_refused_before_a_session_begins(
+    name: str, reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # A congestion control that was asked for: no host is asked first what it allows.
     monkeypatch.setenv("WHYPERF_AGENT", "/bin/false")
-    profile = find("quick")
-    Experiment.create(Path("results/sample"), build(profile, target="loopback"), profile.text).close()
-    assert main(["run", "-t", "1", "-C", "cubic", "--testbed", "loopback", "--out", "results/sample"]) == 2
-    assert "holds plan" in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_a_result_is_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    planned("results/sample")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
     (tmp_path / "file").write_bytes(b"")
-    for name, reason in (("photos", "has files that are not an experiment's"), ("file", "is not a folder")):
-        assert main(["run", "--testbed", "loopback", "-C", "cubic", "--out", name]) == 2
-        assert reason in capsys.readouterr().err
+    # A congestion control that was asked for: no host is asked first what it allows.
+    assert main(["run", "-t", "1", "-C", "cubic", "--testbed", "loopback", "--out", name]) == 2
+    assert reason in capsys.readouterr().err
 
 
 def test_an_agent_that_does_not_work_is_said_and_leaves_nothing(

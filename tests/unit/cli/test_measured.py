@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+from tests.unit.cli.test_intervals import sample
 from whyperf.cli.live.display import Intervals
 from whyperf.cli.live.progress import Progress
 from whyperf.plan import build
@@ -13,18 +14,8 @@ START = 7 * S
 
 
 def progress(interval: int, phase: str, end_s: float) -> Any:
-    return {
-        "interval": interval,
-        "phase": phase,
-        "start_mono_ns": round(START + (end_s - 0.1) * S),
-        "end_mono_ns": round(START + end_s * S),
-        "payload_bytes": 1000,
-        "load_cpu_ns": 0,
-        "retransmitted_segments": 0,
-        "cwnd_segments": 10,
-        "srtt_ns": 0,
-        "announced_window_bytes": 65536,
-    }
+    times = {"start_mono_ns": round(START + (end_s - 0.1) * S), "end_mono_ns": round(START + end_s * S)}
+    return sample(interval, phase, **times)
 
 
 def test_it_is_over_with_the_last_interval_of_both_sides_and_only_once() -> None:

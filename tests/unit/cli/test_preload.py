@@ -51,9 +51,3 @@ def test_pausing_waits_for_what_is_being_loaded_and_keeps_the_rest(gate: dict[st
             break
         threading.Event().wait(0.02)
     assert "loaded_third" in sys.modules
-
-
-def test_pausing_before_anything_is_loaded_changes_nothing() -> None:
-    ahead = preload.Preload(report=True)
-    ahead.pause()
-    assert not [thread for thread in threading.enumerate() if thread.name == "preload"]

@@ -1,9 +1,12 @@
 """Percentiles of the RTT probe, under load and idle: on the terminal, in tables and in the JSON result."""
 
+import pytest
+
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze import Summary, summarize_inputs
-from whyperf.analyze.summary import Latency, RttProbe
+from whyperf.analyze.summary import Latency, Rtt, RttProbe
 from whyperf.cli.output.single import single_lines
+from whyperf.profile import Level
 from whyperf.report.table import cells_table
 
 MS = 1_000_000
@@ -29,6 +32,39 @@ def test_a_single_measurement_has_a_line_each() -> None:
     assert "RTT probe       1 of 400 requests not answered" in lines
 
 
+@pytest.mark.parametrize(
+    ("factors", "line"),
+    [
+        ({"path_rtt_ms": 20.0, "path_rate_bps": 100_000_000, "path_loss": 0.01}, "20 ms RTT, 100 Mbit/s, 1 % loss"),
+        ({"path_rtt_ms": "none", "path_rate_bps": "none", "path_loss": 0.0005}, "0.05 % loss"),
+        ({"path_rtt_ms": 0.2, "path_loss": "bursts:0.01/0.25"}, "0.2 ms RTT, loss bursts:0.01/0.25"),
+        ({"path_rate_bps": 50_000_000}, "50 Mbit/s"),
+        ({"path_rate_bps": 1_234_000_000}, "1.234 Gbit/s"),
+        ({}, None),
+    ],
+)
+def test_an_emulated_path_is_named_with_its_settings(factors: dict[str, Level], line: str | None) -> None:
+    cell = summarize_inputs(made.inputs([made.Trial()])).cells[0]
+    lines = single_lines(cell.model_copy(update={"factors": {**cell.factors, **factors}}))
+    assert [each for each in lines if each.startswith("Path")] == (
+        [] if line is None else [f"Path            {line} (emulated)"]
+    )
+
+
+def test_the_rtt_that_the_sender_saw_has_a_line_unless_a_probe_measured_it() -> None:
+    seen = {"rtt": Rtt(rtt_ns=21_500_000, rtt_ns_min=20_000_000)}
+    cell = summarize_inputs(made.inputs([made.Trial()])).cells[0].model_copy(update=seen)
+    assert "RTT             median 21.5 ms, lowest 20.0 ms" in single_lines(cell)
+    lines = single_lines(probed().cells[0].model_copy(update=seen))
+    assert not any(line.startswith("RTT   ") for line in lines)
+
+
+def test_retransmissions_are_those_of_the_measurement() -> None:
+    cell = summarize_inputs(made.inputs([made.Trial(retransmitted=700)])).cells[0]
+    line = next(line for line in single_lines(cell) if line.startswith("Retransmitted"))
+    assert " segments in the measurement (" in line
+
+
 def test_a_table_has_columns_only_where_they_are_recorded() -> None:
     table = cells_table(probed())
     row = {column.heading: entry.text for column, entry in zip(table.columns, table.rows[0], strict=True)}
@@ -41,11 +77,3 @@ def test_a_table_has_columns_only_where_they_are_recorded() -> None:
     }
     without = cells_table(summarize_inputs(made.inputs([made.Trial()])))
     assert not any("RTT" in column.heading for column in without.columns)
-
-
-def test_the_load_is_measured_from_the_requests_of_the_window() -> None:
-    trips = tuple((1.0 + number * 0.1, (10 + number % 2) * MS) for number in range(100))
-    probe = summarize_inputs(made.inputs([made.Trial(round_trips=trips)])).cells[0].rtt_probe
-    assert probe is not None
-    assert probe.load is not None
-    assert (probe.load.p50_ns, probe.load.p99_ns, probe.idle) == (10 * MS, 11 * MS, None)

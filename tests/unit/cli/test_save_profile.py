@@ -36,12 +36,9 @@ def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     "arguments",
     [
         ["-C", "cubic,reno", "-P", "1,4", "-t", "2", "--trials", "3", "--seed", "7"],
-        ["window-sweep", "-l", "512,1K"],
         ["rr", "--set", "request_size_bytes=1,64K", "--evidence", "segments"],
         ["-u", "-b", "10M,20M", "--set", "rtt_probe_ms=1s"],
-        ["window-sweep", "--evidence", "counters", "--trials", "2"],
         ["own.toml", "-P", "1,2"],
-        ["read-size"],
     ],
 )
 def test_the_file_makes_the_same_plan(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,13 +61,6 @@ def test_a_part_of_a_profile_is_saved_as_its_cells(capsys: pytest.CaptureFixture
     assert "128 cells" in capsys.readouterr().err
     wanted, again = (planned(capsys, *options) for options in (arguments, ["saved.toml", "--testbed", "veth"]))
     assert [cell["factors"] for cell in again["cells"]] == [cell["factors"] for cell in wanted["cells"]]
-
-
-def test_what_a_file_cannot_hold_is_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "host7", "-C", "cubic,reno", "--evidence", "user", "--save-profile", "a/b.toml"]) == 2
-    assert "there is no folder a" in capsys.readouterr().err
-    assert main(["run", "host7", "-C", "cubic,reno", "--evidence", "user", "--save-profile", "b.toml"]) == 0
-    assert "`whyperf run ./b.toml --host host7 --evidence user`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,3 @@ def test_many_connections_have_no_lines() -> None:
     found = cell(made.Trial(connections=17))
     assert found.streams == []
     assert stream_lines(found, bit_rate) == ["17 connections; --per-stream prints up to 16"]
-
-
-def test_datagrams_of_a_library_count_packets() -> None:
-    (stream,) = cell(made.Trial(library="srt", retransmitted=112)).streams
-    assert stream.retransmitted_segments is not None
-    assert stream.goodput_bps == pytest.approx(1e9, rel=1e-6)

@@ -96,14 +96,6 @@ def test_a_json_line_is_an_object_in_si_units() -> None:
     }
 
 
-@pytest.mark.parametrize("view_class", [PlainLines, JsonLines])
-def test_there_is_one_line_for_each_connection_and_interval(
-    view_class: type[PlainLines] | type[JsonLines],
-) -> None:
-    reports = [("near", report(second, *map(connection, range(3)))) for second in range(5)]
-    assert len(lines(view_class, *reports)) == 3 * 4  # type: ignore[arg-type]
-
-
 def announced(*reports: tuple[Side, ReplyWatched]) -> list[str]:
     written: list[str] = []
     found, tracker = Announced(":443", written.append), Tracker()
@@ -152,7 +144,6 @@ def instead(processes: int = 1, udp: int = 0, unix: int = 0, listening: int = 0)
     ("there", "sentence"),
     [
         (None, "No TCP connection of nginx yet"),
-        (instead(), "No TCP connection of nginx yet"),
         (instead(0), "No process of nginx runs now"),
         (
             instead(udp=2, unix=1),

@@ -1,13 +1,16 @@
 """What `--cluster` takes, and what it needs."""
 
+import shlex
+import signal
 import sys
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from whyperf.cluster import HERE, Choice, Kind, choice_of, connected
+from whyperf.cluster.connect import _load, _slurm_options
 from whyperf.cluster.versions import own_versions, refuse_other, versions_of
 from whyperf.run.errors import RunError
 
@@ -19,8 +22,6 @@ from whyperf.run.errors import RunError
         ("local", Choice(Kind.LOCAL)),
         ("local:3", Choice(Kind.LOCAL, 3)),
         ("slurm:64", Choice(Kind.SLURM, 64)),
-        ("kubernetes", Choice(Kind.KUBERNETES)),
-        ("tcp://head:8786", Choice(Kind.SCHEDULER, address="tcp://head:8786")),
         ("tls://[2001:db8::1]:8786/", Choice(Kind.SCHEDULER, address="tls://[2001:db8::1]:8786")),
     ],
 )
@@ -29,12 +30,35 @@ def test_where_to_work(text: str, expected: Choice) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected", "remedy"),
+    [
+        ("kubernetes", Choice(Kind.KUBERNETES), "use slurm or a tls:// address"),
+        ("kubernetes:2", Choice(Kind.KUBERNETES, 2), "use slurm or a tls:// address"),
+        ("tcp://head:8786", Choice(Kind.SCHEDULER, address="tcp://head:8786"), "use a tls:// address"),
+        ("ws://head:8786", Choice(Kind.SCHEDULER, address="ws://head:8786"), "use a tls:// address"),
+    ],
+)
+def test_a_scheduler_without_keys_is_taken_only_if_the_user_says_so(text: str, expected: Choice, remedy: str) -> None:
+    with pytest.raises(RunError) as caught:
+        choice_of(text)
+    reason = "has no keys, so that everybody who reaches its port can run commands on the workers and on this host"
+    assert str(caught.value) == f"--cluster {text} {reason}; {remedy}, or accept it by --cluster-without-keys"
+    assert choice_of(text, without_keys=True) == expected
+
+
+@pytest.mark.parametrize("text", ["none", "local", "slurm:2", "tls://head:8786"])
+def test_the_option_is_refused_where_there_are_keys(text: str) -> None:
+    with pytest.raises(RunError, match=r"--cluster-without-keys is for kubernetes and tcp://; leave it out"):
+        choice_of(text, without_keys=True)
+
+
+@pytest.mark.parametrize(
     ("text", "named"),
     [
         ("", "is not known"),
         ("scheduler", "is not known"),
         ("none:2", "is not known"),
-        ("head:8786", "tcp://host:8786"),
+        ("head:8786", "tls://host:8786"),
         ("http://head", "is not known"),
         ("local:", '"" is no number'),
         ("local:0", '"0" is no number'),
@@ -52,6 +76,7 @@ def test_what_is_no_place_to_work_is_named(text: str, named: str) -> None:
     [
         ("local", "distributed", "whyperf[cluster]"),
         ("slurm", "dask_jobqueue", "whyperf[slurm]"),
+        ("local", "cryptography", "whyperf[cluster]"),
         ("kubernetes", "dask_kubernetes", "whyperf[kubernetes]"),
     ],
 )
@@ -60,27 +85,67 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
 ) -> None:
     import_module("distributed")
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(RunError) as caught, connected(choice_of(choice), print):
+    asked = choice_of(choice, without_keys=choice == "kubernetes")
+    with pytest.raises(RunError) as caught, connected(asked, print):
         pass
     name = module.replace("_", "-")
     assert str(caught.value) == f"--cluster needs the package {name}; install {extra}"
 
 
-class _Refusing:
-    """Stands for KubeCluster where there is no cluster."""
+def test_a_scheduler_with_keys_needs_them(tmp_path: Path) -> None:
+    import dask  # noqa: PLC0415 - loads for a second
 
-    def __init__(self, **options: Any) -> None:
-        raise RuntimeError(f"no cluster for {options['n_workers']} workers.\nMore lines")
-
-
-def test_a_batch_system_that_starts_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    operator = ModuleType("dask_kubernetes.operator")
-    operator.KubeCluster = _Refusing  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "dask_kubernetes", ModuleType("dask_kubernetes"))
-    monkeypatch.setitem(sys.modules, operator.__name__, operator)
-    named = "KubeCluster cannot start workers: no cluster for 3 workers; see"
-    with pytest.raises(RunError, match=named), connected(choice_of("kubernetes:3"), print):
+    where = r"the Dask configuration \(distributed.comm.tls: ca-file, client.cert, client.key\)"
+    with (
+        pytest.raises(RunError, match=rf"^tls://h:1 needs keys; name their files in {where}$"),
+        connected(choice_of("tls://h:1"), print),
+    ):
         pass
+    (tmp_path / "empty").touch()
+    files = {name: str(tmp_path / "empty") for name in ("ca-file", "client.cert", "client.key")}
+    with (
+        dask.config.set({f"distributed.comm.tls.{name}": file for name, file in files.items()}),
+        pytest.raises(RunError, match=rf"^the keys for tls://h:1 cannot be used \(.*\); correct {where}$"),
+        connected(choice_of("tls://h:1"), print),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "configured",
+    [{}, {"interface": None}, {"interface": "eth0", "scheduler-options": {"host": "0.0.0.0"}}],
+)
+def test_slurm_needs_an_interface(configured: dict[str, Any]) -> None:
+    import dask  # noqa: PLC0415 - as above
+
+    # Brings its own settings, which would come over ours.
+    _load("dask_jobqueue", "slurm")
+    with (
+        dask.config.set({f"jobqueue.slurm.{name}": value for name, value in configured.items()}),
+        pytest.raises(RunError, match=r"^--cluster slurm listens on one interface, the one that the nodes reach; name"),
+        connected(choice_of("slurm"), print),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("configured", "started"),
+    [(None, f"{shlex.quote(sys.executable)} -P"), ("apptainer exec image python3", "apptainer exec image python3 -P")],
+)
+def test_a_job_of_slurm_imports_nothing_from_its_folder(configured: str | None, started: str) -> None:
+    import dask  # noqa: PLC0415 - as above
+
+    _load("dask_jobqueue", "slurm")
+    with dask.config.set({"jobqueue.slurm.interface": "lo", "jobqueue.slurm.python": configured}):
+        assert _slurm_options()["python"] == started
+
+
+def test_ctrl_c_goes_on_to_interrupt_where_slurm_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("dask_jobqueue")]:
+        monkeypatch.delitem(sys.modules, name)
+    before = signal.getsignal(signal.SIGINT)
+    _load("dask_jobqueue", "slurm")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def reported(**changed: str | None) -> dict[str, Any]:
@@ -89,10 +154,6 @@ def reported(**changed: str | None) -> dict[str, Any]:
     packages: dict[str, str | None] = {name: own[name] for name in own if name != "Python"}
     python = changed.pop("python", f"{own['Python']}.4.final.0")
     return {"host": {"python": python}, "packages": packages | changed}
-
-
-def test_a_worker_like_this_host_is_taken() -> None:
-    refuse_other("tcp://w:1", versions_of(reported()), own_versions())
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,5 @@ def test_each_cell_of_a_profile_is_planned_under_both_conditions() -> None:
     assert all(len(block) == 8 for block in plan.blocks)
 
 
-def test_a_factor_that_a_sweep_varies_may_also_be_a_condition_of_the_whole() -> None:
-    """The condition takes the place of the sweep's levels."""
-    plan = planned(in_two_conditions(profile(), {"window_bytes": 4096}, {"window_bytes": 65536}))
-    sides = [[each for each in plan.cells if each.sweep.endswith(end)] for end in ("-before", "-after")]
-    found = paired_conditions(sides[0], sides[1], plan.varied)
-    assert len(found.pairs) == len(sides[0]) == len(sides[1]) == 3
-
-
 def test_a_plan_of_sweeps_without_conditions_has_none() -> None:
     assert not has_conditions(planned(profile()))

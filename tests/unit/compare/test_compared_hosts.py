@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tests.unit.report.compare import drawn_comparisons as made
+from tests.whole.report.compare import drawn_comparisons as made
 from whyperf.compare.conditions import hosts_of
 from whyperf.compare.source import Source
 from whyperf.plan import Cell
@@ -34,10 +34,6 @@ def named(*sources: Source) -> list[tuple[str, str, str]]:
 def test_each_cell_of_the_model_has_its_own_hosts() -> None:
     found = named(source("A", "c0001"), source("B", "c0002"))
     assert found == [("A", "near", OLD), ("A", "far", OLD), ("B", "near", NEW), ("B", "far", NEW)]
-
-
-def test_cells_of_the_same_hosts_have_them_once() -> None:
-    assert named(source("A", "c0001"), source("B", "c0001")) == [("A", "near", OLD), ("A", "far", OLD)]
 
 
 def test_the_writer_is_near_unless_the_near_side_receives() -> None:

@@ -82,14 +82,6 @@ def test_it_shows_which_of_the_two_factors_changed() -> None:
     assert (entry.cycles_each_a, entry.cycles_each_b) == (100, 300)
 
 
-def test_what_is_not_counted_in_both_is_not_split() -> None:
-    rows: Rows = {("transmit", "tcp_sendmsg"): [100, 100]}
-    for per_kbyte in ({}, {"data_packets_out": 0.0}):
-        b = table(rows, per_kbyte=per_kbyte)
-        (entry,) = side_difference("sender", table(rows, per_kbyte={"data_packets_out": 1}), b, None).classes
-        assert (entry.per, entry.by_count, entry.by_unit_cost) == (None, None, None)
-
-
 def test_a_function_that_vanished_and_a_new_one_are_in_the_table() -> None:
     a, b = table({("copy", "memcpy"): [50, 50]}), table({("copy", "skb_clone"): [80, 80]})
     side = side_difference("sender", a, b, None)
@@ -173,10 +165,3 @@ def test_a_function_is_the_same_in_another_build(first: tuple[str, str, str], se
     assert kept.inclusive.keys() == other.inclusive.keys()
     (both,) = cost_tables(costs_of((*first, 5.0), (*second, 7.0)), {}).values()
     assert both.costs.tolist() == [[12.0]]
-
-
-def test_functions_of_other_programs_differ() -> None:
-    (found,) = cost_tables(
-        costs_of(("main", "program", "/usr/bin/a", 5.0), ("main", "program", "/usr/bin/b", 7.0)), {}
-    ).values()
-    assert len(found.rows) == 2

@@ -2,30 +2,19 @@
 
 import pytest
 
-from whyperf.compare.limits import LimitError, exceeded, limit_of, rows, without_row
-from whyperf.compare.model import (
-    CellPair,
-    ClassDifference,
-    ComparedCell,
-    DifferenceTest,
-    QuantityDifference,
-    SideDifference,
-)
+from tests.whole.report.compare import drawn_comparisons as made
+from whyperf.compare.limits import LimitError, exceeded, limit_of, without_row
+from whyperf.compare.model import CellPair, DifferenceTest
 
 
-def a_test(p_value: float | None = 0.001, *, is_significant: bool = True) -> DifferenceTest:
-    return DifferenceTest(difference=1.0, p_value=p_value, is_significant=is_significant)
-
-
-def pair(ratio: float | None, of: DifferenceTest) -> CellPair:
-    goodput = QuantityDifference(
-        name="goodput", title="Goodput", unit="bit/s", better="higher", a=1, b=1, trials_a=3, trials_b=3, ratio=ratio,
-        is_ratio_tested=True, test=of,
-    )  # fmt: skip
-    copy = ClassDifference(name="copy", title="Copying", a=1, b=1, ratio=ratio, test=of, functions=())
-    side = SideDifference(role="sender", unit="TSC", work="KByte", a=1, b=1, ratio=ratio, test=of, classes=(copy,))
-    a, b = (ComparedCell(label=label, cell="c0001") for label in "AB")
-    return CellPair(a=a, b=b, setting={}, differ={}, quantities=(goodput,), sides=(side,), budgets=())
+def pair(ratio: float | None, p_value: float | None = 0.001, *, is_significant: bool = True) -> CellPair:
+    """A pair whose goodput, copying and whole cost have this ratio."""
+    of = DifferenceTest(difference=1.0, p_value=p_value, is_significant=is_significant)
+    changed = {"ratio": ratio, "is_ratio_tested": True, "test": of}
+    copy = made.cost_class("copy", [made.function("_copy_from_iter", 1, 1)]).model_copy(update=changed)
+    side = made.side("sender", [copy]).model_copy(update=changed)
+    goodput = made.figure("goodput", 1, 1).model_copy(update=changed)
+    return made.cell_pair(sides=[side]).model_copy(update={"quantities": (goodput,)})
 
 
 @pytest.mark.parametrize("row", ["goodput", "copy.sender", "cost.sender"])
@@ -38,21 +27,21 @@ def pair(ratio: float | None, of: DifferenceTest) -> CellPair:
     ],
 )  # fmt: skip
 def test_a_ratio_beyond_the_limit_fails(row: str, condition: str, ratio: float, holds: bool) -> None:
-    found = exceeded([limit_of(f"{row}{condition}")], [pair(ratio, a_test())])
+    found = exceeded([limit_of(f"{row}{condition}")], [pair(ratio)])
     assert [entry.value for entry in found] == ([ratio] if holds else [])
 
 
 def test_a_difference_that_is_not_significant_does_not_fail() -> None:
     limit = limit_of("goodput<0.97")
-    assert not exceeded([limit], [pair(0.5, a_test(0.3, is_significant=False))])
+    assert not exceeded([limit], [pair(0.5, 0.3, is_significant=False)])
     # With one trial each, the ratio is all there is.
-    assert exceeded([limit], [pair(0.5, a_test(None, is_significant=False))])
+    assert exceeded([limit], [pair(0.5, None, is_significant=False)])
 
 
 def test_a_row_that_no_pair_has_is_named() -> None:
     limits = [limit_of("goodput<0.97"), limit_of("latency_p99>1.1"), limit_of("ip.receiver>2")]
-    assert [limit.row for limit in without_row(limits, [pair(1.0, a_test())])] == ["latency_p99", "ip.receiver"]
-    assert [limit.row for limit in without_row(limits[:1], [pair(None, a_test())])] == ["goodput"]
+    assert [limit.row for limit in without_row(limits, [pair(1.0)])] == ["latency_p99", "ip.receiver"]
+    assert [limit.row for limit in without_row(limits[:1], [pair(None)])] == ["goodput"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +55,3 @@ def test_a_row_that_no_pair_has_is_named() -> None:
 def test_other_texts_are_refused_with_a_sentence(text: str, sentence: str) -> None:
     with pytest.raises(LimitError, match=sentence):
         limit_of(text)
-
-
-def test_each_row_has_one_name() -> None:
-    assert {"goodput", "latency_p99", "latency_p99.9", "cycles_sender", "cost.receiver", "copy.sender"} <= rows().keys()

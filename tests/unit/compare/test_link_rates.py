@@ -80,11 +80,6 @@ def test_a_host_with_two_links_has_none_that_is_known() -> None:
     assert link_of_host(both) is None
 
 
-def test_the_speed_of_a_virtual_machines_device_is_no_limit() -> None:
-    device = {"name": "eth0", "driver": "virtio_net", "mtu_bytes": 1500, "speed_mbps": 10_000}
-    assert link_of_host({"devices": [device]}) is None
-
-
 def test_datagrams_are_cut_at_the_mtu_of_the_link() -> None:
     def with_mtu(mtu: int) -> Any:
         return {side: {"devices": [{**HOSTS["far"]["devices"][1], "mtu_bytes": mtu}]} for side in ("near", "far")}

@@ -51,23 +51,6 @@ def test_the_root_has_the_totals_of_the_side_and_functions_match_across_kernels(
     assert [frame.before for frame in named(found["sender"], "sk_wait_data")] == [0]
 
 
-def test_cells_of_the_same_blocks_have_the_trees_of_these_blocks(tmp_path: Path) -> None:
-    trials = [
-        made.Trial(cell=cell, block=block, duration_s=2, rate_bps=rate * block, write_size_bytes=size)
-        for cell, rate, size in (("c0001", 1e9, 1024), ("c0002", 3e9, 65536))
-        for block in (1, 2, 3)
-        if (cell, block) != ("c0002", 3)
-    ]
-    experiment = result(tmp_path / "one", {"near": SENDER, "far": RECEIVER}, trials)
-    a, b = Source("A", experiment, "c0001"), Source("B", experiment, "c0002")
-    (pair,) = compare_sources([a, b]).pairs
-    assert all(side.test.is_paired for side in pair.sides)
-    found = pair_trees(pair, a, b)
-    for side in pair.sides:
-        assert found[side.role].before == pytest.approx(side.a)
-        assert found[side.role].value == pytest.approx(side.b)
-
-
 def test_programs_are_matched_without_tags_and_folders() -> None:
     def frame(name: str, kind: str, object_: str, *children: Frame) -> Frame:
         return Frame(name, kind, object_, 1 + sum(child.value for child in children), children=children)
@@ -89,12 +72,3 @@ def test_programs_are_matched_without_tags_and_folders() -> None:
     ]
     assert [child.value for child in tree.children] == [4, 2]
     assert [child.value for child in tree.children[0].children] == [2]
-
-
-def test_a_side_that_is_refused_has_no_tree(tmp_path: Path) -> None:
-    trials = made.blocks_of(made.Trial(duration_s=2), [1e9, 2e9])
-    a = Source("A", result(tmp_path / "a", {"near": SENDER, "far": RECEIVER}, trials))
-    b = Source("B", result(tmp_path / "b", {"near": SENDER, "far": RECEIVER}, trials))
-    (pair,) = compare_sources([a, b]).pairs
-    sides = tuple(side.model_copy(update={"refused": "other cycles", "classes": ()}) for side in pair.sides)
-    assert pair_trees(pair.model_copy(update={"sides": sides}), a, b) == {}

@@ -5,7 +5,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from whyperf.disturb.action import Item
 from whyperf.disturb.keeper import Schedule
-from whyperf.disturb.model import Disturbance, Place
+from whyperf.disturb.model import Disturbance
 
 
 class Noted:
@@ -63,7 +63,3 @@ def test_again_and_again() -> None:
 def test_a_disturbance_that_makes_no_sense_is_refused(item: dict[str, object], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         TypeAdapter(Disturbance).validate_python({"host": "near", **item})
-
-
-def test_a_place_is_a_process_and_its_cpus() -> None:
-    assert Place(process=1, cpus=(0,)).address == ""

@@ -54,6 +54,22 @@ def test_sums_beyond_the_time_between_samples_are_cut(tmp_path: Path) -> None:
     assert [(share.state, share.ns) for share in budget.shares] == [("receive_window_buffer", 1000 * MS)]
 
 
+def test_a_thread_that_runs_is_not_one_that_does_not_write(tmp_path: Path) -> None:
+    """Small writes over loopback: ACKs come at once, and the kernel counts the time of the calls as idle."""
+    threads = pl.DataFrame(
+        {
+            "phase": ["warm_up", "measure", "measure"],
+            "thread": pl.Series([7, 7, 8], dtype=pl.UInt32),
+            "start_mono_ns": [traces.START_NS] * 3,
+            "end_mono_ns": [traces.START_NS + 1000 * MS] * 3,
+            "cpu_ns": [0, 950 * MS, 10 * MS],
+        }
+    )
+    tables = {"tcp_info.near": samples(busy=230), "threads.near": threads}
+    (budget,) = budgets_of(traces.write(tmp_path / "001-c0001", tables=tables)).budgets
+    assert {share.state: share.ns // MS for share in budget.shares} == {"unknown": 950, "not_writing": 50}
+
+
 def test_without_any_table_there_is_no_budget(tmp_path: Path) -> None:
     found = budgets_of(traces.write(tmp_path / "001-c0001"))
     assert not found.budgets

@@ -188,11 +188,11 @@ def test_transactions_cost_cycles_per_transaction() -> None:
     )
 
 
-def test_a_timer_that_waits_while_interrupts_are_off_is_named_where_it_matters() -> None:
-    cost = costs(interrupts=700, copy=300)
-    timed, counted = (judge(sending(replace(cost, has_pmu=pmu)))[0] for pmu in (False, True))
-    assert "cost_by_timer" in {row.code for row in timed.evidence}
-    assert "cost_by_timer" not in {row.code for row in counted.evidence}
+def test_samples_that_a_timer_took_late_are_never_what_costs_most() -> None:
+    (found,) = judge(sending(costs(interrupts_on=450, copy=500, ip=50)))
+    assert found.values["cost_class"] == "copy"
+    (late,) = judge(sending(costs(interrupts_on=500, copy=450, ip=50)))
+    assert late.values["cost_class"] == "copy"
 
 
 @pytest.mark.parametrize("name", BY_CLASS)

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.unit.explain.test_rules import facts
 from whyperf.explain.host_facts import Calls, HostFacts, Processors
 from whyperf.explain.path_facts import BottleneckRate, RequestCycle, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cold import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
 from whyperf.explain.rules.intervals import calibrated
-from whyperf.explain.trial_facts import Facts
+from whyperf.explain.trial_facts import ExchangeFacts, Facts, RequestedLoad
 from whyperf.explain.wording.catalog import statement
 
 FAR = WindowFacts(rtt_ns_min=2_000_000, rtt_ns_median=2_100_000)
@@ -229,3 +230,16 @@ def test_several_exchanges_share_a_wait_up_to_what_they_do_also() -> None:
 def test_no_change_is_predicted_to_cost_rate_nor_to_bring_more_than_can_be_said() -> None:
     assert gain.gain(0.5, 1.5, "").low == 1
     assert gain.gain(1e9, 1.5, "").ratio == gain.MAX_GAIN
+
+
+@pytest.mark.parametrize(
+    ("busy", "latency_ms", "expected"),
+    [(None, None, 2.0), (0.5, None, 2.0), (0.8, None, 1.25), (0.8, 35.0, 8 / 7), (0.3, 30.0, 4 / 3), (0.3, 10.0, 2.0)],
+)
+def test_twice_the_rate_ends_at_a_busy_cpu_or_at_what_may_be_under_way(
+    busy: float | None, latency_ms: float | None, expected: float
+) -> None:
+    """4 transactions may be under way at once; with 100 a second, 35 ms each, 3.5 are."""
+    exchanges = None if latency_ms is None else ExchangeFacts(100, 100.0, 2.0, latency_ms * 1e6)
+    found = facts({"processors.thread_ratio": busy}, asked=RequestedLoad(slots=4), exchanges=exchanges)
+    assert gain.of_twice(found).ratio == pytest.approx(expected)

@@ -17,6 +17,7 @@ from whyperf.explain.gather.delivery_steps import Steps
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.segments import segment_facts
+from whyperf.explain.gather.sockets import sampled
 from whyperf.explain.gather.whole import _is_queued_back
 from whyperf.explain.path_facts import QueueFacts, RequestCycle, SegmentFacts
 from whyperf.explain.segment_log import read_logs
@@ -129,6 +130,26 @@ def test_the_end_that_gets_nearly_everything_is_the_receiver(
     found = by_payload(trial)
     assert found.ends["near"].role == role
     assert found.is_turned is (role == "receiver")
+
+
+def test_what_is_in_flight_is_counted_in_segments_as_large_as_they_were(tmp_path: Path) -> None:
+    """535 segments of 100 bytes are 53,500 bytes, and would be 774,680 if they were full."""
+    info = pl.DataFrame(
+        {
+            "connection": [0, 0, 1, 1],
+            "sample_mono_ns": [1, 2, 1, 2],
+            "rtt_ns": [1_000] * 4,
+            "send_mss_bytes": [1448] * 4,
+            "unacked_segments": [0, 535, 0, 20],
+            "bytes_acked": [50, 200_050, 0, None],
+            "data_segments_out": [1, 2_011, 0, None],
+            "retransmitted_segments": [0, 10, 0, None],
+        }
+    )
+    trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": info})
+    windows = sampled(trial, trial.ends["near"]).windows
+    # What nobody counted may be full.
+    assert (windows.flight_bytes_max, windows.flight_bytes_median) == (53_500, 14_480)
 
 
 def test_a_cycle_goes_from_request_to_answer_and_on_to_the_next_request() -> None:

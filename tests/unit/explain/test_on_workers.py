@@ -3,15 +3,22 @@
 import pickle
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from tests.unit.records.golden import unpack
+from tests.whole.records.golden import unpack
 from whyperf.explain import on_workers
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.on_workers import Task, explain_on_workers
 from whyperf.record import Experiment
+
+
+@pytest.fixture(autouse=True)
+def _folder_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker of Dask runs here, below whose folder the files of a task would be."""
+    monkeypatch.setattr(on_workers, "task_folder", TemporaryDirectory)
 
 
 class Elsewhere:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.explain.test_rules import MS, at_sender, facts
+from tests.unit.explain.test_rules import MS, at_receiver, at_sender, facts
 from tests.unit.explain.watched_cases import (
     ASKING,
     BEHIND,
@@ -74,6 +74,41 @@ def test_the_queue_of_the_receiver_decides_for_the_sender_who_fills_the_window()
     assert first(behind).code == "slow_reader.behind"
     # A window of one segment shows nothing by itself.
     assert Cause.RECEIVE_BUFFER not in {verdict.cause for verdict in judge(behind)}
+
+
+def test_what_waits_in_a_buffer_of_one_read_has_just_come() -> None:
+    tiny = sockets(
+        unread_ratio=0.97, unread_bytes=4096, pressed_ratio=0.97, own_window=shape(4096, 4096, 4096),
+        receive_buffer_fixed=True,
+    )  # fmt: skip
+    full = sockets(peer_window=shape(4096, 4096, 4096), waiting_ratio=1.0)
+    at_full = at_sender({"watched": full, "sockets.mss_bytes": 2048})(replace(STEADY, watched_sides="both"))
+    reading = at_receiver({"watched": tiny, "processors.thread_ratio": 0.9})(at_full)
+    assert first(reading).code == "receive_buffer.steady"
+    # Where nobody set the buffer, or the program does something else than reading, it is late.
+    for late in (
+        seen_at_receiver(receive_buffer_fixed=False)(reading),
+        at_receiver({"processors.own_user_ratio": 0.8})(reading),
+        at_receiver({"processors.thread_ratio": 0.05})(reading),
+    ):
+        assert "receive_buffer.steady" not in {verdict.code for verdict in judge(late)}
+
+
+def test_reads_of_a_whole_buffer_take_a_cpu_because_of_the_buffer() -> None:
+    """As watched where 64 KB are set: larger than a packet, the same window at each sample, and a busy thread."""
+    whole = sockets(
+        unread_ratio=0.9, unread_bytes=124_872, pressed_ratio=0.9, own_window=shape(124_872, 124_872, 124_872),
+        receive_buffer_fixed=True,
+    )  # fmt: skip
+    full = sockets(peer_window=shape(124_872, 124_872, 124_872), waiting_ratio=1.0)
+    at_full = at_sender({"watched": full, "sockets.mss_bytes": 62_436})(replace(STEADY, watched_sides="both"))
+    busy = {"processors.thread_ratio": 0.97, "processors.busy_ratio": 0.97}
+    reading = of_whole(rate_bps=500e6)(at_receiver({"watched": whole, **busy})(at_full))
+    assert first(reading).code == "receive_buffer.steady"
+    assert Cause.RECEIVER_CPU not in {verdict.cause for verdict in judge(reading)}
+    # Unread payload makes the window of a late reader smaller.
+    late = seen_at_receiver(own_window=shape(20_000, 90_000, 124_872))(reading)
+    assert "receive_buffer.steady" not in {verdict.code for verdict in judge(late)}
 
 
 def test_a_steady_window_without_window_scaling_is_no_small_buffer() -> None:

@@ -95,6 +95,10 @@ def test_nothing_is_said_of(plan: Plan, first: Phase, other: Phase, changed: dic
     assert headline(plan, first, other, **changed) == "Why."  # type: ignore[arg-type]  # by name
 
 
-@pytest.mark.parametrize(("found", "expected"), [(PARALLEL, 2.0), (ALTERNATING, 1.0)])
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    # The last has two ACKs for each 4,096 bytes of its cycle, and so four for its window.
+    [(PARALLEL, 2.0), (ALTERNATING, 1.0), (PARALLEL.model_copy(update={"window_bytes": 8192}), 4.0)],
+)
 def test_acknowledgments_per_window(found: Phase, expected: float) -> None:
     assert acks_per_window(found) == expected

@@ -63,3 +63,21 @@ def test_the_router_of_the_path_is_no_other_program_and_no_cpu_that_the_load_wan
     assert with_router.other_ratio == pytest.approx(0.05)
     assert with_router.withheld_ratio == pytest.approx(0.15)
     assert HostFacts(processors=with_router).wanted_ratio == pytest.approx(0.15)
+
+
+def test_the_load_of_the_other_side_is_no_other_program(tmp_path: Path) -> None:
+    """Three agents on the CPU of one machine: the sender has 0.3 of it, the receivers 0.4 and 0.1, others nothing."""
+    cpu = SPAN | {"own": True, "user_ns": 0, "system_ns": 800_000_000, "softirq_ns": 0, "irq_ns": 0, "steal_ns": 0}
+    ends = {}
+    for host, role, ran in (("near", "sender", 0.3), ("far", "receiver", 0.4), ("far2", "receiver", 0.1)):
+        pl.DataFrame([cpu]).write_parquet(tmp_path / f"cpu.{host}.parquet")
+        thread = SPAN | {"thread": 7, "cpu_ns": round(ran * SECOND), "run_queue_ns": 400_000_000}
+        pl.DataFrame([thread]).write_parquet(tmp_path / f"threads.{host}.parquet")
+        ends[host] = FlowEnd(host, role, 0, EndEvidence())
+    trial = FlowTrial(tmp_path, "001-c0001", "c0001", "complete", ends, 0, None)
+    near, far, _ = (processors(trial, end, one_machine=True) for end in ends.values())
+    assert [side.other_ratio for side in (near, far)] == pytest.approx([0.0, 0.0])
+    assert [near.peer_ratio, far.peer_ratio] == pytest.approx([0.5, 0.4])
+    assert near.withheld_ratio == pytest.approx(0.2)
+    assert [HostFacts(processors=side).on_cpu_ratio for side in (near, far)] == pytest.approx([0.3, 0.4])
+    assert processors(trial, ends["near"]).other_ratio == pytest.approx(0.5)

@@ -55,6 +55,37 @@ def test_a_workload_that_only_writes_or_only_reads_always_has_more(tmp_path: Pat
     assert not is_greedy(part("write", by="poisson"))
 
 
+def test_a_workload_is_asked_for_the_pauses_in_its_transactions(tmp_path: Path) -> None:
+    """Two users with a pause of 3 ms in each transaction end 100 of them in a second: 300 of 2,000 ms."""
+
+    def part(name: str, *steps: str, is_busy: bool = False) -> dict[str, Any]:
+        done = [
+            {"operation": {"operation": step, "duration_ns": 1_000_000, "is_busy": is_busy}, "count": 3}
+            for step in steps
+        ]
+        return {"name": name, "arrivals": {"by": "closed"}, "outstanding_count": 1, "steps": done}
+
+    def pauses(*parts: dict[str, Any]) -> tuple[float, float]:
+        groups = [{"name": "users", "strands_count": 2, "transactions": list(parts)}]
+        found = asked(trial(tmp_path, workload={"groups": groups}))
+        return found.pause_ns, found.paused_ratio
+
+    pl.DataFrame(
+        {
+            "group": ["users", "users", "users"],
+            "transaction": ["ask", "ask", "end"],
+            "phase": ["warm-up", "measure", "measure"],
+            "start_mono_ns": [0, SECOND, SECOND],
+            "end_mono_ns": [SECOND, 2 * SECOND, 2 * SECOND],
+            "transactions_count": [90, 100, 0],
+        }
+    ).write_parquet(tmp_path / "transactions.near.parquet")
+    assert pauses(part("ask", "write", "read", "think"), part("end", "write", "read", "think")) == (3e6, 0.15)
+    # A CPU that works does not pause, nor does a transaction that nobody answers.
+    assert pauses(part("ask", "write", "read", "think", is_busy=True)) == (0, 0)
+    assert pauses(part("ask", "write", "think")) == (0, 0)
+
+
 def of_transactions(*arrivals: dict[str, Any]) -> dict[str, Any]:
     parts = [{"arrivals": found, "outstanding_count": 4} for found in arrivals]
     return {"groups": [{"strands_count": 2, "transactions": parts}]}
@@ -145,3 +176,9 @@ def test_what_a_specification_asks_for(spec: dict[str, Any], bps: float | None, 
 @pytest.mark.parametrize(("rates", "together"), [([], None), ([5.0], 5.0), ([5.0, 7.0], 12.0), ([5.0, None], None)])
 def test_rates_of_hosts_together(rates: list[float | None], together: float | None) -> None:
     assert _sum(rates) == together
+
+
+def test_the_rate_of_the_sockets_is_known_and_whether_the_control_paces(tmp_path: Path) -> None:
+    paced = asked(trial(tmp_path, socket={"pacing_rate_bytes_per_second": 2_500_000, "congestion_control": "cubic"}))
+    assert (paced.pacing_bps, paced.paces_itself) == (20e6, False)
+    assert asked(trial(tmp_path, socket={"congestion_control": "bbr"})).paces_itself

@@ -14,7 +14,9 @@ from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Q
 from whyperf.explain.model import Losses, Pattern, Spell, Verdict
 from whyperf.explain.path_facts import LostRun, OutageFacts, QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import RULES, judge
-from whyperf.explain.rules.finding import MIN_CERTAINTY
+from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
+from whyperf.explain.rules.judge import _counts
+from whyperf.explain.rules.limits import _own_time
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, Facts, RequestedLoad
 from whyperf.profile import Factors
@@ -63,6 +65,10 @@ def at_sender(changed: Mapping[str, Any]) -> Edit:
 
 def at_receiver(changed: Mapping[str, Any]) -> Edit:
     return lambda found: replace(found, receiver=with_values(found.receiver, changed))
+
+
+def of_asked(**changed: Any) -> Edit:
+    return lambda found: replace(found, asked=replace(found.asked, **changed))
 
 
 def of_segments(changed: Mapping[str, Any]) -> Edit:
@@ -937,6 +943,56 @@ def test_a_pause_comes_before_the_link_that_is_full_without_it() -> None:
     assert judge(shortly)[0].cause is Cause.BOTTLENECK
 
 
+@pytest.mark.parametrize(
+    # Bytes, and calls in a second of a thread. Copying 48 KB takes 5.9 of 8 µs; a call of 128 KB 2.1 + 15.7 µs: 1.2 ×.
+    ("size", "calls", "gains"),
+    [(2_048, 180_000, True), (8_192, 60_000, True), (16_384, 53_000, True), (49_152, 125_000, False)],
+)
+def test_writes_are_small_where_larger_calls_surely_gain(size: int, calls: int, gains: bool) -> None:
+    shares = {"write_call": 0.9}
+    rate = 8.0 * size * calls
+    found = facts(
+        {"shares": shares, "calls.bytes_mean": float(size), "calls.count": calls, "processors.thread_ratio": 0.99},
+        rate_bps=rate,
+        goodput_bps=rate,
+    )
+    assert (judge(found)[0].cause is Cause.TINY_WRITES) is gains
+
+
+def test_pauses_of_the_workload_are_named_and_promise_nothing() -> None:
+    """12,529 transactions per second became 815 with a pause of 1 ms, where both CPUs were busy with other programs."""
+    busy = {"processors.thread_ratio": 0.3, "processors.run_queue_ratio": 0.35}
+    asking = facts(busy, busy, level="user", exchanges=ExchangeFacts(815, 815.0, 2.0, 1.2e6))
+    assert judge(asking)[0].code == "capacity.alternating"
+    verdict = judge(of_asked(pause_ns=1e6, paused_ratio=0.815)(asking))[0]
+    assert (verdict.code, verdict.lost_ratio, verdict.predicted_gain) == ("think_time.asked", 0.815, None)
+    assert "1.00 ms in each transaction" in verdict.claim
+    assert verdict.change is not None
+    assert not verdict.change.command
+    assert "think_time.asked" not in {verdict.code for verdict in judge(of_asked(paused_ratio=0.05)(asking))}
+
+
+def test_a_rate_that_was_asked_for_promises_nothing_and_that_of_a_congestion_control_is_none() -> None:
+    paced = next(case.speaks for case in CASES if case.cause is Cause.PACING_RATE)
+    asked = judge(of_asked(pacing_bps=500e6)(paced))[0]
+    assert (asked.code, asked.predicted_gain, asked.predicted_high) == ("pacing_rate.asked", None, None)
+    by_itself = judge(of_asked(paces_itself=True)(paced))
+    assert Cause.PACING_RATE not in {verdict.cause for verdict in by_itself}
+
+
+def test_that_nothing_can_be_removed_is_not_said_where_larger_writes_were_not_tried() -> None:
+    with_writes = at_sender({"calls.bytes_mean": 8192.0, "calls.count": 100})
+    small = judge(with_writes(FULL_RECEIVER))[0]
+    assert (small.cause, small.code.endswith("small_writes")) == (Cause.CAPACITY, True)
+    assert "No removable cause" not in small.claim
+    assert "larger writes" in small.claim
+    large = judge(facts({**ON_CPU, "calls.bytes_mean": 131_072.0}))[0]
+    assert large.claim.startswith("No removable cause")
+    # Nobody counts the bytes of another program's writes.
+    others = judge(facts(ON_CPU, watched_sides="both"))[0]
+    assert (others.cause, "larger writes" in others.claim) == (Cause.CAPACITY, True)
+
+
 FULL_RECEIVER = facts(
     {
         "shares": {"receive_window_reader": 0.56, "send_buffer": 0.2},
@@ -1058,8 +1114,18 @@ def test_packets_that_are_expensive_to_write_are_no_matter_of_their_number() -> 
             level="counters",
         )
 
-    assert judge(writing(26_000.0))[0].code == "sender_cpu.packets.written"
-    assert "sender_cpu.packets.written" not in {verdict.code for verdict in judge(writing(8_000.0))}
+    def codes(found: Facts) -> set[str]:
+        return {verdict.code for verdict in judge(found)}
+
+    costly = writing(26_000.0)
+    assert judge(costly)[0].code == "sender_cpu.packets.written"
+    assert "sender_cpu.packets.written" not in codes(writing(8_000.0))
+    # A segment of loopback carries 64 KB, and nobody needs a rule for what its copy takes.
+    large = (costly.segments.data_packets or 0) * 65_483
+    assert "sender_cpu.packets.written" not in codes(at_sender({"sockets.payload_bytes": large})(costly))
+    # What shares a CPU with other programs is slower for them.
+    for name in ("other_ratio", "withheld_ratio", "steal_ratio"):
+        assert "sender_cpu.packets.written" not in codes(at_sender({f"processors.{name}": 0.35})(costly))
 
 
 def test_others_fill_a_queue_of_which_the_own_segments_are_next_to_nothing() -> None:
@@ -1143,6 +1209,21 @@ def test_reads_beyond_the_caches_are_named() -> None:
     found = facts(receiver={"calls.bytes_mean": 4e6, "shares": {"read_call": 0.9}, "processors.thread_ratio": 0.95})
     assert judge(found)[0].cause is Cause.READ_SIZE
     assert judge(at_receiver({"calls.bytes_mean": 65_536.0})(found))[0].cause is Cause.CAPACITY
+
+
+def test_no_offload_is_missed_where_a_segment_is_as_large_as_a_packet() -> None:
+    single = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0}
+    for mss, is_named in ((9_000, True), (65_483, False)):
+        found = facts(ON_CPU | {"sockets.mss_bytes": mss, "calls.bytes_mean": 1e6}, segments=single)
+        assert (Cause.OFFLOADS_OFF in {verdict.cause for verdict in judge(found)}) == is_named
+
+
+def test_reads_of_a_whole_tiny_window_are_not_small() -> None:
+    few = {"calls.bytes_mean": 576.0, "calls.count": 500_000, "processors.thread_ratio": 0.28}
+    found = facts({"calls.bytes_mean": 131_072.0}, {"shares": {"read_call": 0.9}, **few})
+    assert judge(found)[0].cause is Cause.READ_SIZE
+    whole = replace(found, windows=replace(found.windows, announced_bytes_max=576))
+    assert Cause.READ_SIZE not in {verdict.cause for verdict in judge(whole)}
 
 
 def test_a_paced_sender_that_pauses_is_paced_and_no_line_is_full() -> None:
@@ -1298,13 +1379,13 @@ def test_quick_acks_are_reported_with_offloads_that_are_off_by_the_reasons_of_ac
         assert Cause.QUICK_ACK not in {verdict.cause for verdict in judge(other)}
 
 
-@pytest.mark.parametrize("level", ["segments", "counters"])
-def test_receive_offload_that_is_off_is_reported_by_the_device_where_packets_arrive_large(level: str) -> None:
-    packets = {"sent_segments_per_packet": 36.0, "taken_segments_per_packet": 36.0} if level == "segments" else {}
-    found = facts(ON_CPU, {"devices.receive_offload": False}, segments=packets, level=level)
+def test_receive_offload_that_is_off_is_reported_by_the_device_where_nobody_saw_how_large_packets_arrive() -> None:
+    found = facts(ON_CPU, {"devices.receive_offload": False}, level="counters")
     verdict = judge(found)[0]
     assert (verdict.cause, verdict.predicted_gain) == (Cause.OFFLOADS_OFF, None)
     assert [row.table for row in verdict.evidence][:1] == ["devices"]
+    merged = of_segments({"sent_segments_per_packet": 36.0, "taken_segments_per_packet": 36.0})
+    assert Cause.OFFLOADS_OFF not in {other.cause for other in judge(merged(found))}
     assert judge(at_receiver({"devices.receive_offload": True})(found))[0].cause is Cause.CAPACITY
     assert judge(at_receiver({"devices.receive_offload": None})(found))[0].cause is Cause.CAPACITY
     # Whose CPU has time left is not held up by it.
@@ -1593,3 +1674,35 @@ def test_a_sender_that_always_has_more_to_write_is_no_slow_writer() -> None:
     assert Cause.SLOW_WRITER in {verdict.cause for verdict in judge(idle)}
     greedy = replace(idle, asked=RequestedLoad(is_greedy=True))
     assert Cause.SLOW_WRITER not in {verdict.cause for verdict in judge(greedy)}
+
+
+@pytest.mark.parametrize(
+    ("cause", "lost", "certainty", "counts_of_stream", "counts_of_lost_datagrams"),
+    [
+        (Cause.RECEIVER_CPU, 0.25, 0.48, True, True),
+        (Cause.RECEIVER_CPU, 0.24, 0.49, False, False),
+        (Cause.SENDER_CPU, 0.9, 0.9, True, False),
+    ],
+)
+def test_a_finding_counts_from_a_strength_on_and_not_of_a_sender_whose_datagrams_are_lost(
+    cause: Cause, lost: float, certainty: float, *, counts_of_stream: bool, counts_of_lost_datagrams: bool
+) -> None:
+    """0.12 = 0.25 × 0.48 is enough."""
+    finding = Finding(cause, lost, certainty, ())
+    assert _counts(finding, facts()) is counts_of_stream
+    assert _counts(finding, facts(transport="udp", datagrams=FLOOD)) is counts_of_lost_datagrams
+
+
+@pytest.mark.parametrize(
+    ("cause", "values", "expected"),
+    [
+        (Cause.SLOW_READER, {"waiting_ratio": 0.3}, 0.3),
+        (Cause.SLOW_READER, {"waiting_ratio": 0.9}, 0.8),
+        (Cause.SLOW_READER, {}, 0.8),
+        (Cause.SLOW_WRITER, {"waiting_ratio": 0.3}, 0.8),
+    ],
+)
+def test_a_late_reader_has_only_the_time_that_its_sender_waits(
+    cause: Cause, values: dict[str, float], expected: float
+) -> None:
+    assert _own_time(Finding(cause, 0.8, 0.9, (), values=values)) == expected

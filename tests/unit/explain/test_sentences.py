@@ -1,4 +1,4 @@
-"""Every sentence of an explanation, in one file that a reviewer can read.
+"""The sentences on each case of the rules, in one file that a reviewer can read.
 
 `python -m tests.unit.explain.test_sentences` writes the file anew.
 """
@@ -6,6 +6,8 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.unit.explain.test_rules import CASES
 from tests.unit.explain.watched_cases import CASES as WATCHED_CASES
@@ -45,7 +47,7 @@ def example(name: str) -> Value:
 
 
 def lines() -> Iterator[str]:
-    """The first verdict on each case of the rules, then every template with example values."""
+    """The first verdict on each case of the rules, with its evidence."""
     for number, case in enumerate(CASES):
         verdict = judge(case.speaks)[0]
         yield f"case {number} {verdict.code}: {verdict.claim}"
@@ -54,10 +56,14 @@ def lines() -> Iterator[str]:
         verdict = judge(watched.speaks)[0]
         yield f"watched: {watched.name}, {verdict.code}: {verdict.claim}"
         yield from (f"    {row.code}: {row.words}" for row in verdict.evidence)
-    for kind, own in templates().items():
-        for code, template in own.items():
-            names = re.findall(r"\{(\w+)", template)
-            yield f"{kind} {code}: {render(kind, code, {name: example(name) for name in names})}"
+
+
+@pytest.mark.parametrize("kind", templates())
+def test_every_template_is_filled_in(kind: str) -> None:
+    for code, template in templates()[kind].items():
+        values = {name: example(name) for name in re.findall(r"\{(\w+)", template)}
+        text = render(kind, code, values)
+        assert not set("{}[]") & set(text), code
 
 
 def test_every_sentence_reads_as_reviewed() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.records.golden import unpack
+from tests.whole.records.golden import unpack
 from whyperf.analyze import summarize
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
@@ -47,7 +47,7 @@ def test_an_explanation_of_another_format_is_not_read(experiment: Experiment, ch
 
 def test_a_result_is_read_back_until_the_record_changes(experiment: Experiment) -> None:
     folder, fingerprint = experiment.folder, fingerprint_of(experiment.folder)
-    result = StoredResult(summarize(experiment), "It is so.")
+    result = StoredResult(summarize(experiment), "It is so.", is_made_here=True)
     assert read_result(folder, fingerprint) is None
     write_result(folder, result, fingerprint)
     assert (folder / RESULT).exists()
@@ -59,10 +59,10 @@ def test_a_sentence_that_names_another_folder_is_not_repeated(experiment: Experi
     folder, fingerprint = experiment.folder, fingerprint_of(experiment.folder)
     summary = summarize(experiment)
     for why, kept in ((f"See {folder}.", None), ("It is so.", "It is so."), (None, None)):
-        write_result(folder, StoredResult(summary, why), fingerprint)
-        assert read_result(folder, fingerprint) == StoredResult(summary, why)
+        write_result(folder, StoredResult(summary, why, is_made_here=False), fingerprint)
+        assert read_result(folder, fingerprint) == StoredResult(summary, why, is_made_here=False)
         moved = folder.rename(tmp_path / "moved")
-        assert read_result(moved, fingerprint) == StoredResult(summary, kept)
+        assert read_result(moved, fingerprint) == StoredResult(summary, kept, is_made_here=False)
         moved.rename(folder)
 
 

@@ -53,6 +53,26 @@ def test_a_larger_claim_wants_more_and_a_small_one_no_more_than_it_claims(claime
     assert worth_gain(claimed) == pytest.approx(worth, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("recorded", "code"),
+    [(None, "refuted"), (100.0, "refuted"), (51.0, "refuted"), (199.0, "refuted"), (49.0, "not_reproduced"),
+     (201.0, "not_reproduced")],
+)  # fmt: skip
+def test_nothing_is_judged_where_the_original_is_not_as_it_was_explained(recorded: float | None, code: str) -> None:
+    pairs = pairs_with(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    found, is_settled = judge(pairs, PredictedGain(4.0, 3.0, 5.0), Looks(6, 16), tried=6, recorded=recorded)
+    assert (found.code, found.measured_gain is None, is_settled) == (code, code == "not_reproduced", True)
+    if code == "not_reproduced":
+        assert (found.outcome, found.is_as_predicted, found.prediction_words) == ("undecided", None, "")
+        assert found.words.startswith("Not reproduced: in 6 pairs the original has 100 bit/s, and had ")
+        assert "Cause" not in found.words
+
+
+def test_a_single_pair_does_not_show_that_the_original_has_changed() -> None:
+    found, is_settled = judge(pairs_with(1.0), PredictedGain(4.0), Looks(6, 16), tried=1, recorded=1e9)
+    assert (found.code, is_settled) == ("too_few", False)
+
+
 def test_pairs_without_a_result_are_counted() -> None:
     found, _ = judge(pairs_with(2.0, 2.0, 2.1), PredictedGain(2.0), all_at_once(6))
     assert (found.code, found.pairs, found.values["tried_pairs"]) == ("too_few", 3, 6)

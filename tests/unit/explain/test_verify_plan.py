@@ -1,10 +1,19 @@
 """The experiment that tries a change: two cells, interleaved, the original as it was to the last factor."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Change, Verdict
-from whyperf.explain.verify import Obstacle, plan_of, question_of, refuse_other_path, refuse_untriable
+from whyperf.explain.verify import (
+    Obstacle,
+    plan_of,
+    question_of,
+    refuse_other_host,
+    refuse_other_path,
+    refuse_untriable,
+)
 from whyperf.explain.verify.question import CHANGED, ORIGINAL
 from whyperf.plan import MODEL, Cell, Plan, build
 from whyperf.profile import Factors, Profile, find, parse, shipped_names
@@ -124,7 +133,7 @@ def test_a_profile_keeps_its_own_workload_in_the_text_of_its_verification() -> N
     [
         ({"window_bytes": 4096}, "already"),
         ({"turbo": True}, "by hand"),
-        ({"window_bytes": 0}, "not a level"),
+        ({"window_bytes": 0}, "invalid value 0"),
         ({"gso": False}, "segmentation offload"),
     ],
 )
@@ -156,6 +165,22 @@ def test_a_setting_of_the_path_to_a_far_host_is_left_to_its_owner() -> None:
         refuse_other_path(made_by(path_queue="bdp"), plan)
     # On the testbed it can be tried.
     refuse_other_path(made_by(mtu_bytes=9000), planned(SAMPLE)[1])
+
+
+@pytest.mark.parametrize(
+    ("here", "is_refused"),
+    [
+        ({"hostname": "b", "cpu_model": "one"}, True),
+        ({"hostname": "a", "cpu_model": "other"}, True),
+        ({"hostname": "a", "cpu_model": "one"}, False),
+    ],
+)
+def test_a_result_is_tried_on_the_host_that_made_it(here: dict[str, str], *, is_refused: bool) -> None:
+    """A host with the same CPU or the same name alone is another one."""
+    _, plan = planned(SAMPLE)
+    made_on = {"hostname": "a", "cpu_model": "one"}
+    with pytest.raises(Obstacle, match=r"a \(one\)") if is_refused else nullcontext():
+        refuse_other_host(plan, made_on, here)
 
 
 def test_options_of_sockets_at_a_far_host_are_changed_in_the_plan() -> None:

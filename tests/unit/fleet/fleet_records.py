@@ -1,4 +1,4 @@
-"""Records of fleets with a known truth: synthetic pairs put together as one trial, and real records multiplied."""
+"""Records of fleets with a known truth: synthetic pairs put together as one trial."""
 
 import copy
 import json
@@ -110,48 +110,3 @@ def as_fleet(
     )
     planned = planned.model_copy(update={"id": identify(planned)})
     path.write_text(planned.to_json())
-
-
-def multiplied(folder: Path, pattern: Pattern, pairs: Sequence[HostPair], connections: int = 0) -> None:
-    """Makes a record of one pair of ends one of a fleet: each pair has the same tables, with `connections` each.
-
-    With 0 connections as many as there are. The folder is changed; everything that was computed from it is removed.
-    """
-    for name in ("result.json", "explain.json", "report.json", "report.html"):
-        (folder / name).unlink(missing_ok=True)
-    for home in sorted((folder / "trials").iterdir()):
-        manifest = json.loads((home / "manifest.json").read_text())
-        hosts = {side: manifest["hosts"][side] for side in ("near", "far")}
-        own = max(1, int(hosts["near"].get("spec", {}).get("connections_count", 1)))
-        each = connections or own
-        tables = {path.name: pl.read_parquet(path) for path in home.glob("*.parquet")}
-        for path in home.glob("*.parquet"):
-            path.unlink()
-        manifest["hosts"], manifest["tables"] = {}, {}
-        for number in range(len(pairs)):
-            for side in ("near", "far"):
-                name = end(side, number)
-                manifest["hosts"][name] = {**hosts[side], "cpus_of": name, "first_connection": number * each}
-                for file, frame in tables.items():
-                    table, of, _ = file.split(".")
-                    if of != side:
-                        continue
-                    wider = _widened(frame.with_columns(pl.lit(name).alias("host")), own, each)
-                    wider.write_parquet(home / f"{table}.{name}.parquet")
-        (home / "manifest.json").write_text(json.dumps(manifest))
-    facts = {side: (folder / "hosts" / f"{side}.json").read_text() for side in ("near", "far")}
-    for number in range(len(pairs)):
-        for side, text in facts.items():
-            (folder / "hosts" / f"{end(side, number)}.json").write_text(text)
-    as_fleet(folder, pattern, pairs)
-
-
-def _widened(frame: pl.DataFrame, own: int, connections: int) -> pl.DataFrame:
-    """The rows of single connections, repeated for as many as wanted."""
-    if "connection" not in frame.columns or connections <= own:
-        return frame
-    times = -(-connections // own)
-    parts = [
-        frame.with_columns((pl.col("connection") + at * own).cast(frame.schema["connection"])) for at in range(times)
-    ]
-    return pl.concat(parts).filter(pl.col("connection") < connections)

@@ -19,7 +19,6 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.fleet import explain_fleet
 from whyperf.explain.fleet.causes import cause_of
-from whyperf.explain.fleet.wording import difference_text
 from whyperf.explain.model import CellExplanation, Value, Verdict
 from whyperf.record import Experiment
 
@@ -196,15 +195,6 @@ def test_a_difference_for_the_better_explains_nothing() -> None:
     # A send buffer limits no receiver.
     assert cause_of(SEND_BUFFER, "receiver") is None
     assert cause_of(SEND_BUFFER, "pair") is Cause.SEND_BUFFER
-
-
-def test_every_difference_has_a_sentence() -> None:
-    assert difference_text(MTU) == "The MTU of eth0 is 576 bytes; 7 other hosts have 1,500 bytes."
-    single = MTU.model_copy(update={"of": 1, "detail": ""})
-    assert difference_text(single) == "The MTU is 576 bytes; 1 other host has 1,500 bytes."
-    assert difference_text(KERNEL.model_copy(update={"code": "new_code"})) == (
-        "It differs in new code: 5.10.0; at 7 other hosts: 6.18.0."
-    )
 
 
 def test_a_stored_fleet_is_explained_by_its_pairs(tmp_path: Path) -> None:

@@ -72,26 +72,6 @@ def test_a_closed_socket_keeps_its_counts() -> None:
     assert found["data_segments_out"][0] is None
 
 
-def test_a_thread_that_was_not_counted_leaves_all_unknown() -> None:
-    row = {
-        "trial": "1",
-        "block": 1,
-        "cell": "c",
-        "host": "far",
-        "phase": "measure",
-        "start_mono_ns": 0,
-        "end_mono_ns": 9,
-    }
-    rows = pl.DataFrame(
-        [
-            {**row, "thread": 1, "cpu_ns": 3, "scheduled_count": 2},
-            {**row, "thread": 2, "cpu_ns": 4, "scheduled_count": None},
-        ]
-    )
-    (found,) = large.SHRINK["threads"](rows).to_dicts()
-    assert (found["cpu_ns"], found["scheduled_count"]) == (7, None)
-
-
 def test_connections_of_all_near_sides_decide() -> None:
     def manifest(*counts: int) -> dict[str, object]:
         ends = {f"near{at + 1}": {"spec": {"connections_count": number}} for at, number in enumerate(counts)}

@@ -1,11 +1,14 @@
 """Texts that somebody else may have made."""
 
+import json
 import tomllib
 
 import pytest
 
-from whyperf.foreign import parse_json, parse_toml, quoted, visible
+from whyperf.foreign import json_in_script, parse_json, parse_toml, quoted, visible
 from whyperf.foreign.documents import MAX_DEPTH, MAX_VALUES
+from whyperf.report.charts.switchboard import Choice, Switchboard
+from whyperf.report.flow import viewer
 
 
 def nested(depth: int) -> str:
@@ -63,3 +66,14 @@ def test_what_a_terminal_would_obey_is_escaped() -> None:
     assert visible("a\x1b[2J\n\u202eb \u00e9\u00a0") == "a\\x1b[2J\\n\\u202eb \u00e9\u00a0"
     assert visible("a\nb\tc", keep="\n\t") == "a\nb\tc"
     assert quoted("x" * 300) == "x" * 200 + "…"
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--<script>", "</SCRIPT ", "<!--"])
+def test_json_in_a_script_element_neither_ends_it_nor_begins_another(text: str) -> None:
+    written = json_in_script({"name": [text]})
+    assert "<" not in written
+    assert json.loads(written) == {"name": [text]}
+    board = Switchboard()
+    board.source([Choice("a", "A", (text,), text)], {(text,): {"x": [text]}, ("other",): {"x": []}})
+    assert "<" not in board.to_json()
+    assert "<" not in viewer.data([], text, None)

@@ -6,7 +6,7 @@ import pytest
 
 from whyperf.plan import Level, Plan, build, estimate
 from whyperf.plan.model import identify
-from whyperf.profile import Profile, ProfileError, parse
+from whyperf.profile import Profile, parse
 
 TEXT = """
 about = "A question."
@@ -62,16 +62,6 @@ def test_log_trials_come_last_and_are_named_for_it() -> None:
     assert {trial.evidence for trial in trials if not trial.is_log} == {"counters"}
 
 
-def test_without_evidence_every_trial_asks_for_none() -> None:
-    plan = build(profile(), evidence="user")
-    assert {trial.evidence for trial in plan.trials()} == {"user"}
-
-
-def test_a_plan_survives_its_file() -> None:
-    plan = build(profile("log_trials = 2"))
-    assert Plan.from_json(plan.to_json(), "plan.json") == plan
-
-
 def test_a_plan_from_before_there_were_levels_keeps_its_identifier() -> None:
     plan = build(profile())
     document = json.loads(plan.to_json())
@@ -86,8 +76,3 @@ def test_levels_and_log_trials_decide_what_is_measured() -> None:
     levels: tuple[Level | None, ...] = (None, "user", "segments")
     assert len({build(profile(), evidence=level).id for level in levels}) == 3
     assert build(profile(), evidence="counters").id == build(profile()).id
-
-
-def test_too_many_log_trials_are_refused_by_name() -> None:
-    with pytest.raises(ProfileError, match=r"design\.log_trials"):
-        profile("log_trials = 1000")

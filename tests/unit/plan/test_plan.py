@@ -172,89 +172,16 @@ def test_a_changed_plan_file_is_noticed() -> None:
         Plan.from_json(text.replace('"plan_version": 1', '"plan_version": 2'), "plan.json")
 
 
-@pytest.mark.parametrize(
-    ("only", "says"),
-    [
-        ("windw_bytes=4096", "--only: windw_bytes: there is no factor of this name; did you mean window_bytes?"),
-        ("window_bytes=9999", "--only: window_bytes: no cell has 9999; there are: 4096, 8192"),
-        ("sweep=cpu", "--only: sweep: no cell has cpu; there are: one"),
-        ("window_bytes", "--only: window_bytes: write factor=level,level"),
-        ("window_bytes=", "--only: window_bytes=: write factor=level,level"),
-        ("no_delay=false", "--only: no_delay: no cell has false; there are: true"),
-        ("transfer_bytes=4096", "--only: transfer_bytes: no cell has 4096; there are: default"),
-        ("connections=one", "--only: connections: \"one\" is not a level"),
-    ],
-)  # fmt: skip
-def test_a_wrong_filter_names_what_there_is(only: str, says: str) -> None:
-    with pytest.raises(ProfileError) as caught:
-        plan_of(BASE, only=[only])
-    assert str(caught.value).startswith(says)
-
-
-def test_filters_that_leave_nothing_are_refused() -> None:
-    text = BASE + '[[sweep]]\nname = "two"\n[sweep.factors]\nwindow_bytes = [16384]\n'
-    with pytest.raises(ProfileError, match="no cell has all of these levels together"):
-        plan_of(text, only=["sweep=one", "window_bytes=16K"])
-
-
-def test_filters_of_one_factor_add_up() -> None:
-    assert len(plan_of(BASE, only=["window_bytes=4096", "window_bytes=8192"]).cells) == 4
-
-
-def test_excluded_combinations_are_dropped_and_a_useless_exclude_is_named() -> None:
-    text = BASE.replace('name = "one"', 'name = "one"\nexclude = [{window_bytes = 4096, connections = [2]}]')
-    assert len(plan_of(text).cells) == 3
-    with pytest.raises(ProfileError, match=r"sweep\.one\.exclude: no cell matches"):
-        plan_of(text.replace("connections = [2]", "connections = [3]"))
-    with pytest.raises(ProfileError, match="leaves no cell"):
-        plan_of(BASE.replace('name = "one"', 'name = "one"\nexclude = [{window_bytes = [4096, 8192]}]'))
-
-
 def test_references_are_resolved_and_cells_that_become_one_are_merged() -> None:
     text = BASE + 'write_size_bytes = [4096, "=window_bytes"]\n'
     pairs = [(cell.factors["window_bytes"], cell.factors["write_size_bytes"]) for cell in plan_of(text).cells]
     assert Counter(pairs) == {(4096, 4096): 2, (8192, 4096): 2, (8192, 8192): 2}
 
 
-def test_references_in_a_circle_and_to_no_value_are_refused() -> None:
-    circle = BASE.replace(
-        "no_delay = true", 'write_size_bytes = "=read_size_bytes"\nread_size_bytes = "=write_size_bytes"'
-    )
-    with pytest.raises(ProfileError, match="form a circle"):
-        plan_of(circle)
-    word = BASE.replace("no_delay = true", 'write_size_bytes = "=send_buffer_bytes"')
-    with pytest.raises(ProfileError, match='"default" is not a level'):
-        plan_of(word)
-
-
-def test_an_option_takes_the_place_of_what_the_profile_says() -> None:
-    plan = plan_of(BASE, overrides={"window_bytes": 65536, "transfer_bytes": 1 << 20})
-    assert {cell.factors["window_bytes"] for cell in plan.cells} == {65536}
-    assert all("duration_s" not in cell.factors for cell in plan.cells)
-    assert plan.varied == ("connections",)
-    assert len(plan.cells) == 2
-    assert plan.overrides == {"window_bytes": 65536, "transfer_bytes": 1 << 20}
-
-
-def test_the_deadline_stretches_with_the_phases_unless_given() -> None:
-    assert plan_of(BASE).cells[0].factors["deadline_s"] == 60.0
-    assert plan_of(BASE, overrides={"duration_s": 300.0}).cells[0].factors["deadline_s"] == 331.2
-
-
 def test_testbed_factors_elsewhere() -> None:
     plan = plan_of(BASE, target="host7")
     assert "mtu_bytes" not in plan.cells[0].factors
     assert plan.warnings == ("The profile's mtu_bytes = 9188 is left out: the path to host7 has no such setting.",)
-    with pytest.raises(ProfileError, match="loopback has no such setting"):
-        plan_of(BASE, target="loopback", overrides={"mtu_bytes": 1500})
-    with pytest.raises(ProfileError, match="loopback cannot vary it"):
-        plan_of(BASE.replace("[1, 2]", "[1, 2]\ngro = [true, false]"), target="loopback")
-
-
-@pytest.mark.parametrize(("option", "value"), [("seed", -1), ("trials", 0)])
-def test_numbers_that_cannot_be(option: str, value: int) -> None:
-    with pytest.raises(ProfileError, match=f"--{option}"):
-        plan_of(BASE, **{option: value})
 
 
 @pytest.mark.parametrize(

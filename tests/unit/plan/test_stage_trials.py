@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyperf.plan import EXTRA_PREFIXES, Plan, PlannedStages, PlannedWorkload, build
+from whyperf.plan import EXTRA_PREFIXES, PlannedStages, PlannedWorkload, build
 from whyperf.profile import Profile, ProfileError, parse
 from whyperf.run.stages import MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, OVERHEAD_PPM, WINDOW_MS, stages_spec
 
@@ -38,13 +38,6 @@ def test_each_cell_has_one_more_trial_at_the_end(profile: Profile) -> None:
         assert trial.is_extra == trial.id.startswith(EXTRA_PREFIXES)
         # Stage times come with counters and without the log.
         assert trial.evidence == ("segments" if trial.id.startswith("log") else "counters")
-
-
-def test_a_plan_keeps_them(profile: Profile) -> None:
-    plan = build(profile, target="loopback", evidence="user", stages=PlannedStages())
-    again = Plan.from_json(plan.to_json(), "plan.json")
-    assert list(again.trials()) == list(plan.trials())
-    assert [trial.evidence for trial in plan.trials()] == ["user"] * 6
 
 
 def test_a_plan_without_them_is_as_before(profile: Profile) -> None:

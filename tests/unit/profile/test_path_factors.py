@@ -1,164 +1,134 @@
 """When a cell has an emulated path, what its settings mean, and what is refused."""
-
-import re
+# ruff: noqa: E501 - a case is a line.
 
 import pytest
 
+from tests.unit.profile.given import cell, check_refused, levels
 from whyperf.plan import build
-from whyperf.profile import FACTORS, Factors, Level, ProfileError, factor_named, parse, resolve
-from whyperf.profile.path import has_path, queue_bytes
+from whyperf.profile import FACTORS, ProfileError, parse
+from whyperf.profile.path import has_path, one_way_ms, packet_bytes, queue_bytes, rates_bps, red_thresholds_bytes
 from whyperf.profile.path_factors import PATH_FACTORS
 
 
-def cell(**given: Level) -> Factors:
-    return resolve(given, testbed=True)
-
-
-def refusal(**given: Level) -> str:
-    with pytest.raises(ProfileError) as refused:
-        cell(**given)
-    return str(refused.value)
-
-
 def test_a_cell_without_a_path_has_none_of_its_factors() -> None:
-    assert not [name for name in cell() if name.startswith("path_")]
-    assert not has_path(cell())
+    assert not [name for name in cell("") if name.startswith("path_")]
+    assert not has_path(cell(""))
+    assert cell("path_rtt_ms=none")["path_rtt_ms"] == "none"
+    assert not has_path(cell("path_rtt_ms=none"))
 
 
-@pytest.mark.parametrize(
-    "maker", [{"path_rtt_ms": 0}, {"path_rate_bps": 10**7, "path_queue": "100p"}, {"path_loss": 0}]
-)
-def test_what_says_a_path_makes_one_even_if_it_does_nothing(maker: dict[str, Level]) -> None:
-    assert has_path(cell(**maker))
+@pytest.mark.parametrize("maker", ["path_rtt_ms=0", "path_rate_bps=10M path_queue=100p", "path_loss=0"])
+def test_what_says_a_path_makes_one_even_if_it_does_nothing(maker: str) -> None:
+    assert has_path(cell(maker))
+    assert has_path(cell(f"hosts=linux-6.18+nic adapters=1 {maker}", "model"))
+
+
+#: Levels | delay forward and back in ms | rate forward and back in bit/s | bytes of the forward queue. The largest
+#: packet is the MTU and 14 bytes; a bandwidth-delay product of 10 Mbit/s and 20 ms is 200,000 bits.
+SIZES = """
+path_rtt_ms=20 path_rate_bps=10M | 10 10 | 10000000 10000000 | 25000
+path_rtt_ms=20 path_rate_bps=10M path_delay_back_ms=5 | 15 5 | 10000000 10000000 | 25000
+path_rtt_ms=20 path_rate_bps=10M path_delay_back_ms=20 | 0 20 | 10000000 10000000 | 25000
+path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=none | 10 10 | 10000000 None | 25000
+path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=1M path_queue=100p | 10 10 | 10000000 1000000 | 151400
+path_rtt_ms=20 path_rate_bps=10M path_queue=0.5bdp | 10 10 | 10000000 10000000 | 12500
+path_rtt_ms=20 path_rate_bps=10M path_queue=9000 | 10 10 | 10000000 10000000 | 9000
+path_rate_bps=10M path_queue=2p mtu_bytes=9000 | 0 0 | 10000000 10000000 | 18028
+"""
+
+
+@pytest.mark.parametrize("case", SIZES.strip().splitlines())
+def test_delays_rates_and_queues(case: str) -> None:
+    given, delays, rates, queue = map(str.strip, case.split("|"))
+    found = cell(given)
+    assert " ".join(f"{delay:g}" for delay in one_way_ms(found)) == delays
+    assert " ".join(map(str, rates_bps(found))) == rates
+    assert queue_bytes(found, 10_000_000) == int(queue)
+    assert packet_bytes(found) == int(found["mtu_bytes"]) + 14
+
+
+def test_thresholds_of_red_are_a_sixth_and_half_of_the_queue_unless_given() -> None:
+    red = "path_rtt_ms=20 path_rate_bps=10M path_discipline=red path_queue=24000"
+    for given, thresholds in (
+        ("", (4000, 12_000)),
+        ("path_red_min_bytes=5000", (5000, 12_000)),
+        ("path_red_max_bytes=20000", (4000, 20_000)),
+    ):
+        assert red_thresholds_bytes(cell(f"{red} {given}"), 10_000_000) == thresholds
+
+
+def test_a_path_of_hosts_of_the_model_has_the_usual_mtu() -> None:
+    found = cell("hosts=linux-6.18+nic path_rate_bps=10M path_queue=2p", "model")
+    assert (packet_bytes(found), queue_bytes(found, 10_000_000)) == (1514, 3028)
+
+
+#: Levels | the factor at fault | what is said, of two parts where it has `…` in it.
+REFUSED = """
+path_queue=10p | path_queue | the cell has no emulated path; give path_rtt_ms, path_rate_bps or path_loss too
+path_rtt_ms=40 path_queue=10p | path_queue | without a rate there is no bottleneck and no queue; give path_rate_bps
+path_rtt_ms=40 path_cross_rate_bps=1M | path_cross_rate_bps | without a rate there is no bottleneck
+path_rtt_ms=40 path_rate_bps=10M path_ecn=true | path_ecn | a queue with path_discipline codel or red has it, not drop_tail
+path_rtt_ms=40 path_rate_bps=10M path_discipline=codel path_red_gentle=true | path_red_gentle | a queue with path_discipline red has it, not codel
+path_rtt_ms=40 path_rate_bps=10M path_cross_amplitude_bps=1M | path_cross_amplitude_bps | there is no cross traffic; give
+path_rtt_ms=40 path_rate_bps=10M path_queue=1513 | path_queue | 1513 is 1513 bytes at 10000000 bit/s, and holds no packet of 1514
+path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=1000 | path_queue | bdp is 2 bytes at 1000 bit/s
+path_rtt_ms=5 path_rate_bps=10M mtu_bytes=9000 | path_queue | bdp is 6250 bytes at 10000000 bit/s, and holds no packet of 9014
+path_rtt_ms=0 path_rate_bps=10M | path_queue | bdp, which it is by default, holds nothing without a path_rtt_ms at 10000000 bit/s; set path_rtt_ms
+path_rtt_ms=10 path_rate_bps=100G | path_rate_bps | 100000000000 bit/s are more than the router carries; give at most 10000000000
+path_rtt_ms=10 path_rate_bps=10M path_rate_back_bps=11G | path_rate_back_bps | 11000000000 bit/s are more than the router carries
+path_rtt_ms=60000 path_rate_bps=10G | path_rate_bps | queue and delay hold 225000000000 bytes, and 1073741824 is the most; lower the rate, delay or queue
+path_rtt_ms=40 path_delay_back_ms=41 | path_delay_back_ms | 41 ms back are more than path_rtt_ms
+path_rtt_ms=1 path_jitter_us=501 | path_jitter_us | 501 us around a delay of 0.5 ms go below 0; lower it, or raise the delay
+path_rtt_ms=20 path_delay_back_ms=15 path_jitter_us=5001 | path_jitter_us | 5001 us around a delay of 5 ms
+path_loss=0 path_reorder=0.1 | path_reorder | packets overtake others by skipping the delay; give path_rtt_ms
+path_loss=bursts:0.1/0 | path_loss | r = 0 never ends a burst
+path_loss=segments:9 workload=udp-stream | path_loss | segments are TCP's, and the transport is udp
+path_rtt_ms=40 path_loss_back=segments:9 transport=udt | path_loss_back | segments are TCP's, and the transport is udt
+path_rtt_ms=40 path_rate_bps=10M path_cross_rate_bps=10 path_cross_amplitude_bps=11 | path_cross_amplitude_bps | 11 bit/s are more
+path_rtt_ms=40 path_rate_bps=10M path_discipline=red path_red_max_bytes=50001 | path_red_max_bytes | thresholds of 8333 and 50001 bytes in a queue of 50000
+path_rtt_ms=40 path_rate_bps=10M path_discipline=codel path_codel_target_ms=100 | path_codel_target_ms | 100 ms are not below path_codel_interval_ms (100)
+path_rtt_ms=40 transport=unix | path_rtt_ms | unix sockets have both sides on one host and no path between them; choose another transport
+path_loss=segments:9 path_implementation=netem | path_loss | netem cannot lose segments by number; choose path_implementation = "router"
+path_rtt_ms=4 path_ack_thinning=2 path_implementation=netem | path_ack_thinning | netem does not do it as the router does
+path_rtt_ms=4 path_rate_bps=1G path_cross_rate_bps=8 path_implementation=netem | path_cross_rate_bps | netem does not do it
+path_rtt_ms=4 path_implementation=netem gso=true | gso | netem counts and drops a super-segment of 64 KiB as one packet; set it to false
+path_rtt_ms=4 path_rate_bps=10000001 path_implementation=netem | path_rate_bps | netem has rates in bytes a second; give a multiple of 8 bit/s
+path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=1000001 path_implementation=netem | path_rate_back_bps | netem has rates in bytes
+path_rtt_ms=40 path_rate_bps=10M path_discipline=codel path_implementation=netem | path_queue | the kernel's CoDel counts packets; give packets such as 1000p, or …router
+path_rtt_ms=40 path_rate_bps=10M path_discipline=red path_queue=100p path_implementation=netem | path_queue | the kernel's RED counts bytes; give bytes or bdp, or …router
+"""
+
+
+@pytest.mark.parametrize("case", REFUSED.strip().splitlines())
+def test_what_cannot_be_names_the_thing_and_remedy(case: str) -> None:
+    check_refused(case)
+
+
+#: At the bounds of what `REFUSED` refuses.
+ACCEPTED = """
+path_rate_bps=10M path_queue=1514
+path_rate_bps=10G path_queue=100p
+path_rate_bps=11G path_queue=100p path_implementation=netem
+path_rtt_ms=20 path_delay_back_ms=5 path_jitter_us=5000
+path_loss=bursts:0/0
+path_loss=segments:5+7 transport=tls
+path_rtt_ms=40 path_rate_bps=10M path_cross_rate_bps=10 path_cross_amplitude_bps=10
+path_rtt_ms=40 path_rate_bps=10M path_discipline=red path_red_max_bytes=50000
+path_rtt_ms=40 path_rate_bps=10M path_discipline=codel path_codel_target_ms=99
+path_rtt_ms=40 path_rate_bps=10M path_discipline=codel path_queue=100p path_implementation=netem
+path_rtt_ms=40 path_rate_bps=10M path_discipline=red path_implementation=netem
+"""
+
+
+@pytest.mark.parametrize("given", ACCEPTED.strip().splitlines())
+def test_what_can_be_is_accepted(given: str) -> None:
+    assert cell(given).items() >= levels(given).items()
 
 
 def test_a_path_joins_one_adapter_of_each_host_of_the_model() -> None:
-    hosts: dict[str, Level] = {"hosts": "linux-6.18+nic", "path_rtt_ms": 40}
-    assert has_path(resolve({**hosts, "adapters": 1}, testbed=False, model=True))
-    resolve({**hosts, "path_rtt_ms": "none", "adapters": 2}, testbed=False, model=True)
-    with pytest.raises(ProfileError) as refused:
-        resolve({**hosts, "adapters": 2}, testbed=False, model=True)
-    assert "a path joins one adapter of each host, not 2" in str(refused.value)
-
-
-def test_none_is_no_path_with_others_that_are() -> None:
-    assert cell(path_rtt_ms="none")["path_rtt_ms"] == "none"
-    assert not has_path(cell(path_rtt_ms="none"))
-
-
-def test_settings_stand_in_the_cells_in_which_they_mean_something() -> None:
-    plain = cell(path_rtt_ms=40, path_rate_bps=50_000_000)
-    assert "path_queue" in plain
-    assert "path_codel_target_ms" not in plain
-    assert "path_cross_period_ms" not in plain
-    assert "path_codel_target_ms" in cell(path_rtt_ms=40, path_rate_bps=50_000_000, path_discipline="codel")
-    unlimited = cell(path_rtt_ms=40)
-    assert "path_queue" not in unlimited
-    assert "path_jitter_us" in unlimited
-
-
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [("bdp", "bdp"), ("0.5bdp", "0.5bdp"), ("165p", "165p"), ("250000", 250_000), ("256K", 262_144)],
-)
-def test_a_queue_is_bytes_packets_or_products(text: str, level: Level) -> None:
-    assert factor_named("path_queue").parse(text) == level
-
-
-@pytest.mark.parametrize("text", ["0", "0p", "0bdp", "-1", "p", "1.5p", "bpd", "true"])
-def test_what_is_no_queue_is_refused(text: str) -> None:
-    with pytest.raises(ProfileError, match="165p"):
-        factor_named("path_queue").parse(text)
-
-
-def test_a_queue_in_each_form_has_its_bytes() -> None:
-    base: Factors = {"path_rtt_ms": 40, "path_rate_bps": 50_000_000}
-    held = [queue_bytes(cell(**base, path_queue=level), 50_000_000) for level in ("bdp", "0.5bdp", "165p", 9000)]
-    assert held == [250_000, 125_000, 165 * 1514, 9000]
-
-
-@pytest.mark.parametrize("text", ["0.001", "1e-06", "bursts:0.01/0.25", "bursts:1e-3/0.25/1/0", "segments:1000+1003"])
-def test_loss_has_three_forms(text: str) -> None:
-    assert factor_named("path_loss").parse(text) == (text if ":" in text else float(text))
-
-
-@pytest.mark.parametrize(
-    "text", ["1.1", "-0.1", "nan", "bursts:0.1", "bursts:2/1", "segments:0", "segments:5+5", "segments:"]
-)
-def test_what_is_no_loss_is_refused(text: str) -> None:
-    with pytest.raises(ProfileError, match="segments:1000"):
-        factor_named("path_loss").parse(text)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"path_queue": "10p"}, "path_queue: the cell has no emulated path; give path_rtt_ms"),
-        ({"path_rtt_ms": 40, "path_queue": "10p"}, "path_queue: without a rate .* give path_rate_bps"),
-        (
-            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_ecn": True},
-            "path_ecn: .* codel or red has it, not drop_tail",
-        ),
-        (
-            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_queue": 1513},
-            "path_queue: 1513 .* holds no packet of 1514",
-        ),
-        (
-            {"path_rtt_ms": 0, "path_rate_bps": 10**7},
-            "path_queue: bdp, .* set path_rtt_ms, or a queue such as path_queue=100p",
-        ),
-        ({"path_rtt_ms": 10, "path_rate_bps": 10**11}, "path_rate_bps: .* more than the router carries"),
-        ({"path_rtt_ms": 60_000, "path_rate_bps": 10**10}, "path_rate_bps: .* lower the rate, delay or queue"),
-        ({"path_rtt_ms": 40, "path_delay_back_ms": 41}, "path_delay_back_ms: 41 ms back are more"),
-        ({"path_rtt_ms": 1, "path_jitter_us": 501}, "path_jitter_us: .* raise the delay"),
-        ({"path_loss": 0, "path_reorder": 0.1}, "path_reorder: .* give path_rtt_ms"),
-        ({"path_loss": "bursts:0.1/0"}, "path_loss: .* never ends a burst"),
-        ({"path_loss": "segments:9", "path_implementation": "netem"}, "path_loss: netem cannot .*router"),
-        ({"path_rtt_ms": 4, "path_ack_thinning": 2, "path_implementation": "netem"}, "path_ack_thinning: netem"),
-        ({"path_rtt_ms": 4, "path_implementation": "netem", "gso": True}, "gso: netem counts .* set it to false"),
-        (
-            {"path_rtt_ms": 4, "path_rate_bps": 10**7 + 1, "path_implementation": "netem"},
-            "path_rate_bps: netem has rates in bytes .* multiple of 8",
-        ),
-        (
-            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_discipline": "codel", "path_implementation": "netem"},
-            "path_queue: the kernel's CoDel counts packets; give packets such as 1000p, or .*router",
-        ),
-        (
-            {
-                "path_rtt_ms": 40,
-                "path_rate_bps": 10**7,
-                "path_discipline": "red",
-                "path_queue": "100p",
-                "path_implementation": "netem",
-            },
-            "path_queue: the kernel's RED counts bytes; give bytes or bdp, or .*router",
-        ),
-        ({"path_rtt_ms": 40, "transport": "unix"}, "path_rtt_ms: unix sockets .* choose another transport"),
-        ({"path_loss": "segments:9", "workload": "udp-stream", "transport": "udp"}, "path_loss: segments are TCP's"),
-        (
-            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_cross_rate_bps": 10, "path_cross_amplitude_bps": 11},
-            "path_cross_amplitude_bps: 11 bit/s are more",
-        ),
-        (
-            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_discipline": "red", "path_red_max_bytes": 50_001},
-            "path_red_max_bytes: thresholds of 8333 and 50001 bytes in a queue of 50000",
-        ),
-        (
-            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_discipline": "codel", "path_codel_target_ms": 100},
-            "path_codel_target_ms: 100 ms are not below",
-        ),
-    ],
-)
-def test_what_cannot_be_names_the_thing_and_remedy(given: dict[str, Level], says: str) -> None:
-    assert re.match(says, refusal(**given))
-
-
-@pytest.mark.parametrize("given", [{}, {"gro": True}])
-def test_netem_takes_super_segments_off_unless_requested(given: dict[str, Level]) -> None:
-    cell = resolve({"path_rtt_ms": 4, "path_implementation": "netem", **given}, testbed=True)
-    assert [cell[name] for name in ("tso", "gso", "gro")] == [False, False, bool(given)]
-    assert resolve({"path_rtt_ms": 4}, testbed=True)["tso"] is True
+    hosts = "hosts=linux-6.18+nic adapters=2"
+    assert cell(f"{hosts} path_rtt_ms=none", "model")["adapters"] == 2
+    check_refused(f"{hosts} path_rtt_ms=40 | adapters | a path joins one adapter of each host, not 2", "model")
 
 
 PROFILE = """

@@ -1,4 +1,5 @@
 """Schedules: when flows start and stop, which schedules cannot be, and what becomes of them in a plan."""
+# ruff: noqa: E501 - a case is a line.
 
 from itertools import pairwise
 
@@ -139,14 +140,6 @@ def test_the_competitor_is_another_congestion_control_or_another_transport() -> 
     assert [(flow.transport, flow.congestion_control) for flow in reno] == [(None, None), ("tcp", "reno")]
 
 
-def test_a_plan_without_a_schedule_keeps_its_name() -> None:
-    """The identifier of a plan from before there were schedules."""
-    plan = build(profile_of("[fixed]\nduration_s = 1"))
-    assert plan.cells[0].schedule is None
-    assert '"schedule": null' in plan.to_json()
-    assert Plan.from_json(plan.to_json(), "plan.json") == plan
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -163,10 +156,7 @@ def test_a_plan_without_a_schedule_keeps_its_name() -> None:
         (OWN.replace("congestion_control", "transport").replace('"reno"', '"udp"'), "wants the transport udp"),
         ('[fixed]\nschedule = "seven-region"', "did you mean seven-regions?"),
         ('[fixed]\nschedule = "seven-regions"\nduration_s = 5', "duration_s: the schedule seven-regions decides"),
-        (
-            '[fixed]\nschedule = "seven-regions"\ntransfer_bytes = 5',
-            "transfer_bytes: the schedule seven-regions decides",
-        ),
+        ('[fixed]\nschedule = "seven-regions"\ntransfer_bytes = 5', "transfer_bytes: the schedule seven-regions decides"),
         ('[fixed]\nschedule = "seven-regions"\ndeadline_s = 5', "deadline_s: 5 s end before"),
         ('[fixed]\nschedule = "seven-regions"\nschedule_scale = 0.001', "raise schedule_scale or lower interval_ms"),
         ('[fixed]\nschedule = "seven-regions"\ncompetitor = "reno"', "the schedule seven-regions has no use for it"),
@@ -175,7 +165,7 @@ def test_a_plan_without_a_schedule_keeps_its_name() -> None:
         ('[fixed]\nschedule = "mixed"\nworkload = "rr"', "schedule: the workload rr has no such setting"),
         ('[fixed]\nschedule = "mixed"\nio_model = "epoll"', "schedule: a stream in blocking calls has it"),
     ],
-)
+)  # fmt: skip
 def test_impossible_schedules_are_refused_by_name(text: str, says: str) -> None:
     with pytest.raises(ProfileError) as caught:
         build(profile_of(text))

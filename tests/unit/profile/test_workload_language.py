@@ -102,29 +102,6 @@ def test_what_is_accepted_is_known_to_the_agents(written: dict[str, Any]) -> Non
     assert ends[0]["connections_count"] == sum(group["strands_count"] for group in ends[0]["workload"]["groups"])
 
 
-JSON_VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)),
-    max_leaves=8,
-)
-
-
-@given(WORKLOADS, st.data())
-def test_garbage_at_any_place_is_a_sentence(written: dict[str, Any], data: st.DataObject) -> None:
-    places = [(written, key) for key in written]
-    for group in written["group"]:
-        places += [(group, key) for key in group]
-        for transaction in group["transaction"]:
-            places += [(transaction, key) for key in transaction]
-            places += [(each, key) for each in transaction["steps"] for key in each]
-    table, key = data.draw(st.sampled_from(places))
-    table[key] = data.draw(JSON_VALUES)
-    ends = ends_or_refusal(written)
-    assert ends
-    if not isinstance(ends, str):
-        check(ends)
-
-
 @pytest.mark.parametrize("name", shipped_workload_names())
 @pytest.mark.parametrize("connections", [1, 100])
 def test_every_shipped_workload_is_known_to_the_agents(name: str, connections: int) -> None:

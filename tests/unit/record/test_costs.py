@@ -21,6 +21,12 @@ def test_each_host_and_kernel_has_its_own() -> None:
     assert known_cost("other", "6.1") is None
 
 
+def test_without_a_setting_it_lies_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert keep_cost("h", "6.1", {}) == tmp_path / ".local/state/whyperf/probe-cost.json"
+
+
 @pytest.mark.parametrize("content", ["", "not json", "[]", '{"h 6.1": 7}'])
 def test_a_damaged_file_is_as_none(content: str) -> None:
     file = keep_cost("h", "6.1", {})

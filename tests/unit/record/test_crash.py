@@ -3,8 +3,6 @@
 import os
 import resource
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -105,43 +103,6 @@ def test_a_file_the_system_refuses_to_grow_leaves_no_trial(tmp_path: Path) -> No
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert list((tmp_path / "sample" / "trials").iterdir()) == []
         record(experiment, TRIALS[0])
-
-
-FILL_THE_DISK = """
-import sys
-from pathlib import Path
-from record_samples import *
-from whyperf.record import RecordError
-experiment = Experiment.create(Path(sys.argv[1]) / "sample", sample_plan(), PROFILE_TEXT)
-made = 0
-try:
-    for trial in experiment.plan.trials():
-        with experiment.begin_trial(trial.id) as writer:
-            with writer.open_table("intervals", "near") as file:
-                for _ in range(30):
-                    file.write(bytes(1000))
-            writer.commit(manifest(experiment.plan, trial.id))
-        made += 1
-except RecordError as error:
-    left = sorted(path.name for path in (experiment.folder / "trials").iterdir())
-    assert left == sorted(trial.id for trial in list(experiment.plan.trials())[:made]), left
-    assert experiment.trials().damaged == []
-    print(made, error)
-"""
-
-
-@pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs privilege to mount")
-@pytest.mark.parametrize("kilobytes", range(60, 160, 12))
-def test_a_full_disk_is_said_and_leaves_whole_trials_only(tmp_path: Path, kilobytes: int) -> None:
-    mount = f'mount -t tmpfs -o size={kilobytes}k tmpfs {tmp_path} && exec {sys.executable} -c "$0" {tmp_path}'
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", mount, FILL_THE_DISK],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "no space left on device; free some space and run the same command again" in done.stdout
 
 
 def test_the_partial_trial_of_a_block_left_by_an_error_is_gone(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, record, sample_plan
-from whyperf.record import Experiment, RecordError
+from whyperf.record import Experiment, Manifest, RecordError, busiest_process
+from whyperf.record.errors import WrongFolderError, refuse_full
 
 PLAN = sample_plan()
 TRIALS = [trial.id for trial in PLAN.trials()]
+#: A side of a trial that is complete.
+END = manifest(PLAN, TRIALS[0])["hosts"]["near"]
 
 
 def created(folder: Path, **options: bool) -> Experiment:
     return Experiment.create(folder, PLAN, PROFILE_TEXT, **options)
+
+
+def test_where_no_folder_can_be_made_the_folder_is_named_and_not_the_disk() -> None:
+    folder = Path("/proc/there/is/none")
+    refuse_full(folder)
+    with pytest.raises(
+        RecordError, match=r"cannot make /proc/there/is/none: no such .*; choose another folder with --out"
+    ):
+        created(folder)
 
 
 @settings(max_examples=30)
@@ -70,24 +80,12 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 
 def test_a_second_runner_learns_who_measures(tmp_path: Path) -> None:
     folder = tmp_path / "sample"
-    code = (
-        "import sys, pathlib\n"
-        "from record_samples import *\n"
-        f"experiment = Experiment.create(pathlib.Path({str(folder)!r}), sample_plan(), PROFILE_TEXT)\n"
-        "print('locked', flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"locked\n"
-        with pytest.raises(RecordError, match=rf"is being measured by process {other.pid}; wait"):
+    # flock(2): another open file of the same process is as another process.
+    with created(folder):
+        with pytest.raises(RecordError, match=rf"is being measured by process {os.getpid()}; wait"):
             created(folder)
         # Reading is free.
         assert Experiment.open(folder).trials().manifests == {}
-        other.kill()
     created(folder).close()
 
 
@@ -120,10 +118,19 @@ def test_a_void_trial_is_made_again_at_most_twice(tmp_path: Path) -> None:
         assert experiment.missing_trials()[0].id == first
 
 
+def rewrite(folder: Path, **changes: object) -> None:
+    """Changes the manifest of a trial."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
         (lambda trial: (trial / "manifest.json").write_text('{"record_version": 1,'), "its manifest is damaged"),
+        (lambda trial: rewrite(trial, trial="002-c0001"), "its manifest is of trial 002-c0001"),
+        (lambda trial: rewrite(trial, record_version=2), "is of version 2, this is whyperf for version 1"),
+        (lambda trial: rewrite(trial, status="bogus"), "its manifest is damaged: status"),
         (lambda trial: (trial / "manifest.json").unlink(), "no manifest.json"),
         (lambda trial: (trial / "intervals.far.parquet").unlink(), "intervals.far.parquet is missing"),
         (lambda trial: os.truncate(trial / "intervals.far.parquet", 10), "intervals.far.parquet has 10 of"),
@@ -141,6 +148,7 @@ def test_a_damaged_trial_is_named_and_measured_again_without_being_removed(
         assert list(found.manifests) == [TRIALS[1]]
         assert [trial.trial for trial in found.damaged] == [TRIALS[0]]
         assert says in found.damaged[0].reason
+        assert experiment.trial(TRIALS[0]) == found.damaged[0]
         assert experiment.missing_trials()[0].id == TRIALS[0]
         record(experiment, TRIALS[0])
         assert len(experiment.trials().manifests) == 2
@@ -205,15 +213,36 @@ def test_a_log_trial_without_its_log_is_made_again_on_request(
             assert (log in missing) == (retry_failed and again)
 
 
-def test_an_experiment_from_before_there_were_levels_goes_on_at_its_own(tmp_path: Path) -> None:
+def test_a_prepared_folder_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plans with one identifier of 48 bits are found within hours."""
+    other = sample_plan(seed=5)
+    monkeypatch.setattr("whyperf.plan.model.identify", lambda _: PLAN.id)
+    folder = tmp_path / "sample"
+    created(folder).close()
+    (folder / "plan.json").write_text(other.named("sample").model_copy(update={"id": PLAN.id}).to_json())
+    before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    with pytest.raises(WrongFolderError, match=r"sample was not made by you on this host, .* so it is not resumed"):
+        created(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["seal", "profile.toml"])
+def test_a_folder_without_a_right_seal_is_not_resumed(tmp_path: Path, name: str) -> None:
     created(tmp_path / "sample").close()
-    path = tmp_path / "sample" / "plan.json"
-    document = json.loads(path.read_text())
-    del document["evidence"], document["log_blocks"]
-    path.write_text(json.dumps(document))
-    with created(tmp_path / "sample") as experiment:
-        assert {trial.evidence for trial in experiment.missing_trials()} == {"user"}
-        assert experiment.plan.id == PLAN.id
+    (tmp_path / "sample" / name).write_text("# another")
+    with pytest.raises(WrongFolderError, match="so it is not resumed"):
+        created(tmp_path / "sample")
+
+
+def test_what_is_made_is_the_plan_that_was_checked_and_never_a_stored_one(tmp_path: Path) -> None:
+    """Texts, and the addresses of hosts, are no part of the identifier."""
+    folder = tmp_path / "sample"
+    earlier = PLAN.model_copy(update={"warnings": ("of an earlier version",)})
+    Experiment.create(folder, earlier, PROFILE_TEXT).close()
+    with created(folder) as resumed:
+        assert resumed.plan == PLAN.named("sample")
+        assert resumed.is_made_here
+    assert Experiment.open(folder).plan.warnings == earlier.warnings
 
 
 def test_what_cannot_be_locked_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,13 +264,51 @@ def test_hosts_and_testbed_are_kept(tmp_path: Path) -> None:
         assert experiment.testbed() == {"near": {}}
 
 
-def test_a_manifest_that_is_none_leaves_no_trial(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"status": "fine"}, "status"),
+        ({"block": 0}, "block"),
+        ({"record_version": 2}, "record_version"),
+        ({"hosts": {"near": END}}, "lacks the outcome or clock of far"),
+        ({"hosts": {"near": END, "far": END | {"clock": None}}}, "lacks the outcome or clock of far"),
+        ({"hosts": {"near": END | {"outcome": None}, "far": END}}, "lacks the outcome or clock of near"),
+        # Of a trial that failed, nothing may be there.
+        ({"hosts": {}, "status": "failed"}, None),
+    ],
+)
+def test_a_manifest_has_what_its_status_needs(tmp_path: Path, change: dict[str, object], key: str | None) -> None:
     with created(tmp_path / "sample") as experiment:
         writer = experiment.begin_trial(TRIALS[0])
-        wrong = manifest(PLAN, TRIALS[0]) | {"status": "fine"}
-        with pytest.raises(RecordError, match="status"):
-            writer.commit(wrong)
+        if key is None:
+            writer.commit(manifest(PLAN, TRIALS[0]) | change)
+            return
+        with pytest.raises(RecordError, match=key):
+            writer.commit(manifest(PLAN, TRIALS[0]) | change)
         assert list((tmp_path / "sample" / "trials").iterdir()) == []
+
+
+def test_the_segments_of_all_logs_are_counted_and_an_end_without_one_is_noticed() -> None:
+    whole = {"got": "segments", "logged_events_count": 4}
+    for far, lacks_log, count in (
+        (whole, False, 8),
+        ({"got": "counters"}, True, 4),
+        (whole | {"broken_off": "disk"}, True, 8),
+        (whole | {"broken_off": None, "logged_events_count": None}, False, 4),
+    ):
+        hosts = {"near": END | {"evidence": whole}, "far": END | {"evidence": far}}
+        changes = {"hosts": hosts, "evidence_asked": "segments"}
+        found = Manifest.model_validate_json(json.dumps(manifest(PLAN, TRIALS[0]) | changes))
+        assert (found.lacks_log, found.logged_count) == (lacks_log, count)
+
+
+def test_the_busiest_process_is_named_by_its_share_of_a_cpu() -> None:
+    notes = [
+        {"note": "busy_process", "name": name, "pid": pid, "cpu_ns": cpu, "wall_ns": wall}
+        for name, pid, cpu, wall in (("a", 1, 5, 10), ("b", 2, 6, 8), ("c", 3, 9, 0))
+    ]
+    assert busiest_process(notes) == "b (process 2) used 75 % of a CPU"
+    assert busiest_process([{"note": "x"}, notes[2]]) == ""
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "", ".hidden", "x" * 99])

@@ -1,4 +1,4 @@
-"""Copies for sharing: no identity of the original is in them. tests/unit/records shows that they have its figures."""
+"""Copies for sharing: no identity of the original is in them. tests/whole/records shows that they have its figures."""
 
 import base64
 import json
@@ -9,11 +9,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.unit.records.golden import unpack
+from tests.whole.records.golden import unpack
 from whyperf.cli import main
 from whyperf.plan.model import identify
-from whyperf.record import Experiment
+from whyperf.record import Experiment, RecordError
 from whyperf.record.export.pseudonyms import Pseudonyms
+from whyperf.record.export.tables import copy_table
 
 #: Everything of the planted original that says whose hosts were measured.
 IDENTITIES = (
@@ -158,19 +159,74 @@ def test_units_of_columns_are_kept(here: Path) -> None:
         assert pl.read_parquet_metadata(other) == pl.read_parquet_metadata(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "anonymous"),
-    [
-        ("the path to 10.1.2.3:5201 and 10.1.2.3", "the path to 192.0.2.1:5201 and 192.0.2.1"),
-        ("fe80::1%enp3s0 from fe80::1", "2001:db8::1%enp3s0 from 2001:db8::1"),
-        ("at 00:11:22:33:44:55", "at 02:00:00:00:00:01"),
-        ("read /etc/acme/key.pem: 3 KB/s", "read /path-1: 3 KB/s"),
-        ("127.0.0.1, ::1 and 198.18.0.1 are everybody's", "127.0.0.1, ::1 and 198.18.0.1 are everybody's"),
-        ("2026-11-22T23:20:10.98+00:00 took 12:34:56", "2026-11-22T23:20:10.98+00:00 took 12:34:56"),
-    ],
-)
-def test_what_is_recognized_by_its_form(text: str, anonymous: str) -> None:
-    assert Pseudonyms(()).text(text) == anonymous
+#: Asked one after the other of one result: the kind of name, the name, its pseudonym.
+ASKED = [
+    ("host", "db7.acme.example", "host-1"),
+    # Without its domain, and with a user, it is the same host.
+    ("host", "db7", "host-1"),
+    ("host", "alice@db7", "user-1@host-1"),
+    ("host", "alice@10.1.2.3", "user-1@192.0.2.1"),
+    # Addresses are numbered together.
+    ("host", "[fe80::17]", "2001:db8::2"),
+    ("host", "10.1.2.3", "192.0.2.1"),
+    ("host", "", ""),
+    ("host", "stream", "host-2"),
+    ("device", "eth0", "device-1"),
+    ("device", "lo", "lo"),
+    ("device", "veth-near", "veth-near"),
+    ("device", "eth0", "device-1"),
+    ("group", "/", "/"),
+    ("group", "/user.slice", "/group-1"),
+    ("endpoint", "10.1.2.3:80", "192.0.2.1:80"),
+    ("endpoint", "[2a02::17]:443", "[2001:db8::3]:443"),
+    ("endpoint", "10.1.2.4:x", "192.0.2.4:x"),
+    ("endpoint", "/tmp/socket", "socket-1"),
+    ("endpoint", "@socket", "socket-2"),
+    ("endpoint", "db7:80", "host-1:80"),
+    ("endpoint", "[::1]:9", "[::1]:9"),
+    ("process", "oracled", "process-1"),
+    # In texts, whole words that were named before, and what is recognized by its form.
+    ("text", "db7 and db7.acme.example, not db77 or _db7", "host-1 and host-1, not db77 or _db7"),
+    ("text", "stream 7 x alice", "stream 7 x user-1"),
+    ("text", "the path to 10.1.2.3:5201 and 10.1.2.30", "the path to 192.0.2.1:5201 and 192.0.2.5"),
+    ("text", "256.1.1.1, 1.2.3, 1.2.3.4.5", "256.1.1.1, 1.2.3, 1.2.3.4.5"),
+    ("text", "fe80::1%enp3s0 from fe80::1", "2001:db8::6%enp3s0 from 2001:db8::6"),
+    ("text", "127.0.0.1, ::1 and 198.18.0.1 are everybody's", "127.0.0.1, ::1 and 198.18.0.1 are everybody's"),
+    ("text", "2026-11-22T23:20:10.98+00:00 took 12:34:56", "2026-11-22T23:20:10.98+00:00 took 12:34:56"),
+    ("text", "52:54:00:12:ab:cd, 52:54:00:12:ab", "02:00:00:00:00:01, 52:54:00:12:ab"),
+    ("text", "52-54-00-12-AB-CD", "02:00:00:00:00:02"),
+    ("text", "see /home/alice/x.txt: no", "see /path-1: no"),
+    ("text", "/proc/sys/net/x stays, /etc alone, 5 KB/s", "/proc/sys/net/x stays, /etc alone, 5 KB/s"),
+    ("text", "~/data/a/", "/path-2"),
+    ("text", "http://x/y/z", "http://x/y/z"),
+    ("text", "/home/alice/x.txt.", "/path-1."),
+]
+
+
+def test_a_name_is_replaced_by_its_kind_and_each_time_by_the_same() -> None:
+    known = Pseudonyms(["stream", "window_bytes"])
+    assert [getattr(known, kind)(text) for kind, text, _ in ASKED] == [given for _, _, given in ASKED]
+    assert [known.number("process number", value) for value in (31337, 31337, 4)] == [1, 1, 2]
+    assert known.counts["host"] == 2
+    assert known.counts["address"] == 6
+    # A word of the result may stand in the copy, an identity may not.
+    assert {"db7", "alice", "10.1.2.3", "eth0", "/home/alice/x.txt"} <= {*known.distinct()}
+    assert not {"stream", "4"} & {*known.distinct()}
+
+
+def test_addresses_go_on_in_the_next_range_for_documentation() -> None:
+    """RFC 5737 has three networks, each with 254 addresses of hosts; then come those of RFC 1112, class E."""
+    known = Pseudonyms(())
+    given = [known.host(f"10.0.{number // 250}.{number % 250 + 1}") for number in range(764)]
+    expected = [f"{network}.{host}" for network in ("192.0.2", "198.51.100", "203.0.113") for host in range(1, 255)]
+    assert given == [*expected, "240.0.0.1", "240.0.0.2"]
+
+
+def test_network_cards_are_numbered_over_two_bytes() -> None:
+    known = Pseudonyms(())
+    known._counts["MAC address"] = 254
+    given = known.text("52:54:00:12:ab:cd and 52:54:00:12:ab:ce")
+    assert given == "02:00:00:00:00:ff and 02:00:00:00:01:00"
 
 
 def test_a_host_named_like_a_word_of_the_result_breaks_nothing(here: Path) -> None:
@@ -190,7 +246,33 @@ def test_a_folder_that_is_there_is_never_overwritten(here: Path, capsys: pytest.
     assert (here / "kept/file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["../../../intervals.near.parquet", "../../../flows.sh", "link/flows.near.parquet"])
+def test_a_result_never_has_the_copy_write_outside_of_its_folder(
+    here: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    unpack("model", here)
+    (pack,) = (here / "results/model/trials").glob("pack-*")
+    (pack / "link").symlink_to("..")
+    (here / "results/sent").mkdir()
+    (here / "results/model").rename(here / "results/sent/model")
+    pack = here / "results/sent/model/trials" / pack.name
+    planted = pack / name
+    planted.write_bytes((pack / "flows.near.parquet").read_bytes())
+    rewrite(pack / "pack.json", lambda sizes: sizes["tables"].update({name: planted.stat().st_size}))
+    before = set(here.rglob("*"))
+    assert main(["export", "results/sent/model", "--anonymize", "--out", "results/copy"]) == 1
+    said = capsys.readouterr().err
+    assert f"trial {pack.name} is damaged ({name} is not whole)" in said
+    assert set(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["../flows.near.parquet", "flows.sh", "/flows.near.parquet"])
+def test_no_table_is_copied_by_another_name_than_that_of_a_table(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RecordError, match="the record has no such table"):
+        copy_table(name, tmp_path, tmp_path / "copy", Pseudonyms(frozenset()))
+
+
 def test_without_anonymize_it_names_the_option(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unpack("stream-user", here)
     assert main(["export", "results/stream-user"]) == 2
-    assert "add --anonymize" in capsys.readouterr().err
+    assert "give one of --csv, --json, --parquet, --anonymize" in capsys.readouterr().err

@@ -50,6 +50,27 @@ def test_what_is_written_replaces_a_link_and_never_follows_it(result: Path, vict
     assert not (result / "report.html").is_symlink()
 
 
+@pytest.mark.root
+def test_root_writes_into_no_result_of_another_user(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner could put a link in its place meanwhile; the user who called sudo may do as he likes."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    os.chown(result, 65534, -1)
+    with pytest.raises(PermissionError, match=r"root writes nothing into a result of another user \(65534\); copy it"):
+        write_file(result / "report.html", b"page", in_result=True)
+    assert not (result / "report.html").exists()
+    for name in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.setenv(name, "65534")
+    write_file(result / "report.html", b"page", in_result=True)
+    assert (result / "report.html").read_bytes() == b"page"
+
+
+def test_nothing_is_written_where_a_link_stands_for_the_result(result: Path, victim: Path) -> None:
+    link = result.with_name("link")
+    link.symlink_to(victim)
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+        write_file(link / "file", b"page", in_result=True)
+
+
 @pytest.mark.parametrize("target", ["nothing", "file", "."])
 def test_links_in_the_place_of_partial_trials_do_not_stop_resuming(result: Path, victim: Path, target: str) -> None:
     missing = Experiment.open(result).missing_trials()[0].id

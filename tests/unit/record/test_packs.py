@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, record, sample_plan
-from whyperf.record import Experiment, Manifest, read_table
+from whyperf.record import Damaged, Experiment, Manifest, read_table
 
 PLAN = sample_plan()
 TRIALS = [trial.id for trial in PLAN.trials()]
@@ -40,12 +41,47 @@ def test_a_pack_that_was_not_finished_is_gone(tmp_path: Path) -> None:
         assert len(resumed.missing_trials()) == len(TRIALS)
 
 
-def test_a_pack_with_a_table_cut_short_is_reported_and_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("flows.near.parquet", b"1", "flows.near.parquet is not whole"),
+        ("manifests.jsonl", b"{}", "manifests.jsonl is not whole"),
+        ("manifests.jsonl", b"{}\n{}\n", "it cannot be read: "),
+        ("pack.json", None, "its pack.json cannot be read: No such file or directory"),
+        ("pack.json", b"{}", "it cannot be read: 'tables'"),
+        ("pack.json", b"[1", "it cannot be read: "),
+        ("pack.json", b"[]", "it cannot be read: "),
+        ("pack.json", b'{"trials": 2, "tables": {"../../plan.json": %d}}', "../../plan.json is not whole"),
+        ("pack.json", b'{"trials": 2, "tables": {"manifests.jsonl": %d}}', "manifests.jsonl is not whole"),
+        ("pack.json", b'{"trials": 2, "tables": {"link.near.parquet": %d}}', "link.near.parquet is not whole"),
+    ],
+)
+def test_a_pack_that_is_not_whole_is_reported_and_not_read(
+    tmp_path: Path, file: str, content: bytes | None, says: str
+) -> None:
     with Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT) as experiment:
         packed(experiment, TRIALS[:2])
         record(experiment, TRIALS[2])
-        table = next((tmp_path / "sample" / "trials").glob("pack-*/flows.near.parquet"))
-        table.write_bytes(table.read_bytes()[:-1])
+        path = tmp_path / "sample" / "trials" / "pack-00001" / file
+        path.unlink()
+        (path.parent / "link.near.parquet").symlink_to("flows.near.parquet")
+        if content is not None:
+            # Each size is right, so that the name alone is wrong.
+            named = content.partition(b'"tables": {"')[2].partition(b'"')[0].decode()
+            path.write_bytes(content % (path.parent / named).stat().st_size if b"%d" in content else content)
         found = experiment.trials()
         assert list(found.manifests) == [TRIALS[2]]
-        assert [entry.reason for entry in found.damaged] == ["flows.near.parquet is not whole"]
+        (damaged,) = found.damaged
+        assert damaged.reason.startswith(says)
+        assert isinstance(experiment.trial(TRIALS[0]), Damaged)
+
+
+@pytest.mark.parametrize("name", ["../victim", "/etc/passwd", "001-c0001/.."])
+def test_a_trial_of_a_pack_never_has_the_name_of_another_folder(tmp_path: Path, name: str) -> None:
+    with Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT) as experiment:
+        packed(experiment, TRIALS[:1])
+        path = tmp_path / "sample" / "trials" / "pack-00001" / "manifests.jsonl"
+        path.write_text(path.read_text().replace(TRIALS[0], name))
+        found = experiment.trials()
+        assert not found.manifests
+        assert found.damaged[0].reason == f"it cannot be read: it has a manifest of {name}, which is no name of a trial"

@@ -1,7 +1,12 @@
 """When both sides of a trial fail, the cause is reported and not what followed from it."""
 
-from collections.abc import Mapping
-from threading import Event
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import _base as futures
+from threading import Event, get_ident
 from typing import cast
 
 import pytest
@@ -77,3 +82,47 @@ def test_a_lone_failure_is_reported_as_it_is() -> None:
     with pytest.raises(PipeClosedError) as caught:
         _all(collect, {"near": Idle(), "far": Idle()})
     assert caught.value is gone
+
+
+class Aborted(Idle):
+    """An agent whose load goes on until it is aborted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = Event()
+
+    def post(self, request: Request) -> None:
+        """Ends the load."""
+        super().post(request)
+        self.aborted.set()
+
+
+@pytest.fixture
+def restarted() -> Iterator[None]:
+    """SIGINT as importing polars leaves it: the kernel restarts what it interrupts."""
+    signal.siginterrupt(signal.SIGINT, False)
+    yield
+    signal.siginterrupt(signal.SIGINT, True)
+
+
+@pytest.mark.usefixtures("restarted")
+def test_ctrl_c_ends_the_load_although_the_kernel_restarts_the_wait() -> None:
+    agents = {"near": Aborted(), "far": Aborted()}
+    waiting = get_ident()
+
+    def waits() -> bool:
+        """Whether the main thread waits for the futures, not for a thread that starts."""
+        frame = sys._current_frames()[waiting].f_back
+        return frame is not None and frame.f_back is not None and frame.f_back.f_code.co_filename == futures.__file__
+
+    def collect(label: str) -> ReplyFinished:
+        if label == "near":
+            while not waits():
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+        # Without the abort the load would go on to its end.
+        assert agents[label].aborted.wait(20)
+        return cast("ReplyFinished", {})
+
+    finished, is_interrupted = _all(collect, dict(agents), keeps_interrupted=True)
+    assert (list(finished), is_interrupted) == (["near", "far"], True)

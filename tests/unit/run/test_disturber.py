@@ -1,8 +1,8 @@
 """A disturbed cell's trials have a keeper while they run; no other cell's has one."""
 
 import os
+import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -11,6 +11,7 @@ import pytest
 from whyperf.disturb.model import Burn, Disturbance, Place, Sysctl
 from whyperf.run import RunError
 from whyperf.run.disturber import Disturber
+from whyperf.run.errors import KeeperLostError, PipeClosedError
 from whyperf.run.observer import Observer
 from whyperf.wire import ReplyProgress
 
@@ -43,57 +44,88 @@ class Watched:
 
     def burning(self) -> int:
         """The programs that the keeper has started."""
-        keepers = [child for child in children(os.getpid()) if child not in self._before]
-        return sum(len(children(keeper)) for keeper in keepers)
+        return sum(len(children(keeper)) for keeper in self.keepers())
 
-    def keepers(self) -> int:
-        return len(children(os.getpid())) - len(self._before)
+    def keepers(self) -> list[int]:
+        return [child for child in children(os.getpid()) if child not in self._before]
 
-    def start(self, cell: str) -> None:
-        self.disturber.on_trial_started(f"001-{cell}", cell, 0, 2)
-        self.disturber.start(cell)
+    def keeper(self) -> int:
+        (keeper,) = self.keepers()
+        return keeper
 
 
-@pytest.fixture
-def burns() -> Iterator[Watched]:
+def test_a_disturbed_cell_has_its_programs_until_its_trial_is_over() -> None:
     watched = Watched(Burn(host="near", programs=2))
-    yield watched
-    watched.disturber.end()
+    with watched.disturber.disturb("c0001"):
+        assert watched.keepers() == []
+    with watched.disturber.disturb("c0002"):
+        assert watched.burning() == 2
+    assert watched.keepers() == []
 
 
-def test_a_disturbed_cell_has_its_programs_until_its_trial_is_over(burns: Watched) -> None:
-    burns.start("c0001")
-    assert burns.keepers() == 0
-    burns.start("c0002")
-    assert burns.burning() == 2
-    burns.disturber.on_trial_finished("001-c0002", "complete", None)
-    assert burns.keepers() == 0
-    assert [call[0] for call in burns.observer.method_calls] == ["on_trial_started"] * 2 + ["on_trial_finished"]
-
-
-def test_a_trial_that_never_ended_leaves_nothing_to_the_next(burns: Watched) -> None:
-    burns.start("c0002")
-    burns.start("c0001")
-    assert burns.keepers() == 0
+def test_an_interrupted_trial_ends_its_keeper() -> None:
+    watched = Watched(Burn(host="near", programs=1))
+    with pytest.raises(KeyboardInterrupt), watched.disturber.disturb("c0002"):
+        raise KeyboardInterrupt
+    assert watched.keepers() == []
 
 
 def test_what_comes_late_waits_for_the_load() -> None:
     watched = Watched(Burn(host="near", programs=1, after_s=0.01))
-    watched.start("c0002")
-    try:
-        assert (watched.keepers(), watched.burning()) == (1, 0)
+    with watched.disturber.disturb("c0002"):
+        assert (len(watched.keepers()), watched.burning()) == (1, 0)
         watched.disturber.on_progress("near", PROGRESS)
         for _ in range(1000):
             if watched.burning() == 1:
                 return
             time.sleep(0.01)
         raise AssertionError("it never came")
-    finally:
-        watched.disturber.end()
 
 
 def test_what_the_host_refuses_is_an_error_and_leaves_no_keeper() -> None:
     watched = Watched(Sysctl(host="near", settings={"net.no.such": "1"}))
     with pytest.raises(RunError, match=r"the trial cannot be disturbed: .*no.such"):
-        watched.start("c0002")
-    assert watched.keepers() == 0
+        watched.disturber.disturb("c0002").__enter__()
+    assert watched.keepers() == []
+
+
+@pytest.fixture
+def cleaned(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    clean = Mock()
+    monkeypatch.setattr("whyperf.run.keeping.clean", clean)
+    return clean
+
+
+def test_a_keeper_that_was_killed_is_an_error_and_its_control_groups_are_removed(cleaned: Mock) -> None:
+    watched = Watched(Burn(host="near", programs=1))
+    with (
+        pytest.raises(KeeperLostError, match=r"undoes the disturbances .* was killed by signal 9"),
+        watched.disturber.disturb("c0002"),
+    ):
+        os.kill(watched.keeper(), signal.SIGKILL)
+    cleaned.assert_called_once_with()
+
+
+@pytest.mark.usefixtures("cleaned")
+def test_a_disturbance_that_the_host_refuses_late_is_an_error() -> None:
+    watched = Watched(Sysctl(host="near", settings={"net.no.such": "1"}, after_s=0.001))
+
+    def wait_until_it_fails() -> None:
+        watched.disturber.on_progress("near", PROGRESS)
+        os.waitid(os.P_PID, watched.keeper(), os.WEXITED | os.WNOWAIT)
+
+    with pytest.raises(KeeperLostError, match=r"failed: .*no.such"), watched.disturber.disturb("c0002"):
+        wait_until_it_fails()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), PipeClosedError("the agent is gone")])
+def test_what_says_more_than_a_lost_keeper_is_reported(cleaned: Mock, error: BaseException) -> None:
+    watched = Watched(Burn(host="near", programs=1))
+
+    def kill_and_fail() -> None:
+        os.kill(watched.keeper(), signal.SIGKILL)
+        raise error
+
+    with pytest.raises(type(error)), watched.disturber.disturb("c0002"):
+        kill_and_fail()
+    cleaned.assert_called_once_with()

@@ -3,11 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
+from whyperf.run.agents import inbox as inbox_module
 from whyperf.run.agents.inbox import Inbox, Item, TablePiece
-from whyperf.run.errors import PipeClosedError
+from whyperf.run.errors import PipeClosedError, RunError
 
 SOON_S = 5.0
 MESSAGE: Item = (1, {"reply": "done"})
@@ -101,3 +103,26 @@ def test_messages_never_wait_for_room() -> None:
     filler = started(lambda: inbox.put(MESSAGE))
     filler.join(SOON_S)
     assert not filler.is_alive()
+
+
+def test_progress_beyond_a_number_is_left_out_and_other_messages_end_the_conversation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inbox_module, "MAX_PROGRESS", 3)
+    monkeypatch.setattr(inbox_module, "MAX_MESSAGES", 5)
+    inbox = Inbox()
+    for number in range(10):
+        inbox.put((number, cast("Any", {"reply": "progress"})))
+    inbox.put(MESSAGE)
+    inbox.put(CLOCK)
+    with pytest.raises(RunError, match="the agent sent over 5 messages that nobody asked for"):
+        inbox.put(CLOCK)
+    taken: list[Any] = [inbox.get(SOON_S) for _ in range(5)]
+    assert [number for number, _ in taken] == [0, 1, 2, 1, 2]
+
+
+def test_an_interruption_comes_before_what_waits_and_stays() -> None:
+    inbox = Inbox()
+    inbox.put(MESSAGE)
+    inbox.interrupt(GONE)
+    assert [inbox.get(SOON_S) for _ in range(2)] == [GONE, GONE]

@@ -7,12 +7,15 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from whyperf import __version__
+from whyperf.profile.model import Pipe
+from whyperf.run import adapters
 from whyperf.run.agents import pipes
-from whyperf.run.agents.pipes import calls
+from whyperf.run.agents.pipes import calls, kinds
 from whyperf.run.errors import Fault, RunError
 
 Program = Callable[[str, str], Path]
@@ -47,6 +50,10 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
         return tmp_path
 
     return place
+
+
+def test_a_profile_names_each_kind_of_pipe_and_no_command() -> None:
+    assert {*get_args(Pipe)} == {*kinds.KINDS, adapters.ADAPTERS}
 
 
 def called(folder: Path) -> list[str]:
@@ -129,13 +136,22 @@ def test_a_template_that_leads_nowhere_is_refused(via: str, says: str) -> None:
     assert caught.value.fault is Fault.USAGE
 
 
-@pytest.mark.parametrize("via", ["kubectl", "podman", "srun", "reach {host}", "ssh"])
-@pytest.mark.parametrize("host", ["-oProxyCommand=x", "--privileged", "h7 --", "h7;id", "", "$(id)"])
-def test_no_host_is_taken_for_an_option(program: Program, tmp_path: Path, via: str, host: str) -> None:
-    for name in ("kubectl", "podman", "srun", "reach", "ssh"):
-        program(name, STARTS_WORDS)
-    with pytest.raises(RunError, match="cannot be a host"):
-        pipes.by_name(via).argv(host)
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("-oProxyCommand=touch reached", "-F/tmp/config", "--", "--privileged", "", "h7 --", "h7 -oProxyCommand=x"),
+        *("me@-oProxyCommand=x", "me@", "@h7", "h7\n", "h7;id", "$(id)", "ssh://h7", "h" * 321),
+    ],
+)
+def test_no_host_is_taken_for_anything_else(program: Program, tmp_path: Path, host: str) -> None:
+    for via in ("kubectl", "podman", "srun", "reach {host}", "ssh"):
+        program(via.partition(" ")[0], STARTS_WORDS)
+        kind = pipes.by_name(via)
+        for use in (kind.argv, lambda name, kind=kind: kind.address_of(name, 4)):
+            with pytest.raises(RunError, match="cannot be a host; give a name or an address as for ssh") as caught:
+                use(host)
+            assert caught.value.fault is Fault.USAGE
+            assert len(str(caught.value)) < 120
     assert not (tmp_path / "calls").exists()
 
 
@@ -168,7 +184,10 @@ def test_a_pipe_that_cuts_its_input_gets_the_agent_in_pieces(program: Program, t
     ("script", "says"),
     [
         ('"$@" </dev/null', "h7 cannot keep the agent: the kubectl passes no input"),
-        ('head -c 5000 | "$@"', r"it arrived incomplete, 5,000 of 700,\d+ bytes"),
+        (
+            'head -c 5000 | "$@"',
+            r"^h7 cannot keep the agent: it arrived incomplete, 5,000 of 700,\d+ bytes; put that right, or install",
+        ),
         # One bit is another.
         ("sed 's/started/startee/' | \"$@\"", "h7 cannot keep the agent: it arrived damaged"),
         ('"$@" | head -c 20; exit 0', "the kubectl to h7 was cut after 20 bytes of output, with status 0"),
@@ -326,12 +345,12 @@ def test_no_more_than_a_few_connect_to_one_host_at_once(monkeypatch: pytest.Monk
     ("via", "remedy"),
     [
         ("ssh", "name the address with --address, of many hosts in a file of hosts (--hosts)"),
-        ("podman", "name the address in a file of hosts (--hosts)"),
+        ("podman", "name the address with --address, of many hosts in a file of hosts (--hosts)"),
         (
             "kubectl",
             "kubectl get pods -o json | whyperf k8s hosts writes a file with the addresses of pods for --hosts",
         ),
-        ("sh -c true {host}", "name the address in a file of hosts (--hosts)"),
+        ("sh -c true {host}", "name the address with --address, of many hosts in a file of hosts (--hosts)"),
     ],
 )
 def test_a_host_whose_name_does_not_resolve_is_named_with_what_to_do(

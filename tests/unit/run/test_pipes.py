@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from whyperf import __version__
 from whyperf.run.agents import pipes
 from whyperf.run.agents.pipes import calls
-from whyperf.run.errors import Fault, RunError
+from whyperf.run.agents.pipes.binary import RUN_ID
+from whyperf.run.errors import RunError
 
 Far = Callable[[str], Path]
 
@@ -59,6 +59,16 @@ def test_the_agent_is_written_whole_and_alone_and_started(far: Far, tmp_path: Pa
     assert cached(home).parent.stat().st_mode & 0o777 == 0o700
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "started to serve\n"), done.stderr
+
+
+def test_what_a_pipe_starts_has_the_mark_of_this_controller(far: Far, tmp_path: Path) -> None:
+    """An agent on this machine that sshd has started is no other program to its neighbor."""
+    (tmp_path / "agent").write_text("#!/bin/sh\necho $WHYPERF_RUN\n")
+    far('exec sh -c "$command"')
+    for command in (pipes.ssh("host7"), pipes.SSH.quick_argv("host7")):
+        assert command is not None
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, f"{RUN_ID}\n"), done.stderr
 
 
 def exchanged(path: Path) -> None:
@@ -161,60 +171,11 @@ def test_a_cache_that_is_opened_later_is_refused_at_the_start(far: Far) -> None:
     assert "others can write to it" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "-oProxyCommand=touch reached",
-        "-F/tmp/config",
-        "--",
-        "",
-        "host7 -oProxyCommand=x",
-        "me@-oProxyCommand=x",
-        "me@",
-        "@host7",
-        "host7\n",
-        "host7;id",
-        "$(id)",
-        "ssh://host7",
-        "h" * 321,
-    ],
-)
-def test_no_host_reaches_ssh_as_anything_else(far: Far, tmp_path: Path, host: str) -> None:
-    far(f"touch {tmp_path}/reached")
-    for use in (pipes.ssh, lambda name: pipes.address_of(name, 4)):
-        with pytest.raises(RunError, match="cannot be a host; give a name or an address as for ssh") as caught:
-            use(host)
-        assert caught.value.fault is Fault.USAGE
-        assert len(str(caught.value)) < 120
-    assert not (tmp_path / "reached").exists()
-
-
 @pytest.mark.parametrize("host", ["host7", "me@host7", "me@corp.example@gate", "192.0.2.1", "fe80::1%eth0", "[::1]"])
 def test_hosts_come_after_the_options(far: Far, tmp_path: Path, host: str) -> None:
     far(f'echo "$@" >> {tmp_path}/words; exec sh -c "$command"')
     assert pipes.ssh(host)[:4] == [str(tmp_path / "ssh"), "-T", "--", host]
     assert all(line.startswith(f"-T -- {host} ") for line in (tmp_path / "words").read_text().splitlines())
-
-
-def test_what_arrives_incomplete_is_not_kept(far: Far) -> None:
-    home = far('head -c 1000 | sh -c "$command"')
-    with pytest.raises(RunError) as caught:
-        pipes.ssh("host7")
-    assert str(caught.value) == (
-        f"host7 cannot keep the agent: it arrived incomplete, 1,000 of 310,036 bytes; put that right, "
-        f"or install whyperf-agent {__version__} there"
-    )
-    assert kept(home) == []
-
-
-def test_an_agent_that_half_exists_is_replaced(far: Far) -> None:
-    home = far('exec sh -c "$command"')
-    pipes.ssh("host7")
-    (name,) = kept(home)
-    (home / ".cache" / "whyperf" / name).write_bytes(b"half of it")
-    pipes.ssh("host7")
-    assert kept(home) == [name]
-    assert (home / ".cache" / "whyperf" / name).stat().st_size > 100_000
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,44 @@ def test_every_request_has_its_answers() -> None:
     assert requests == ANSWERS.keys()
 
 
+CLOCK = {"reply": "clock", "mono_ns": 1, "realtime_ns": 1}
+EVIDENCE: dict[str, Any] = {"asked": "user", "got": "user", "reason": None, "missing": [], "broken_off": None} | {
+    **{f"{name}_count": 0 for name in ("logged_events", "logged_calls", "missed_runs", "unseen_segments")},
+    "lost_events_count": [],
+    "lost_calls_count": [],
+    "profile": None,
+    "stages": None,
+}
+COMPLETE = {"ended": "complete"}
+FINISHED = {"reply": "finished", "outcome": COMPLETE, "payload_bytes": 1, "notes": [], "evidence": EVIDENCE}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (CLOCK | {"mono_ns": 2**70}, "clock.mono_ns is wrong: input should be less than 4611686018427387904"),
+        (CLOCK | {"mono_ns": -1}, "clock.mono_ns is wrong"),
+        (CLOCK | {"mono_ns": "1"}, "clock.mono_ns is wrong"),
+        (FINISHED | {"notes": [{"count": 1}]}, "finished.notes.0 is wrong"),
+        (FINISHED | {"notes": [{"note": "sampler_late"}]}, "finished.notes.0.sampler_late.worst_ns is wrong"),
+        (FINISHED | {"outcome": {"ended": "failed"}}, "finished.outcome.failed.reason is wrong: field required"),
+        (FINISHED | {"evidence": EVIDENCE | {"got": "all"}}, "finished.evidence.got is wrong"),
+        ({"reply": "table", "name": "flows"}, "table.bytes is wrong: field required"),
+        ({"reply": "fly"}, '"fly"'),
+        ("[" * 200_000 + "]" * 200_000, 'not a message of an agent: \'{"id": '),
+        ("1" * 900_000, "not a message of an agent"),
+    ],
+)
+def test_a_bad_answer_is_one_sentence(body: object, says: str) -> None:
+    text = f'{{"id": 2, "body": {body if isinstance(body, str) else json.dumps(body)}}}'
+    with pytest.raises(RunError) as caught:
+        understood(text.encode())
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+    assert understood(json.dumps({"id": 2, "body": FINISHED}).encode()) == (2, FINISHED)
+
+
 @pytest.mark.parametrize(
     "payload",
     [

@@ -44,3 +44,18 @@ def test_both_sides_know_the_token_and_no_two_trials_share_it() -> None:
     first, other = _specs(""), _specs("")
     assert first[NEAR]["token"] == first[FAR]["token"] != other[NEAR]["token"]
     assert len(bytes.fromhex(first[NEAR]["token"])) == 32
+
+
+@pytest.mark.parametrize(
+    ("fixed", "stop"),
+    [
+        (
+            "warmup_s = 0.25\nduration_s = 2\ncooldown_s = 0.5",
+            {"by": "duration", "warmup_ns": 250_000_000, "measure_ns": 2_000_000_000, "cooldown_ns": 500_000_000},
+        ),
+        ("transfer_bytes = 4096", {"by": "bytes", "payload_bytes": 4096}),
+    ],
+)
+def test_each_phase_has_its_own_length(fixed: str, stop: dict[str, object]) -> None:
+    for spec in _specs(fixed).values():
+        assert spec["stop"] == stop

@@ -95,9 +95,9 @@ def test_levels_that_cannot_be_are_refused() -> None:
     for levels in without:
         with pytest.raises(ProfileError, match="threaded_napi: a veth uses NAPI only with gro on and tso off"):
             plan_of(threaded_napi=True, **levels)
-    with pytest.raises(ProfileError, match='"any" is not a level; it takes auto, off or a list such as "0" or "0,2-3"'):
+    with pytest.raises(ProfileError, match='invalid value "any"; give auto, off or a list such as "0" or "0,2-3"'):
         plan_of(rps_cpus="any")
-    with pytest.raises(ProfileError, match="it takes a whole number from 0 to 255 or default"):
+    with pytest.raises(ProfileError, match="give a whole number from 0 to 255 or default"):
         plan_of(tcp_tso_win_divisor=256)
 
 

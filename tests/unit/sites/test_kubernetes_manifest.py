@@ -47,19 +47,8 @@ def test_each_level_has_its_capabilities_and_no_others(
             assert security["allowPrivilegeEscalation"] is ("SYS_ADMIN" in capabilities)
             # A user who is not root loses the capabilities when a program is started (capabilities(7)).
             assert (security["runAsUser"] == 0) is bool(capabilities)
-
-
-def test_without_evidence_of_the_kernel_a_pod_is_restricted() -> None:
-    """By the profile `restricted` of the Pod Security Standards."""
-    for spec in specs(manifest(Wanted(IMAGE))):
-        (container,) = spec["containers"]
-        security = container["securityContext"]
-        assert security["runAsNonRoot"] is True
-        assert security["allowPrivilegeEscalation"] is False
-        assert security["capabilities"] == {"drop": ["ALL"]}
-        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert [set(volume) for volume in spec["volumes"]] == [{"name", "emptyDir"}]
-        assert {"hostNetwork", "hostPID", "hostIPC"} & spec.keys() == set()
+            assert security.get("runAsNonRoot", False) is not bool(capabilities)
+            assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
 @pytest.mark.parametrize("evidence", ["user", "counters"])
@@ -101,11 +90,6 @@ def test_named_nodes_have_a_pod_each() -> None:
     assert nodes_of(template) == [["a"], ["b"]]
     (everywhere,) = specs(manifest(Wanted(IMAGE, is_daemon_set=True)))
     assert "affinity" not in everywhere
-
-
-def test_a_daemon_set_selects_its_own_pods() -> None:
-    document: Any = manifest(Wanted(IMAGE, is_daemon_set=True))
-    assert document["spec"]["selector"]["matchLabels"] == document["spec"]["template"]["metadata"]["labels"]
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,6 @@ def test_named_nodes_are_used_as_they_are(tmp_path: Path) -> None:
     assert [option for option in directives(job) if option.startswith("--nodes")] == []
 
 
-def test_what_else_is_asked_of_slurm() -> None:
-    given = directives(Job(minutes=20, partition="p", account="a", directives=("--qos=long",)))
-    # The signal goes to whyperf alone, which keeps what it has measured.
-    assert {"--exclusive", "--ntasks-per-node=1", "--time=20", "--signal=B:TERM@60"} <= set(given)
-    assert given[-3:] == ["--partition=p", "--account=a", "--qos=long"]
-
-
 @pytest.mark.parametrize("job", [Job(), Job(from_nodes="a[1-2]", to_nodes="b")])
 def test_directives_come_before_the_first_command(job: Job) -> None:
     """Sbatch reads none behind it (sbatch(1))."""

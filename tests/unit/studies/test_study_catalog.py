@@ -70,16 +70,6 @@ WHOLE: dict[str, object] = {
 }
 
 
-def test_every_study_has_entries_and_ids_begin_with_its_name() -> None:
-    assert [(study.name, {entry.id.partition("-")[0] for entry in study.entry}) for study in CATALOG.studies] == [
-        ("atm", {"atm"}),
-        ("gigabit", {"gbe"}),
-        ("transmit", {"tx"}),
-        ("long-paths", {"wan"}),
-        ("adapters", {"ad"}),
-    ]
-
-
 def test_every_column_of_every_table_is_covered() -> None:
     read = {(each.csv, each.y) for entry in ENTRIES for each in entry.study.values() if each.csv}
     tables = {
@@ -188,8 +178,3 @@ def test_an_entry_that_is_not_complete_is_refused(changed: dict[str, object], me
     StudyEntry.model_validate(WHOLE)
     with pytest.raises(ValueError, match=message):
         StudyEntry.model_validate(WHOLE | changed)
-
-
-def test_a_published_series_has_one_source() -> None:
-    with pytest.raises(ValueError, match="either csv or values"):
-        Published(csv="atm_throughput", values={"1": 1})

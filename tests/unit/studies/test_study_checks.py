@@ -46,12 +46,6 @@ CASES: list[
         {"study": STUDY, "ours": {"1": 1, "2": 3, "4": 2}},
     ),
     (
-        "order: ties are not in order",
-        {"kind": "order"},
-        {"study": STUDY, "ours": {"1": 1, "2": 1.1, "4": 3}},
-        {"study": STUDY, "ours": {"1": 1, "2": 1, "4": 3}},
-    ),
-    (
         "order: near figures of the study do not count",
         {"kind": "order", "apart": 0.1},
         {"study": {"1": 10, "2": 10.5, "4": 20}, "ours": {"1": 2, "2": 1, "4": 3}},
@@ -70,12 +64,6 @@ CASES: list[
         {"ours": {"1": 10, "2": 9.5, "4": 12}},
         {"ours": {"1": 10, "2": 8.5, "4": 12}},
     ),
-    (
-        "monotone: the slack does not carry the whole series",
-        {"kind": "monotone", "direction": "falling", "slack": 0.1},
-        {"ours": {"1": 10, "2": 10.5, "4": 9}},
-        {"ours": {"1": 10, "2": 10.5, "4": 11}},
-    ),
     ("peak", {"kind": "peak", "at": [2]}, {"ours": {"1": 1, "2": 3, "4": 2}}, {"ours": {"1": 1, "2": 2, "4": 3}}),
     (
         "peak: a tie",
@@ -84,22 +72,10 @@ CASES: list[
         {"ours": {"1": 1, "2": 2.6, "4": 3}},
     ),
     (
-        "peak: the smallest",
-        {"kind": "peak", "at": [2], "extreme": "smallest"},
-        {"ours": {"1": 3, "2": 1, "4": 2}},
-        {"ours": {"1": 1, "2": 3, "4": 2}},
-    ),
-    (
         "ratio",
         {"kind": "ratio", "top": "ours@8", "bottom": "ours@1", "at_least": 1.15, "at_most": 1.35},
         {"ours": {"1": 4, "8": 5}},
         {"ours": {"1": 4, "8": 4.4}},
-    ),
-    (
-        "ratio: too much",
-        {"kind": "ratio", "top": "ours@8", "bottom": "ours@1", "at_least": 1.15, "at_most": 1.35},
-        {"ours": {"1": 4, "8": 5}},
-        {"ours": {"1": 4, "8": 6}},
     ),
     (
         "ratio of ratios",
@@ -120,12 +96,6 @@ CASES: list[
         {"ours": {"1": 1, "2": 3}},
     ),
     ("spans", {"kind": "spans", "at_most": 1.05}, {"ours": {"1": 100, "2": 104}}, {"ours": {"1": 100, "2": 106}}),
-    (
-        "spans: at least",
-        {"kind": "spans", "at_least": 1.1},
-        {"ours": {"1": 100, "2": 115}},
-        {"ours": {"1": 100, "2": 104}},
-    ),
     (
         "above",
         {"kind": "above", "series": "a", "than": "b", "by": 0.1},

@@ -11,7 +11,6 @@ from whyperf.studies.documents import as_text, at_path, measured_series
 from whyperf.studies.folder import DOCUMENTS, StudyResults, document_path, here
 from whyperf.studies.judge import Shape, judged, tally
 from whyperf.studies.page import figure_rows, page_text, verdict_text
-from whyperf.studies.series import MissingFigureError, StudyFigure
 
 CELLS = {
     "cells": [
@@ -108,37 +107,6 @@ def test_a_run_that_failed_gives_no_verdict(tmp_path: Path) -> None:
     assert judged(entry(), folder_of(tmp_path, code=3, show=CELLS)).shape is Shape.SAME
 
 
-def test_a_document_that_is_damaged_gives_no_verdict(tmp_path: Path) -> None:
-    results = folder_of(tmp_path, show=CELLS)
-    document_path(tmp_path, "r", "show").write_text("{")
-    verdict = judged(entry(), results)
-    assert verdict.shape is Shape.NOT_MEASURED
-    assert "cannot be read" in verdict.reason
-    (tmp_path / DOCUMENTS / "r.status.json").write_text("[]")
-    assert "cannot be read" in judged(entry(), StudyResults(tmp_path)).reason
-
-
-def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
-    lacking = {"ours": {}, "check": [], "why": "", "cannot": "No such adapter.", "needs": "An adapter."}
-    verdict = judged(entry(**lacking), None)
-    assert (verdict.shape, verdict.reason) == (Shape.CANNOT, "No such adapter.")
-    results = folder_of(tmp_path, show=CELLS)
-    verdict = judged(entry(cpus=4096), results)
-    assert verdict.shape is Shape.CANNOT
-    assert verdict.reason.startswith("it needs 4096 CPUs, and the host of the results has ")
-    assert judged(entry(), None).shape is Shape.NOT_MEASURED
-
-
-def test_cells_of_an_explanation_have_their_factors(tmp_path: Path) -> None:
-    explained = {"cells": [{"cell": "c2", "verdicts": [{"code": "receive_buffer"}, {"code": "capacity"}]}]}
-    results = folder_of(tmp_path, show=CELLS, explain=explained)
-    source = Source(
-        run="r", document="explain", where={"factors.window_bytes": 2}, x="factors.window_bytes", y="verdicts"
-    )
-    found = measured_series("ours", source, results.document("r", "explain"))
-    assert found.figures == (StudyFigure(2.0, "receive_buffer capacity"),)
-
-
 COPIES = {"x": "factors.hosts"}
 
 
@@ -194,24 +162,6 @@ def test_parts_of_documents_are_texts(found: object, text: str) -> None:
     assert as_text(found) == text
 
 
-def test_a_text_is_no_number() -> None:
-    with pytest.raises(MissingFigureError, match="'a' at 1 is no number"):
-        _ = StudyFigure(1.0, "a").number
-
-
-def test_a_series_may_have_a_unit_of_its_own(tmp_path: Path) -> None:
-    cost = {"run": "r", "x": "factors.window_bytes", "y": "cycles_per_kbyte.sender", "unit": "cycles/KB"}
-    each = entry(unit="Mbit/s", ours={"ours": GOODPUT, "cost": cost})
-    part = Chosen(
-        studies=(Study(name="s", title="S", source="S.", entry=(each,)),),
-        runs={"r": StudyRun(command="simulate demo", seconds=1)},
-    )
-    results = folder_of(tmp_path, show=CELLS)
-    text = page_text(part, results, {each.id: judged(each, results)})
-    assert "| At (Mbit/s) | Study | Here |" in text
-    assert "| At, cost (cycles/KB) | Here |" in text
-
-
 def test_the_page_has_each_entry_with_command_figures_and_verdict(tmp_path: Path) -> None:
     lacking = {"id": "no-host", "ours": {}, "check": [], "why": "", "cannot": "No host.", "needs": "A host."}
     study = Study(name="s", title="The study", source="A source.", entry=(entry(), entry(**lacking)))
@@ -227,3 +177,14 @@ def test_the_page_has_each_entry_with_command_figures_and_verdict(tmp_path: Path
     assert "- Verdict: **same shape**\n- Holds: `ours@2 / ours@1 = 2.00 (required: at least 1.5)`" in text
     assert "- Verdict: **cannot be measured here**\n- Reason: No host.\n- Needed: A host." in text
     assert tally(verdicts).ratio == 1
+
+
+def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
+    lacking = {"ours": {}, "check": [], "why": "", "cannot": "No such adapter.", "needs": "An adapter."}
+    verdict = judged(entry(**lacking), None)
+    assert (verdict.shape, verdict.reason) == (Shape.CANNOT, "No such adapter.")
+    results = folder_of(tmp_path, show=CELLS)
+    verdict = judged(entry(cpus=4096), results)
+    assert verdict.shape is Shape.CANNOT
+    assert verdict.reason.startswith("it needs 4096 CPUs, and the host of the results has ")
+    assert judged(entry(), None).shape is Shape.NOT_MEASURED

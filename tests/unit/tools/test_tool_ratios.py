@@ -1,7 +1,5 @@
 """Rates of runs in one window, ratios by block, and tests of reasons on runs that are made up."""
 
-from itertools import pairwise
-
 import polars as pl
 import pytest
 
@@ -110,12 +108,6 @@ def test_a_difference_vanishes_only_where_what_is_left_is_known_to_be_little(
     assert found.sentence.endswith("is not known well enough." if outcome == "shrinks" else "This is the reason.")
 
 
-def test_where_nothing_differs_there_is_nothing_to_explain() -> None:
-    runs = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 1e9, 6), *variants("calls", "nuttcp", 0.5e9)]
-    found = {verdict.of: verdict for verdict in verdicts_of(runs, LOAD, "nuttcp", ("calls",))}
-    assert found["window"].outcome == "none"
-
-
 def test_the_warm_up_is_tested_by_what_is_counted() -> None:
     runs = [
         *blocks(OWN, 1e9, 6),
@@ -158,14 +150,6 @@ def test_the_comparison_names_every_difference_and_its_test() -> None:
     assert ToolsComparison.model_validate_json(found.model_dump_json()) == found
 
 
-def test_a_block_of_tests_that_was_interrupted_is_no_pair() -> None:
-    runs = [*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)]
-    interrupted = [run(OWN, 6, 1e9), run("nuttcp", 6, 0.1e9)]
-    found = compared([*runs, *interrupted], [])
-    assert found.figures == compared(runs, []).figures
-    assert found.pairs == 5
-
-
 def test_void_runs_are_counted_those_of_tests_and_of_tools_without_figures_included() -> None:
     tests = [*blocks(OWN, 1e9, 6), *blocks("nuttcp", 0.7e9, 6), *variants("calls", "nuttcp", 0.7e9)]
     tests[-1] = tests[-1].model_copy(update={"void": "it hung", "reported": None})
@@ -183,21 +167,6 @@ def test_bytes_of_both_directions_are_not_compared_with_those_of_one(workload: W
     load = LOAD.model_copy(update={"workload": workload})
     (report,) = compared([*blocks(OWN, 1e9), *blocks("nuttcp", 0.7e9)], [], load).reports
     assert ("counted" in {row.name for row in report.differences}) is has_row
-
-
-@pytest.mark.parametrize(
-    ("workload", "variant", "rate"),
-    [("stream", None, 9e9), ("stream", "calls", 9e9), ("stream", "warm_up", 8e9), ("rr", "warm_up", 7e4)],
-)
-def test_the_own_load_without_warm_up_counts_from_its_first_byte(
-    workload: Workload, variant: Variant | None, rate: float
-) -> None:
-    # What is left of a warm-up was cut off: the goodput is higher than the rate of the whole run.
-    trials = pl.DataFrame({"goodput_bps": [9e9], "whole_bps": [8e9]})
-    transactions = pl.DataFrame({"transactions_per_s": [7e4]})
-    load = LOAD.model_copy(update={"workload": workload})
-    assert own_rate(trials, transactions, load, variant) == rate
-    assert own_rate(trials.clear(), transactions.clear(), load, variant) is None
 
 
 def of_two_tools() -> ToolsComparison:
@@ -218,5 +187,16 @@ def test_the_page_has_every_difference_and_nothing_that_a_tool_printed_as_markup
     assert all(row.title in text for row in report.differences)
 
 
-def test_samples_grow() -> None:
-    assert all(after >= before for (_, before), (_, after) in pairwise(grown([1, 2, 3])))
+@pytest.mark.parametrize(
+    ("workload", "variant", "rate"),
+    [("stream", None, 9e9), ("stream", "calls", 9e9), ("stream", "warm_up", 8e9), ("rr", "warm_up", 7e4)],
+)
+def test_the_own_load_without_warm_up_counts_from_its_first_byte(
+    workload: Workload, variant: Variant | None, rate: float
+) -> None:
+    # What is left of a warm-up was cut off: the goodput is higher than the rate of the whole run.
+    trials = pl.DataFrame({"goodput_bps": [9e9], "whole_bps": [8e9]})
+    transactions = pl.DataFrame({"transactions_per_s": [7e4]})
+    load = LOAD.model_copy(update={"workload": workload})
+    assert own_rate(trials, transactions, load, variant) == rate
+    assert own_rate(trials.clear(), transactions.clear(), load, variant) is None

@@ -1,13 +1,8 @@
 """What is watched as OpenMetrics, read by a parser of the format and by a client over HTTP."""
 
-import shutil
-import socket
-import subprocess
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -15,8 +10,6 @@ from tests.unit.watch.snapshots_of import SECOND_NS, connection, report
 from whyperf.watch.metrics import WatchMetrics, peer_group
 from whyperf.watch.tracker import Tracker
 from whyperf.wire import ReplyWatched
-
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 def taken(*reports: ReplyWatched, max_groups: int = 100) -> WatchMetrics:
@@ -64,12 +57,6 @@ def test_sums_are_by_program_and_group_of_peers() -> None:
     assert value(metrics, "unwatched_connections") == 3
     assert value(metrics, "evidence_level", level="user") == 1
     assert value(metrics, "evidence_level", level="counters") == 0
-
-
-def test_a_connection_that_closed_is_not_open_and_an_rtt_of_none_is_no_sample() -> None:
-    metrics = taken(report(1, connection(rtt_ns=0)), report(2, connection(rtt_ns=0, state=7)))
-    assert value(metrics, "connections") == 0
-    assert "whyperf_watch_rtt_seconds_count" not in {name for name, _ in samples(metrics)}
 
 
 @pytest.mark.parametrize("count", [2, 300])
@@ -123,32 +110,3 @@ def test_a_program_may_have_any_name() -> None:
 )
 def test_peers_are_grouped_by_network(remote: str, group: str) -> None:
     assert peer_group(remote) == group
-
-
-def test_a_client_scrapes_them() -> None:
-    metrics = taken(report(1, connection()), report(2, connection(acked_bytes=9)))
-    port = metrics.serve("127.0.0.1", 0)
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers={"Accept": OPENMETRICS})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
-        text = answer.read().decode()
-    assert text.endswith("# EOF\n")
-    assert {family.name for family in text_string_to_metric_families(text)} >= {
-        "whyperf_watch_limit_seconds",
-        "whyperf_watch_payload_bytes",
-        "whyperf_watch_rtt_seconds",
-    }
-
-
-def test_a_port_in_use_is_an_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OSError, match="in use"):
-        WatchMetrics().serve("127.0.0.1", server.getsockname()[1])
-
-
-def test_prometheus_finds_nothing_wrong_with_them() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool of the package prometheus is not installed")
-    text = generate_latest(taken(report(1, connection()), report(2, connection(acked_bytes=9))).registry)
-    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout + done.stderr) == (0, b"")

@@ -24,13 +24,6 @@ def test_a_connection_that_opened_since_the_last_report_has_all_that_it_moved() 
     assert tracker.take("near", report(3, connection(1, acked_bytes=700, is_whole=False))).ended == ()
 
 
-def test_a_connection_that_is_whole_at_the_first_report_starts_there() -> None:
-    tracker = Tracker()
-    assert tracker.take("near", report(1, connection())).ended == ()
-    (found,) = tracker.take("near", report(2, connection(acked_bytes=9))).ended
-    assert found.start_ns == SECOND_NS
-
-
 def test_rows_are_those_of_the_last_report_of_each_side() -> None:
     tracker = Tracker()
     tracker.take("near", report(1, connection(0), connection(1)))
@@ -48,12 +41,6 @@ def test_the_sides_have_clocks_of_their_own() -> None:
     assert found.host == "far"
     assert found.length_ns == SECOND_NS
     assert tracker.first_ns == {"near": SECOND_NS, "far": 5000 * SECOND_NS}
-
-
-def test_a_report_of_an_earlier_time_ends_no_interval() -> None:
-    tracker = Tracker()
-    tracker.take("near", report(2, connection()))
-    assert tracker.take("near", report(2, connection(acked_bytes=5))).ended == ()
 
 
 def test_the_verdict_is_of_the_last_seconds() -> None:

@@ -12,6 +12,7 @@ mod arriving;
 pub(crate) mod conductor;
 pub(crate) mod connections;
 mod datagrams;
+mod files;
 mod flows;
 mod interest;
 pub mod ledger;
@@ -34,7 +35,6 @@ use schema::trial::{Opening, SocketSpec, Stop, TrialSpec};
 use schema::workload::{IoModel, Repeat, Transport, Workload};
 use socket2::{Domain, Socket, Type};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
@@ -221,26 +221,6 @@ fn lean(spec: &TrialSpec) -> SocketSpec {
     lean
 }
 
-/// Opens the files that this host sends.
-fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
-    let mut opened = HashMap::new();
-    let sent = script.steps().filter_map(|step| match &step.act {
-        Act::SendFile(files, _) => Some(files),
-        _ => None,
-    });
-    for file in sent.flatten() {
-        let host = |error| LoadError::host(format!("opening {}, which the workload sends", file.path), error, "");
-        let open = File::open(&file.path).map_err(host)?;
-        let length_bytes = open.metadata().map_err(host)?.len();
-        if length_bytes < file.length_bytes {
-            let text = format!("{} has {length_bytes} bytes, the workload sends {}", file.path, file.length_bytes);
-            return Err(LoadError::Usage(text));
-        }
-        opened.insert(file.path.clone(), open);
-    }
-    Ok(opened)
-}
-
 /// Memory of our own that a user with one connection takes, in bytes, without the kernel's, the
 /// buffers, which threads have, and what the sampler keeps.
 pub const USER_BYTES: usize = size_of::<Slot>()
@@ -318,7 +298,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let plan = Plan {
         script: Arc::clone(&script),
         ending: ending(spec),
-        files: Arc::new(open_files(&script)?),
+        files: Arc::new(files::open_all(&script)?),
         transport: spec.transport,
         socket_spec: lean(spec),
         role: spec.role,

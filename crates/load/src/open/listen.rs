@@ -6,7 +6,7 @@ use schema::trial::{Opening, TrialSpec};
 use schema::workload::Transport;
 use socket2::Socket;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::bind::{PORT_ATTEMPTS, bind, bind_in_a_row};
 use super::handshake::{Heard, Unknown};
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, ListenPlace, Opened, Times, begins_with_tls, has_conductor, is_aborted,
+    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, ListenPlace, Opened, Times, begins_with_tls, has_conductor, is_aborted, is_over,
     is_over_quic, numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
@@ -56,11 +56,7 @@ impl Listening {
     /// The address or port cannot be bound, or an option is refused.
     pub fn open(spec: &TrialSpec) -> Result<Self, LoadError> {
         debug_assert_eq!(spec.opening, Opening::Listen);
-        let ip = match &spec.listen_address {
-            Some(text) => text.parse().map_err(|_| LoadError::Usage(format!("listen address \"{text}\" is not a numeric address")))?,
-            None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        };
-        let place = ListenPlace::of(spec, SocketAddr::new(ip, spec.listen_port));
+        let place = ListenPlace::of(spec, SocketAddr::new(listen_address(spec)?, spec.listen_port));
         let folder = place.file().map(Folder::make).transpose()?;
         let Bound { sockets, receivers, place, over_udt, over_quic } = bind_all(spec, &place)?;
         Ok(Self {
@@ -131,7 +127,7 @@ impl Listening {
             conductor.set_nonblocking(false).map_err(unblocked)?;
         }
         let UdtOpened { connections: over_udt, threads: library_threads } =
-            udt::accept_all(&self.spec, &self.over_udt, &self.arrivals, abort)?;
+            udt::accept_all(&self.spec, self.over_udt, &self.arrivals, abort)?;
         let over_quic = match &mut self.over_quic {
             Some(listener) => quic::accept(&self.spec, listener, &place, &self.arrivals, abort)?,
             None => Vec::new(),
@@ -143,6 +139,27 @@ impl Listening {
         };
         let strangers_count = self.arrivals.strangers_count();
         Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, receivers, place })
+    }
+}
+
+/// Where a trial listens.
+///
+/// # Errors
+/// It is no address.
+pub(crate) fn listen_address(spec: &TrialSpec) -> Result<IpAddr, LoadError> {
+    let Some(text) = &spec.listen_address else { return Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)) };
+    let named = text.parse().map_err(|_| LoadError::Usage(format!("listen address \"{text}\" is not a numeric address")))?;
+    Ok(own_or_any(named, is_over(spec, Transport::Mptcp)))
+}
+
+/// An address, if this host has it. Behind address translation it has another one, and listens at any of the family. So
+/// does MPTCP, because it joins connections between other addresses, which a loopback has not.
+fn own_or_any(named: IpAddr, is_joined: bool) -> IpAddr {
+    let is_foreign = || UdpSocket::bind((named, 0)).is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable);
+    match named {
+        _ if named.is_loopback() || !(is_joined || is_foreign()) => named,
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
 
@@ -313,6 +330,28 @@ impl<'a> Reception<'a> {
     fn drop_silent(&mut self) {
         while self.unknown.evict_if(|oldest| oldest.since.elapsed() > PREAMBLE_TIMEOUT).is_some() {
             self.arrivals.on_unauthenticated();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_listens_at_the_named_address_if_it_has_it() {
+        // 192.0.2.1 and 2001:db8::1 are for documents only (RFC 5737, RFC 3849).
+        let cases = [("127.0.0.2", "127.0.0.2"), ("::1", "::1"), ("192.0.2.1", "0.0.0.0"), ("2001:db8::1", "::"), ("::", "::")];
+        for (named, expected) in cases {
+            for is_joined in [false, true] {
+                assert_eq!(own_or_any(named.parse().expect("an address"), is_joined).to_string(), expected);
+            }
+        }
+        // A host on a network has an address of its own in a route to another one.
+        let routed = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+        if routed.connect("192.0.2.1:9").is_ok() {
+            let own = routed.local_addr().expect("bound").ip();
+            assert_eq!((own_or_any(own, false), own_or_any(own, true)), (own, IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`crate::limits`]. Where
 //! a workload lets the listening host connect, the connecting one has a [`reverse`] listener.
 
+mod admitted;
 mod bind;
 mod connect;
 mod folder;
@@ -34,6 +35,7 @@ pub use connect::connect_all;
 pub(crate) use connect::start;
 pub use folder::{Folder, Removed, clean};
 pub use listen::Listening;
+pub(crate) use listen::listen_address;
 pub use place::ListenPlace;
 pub use quic::OpenedQuic;
 pub use udt::UdtConnection;

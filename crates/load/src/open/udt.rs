@@ -3,13 +3,17 @@
 //!
 //! A library's sockets are no files that the kernel could report on, so that both hosts look every
 //! millisecond what has come.
+//!
+//! A library has no token: it answers whoever calls. So each connecting socket first presents the token in a datagram, again
+//! and again until it is connected. The listening host gives its port to the library when it has heard all of them, and has
+//! the kernel drop what others send ([`admit`]). The connecting host takes datagrams of the listening one only.
 
 use probe::clock::mono_ns;
 use probe::threads;
 use schema::trial::{Role, TrialSpec};
 use schema::workload::Transport;
 use socket2::Domain;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -18,10 +22,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use udt::{Library, Socket, SocketState};
 
+use super::admitted::admit;
 use super::{Arrivals, ListenPlace, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::pending::Pending;
-use crate::preamble::{self, Token, WELCOME};
+use crate::preamble::{self, FLOW_BYTES, FlowPreamble, Token, WELCOME};
 use crate::sockopt;
 use crate::thread::pin_this_thread;
 use crate::transport::udt::{TICK, UdtView};
@@ -36,6 +41,8 @@ const MAX_UNKNOWN: usize = 256;
 const ARRIVALS_AT_A_TIME: usize = 256;
 /// How often both hosts look what has come.
 const LOOK: Duration = Duration::from_millis(1);
+/// A connecting host presents its tokens at each of so many looks.
+const ANNOUNCED_EACH: u32 = 20;
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one connection is tried for.
@@ -72,11 +79,10 @@ impl UdtOpened {
     }
 }
 
-/// Takes connections at a UDP port.
+/// A UDP port that a library will take connections at.
 pub(super) struct UdtListener {
     transport: Transport,
-    socket: Socket,
-    threads: Vec<u32>,
+    udp: UdpSocket,
 }
 
 /// What a sentence calls it.
@@ -145,23 +151,18 @@ pub(super) fn listen_all(spec: &TrialSpec, place: &ListenPlace) -> Result<Vec<Ud
 
 fn listen(spec: &TrialSpec, transport: Transport, place: &ListenPlace) -> Result<UdtListener, LoadError> {
     let address = address_of_library(spec, place, transport)?;
-    let (socket, threads) = on_named_thread(spec, library_of(transport), || {
-        let failed = |error| {
-            let doing = format!("listening on {address} for {}", title(transport));
-            LoadError::host(doing, error, "; choose another port, or 0 to let the kernel choose")
-        };
-        let socket = prepare(spec, transport, None, place.domain(), MAX_MSS_BYTES)?;
-        socket.bind(address).map_err(failed)?;
-        socket.listen(u32::try_from(UNDER_WAY).unwrap_or(u32::MAX)).map_err(failed)?;
-        Ok(socket)
+    let bound = UdpSocket::bind(address).and_then(|udp| udp.set_nonblocking(true).map(|()| udp));
+    let udp = bound.map_err(|error| {
+        let doing = format!("listening on {address} for {}", title(transport));
+        LoadError::host(doing, error, "; choose another port, or 0 to let the kernel choose")
     })?;
-    Ok(UdtListener { transport, socket, threads })
+    Ok(UdtListener { transport, udp })
 }
 
 /// Waits for all connections of the trial, of one library after the other.
 pub(super) fn accept_all(
     spec: &TrialSpec,
-    listeners: &[UdtListener],
+    listeners: Vec<UdtListener>,
     arrivals: &Arrivals,
     abort: &AtomicBool,
 ) -> Result<UdtOpened, LoadError> {
@@ -172,29 +173,93 @@ pub(super) fn accept_all(
     Ok(opened)
 }
 
-fn accept(spec: &TrialSpec, listener: &UdtListener, arrivals: &Arrivals, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+fn accept(spec: &TrialSpec, listener: UdtListener, arrivals: &Arrivals, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
     let name = title(listener.transport);
+    let mut callers = Callers::new(spec, listener.transport)?;
     let mut reception = Reception::new(spec, listener.transport, arrivals)?;
     let want = reception.awaited.len();
     let timeout = open_timeout(want);
     let end = Instant::now() + timeout;
-    while !reception.awaited.is_empty() {
+    let go_on = |have: usize| {
         if is_aborted(abort) {
             return Err(LoadError::Peer(format!("aborted while waiting for {name} connections")));
         }
         if Instant::now() > end {
-            let (have, seconds) = (reception.opened.connections.len(), timeout.as_secs());
+            let seconds = timeout.as_secs();
             return Err(LoadError::Peer(format!(
                 "{have} of {want} {name} connections arrived within {seconds} s; is a firewall in between?"
             )));
         }
-        reception.take(&listener.socket)?;
-        reception.hear()?;
         thread::sleep(LOOK);
+        Ok(())
+    };
+    while !callers.hear(&listener.udp) {
+        go_on(callers.known.len())?;
+    }
+    arrivals.add_unauthenticated(callers.strangers_count());
+    let (socket, threads) = on_named_thread(spec, library_of(listener.transport), || callers.hand_over(spec, listener))?;
+    while !reception.awaited.is_empty() {
+        reception.take(&socket)?;
+        reception.hear()?;
+        go_on(reception.opened.connections.len())?;
     }
     arrivals.add_unauthenticated(reception.unknown.len() as u64);
-    reception.opened.threads.clone_from(&listener.threads);
+    reception.opened.threads = threads;
     Ok(reception.opened)
+}
+
+/// Who has called at a port that no library reads yet.
+struct Callers {
+    token: Token,
+    awaited: BTreeSet<u32>,
+    /// Of the trial's connections, from where they call.
+    known: BTreeMap<u32, SocketAddr>,
+    /// Others, and connections of the trial whose datagram with the token was lost.
+    others: BTreeSet<SocketAddr>,
+}
+
+impl Callers {
+    fn new(spec: &TrialSpec, transport: Transport) -> Result<Self, LoadError> {
+        let awaited = numbers_over(spec, transport).into_iter().collect();
+        Ok(Self { token: token_of(spec)?, awaited, known: BTreeMap::new(), others: BTreeSet::new() })
+    }
+
+    /// Reads what has come; whether all have called.
+    fn hear(&mut self, udp: &UdpSocket) -> bool {
+        let mut bytes = [0; FLOW_BYTES + 1];
+        for _ in 0..ARRIVALS_AT_A_TIME {
+            let (count, source) = match udp.recv_from(&mut bytes) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // What the network says of an earlier datagram.
+                Err(_) => continue,
+            };
+            match FlowPreamble::decode(&self.token, &bytes[..count]) {
+                Some(caller) if !caller.is_welcome && self.awaited.contains(&caller.user) => _ = self.known.insert(caller.user, source),
+                _ if self.others.len() < MAX_UNKNOWN => _ = self.others.insert(source),
+                _ => {}
+            }
+        }
+        self.known.len() == self.awaited.len()
+    }
+
+    fn strangers_count(&self) -> u64 {
+        self.others.iter().filter(|other| !self.known.values().any(|known| known == *other)).count() as u64
+    }
+
+    /// Gives the port to the library, for those only that have called.
+    fn hand_over(&self, spec: &TrialSpec, listener: UdtListener) -> Result<Socket, LoadError> {
+        let UdtListener { transport, udp } = listener;
+        let failed = |error| LoadError::host(format!("listening for {}", title(transport)), error, "");
+        let domain = Domain::for_address(udp.local_addr().map_err(failed)?);
+        admit(&udp, self.known.values().copied()).map_err(failed)?;
+        // What came before it.
+        while udp.recv_from(&mut [0]).is_ok() {}
+        let socket = prepare(spec, transport, None, domain, MAX_MSS_BYTES)?;
+        socket.bind(udp).map_err(failed)?;
+        socket.listen(u32::try_from(UNDER_WAY).unwrap_or(u32::MAX)).map_err(failed)?;
+        Ok(socket)
+    }
 }
 
 /// What arrives at the listening host.
@@ -342,24 +407,33 @@ impl<'a> Calling<'a> {
 
     fn call_all(&self, abort: &AtomicBool) -> Result<Vec<UdtConnection>, LoadError> {
         let numbers = numbers_over(self.spec, self.transport);
+        let mut udp_sockets =
+            numbers.iter().map(|number| Ok((*number, self.udp_socket()?))).collect::<Result<BTreeMap<_, _>, LoadError>>()?;
         let end = Instant::now() + open_timeout(numbers.len());
         let (mut calls, mut connections) = (Vec::new(), Vec::new());
         let mut next = numbers.iter();
-        while connections.len() < numbers.len() {
+        for look in 0_u32.. {
+            if look % ANNOUNCED_EACH == 0 {
+                self.announce(&udp_sockets);
+            }
             if is_aborted(abort) {
                 return Err(LoadError::Peer(format!("aborted while opening {} connections", title(self.transport))));
             }
             while calls.len() < UNDER_WAY
                 && let Some(number) = next.next()
             {
-                calls.push(self.call(*number, mono_ns(), false)?);
+                calls.push(self.call(*number, &udp_sockets[number], mono_ns(), false)?);
             }
             for mut call in std::mem::take(&mut calls) {
                 if self.look(&mut call)? {
+                    udp_sockets.remove(&call.number);
                     connections.push(call.opened()?);
                 } else {
-                    calls.push(self.judge(call, end)?);
+                    calls.push(self.judge(call, &udp_sockets, end)?);
                 }
+            }
+            if connections.len() == numbers.len() {
+                break;
             }
             thread::sleep(LOOK);
         }
@@ -367,8 +441,27 @@ impl<'a> Calling<'a> {
         Ok(connections)
     }
 
-    fn call(&self, number: u32, opening_mono_ns: u64, was_dropped: bool) -> Result<OpeningCall, LoadError> {
+    /// A UDP socket of a connection, which hears the listening host only.
+    fn udp_socket(&self) -> Result<UdpSocket, LoadError> {
+        let made = || {
+            let udp = UdpSocket::bind((any_of(self.address), 0))?;
+            admit(&udp, [self.address])?;
+            Ok(udp)
+        };
+        made().map_err(|error| LoadError::host(format!("opening a UDP socket for {}", title(self.transport)), error, ""))
+    }
+
+    /// Presents the token of those that are not open yet. A datagram may be lost, and so may what the network says of it.
+    fn announce(&self, udp_sockets: &BTreeMap<u32, UdpSocket>) {
+        for (number, udp) in udp_sockets {
+            let preamble = FlowPreamble { is_welcome: false, user: *number, number: 0 };
+            let _ = udp.send_to(&preamble.encode(&self.token), self.address);
+        }
+    }
+
+    fn call(&self, number: u32, udp_socket: &UdpSocket, opening_mono_ns: u64, was_dropped: bool) -> Result<OpeningCall, LoadError> {
         let socket = prepare(self.spec, self.transport, Some(self.spec.role_of(number)), self.place.domain(), self.mss_bytes)?;
+        udp_socket.try_clone().and_then(|udp_socket| socket.bind(udp_socket)).map_err(|error| self.unreachable(error))?;
         socket.connect(self.address).map_err(|error| self.unreachable(error))?;
         Ok(OpeningCall { number, socket, opening_mono_ns, is_greeted: false, was_dropped, heard_bytes: 0 })
     }
@@ -399,7 +492,7 @@ impl<'a> Calling<'a> {
 
     /// Goes on with one that is not open yet: the library gives up after 3 s, this only later. One that
     /// was dropped unheard, as a listening host does where unauthenticated peers crowd it, is called again.
-    fn judge(&self, call: OpeningCall, end: Instant) -> Result<OpeningCall, LoadError> {
+    fn judge(&self, call: OpeningCall, udp_sockets: &BTreeMap<u32, UdpSocket>, end: Instant) -> Result<OpeningCall, LoadError> {
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
         let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;
         let late = || io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", since.as_secs()));
@@ -408,7 +501,7 @@ impl<'a> Calling<'a> {
             SocketState::Broken if is_late && was_dropped => Err(self.unwelcome(&io::Error::from(ErrorKind::UnexpectedEof))),
             _ if is_late && was_dropped => Err(self.unwelcome(&late())),
             _ if is_late => Err(self.unreachable(late())),
-            SocketState::Broken => self.call(call.number, call.opening_mono_ns, was_dropped),
+            SocketState::Broken => self.call(call.number, &udp_sockets[&call.number], call.opening_mono_ns, was_dropped),
             SocketState::Connecting | SocketState::Connected => Ok(call),
         }
     }
@@ -431,10 +524,14 @@ impl OpeningCall {
     }
 }
 
+/// All addresses of the same family.
+fn any_of(address: SocketAddr) -> IpAddr {
+    if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
+
 /// Largest packet on the route to an address, as the kernel reports it, in bytes.
 fn path_mtu(address: SocketAddr) -> Option<u32> {
-    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
+    let socket = UdpSocket::bind((any_of(address), 0)).ok()?;
     socket.connect(address).ok()?;
     let option = if address.is_ipv4() { sockopt::PATH_MTU } else { sockopt::PATH_MTU_V6 };
     option.get(&socket).ok()?.try_into().ok()

@@ -11,7 +11,7 @@ mod wire;
 use probe::clock::mono_ns;
 use schema::trial::{Opening, ProbeTransport, TrialSpec};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use self::wire::Wire;
 pub use self::wire::icmp_ability;
 use crate::LoadError;
-use crate::open::token_of;
+use crate::open::{listen_address, token_of};
 use crate::options;
 use crate::preamble::{self, MIN_BYTES, Token};
 use crate::urgency::Urgent;
@@ -49,8 +49,7 @@ impl Echo {
         if period_of(spec)?.is_none() || spec.round_trip_probe_by == ProbeTransport::Icmp {
             return Ok(None);
         }
-        let address = spec.listen_address.as_deref().and_then(|text| text.parse().ok());
-        Self::open(address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), token_of(spec)?).map(Some)
+        Self::open(listen_address(spec)?, token_of(spec)?).map(Some)
     }
 
     /// Answers at a port of the kernel's choice of this address.
@@ -236,7 +235,7 @@ fn receive(wire: &Wire, token: &Token, sent: &mut [RoundTrip]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv6Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     const PERIOD_NS: u64 = 2_000_000;
     /// Of these a busy host may leave out all but two.

@@ -24,6 +24,8 @@ pub enum Outcome {
     Ended,
     /// It had to be killed (SIGKILL).
     Killed,
+    /// It was removed.
+    Removed,
     /// It was gone already.
     AlreadyGone,
     /// It is left alone for information only.

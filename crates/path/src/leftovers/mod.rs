@@ -1,13 +1,17 @@
 //! What a killed run can leave behind, and its removal.
 //!
-//! Namespaces, devices and settings go with the process that holds them, so what stays is the
-//! process itself: an agent that is stopped or hung and never saw its pipe close. Agents that were
-//! pushed to this host by an older version are listed too, for information.
+//! Namespaces go with the last process that holds them, and with them devices, settings, firewall rules
+//! and queueing disciplines. So what stays is the process itself, an agent that is stopped or hung and
+//! never saw its pipe close, and what is in no namespace: control groups that disturbed a trial. Agents
+//! that were pushed to this host by an older version are listed too, for information.
 
 mod binaries;
+mod control_groups;
 mod controller;
 mod ending;
 mod process;
+
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -21,6 +25,11 @@ pub use process::AgentProcess;
 pub enum Leftover {
     /// An agent of this user whose controller is gone.
     Agent(AgentProcess),
+    /// A control group of this user whose keeper is gone.
+    ControlGroup {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// An agent binary of another version, pushed more than a day ago. Never removed.
     PushedAgent(PushedAgent),
 }
@@ -38,16 +47,21 @@ pub struct Cleaned {
 pub fn leftovers() -> Vec<Leftover> {
     let agents = process::agents().into_iter().filter(|agent| controller::of(agent.pid).is_gone()).map(Leftover::Agent);
     let pushed = binaries::cache_folder().map(|folder| binaries::old_ones(&folder)).unwrap_or_default();
-    agents.chain(pushed.into_iter().map(Leftover::PushedAgent)).collect()
+    let mut groups: Vec<_> = control_groups::HIERARCHIES.iter().flat_map(|place| control_groups::left_in(Path::new(place))).collect();
+    groups.sort();
+    groups.dedup();
+    let groups = groups.into_iter().map(|path| Leftover::ControlGroup { path });
+    agents.chain(groups).chain(pushed.into_iter().map(Leftover::PushedAgent)).collect()
 }
 
-/// Ends the agents among `leftovers`, one after the other, each within 3 s. A process whose
-/// controller lives, or that is no longer the process that was found, is not touched.
+/// Ends the agents among `leftovers`, one after the other, each within 3 s, and removes control groups. A
+/// process whose controller lives, or that is no longer the process that was found, is not touched.
 pub fn clean(leftovers: &[Leftover]) -> Vec<Cleaned> {
     let clean_one = |leftover: &Leftover| Cleaned {
         leftover: leftover.clone(),
         outcome: match leftover {
             Leftover::Agent(agent) => ending::end(agent),
+            Leftover::ControlGroup { path } => control_groups::remove(path),
             Leftover::PushedAgent(_) => Outcome::Kept,
         },
     };

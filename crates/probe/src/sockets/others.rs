@@ -17,8 +17,9 @@ pub const UNIX: List = List { files: &["unix"], inode_column: 6 };
 
 /// How many of these inodes are in a list.
 pub fn count(list: List, inodes: &HashSet<u32, impl std::hash::BuildHasher>) -> u32 {
-    let texts = list.files.iter().filter_map(|file| fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok());
-    texts.map(|text| count_in(&text, list.inode_column, inodes)).sum()
+    let texts = list.files.iter().filter_map(|file| fs::read(format!("/proc/thread-self/net/{file}")).ok());
+    // A Unix socket may have a name of any bytes.
+    texts.map(|text| count_in(&String::from_utf8_lossy(&text), list.inode_column, inodes)).sum()
 }
 
 fn count_in(text: &str, inode_column: usize, inodes: &HashSet<u32, impl std::hash::BuildHasher>) -> u32 {

@@ -26,12 +26,19 @@ pub struct Owner {
 impl Owner {
     /// What there is to know of a process; `None` when it has ended.
     pub fn of(process: u32) -> Option<Self> {
-        let program = fs::read_to_string(format!("/proc/{process}/comm")).ok()?.trim_end().to_owned();
+        let program = name_of(process)?;
         let executable = fs::read_link(format!("/proc/{process}/exe")).map(|path| path.display().to_string()).unwrap_or_default();
-        let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
-        let control_group = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default().to_owned();
+        let groups = fs::read(format!("/proc/{process}/cgroup")).unwrap_or_default();
+        let control_group =
+            String::from_utf8_lossy(&groups).lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default().to_owned();
         Some(Self { process, program, executable, control_group })
     }
+}
+
+/// The name of a process, which may choose any bytes: what is no UTF-8 is replaced.
+fn name_of(process: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{process}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
 /// Which processes are asked for, with those that they start; both lists empty: any.
@@ -54,7 +61,7 @@ impl Wanted {
             return false;
         }
         let is_wanted = |name: &str| self.programs.iter().any(|wanted| wanted == name);
-        if fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| is_wanted(name.trim_end())) {
+        if name_of(process).is_some_and(|name| is_wanted(&name)) {
             return true;
         }
         let executable = fs::read_link(format!("/proc/{process}/exe")).ok();

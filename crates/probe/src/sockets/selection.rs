@@ -1,6 +1,6 @@
 //! Which connections are asked for.
 
-use schema::watch::Selection;
+use schema::watch::{Endpoints, Selection};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,6 +14,8 @@ pub struct Selected {
     ports: BTreeSet<u16>,
     addresses: BTreeSet<IpAddr>,
     connections: BTreeSet<[SocketAddr; 2]>,
+    /// In both orders: both sides exclude the same connection.
+    excluded: BTreeSet<[SocketAddr; 2]>,
     control_groups: Vec<String>,
     /// Numbers of these and of those inside them, as they were last looked at.
     group_numbers: BTreeSet<u64>,
@@ -43,11 +45,13 @@ impl Selected {
             let end: SocketAddr = text.parse().map_err(|_| format!("\"{text}\" is not a numeric address with a port"))?;
             Ok::<_, String>(SocketAddr::new(end.ip().to_canonical(), end.port()))
         };
-        let connections = selection.connections.iter().map(|ends| Ok::<_, String>([end(&ends.local)?, end(&ends.remote)?]));
+        let both = |ends: &Endpoints| Ok::<_, String>([end(&ends.local)?, end(&ends.remote)?]);
+        let excluded = selection.excluded.iter().map(both).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             ports: selection.ports.iter().copied().collect(),
             addresses: addresses.collect::<Result<_, _>>()?,
-            connections: connections.collect::<Result<_, _>>()?,
+            connections: selection.connections.iter().map(both).collect::<Result<_, _>>()?,
+            excluded: excluded.into_iter().flat_map(|[local, remote]| [[local, remote], [remote, local]]).collect(),
             control_groups: selection.control_groups.clone(),
             group_numbers: BTreeSet::new(),
             wanted: Wanted { processes: selection.processes.clone(), programs: selection.programs.clone() },
@@ -83,6 +87,9 @@ impl Selected {
     /// Whether a connection is asked for, as far as no process is: by its ends and its control group.
     pub fn names(&self, socket: &Socket) -> bool {
         let ends = socket.key.ends();
+        if self.excluded.contains(&ends) {
+            return false;
+        }
         let has_port = self.ports.is_empty() || ends.iter().any(|end| self.ports.contains(&end.port()));
         let has_address = self.addresses.is_empty() || ends.iter().any(|end| self.addresses.contains(&end.ip()));
         let is_listed = self.connections.is_empty() || self.connections.contains(&ends);
@@ -100,7 +107,6 @@ impl Selected {
 mod tests {
     use super::*;
     use crate::sockets::{SocketKey, SocketState};
-    use schema::watch::Endpoints;
 
     fn socket(local: &str, remote: &str) -> Socket {
         let end = |text: &str| text.parse().expect("an address");
@@ -120,6 +126,16 @@ mod tests {
 
     fn selected(selection: &Selection) -> Selected {
         Selected::new(selection).expect("a selection")
+    }
+
+    #[test]
+    fn what_carries_the_watch_is_never_watched() {
+        let ends = Endpoints { local: "10.0.0.2:22".to_owned(), remote: "[::ffff:10.0.0.1]:50000".to_owned() };
+        let any = selected(&Selection { excluded: vec![ends], ..Selection::default() });
+        assert!(any.is_any());
+        assert!(!any.names(&socket("10.0.0.1:50000", "10.0.0.2:22")));
+        assert!(!any.names(&socket("10.0.0.2:22", "10.0.0.1:50000")));
+        assert!(any.names(&socket("10.0.0.1:50001", "10.0.0.2:22")));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::{fs, io, slice};
 
 use super::layout::{self, Frames};
+use crate::clock::mono_ns;
 use crate::evidence::Refused;
 use crate::evidence::object::unpacked;
 
@@ -95,6 +96,8 @@ pub struct Sampler {
     event: SampledEvent,
     cpus: Vec<u32>,
     asked: layout::SamplingRequest,
+    /// When the programs were about to be attached: which thread had a CPU before is not known.
+    began_mono_ns: u64,
     sees_switches: bool,
     /// What the map of the load has.
     load: BTreeSet<u32>,
@@ -122,7 +125,8 @@ impl Sampler {
             }
         }
         let object = object.load()?;
-        let configured = configure(&object, asked)?;
+        let began_mono_ns = mono_ns();
+        let configured = configure(&object, asked, began_mono_ns)?;
         let cpus = if asked.cpus.is_empty() { crate::host::cpus::online() } else { asked.cpus.clone() };
         let (events, event) = open_events(&cpus, asked.frequency_hz).map_err(|error| Refused { reason: reason_of(&error) })?;
         let program = program_named(&object, "sample")?;
@@ -130,7 +134,8 @@ impl Sampler {
         let switches = ["sched_switch", "sched_process_exit"].map(|name| program_named(&object, name)?.attach().map_err(Refused::from));
         let sees_switches = switches.iter().all(Result::is_ok);
         links.extend(switches.into_iter().flatten());
-        let mut sampler = Self { links, events, object, event, cpus, asked: configured, sees_switches, load: BTreeSet::new() };
+        let mut sampler =
+            Self { links, events, object, event, cpus, asked: configured, began_mono_ns, sees_switches, load: BTreeSet::new() };
         sampler.set_load(load)?;
         for counter in &mut sampler.events {
             counter.enable().map_err(|error| Refused { reason: reason_of(&error) })?;
@@ -144,7 +149,8 @@ impl Sampler {
     /// # Errors
     /// The kernel refuses.
     pub fn set_window(&mut self, start_mono_ns: u64, end_mono_ns: u64) -> Result<(), Refused> {
-        self.asked = layout::SamplingRequest { start_ns: start_mono_ns, end_ns: end_mono_ns, ..self.asked };
+        let start_ns = start_mono_ns.max(self.began_mono_ns);
+        self.asked = layout::SamplingRequest { start_ns, end_ns: end_mono_ns, ..self.asked };
         write(&self.object, &self.asked)
     }
 
@@ -201,10 +207,10 @@ impl Sampler {
 }
 
 /// Gives the program what is asked for.
-fn configure(object: &Object, asked: &SamplingRequest) -> Result<layout::SamplingRequest, Refused> {
+fn configure(object: &Object, asked: &SamplingRequest, began_mono_ns: u64) -> Result<layout::SamplingRequest, Refused> {
     let namespace = fs::metadata("/proc/self/ns/pid").map_err(|error| Refused { reason: format!("reading the PID namespace: {error}") })?;
     let values = layout::SamplingRequest {
-        start_ns: asked.start_mono_ns,
+        start_ns: asked.start_mono_ns.max(began_mono_ns),
         end_ns: asked.end_mono_ns,
         namespace_device: namespace.dev(),
         namespace_inode: namespace.ino(),

@@ -1,19 +1,19 @@
 //! Turns sampled addresses into functions, on the host where they were sampled and as soon as the load is over: later, a
 //! program may have ended, and other BPF programs may lie at the same addresses.
 
-use blazesym::Pid;
-use blazesym::symbolize::source::{Process, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use schema::evidence::SampledEvent;
 use schema::table::{FunctionKind, StackContext, ThreadGroup, Vector};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use super::context::of_stack;
 use super::kernel_symbols::KernelSymbols;
 use super::layout::{GROUP_AGENT, GROUP_IDLE, GROUP_KERNEL, GROUP_LOAD, Sampled as Key};
+use super::names::ask_all;
+use super::resolver::Question;
 use super::sampler::Sampled;
 
 /// What stands for a function that has no name.
@@ -79,11 +79,13 @@ pub struct Profile {
     pub on_cpu_ns: Option<u64>,
     /// Why the kernel's functions have no names, when they have none.
     pub unnamed: Option<String>,
+    /// Why functions of programs lack names, when reading their files failed.
+    pub unnamed_programs: Option<String>,
 }
 
 /// Looks up functions.
 pub struct Symbols {
-    symbolizer: Symbolizer,
+    resolver: PathBuf,
     kernel: KernelSymbols,
     unnamed: Option<String>,
     /// Tags of BPF programs that belong to this measurement, as in their names in kallsyms.
@@ -92,18 +94,21 @@ pub struct Symbols {
     numbers: HashMap<Function, u32>,
     /// By process (0: the kernel) and address; the outermost first.
     found: HashMap<(u32, u64), Vec<u32>>,
+    /// Programs whose files could not be read, by the reason.
+    failures: BTreeMap<String, u32>,
 }
 
 impl Symbols {
     /// Reads the kernel's names. `own_tags` are those of the BPF programs that belong to this measurement
-    /// (`bpf_prog_info.tag`).
-    pub fn open(own_tags: Vec<String>) -> Self {
+    /// (`bpf_prog_info.tag`). `resolver` is an executable that calls [`super::resolve_stdio`] for the verb
+    /// [`super::RESOLVE_VERB`]: it reads the files of programs.
+    pub fn open(own_tags: Vec<String>, resolver: PathBuf) -> Self {
         let (kernel, unnamed) = match KernelSymbols::read() {
             Ok(kernel) => (kernel, None),
             Err(reason) => (KernelSymbols::default(), Some(reason)),
         };
-        let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(true).build();
-        Self { symbolizer, kernel, unnamed, own_tags, functions: Vec::new(), numbers: HashMap::new(), found: HashMap::new() }
+        let (functions, numbers, found) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { resolver, kernel, unnamed, own_tags, functions, numbers, found, failures: BTreeMap::new() }
     }
 
     /// Names what was sampled. Stacks of the same functions become one.
@@ -128,6 +133,7 @@ impl Symbols {
             keeps_interrupts_apart: sampled.keeps_interrupts_apart,
             on_cpu_ns: sampled.on_cpu_ns,
             unnamed: self.unnamed,
+            unnamed_programs: described(&self.failures),
         }
     }
 
@@ -202,28 +208,19 @@ impl Symbols {
         let is_seen = |process: &u32| sees_others || *process == std::process::id();
         let mut processes: Vec<_> = frequency.into_iter().filter(|(process, _)| is_seen(process)).collect();
         processes.sort_by_key(|(process, count)| (*process != std::process::id(), std::cmp::Reverse(*count)));
-        for (process, _) in processes.into_iter().take(PROGRAMS_MOST + 1) {
+        let questions = processes.into_iter().take(PROGRAMS_MOST + 1).map(|(process, _)| {
             let mut addresses = addresses.remove(&process).unwrap_or_default();
             addresses.sort_unstable();
             addresses.dedup();
-            self.find_program(process, &addresses);
-        }
-    }
-
-    /// As far as the process still runs and its files have symbols.
-    fn find_program(&mut self, process: u32, addresses: &[u64]) {
-        let pid = if process == std::process::id() { Pid::Slf } else { Pid::from(process) };
-        let with_debugging = Process::new(pid);
-        let without = Process { debug_syms: false, ..with_debugging.clone() };
-        let look_up = |source| self.symbolizer.symbolize(&Source::Process(source), Input::AbsAddr(addresses)).ok();
-        // A file whose debugging information cannot be read may have names all the same.
-        let Some(symbols) = look_up(with_debugging).or_else(|| look_up(without)) else { return };
-        // What borrows from the symbolizer ends here.
-        let symbols: Vec<_> = symbols.into_iter().map(functions_of).collect();
-        for (address, functions) in addresses.iter().zip(symbols) {
-            if !functions.is_empty() {
+            Question { process, addresses }
+        });
+        for (process, answer) in ask_all(&self.resolver, questions.collect()) {
+            for (address, functions) in answer.functions {
                 let numbers = functions.into_iter().map(|function| self.number(function)).collect();
-                self.found.insert((process, *address), numbers);
+                self.found.insert((process, address), numbers);
+            }
+            if let Some(reason) = answer.failure {
+                *self.failures.entry(reason).or_default() += 1;
             }
         }
     }
@@ -237,19 +234,11 @@ impl Symbols {
     }
 }
 
-/// The functions at an address, those put into others behind these; empty where it has none.
-fn functions_of(symbolized: Symbolized<'_>) -> Vec<Function> {
-    let Symbolized::Sym(symbol) = symbolized else { return Vec::new() };
-    let object = symbol.module.map(|module| module.to_string_lossy().into_owned()).unwrap_or_default();
-    let named = |name: String, is_inlined| Function { name, object: object.clone(), kind: FunctionKind::Program, is_inlined };
-    let outer = named(demangled(&symbol.name), false);
-    let inner = symbol.inlined.iter().map(|function| named(demangled(&function.name), true));
-    std::iter::once(outer).chain(inner).collect()
-}
-
-/// Names of Rust without what makes them unique; others as they are.
-fn demangled(name: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(name))
+/// How many programs failed, and why.
+fn described(failures: &BTreeMap<String, u32>) -> Option<String> {
+    let of = |(reason, count): (&String, &u32)| format!("{count} {}: {reason}", if *count == 1 { "program" } else { "programs" });
+    let all: Vec<_> = failures.iter().map(of).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// The address of the call: that of a caller is where it goes on afterwards, which may belong to another function.

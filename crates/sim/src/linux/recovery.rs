@@ -493,3 +493,113 @@ struct Freed {
     /// Segments of it that were not known to have arrived.
     delivered: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::congestion::Algorithm;
+    use super::super::sender::Push;
+    use super::super::spec::{Kernel, Socket};
+    use super::*;
+    use crate::segment::{Block, Sack};
+
+    const MSS: u32 = 1000;
+    const WINDOW: u32 = 1 << 20;
+
+    /// Twenty segments are under way since 0, of a window of 20 and a threshold of 30, and so many more wait.
+    fn twenty_out(has_sack: bool, waiting: u32) -> Sender {
+        let socket = Socket { algorithm: Algorithm::Reno, ..Socket::default() };
+        let mut sender = Sender::new(Kernel::default(), socket, MSS, WINDOW, has_sack);
+        (sender.congestion.window, sender.congestion.threshold) = (20, 30);
+        sender.queue.append(20 * MSS, true);
+        assert_eq!(leaving(&mut sender, 0).len(), 1);
+        if waiting > 0 {
+            sender.queue.append(waiting * MSS, true);
+        }
+        sender
+    }
+
+    /// What leaves now: first segment, how many, and whether they leave again.
+    fn leaving(sender: &mut Sender, now: Ps) -> Vec<(u64, u32, bool)> {
+        let buffers: Vec<_> = std::iter::from_fn(|| sender.poll(now, Push::Forced)).collect();
+        sender.end_burst(now, !buffers.is_empty(), false);
+        buffers.iter().map(|buffer| (buffer.start / u64::from(MSS), buffer.bytes / MSS, buffer.was_again_out)).collect()
+    }
+
+    /// An acknowledgment of all before `una`, and of the segments `from..to`; then what leaves.
+    fn acknowledge(sender: &mut Sender, now: Ps, una: u64, (from, to): (u32, u32)) -> Vec<(u64, u32, bool)> {
+        let mut sack = Sack::default();
+        if from < to {
+            let una = u32::try_from(una).expect("few");
+            sack.push(Block { after_bytes: (from - una) * MSS, bytes: (to - from) * MSS });
+        }
+        let acknowledgment = una * u64::from(MSS);
+        sender.on_acknowledgment(now, &Segment { acknowledgment, window: WINDOW, sack, ..Segment::data(0, 0) });
+        leaving(sender, now)
+    }
+
+    #[test]
+    fn one_segment_leaves_for_two_that_arrive_until_the_window_is_half() {
+        // RFC 6937: ssthresh 10 of 20, so that sndcnt = CEIL(prr_delivered / 2) - prr_out.
+        let mut sender = twenty_out(true, 20);
+        assert_eq!(acknowledge(&mut sender, 100 * MS, 0, (1, 4)), [(0, 1, true), (20, 1, false)]);
+        assert_eq!(sender.congestion.threshold, 10);
+        assert_eq!(acknowledge(&mut sender, 101 * MS, 0, (1, 5)), []);
+        assert_eq!(acknowledge(&mut sender, 102 * MS, 0, (1, 6)), [(21, 1, false)]);
+        assert_eq!(acknowledge(&mut sender, 103 * MS, 0, (1, 8)), [(22, 1, false)]);
+        // All that was out when it began: the window is the threshold, and one more for ten of the 13 that arrived.
+        acknowledge(&mut sender, 200 * MS, 20, (0, 0));
+        assert_eq!((sender.congestion.window, sender.recovery.is_open()), (11, true));
+    }
+
+    #[test]
+    fn fewer_than_three_behind_a_hole_wait_for_a_quarter_of_the_round_trip() {
+        // RFC 8985 6.2 step 4: a round trip of 100 ms, and min_RTT / 4 = 25 ms.
+        let mut sender = twenty_out(true, 0);
+        assert_eq!(acknowledge(&mut sender, 100 * MS, 1, (3, 4)), []);
+        assert_eq!((sender.timer, sender.segments.lost), (Some((125 * MS, Timer::Reordering)), 0));
+        assert!(!sender.on_timer(125 * MS));
+        assert_eq!(sender.segments.lost, 2);
+        assert_eq!(leaving(&mut sender, 125 * MS), [(1, 1, true)]);
+    }
+
+    #[test]
+    fn what_came_behind_later_segments_is_waited_for_from_then_on() {
+        let mut sender = twenty_out(true, 0);
+        acknowledge(&mut sender, 100 * MS, 1, (3, 5));
+        // The hole is filled by what left first: it was reordering.
+        acknowledge(&mut sender, 101 * MS, 5, (0, 0));
+        assert!(sender.recovery.has_reordering);
+        assert_eq!(acknowledge(&mut sender, 102 * MS, 5, (6, 12)), []);
+        assert_eq!((sender.segments.sacked, sender.segments.lost), (6, 0), "six are not enough any more");
+    }
+
+    #[test]
+    fn a_tail_is_probed_after_two_round_trips_and_lost_after_a_timeout() {
+        let mut sender = twenty_out(true, 0);
+        acknowledge(&mut sender, 100 * MS, 17, (0, 0));
+        // RFC 8985 7.2: 2 SRTT, and two ticks of 4 ms.
+        assert_eq!(sender.timer, Some((308 * MS, Timer::LossProbe)));
+        assert!(!sender.on_timer(308 * MS));
+        assert_eq!(leaving(&mut sender, 308 * MS), [(19, 1, true)]);
+        // RFC 6298: SRTT of 100 ms and at least 200 ms; doubled behind a timeout. Slow start had reached 30 segments.
+        assert_eq!(sender.timer, Some((608 * MS, Timer::Retransmission)));
+        assert!(sender.on_timer(608 * MS));
+        assert_eq!((sender.congestion.window, sender.congestion.threshold, sender.segments.lost), (1, 15, 3));
+        assert_eq!(leaving(&mut sender, 608 * MS), [(17, 1, true)]);
+        assert_eq!(sender.timer, Some((1208 * MS, Timer::Retransmission)));
+        // One segment alone waits for a delayed acknowledgment, which is longer than the timeout.
+        let mut alone = twenty_out(true, 0);
+        acknowledge(&mut alone, 100 * MS, 19, (0, 0));
+        assert_eq!(alone.timer, Some((400 * MS, Timer::Retransmission)));
+    }
+
+    #[test]
+    fn without_sack_three_duplicates_show_a_loss() {
+        // RFC 5681 3.2.
+        let mut sender = twenty_out(false, 0);
+        assert_eq!(acknowledge(&mut sender, 100 * MS, 0, (0, 0)), []);
+        assert_eq!(acknowledge(&mut sender, 101 * MS, 0, (0, 0)), []);
+        assert_eq!(acknowledge(&mut sender, 102 * MS, 0, (0, 0)), [(0, 1, true)]);
+        assert_eq!(sender.congestion.threshold, 10);
+    }
+}

@@ -312,4 +312,39 @@ mod tests {
         let again = sender.send(2, sender.begin_run()).expect("it begins again");
         assert_eq!((again.sequence, again.bytes, again.is_retransmission), (0, MSS, true));
     }
+
+    #[test]
+    fn a_partial_acknowledgment_shows_the_next_hole() {
+        // RFC 6582 section 3.2: ten segments out, ssthresh 5 of them, and 3 more for the duplicates.
+        let segments = |count: u64| count * u64::from(MSS);
+        let mut sender = sender(MSS);
+        write(&mut sender, &[MSS; 10]);
+        for _ in 0..4 {
+            sender.on_acknowledgment(1, 0, 65_535, true);
+        }
+        assert_eq!((sender.ssthresh, sender.cwnd), (segments(5), segments(9)));
+        sender.send(1, sender.begin_run());
+        sender.on_acknowledgment(2, segments(4), 65_535, true);
+        assert_eq!(sender.cwnd, segments(9 - 4 + 1));
+        assert_eq!(sender.send(2, sender.begin_run()).map(|piece| piece.sequence), Some(segments(4)));
+        sender.on_acknowledgment(3, segments(10), 65_535, true);
+        assert_eq!((sender.cwnd, sender.is_repairing(), sender.rto_at), (segments(5), false, None));
+    }
+
+    #[test]
+    fn the_timeout_follows_the_round_trip() {
+        // RFC 2988 section 2: 200 + 4 * 100 ms; then RTTVAR = (3 * 100 + 100) / 4 and SRTT = (7 * 200 + 300) / 8.
+        let mut sender = sender(MSS);
+        write(&mut sender, &[MSS]);
+        assert_eq!(sender.rto_at, Some(3 * S));
+        sender.on_acknowledgment(200 * MS, u64::from(MSS), 65_535, true);
+        assert_eq!(sender.rto, 600 * MS);
+        sender.take_round_trip(300 * MS);
+        assert_eq!((sender.srtt, sender.rto), (212_500 * MS / 1000, 612_500 * MS / 1000));
+        sender.on_timeout(S);
+        assert_eq!(sender.rto, 1225 * MS);
+        // A short one is not below 400 ms.
+        (0..200).for_each(|_| sender.take_round_trip(MS));
+        assert_eq!(sender.rto, RTO_MIN);
+    }
 }

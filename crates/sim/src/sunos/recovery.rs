@@ -199,3 +199,94 @@ impl Recovery {
         self.timeout_ticks(rules)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: TcpRules = TcpRules::SUNOS_4_1;
+    const MSS: u32 = 1000;
+
+    fn recovery() -> Recovery {
+        Recovery::new(&RULES, MSS)
+    }
+
+    #[test]
+    fn timeouts_double_and_a_round_trip_of_a_segment_sent_once_ends_that() {
+        // Stevens 25.10: (srtt >> 3) + rttvar = 1 + 2 ticks; then 6, 12, 24 and so on to 128.
+        let mut recovery = recovery();
+        let mut ticks = Vec::new();
+        for _ in 0..7 {
+            ticks.push(recovery.rto_ticks(&RULES));
+            recovery.on_timeout(&RULES, 8000);
+        }
+        assert_eq!(ticks, [3, 6, 12, 24, 48, 96, 128]);
+        // Four ticks of round trip: an error of 3 - 1 = 2 eighths, and a deviation of 2 - 0 quarters.
+        recovery.on_output(5000, MSS);
+        recovery.on_output(6000, MSS);
+        (0..3).for_each(|_| _ = recovery.on_slow_timer());
+        recovery.on_acknowledged(&RULES, 6000, 7000);
+        assert_eq!((recovery.srtt, recovery.rttvar, recovery.rto_ticks(&RULES)), (10, 4, 5));
+    }
+
+    #[test]
+    fn the_timer_runs_while_something_is_out_and_the_window_is_asked_for_otherwise() {
+        let mut recovery = recovery();
+        recovery.start_timer(&RULES);
+        recovery.start_persist(&RULES);
+        assert_eq!((recovery.retransmission_ticks, recovery.persist_ticks), (3, 0));
+        assert_eq!([0; 4].map(|_| recovery.on_slow_timer()), [Due::Nothing, Due::Nothing, Due::Retransmission, Due::Nothing]);
+        recovery.start_timer(&RULES);
+        recovery.on_acknowledged(&RULES, 1000, 2000);
+        assert_eq!(recovery.retransmission_ticks, 3, "it begins anew");
+        recovery.on_acknowledged(&RULES, 2000, 2000);
+        assert_eq!(recovery.retransmission_ticks, 0, "nothing is out");
+        recovery.start_persist(&RULES);
+        assert_eq!(recovery.persist_ticks, 10);
+        assert_eq!((0..10).map(|_| recovery.on_slow_timer()).filter(|due| *due == Due::Probe).count(), 1);
+    }
+
+    #[test]
+    fn three_duplicates_or_a_timeout_halve_what_was_out_and_slow_start_follows() {
+        // Stevens 21.6: half of the smaller window in whole segments, at least 2; then a segment for each ACK, and above
+        // ssthresh mss * mss / cwnd.
+        let mut recovery = recovery();
+        assert_eq!(recovery.cwnd, 65_535);
+        recovery.start_timer(&RULES);
+        assert_eq!([0; 4].map(|_| recovery.on_duplicate(&RULES, 9000)), [false, false, true, false]);
+        assert_eq!((recovery.ssthresh, recovery.cwnd, recovery.retransmission_ticks), (4000, 1000, 0));
+        let mut windows = Vec::new();
+        for una in 1..=5 {
+            recovery.on_acknowledged(&RULES, una * 1000, 9000);
+            windows.push(recovery.cwnd);
+        }
+        assert_eq!(windows, [2000, 3000, 4000, 5000, 5200]);
+        recovery.on_timeout(&RULES, 3000);
+        assert_eq!((recovery.ssthresh, recovery.cwnd), (2000, 1000));
+        // With 4.3BSD's older rule nothing limits but the window.
+        let never = TcpRules { slow_start: SlowStart::Never, ..RULES };
+        let mut unlimited = Recovery::new(&never, MSS);
+        unlimited.on_timeout(&never, 9000);
+        assert_eq!(unlimited.cwnd, UNLIMITED);
+        assert_eq!(Recovery::new(&TcpRules { slow_start: SlowStart::Always, ..RULES }, MSS).cwnd, 1000);
+    }
+
+    #[test]
+    fn what_comes_out_of_order_is_kept_and_counts_when_the_hole_is_filled() {
+        let take = |recovery: &mut Recovery, rules: &TcpRules, expected, sequence, bytes| {
+            recovery.take_in(rules, expected, 9000, &Segment::data(sequence, bytes))
+        };
+        let mut recovery = recovery();
+        assert_eq!(take(&mut recovery, &RULES, 1000, 500, 1000), 500, "it begins before");
+        assert_eq!(take(&mut recovery, &RULES, 1500, 500, 1000), 0, "it is there already");
+        assert_eq!(take(&mut recovery, &RULES, 1500, 3500, 1000), 0);
+        assert_eq!(take(&mut recovery, &RULES, 1500, 2500, 1000), 0);
+        assert_eq!(take(&mut recovery, &RULES, 1500, 6500, 1000), 0);
+        assert_eq!(take(&mut recovery, &RULES, 1500, 1500, 1000), 3000, "to the next hole");
+        assert_eq!(take(&mut recovery, &RULES, 4500, 4500, 2000), 3000);
+        assert_eq!(take(&mut recovery, &RULES, 7500, 7500, 2000), 1500, "not beyond what was announced");
+        let drops = TcpRules { keeps_out_of_order: false, ..RULES };
+        assert_eq!(take(&mut recovery, &drops, 0, 1000, 1000), 0);
+        assert_eq!(take(&mut recovery, &drops, 0, 0, 1000), 1000);
+    }
+}

@@ -3,7 +3,8 @@
 Samples only give shares. What the load's threads used (schedstat) is split by the samples of these threads, whatever
 they ran in; the time of softirqs on top of anything else (softirq tracepoints) by the samples of those. With a PMU on
 all CPUs the total is that of the CPUs, and all samples split it. The rows of a side of a trial add up to its total;
-what no sample explains is a row of its own.
+what no sample explains is a row of its own. Samples of a timer that fall to where interrupts are switched on again are
+of what ran before: they are a class of their own, for nothing says whose they are.
 
 A softirq on top of a thread of the load is in the thread's own time, and counts there alone: programs in the kernel add
 up its time, and it is taken off that of all softirqs. Records from before they did lack it; there the samples say which
@@ -17,8 +18,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from whyperf.analyze.cost.classes import IDLE, NOT_ATTRIBUTED, OTHER_PROGRAMS, OWN_TRACING
-from whyperf.analyze.cost.samples import NAME, classified
+from whyperf.analyze.cost.classes import IDLE, INTERRUPTS_ON, KERNEL, NOT_ATTRIBUTED, OTHER_PROGRAMS, OWN_TRACING
+from whyperf.analyze.cost.samples import NAME, classified, is_late
 from whyperf.analyze.measures.costs import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.trials import Measured
 
@@ -57,6 +58,9 @@ def weighed_stacks(
     crates/schema/src/evidence.rs).
     """
     samples, frames = classified(stacks, functions)
+    samples = samples.with_columns(
+        ((pl.col("kind") == KERNEL) & is_late(samples["name"])).fill_null(False).alias("late")
+    )
     totals = _totals(reports, measured)
     parted = _parted(samples, totals)
     parts = _parts(parted, totals, reports)
@@ -180,6 +184,9 @@ def _parted(samples: pl.DataFrame, totals: pl.DataFrame) -> pl.DataFrame:
         .join(totals, on=_HOST, how="inner")
         .with_columns(part.alias("part"))
         .with_columns(pl.when(~pl.col("is_pmu") | is_load | is_softirq).then("class").otherwise(owner).alias("class"))
+        .with_columns(
+            pl.when(pl.col("late") & ~pl.col("is_pmu")).then(pl.lit(INTERRUPTS_ON)).otherwise("class").alias("class")
+        )
         .with_columns(_softirqs_elsewhere(is_load, is_softirq & is_timed).alias(SOFTIRQS))
         .filter(pl.col("part").is_not_null())
     )

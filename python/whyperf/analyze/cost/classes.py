@@ -12,6 +12,14 @@ OTHER_PROGRAMS, IDLE, NOT_ATTRIBUTED = "other_programs", "idle", "not_attributed
 KERNEL, BPF, OWN_BPF, PROGRAM = "kernel", "bpf", "own_bpf", "program"
 """Kinds of functions, as in the record's table `functions`."""
 
+INTERRUPTS_ON = "interrupts_on"
+"""The class of samples that a timer took late; no function is claimed for it."""
+
+SWITCHES_ON = re.compile(
+    r"native_write_msr.*|handle_softirqs|__do_softirq|_raw_(spin|read|write)_unlock_irq(restore)?|finish_task_switch"
+)
+"""Functions that switch interrupts on, or after which they are. A timer that was due before takes its samples here."""
+
 UNKNOWN = "[unknown]"
 """The name of a function without one, as in the record."""
 

@@ -49,8 +49,10 @@ def read_cost(experiment: Experiment) -> Cost:
     found = experiment.trials()
     manifests = _manifests(found)
     counters = read_table(experiment, "counters", columns=_COUNTERS, trials=manifests).frame
-    tables = _sampled(experiment, manifests) | {"counters": counters}
-    cost = cost_of(read_inputs(experiment, tables=_TABLES, found=found), manifests, tables)
+    sampled, lacking = _sampled(experiment, manifests)
+    cost = cost_of(
+        read_inputs(experiment, tables=_TABLES, found=found), manifests, sampled | {"counters": counters}, lacking
+    )
     # A folder that may only be read goes without.
     with suppress(OSError):
         write_kept(experiment.folder / NAME, fingerprint, cost.model_dump(mode="json"))
@@ -73,7 +75,7 @@ def read_stacks(experiment: Experiment, cells: Collection[str] | None = None) ->
     if reports.is_empty():
         return None
     measured = measure_trials(read_inputs(experiment, tables=_TABLES, found=found))
-    sampled = _sampled(experiment, manifests)
+    sampled, _ = _sampled(experiment, manifests)
     return weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured), measured
 
 
@@ -99,11 +101,13 @@ def read_sampled_costs(
     reports = sampling_reports(manifests)
     if reports.is_empty():
         return None
-    sampled = _sampled(experiment, manifests)
+    sampled, lacking = _sampled(experiment, manifests)
     counters = read_table(experiment, "counters", columns=_COUNTERS, trials=manifests).frame
     weighed = weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured)
     return SampledCosts(
-        trial_costs(weighed, measured), events_per_kbyte(inputs, counters, measured), sampling_notes(manifests)
+        trial_costs(weighed, measured),
+        events_per_kbyte(inputs, counters, measured),
+        lacking + sampling_notes(manifests),
     )
 
 
@@ -146,7 +150,7 @@ def read_sampled_trees(
     cells = {manifest["cell"] for manifest in manifests.values()}
     of_cells = [name for name, manifest in found.measured.items() if manifest.cell in cells]
     measured = measure_trials(read_inputs(experiment, trials=of_cells, tables=_TABLES, found=found))
-    sampled = _sampled(experiment, manifests)
+    sampled, _ = _sampled(experiment, manifests)
     weighed = weighed_stacks(sampled["stacks"], sampled["functions"], reports, measured)
     return side_trees(weighed, _units(divisors, measured))
 
@@ -166,11 +170,15 @@ def _manifests(found: Trials) -> dict[str, dict[str, Any]]:
     return {name: manifest.model_dump() for name, manifest in found.measured.items()}
 
 
-def _sampled(experiment: Experiment, trials: Collection[str]) -> dict[str, pl.DataFrame]:
-    return {
-        name: read_table(experiment, name, columns=_without_keys(columns), trials=trials).frame
+def _sampled(experiment: Experiment, trials: Collection[str]) -> tuple[dict[str, pl.DataFrame], tuple[str, ...]]:
+    """The tables of samples by name, and a note for each trial that lacks one because it cannot be read."""
+    found = {
+        name: read_table(experiment, name, columns=_without_keys(columns), trials=trials)
         for name, columns in (("stacks", STACKS), ("functions", FUNCTIONS))
     }
+    lacking = dict(damaged for table in found.values() for damaged in table.damaged)
+    notes = (f"The samples of trial {trial} are left out: {reason}." for trial, reason in lacking.items())
+    return {name: table.frame for name, table in found.items()}, tuple(notes)
 
 
 def _without_keys(columns: Collection[str]) -> list[str]:

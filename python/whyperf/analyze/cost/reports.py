@@ -33,6 +33,7 @@ class _Report(BaseModel):
     event: str | None
     reason: str | None
     unnamed: str | None
+    unnamed_programs: str | None = None
     samples_count: int = Field(ge=0, lt=2**63)
     lost_samples_count: int = Field(ge=0, lt=2**63)
     own_ns: int = Field(ge=0, lt=2**63)
@@ -59,4 +60,9 @@ def sampling_notes(manifests: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...
         for _, host, report in found
         if report.unnamed
     }
-    return tuple(sorted(refused | unnamed))
+    programs = {
+        f"Functions of programs on the {host} side lack names. {report.unnamed_programs}."
+        for _, host, report in found
+        if report.unnamed_programs
+    }
+    return tuple(sorted(refused | unnamed | programs))

@@ -112,9 +112,14 @@ class Cost(FrozenModel):
     notes: tuple[str, ...]
 
 
-def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: Mapping[str, pl.DataFrame]) -> Cost:
+def cost_of(
+    inputs: Inputs,
+    manifests: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[str, pl.DataFrame],
+    lacking: tuple[str, ...] = (),
+) -> Cost:
     """The cost of all cells, from what the analysis reads, the manifests by trial, and the tables `stacks`, `functions`
-    and `counters` over all trials."""
+    and `counters` over all trials. `lacking` are notes on tables that cannot be read."""
     measured = measure_trials(inputs)
     reports = sampling_reports(manifests)
     if reports.is_empty():
@@ -146,7 +151,7 @@ def cost_of(inputs: Inputs, manifests: Mapping[str, Mapping[str, Any]], tables: 
     for cell in inputs.cells:
         sides = [side(cell.id, role) for role in ("sender", "receiver")]
         cells.append(_bare(cell).model_copy(update={"sides": tuple(found for found in sides if found is not None)}))
-    notes = (*sampling_notes(manifests), *_without_cycles(reports, measured), *_of_programs(inputs, measured))
+    notes = (*lacking, *sampling_notes(manifests), *_without_cycles(reports, measured), *_of_programs(inputs, measured))
     return Cost(experiment=inputs.experiment, cells=tuple(cells), notes=notes)
 
 

@@ -13,9 +13,11 @@ from whyperf.analyze.cost.classes import (
     OTHER_BPF,
     OWN_BPF,
     OWN_TRACING,
+    SWITCHES_ON,
     TRACEPOINT,
     UNKNOWN,
     Function,
+    base_name,
     claimed,
 )
 
@@ -45,6 +47,9 @@ FUNCTIONS: Mapping[str, pl.DataType] = {
 NAME = ("name", "kind", "object")
 """What a function is known by."""
 
+MAX_NAME_CHARACTERS = 500
+"""Of the name of a function and of its object, which stand once for each stack that they are on."""
+
 _END = ("trial", "host")
 
 
@@ -58,7 +63,7 @@ def named_stacks(stacks: pl.DataFrame, functions: pl.DataFrame) -> tuple[pl.Data
     shaped = _shaped(functions, FUNCTIONS).with_columns(
         pl.col("name").fill_null(UNKNOWN), pl.col("kind", "object").fill_null("")
     )
-    named = _with_claims(shaped)
+    named = _with_claims(shaped.with_columns(pl.col(NAME).str.head(MAX_NAME_CHARACTERS)))
     frames = (
         numbered.select("stack", *_END, pl.col("functions").str.split(" ").alias("function"))
         .explode("function")
@@ -113,6 +118,14 @@ def _shaped(table: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataF
         (pl.col(name) if name in table.columns else pl.lit(None)).cast(kind, strict=False).alias(name)
         for name, kind in columns.items()
     )
+
+
+def is_late(functions: pl.Series) -> pl.Series:
+    """True for the names of kernel functions in which a timer takes the samples of code that ran before them."""
+    names = [
+        name for name in functions.unique().to_list() if name is not None and SWITCHES_ON.fullmatch(base_name(name))
+    ]
+    return functions.is_in(names)
 
 
 def _with_claims(functions: pl.DataFrame) -> pl.DataFrame:

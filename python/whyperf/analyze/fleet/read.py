@@ -24,7 +24,8 @@ _CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
 
 
 def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> FleetInputs | None:
-    """The fleet of an experiment and what its measured trials show of it; None where none was planned.
+    """The fleet of an experiment and what its measured trials show of it; None where none was planned, or one
+    pair alone, which has nothing to be compared with.
 
     A table that cannot be read, or that an end lacks, shows nothing.
 
@@ -32,7 +33,7 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
         RecordError: a table would take far more memory than its size allows.
     """
     plan: Plan = experiment.plan
-    if plan.fleet is None:
+    if plan.fleet is None or len(plan.pairs) == 1:
         return None
     ran = [trial for trial, manifest in manifests.items() if manifest.status not in LOST]
 

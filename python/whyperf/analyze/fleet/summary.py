@@ -60,6 +60,9 @@ class _Tables:
         rates, roles = self._rates.filter(of_cell), self._roles.filter(of_cell)
         trials = set(rates["trial"])
         hosts = self._of_hosts(cell)
+        if metric != "transactions":
+            # Each write of a stream is a transaction of its script, and none that anybody counts.
+            rates = rates.with_columns(pl.lit(None, pl.Float64).alias("transactions_per_s"))
         pairs = self._of_pairs(rates, roles, self._sockets.filter(of_cell), self._gaps.filter(of_cell), hosts)
         found = slow_hosts(
             rates, self._fleet.pattern, "transactions_per_s" if metric == "transactions" else "goodput_bps"

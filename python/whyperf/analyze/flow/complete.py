@@ -1,8 +1,9 @@
 """Whether a log holds every segment."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,8 +27,8 @@ class Completeness:
     """What is known of a log's completeness.
 
     `complete` is only true when no event and no call was lost, no run missed, nothing broke off, the payload
-    adds up and TCP counted no more segments than were logged; `reason` says in a sentence why not, and `ratio` which
-    part of the events, calls, payload or segments is there, the least of them; null where that is not known.
+    adds up and TCP counted no more segments than were logged; `reason` says in a sentence what it lacks most of, and
+    `ratio` which part of that (events, calls, payload or segments) is there; null where that is not known.
     `lost_events_count` by CPU. `connections` has a row a connection: `connection`, `moved_bytes` (the load's own
     count), `preamble_bytes`, `logged_bytes` (sequence space of the payload's direction, of both where the workload
     moves both ways, each octet once), `again_bytes` (octets logged more than once: retransmissions), `missing_bytes`
@@ -80,23 +81,21 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
         unlogged_segments(whole, user.tcp_info), on="connection", how="left", maintain_order="left"
     )
     evidence = end.evidence
+    role = None if trial.moves_both_ways else end.role
     if trial.is_watched:
         # It was attached and detached while the connection moved, and sampled at other instants: nothing adds up.
-        reason = _lost(evidence, rows)
         connections = connections.with_columns(
             missing_bytes=pl.lit(0, pl.Int64), unlogged_segments=pl.lit(None, pl.Int64)
         )
-    else:
-        reason = (
-            _lost(evidence, rows)
-            or _not_adding_up(connections, None if trial.moves_both_ways else end.role)
-            or _not_logged(connections)
-        )
+    gaps = _gaps(evidence, rows, connections, role)
+    # The gap that is named is the one that makes the ratio; of equal ones the first, for which a reason is known.
+    largest = max((gap.size for gap in gaps), default=0.0)
+    worst = next((gap for gap in gaps if gap.size >= largest - SAME_RATIO), None)
     return Completeness(
         host=host,
-        complete=reason is None,
-        reason=reason,
-        ratio=1.0 if reason is None else _ratio(evidence, rows, connections),
+        complete=worst is None,
+        reason=None if worst is None else worst.reason,
+        ratio=1.0 if worst is None else None if worst.ratio is None else max(0.0, 1 - worst.ratio),
         rows_count=rows,
         logged_events_count=evidence.logged_events_count,
         lost_events_count=evidence.lost_events_count,
@@ -105,20 +104,27 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     )
 
 
-def _ratio(evidence: EndEvidence, rows: int, connections: pl.DataFrame) -> float | None:
-    """Which part of what it should hold the log has."""
-    if evidence.broken_off or connections["moved_bytes"].null_count():
-        return None
-    lost = sum(evidence.lost_events_count.values())
-    events = max(rows, evidence.logged_events_count) + evidence.missed_runs_count
-    expected = int((connections["moved_bytes"] + connections["preamble_bytes"]).sum())
-    parts = (
-        (max(events - rows, lost), events),
-        (sum(evidence.lost_calls_count.values()), evidence.logged_calls_count),
-        (int(connections["missing_bytes"].abs().sum()), expected),
-        (int(connections["unlogged_segments"].sum()), rows + int(connections["unlogged_segments"].sum())),
-    )
-    return max(0.0, min((1 - lacks / whole for lacks, whole in parts if whole), default=0.0))
+SAME_RATIO = 0.01
+"""What two gaps differ by at most that are one, counted in events and in TCP's segments: a log that was full lacked
+39.6 % of the events and 39.7 % of the segments."""
+
+
+class _Gap(NamedTuple):
+    """Something that a log lacks, in a sentence, and which part of it that is; None where it is not known."""
+
+    reason: str
+    ratio: float | None
+
+    @property
+    def size(self) -> float:
+        """The part that is lacking; all of it where that is not known."""
+        return 1.0 if self.ratio is None else self.ratio
+
+
+def _gaps(evidence: EndEvidence, rows: int, connections: pl.DataFrame, role: str | None) -> list[_Gap]:
+    """All that the log lacks: as the agent says, and as payload and TCP's own counts do not add up."""
+    found = [*_lost(evidence, rows), *_not_adding_up(connections, role), *_not_logged(connections, rows)]
+    return found[:1] if evidence.broken_off else found
 
 
 def _connections(data: pl.DataFrame, opening: pl.DataFrame, flows: pl.DataFrame, ways: int) -> pl.DataFrame:
@@ -151,28 +157,33 @@ def _octets(data: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(found, schema=kinds, orient="row")
 
 
-def _lost(evidence: EndEvidence, rows: int) -> str | None:
-    """Why the end itself says that its log is not complete, or what its count shows."""
+def _lost(evidence: EndEvidence, rows: int) -> Iterator[_Gap]:
+    """What the agent itself says that its log lacks, or what its count shows."""
     lost, lost_calls = sum(evidence.lost_events_count.values()), sum(evidence.lost_calls_count.values())
+    events = max(rows, evidence.logged_events_count) + evidence.missed_runs_count
     if evidence.broken_off:
-        return f"The log breaks off: {evidence.broken_off}"
+        yield _Gap(f"The log breaks off: {evidence.broken_off}", None)
     if lost:
-        return f"{count(lost, 'event')} of {evidence.logged_events_count:,} were lost because the log was full."
+        reason = f"{count(lost, 'event')} of {evidence.logged_events_count:,} were lost because the log was full."
+        yield _Gap(reason, max(events - rows, lost) / events)
+    elif evidence.missed_runs_count:
+        reason = f"The kernel left out {count(evidence.missed_runs_count, 'run')} of the log's programs."
+        yield _Gap(reason, (events - rows) / events)
+    elif evidence.logged_events_count != rows:
+        reason = f"The log has {count(rows, 'row')}, but {count(evidence.logged_events_count, 'event')} were logged."
+        yield _Gap(reason, (events - rows) / events)
     if lost_calls:
-        return f"{count(lost_calls, 'call')} of {evidence.logged_calls_count:,} were lost because their log was full."
-    if evidence.missed_runs_count:
-        return f"The kernel left out {count(evidence.missed_runs_count, 'run')} of the log's programs."
-    if evidence.logged_events_count != rows:
-        return f"The log has {count(rows, 'row')}, but {count(evidence.logged_events_count, 'event')} were logged."
-    return None
+        calls = evidence.logged_calls_count
+        reason = f"{count(lost_calls, 'call')} of {calls:,} were lost because their log was full."
+        yield _Gap(reason, lost_calls / max(calls, lost_calls))
 
 
 #: Below this a percentage would read 0.0.
 SMALLEST_RATIO = 0.0005
 
 
-def _not_adding_up(connections: pl.DataFrame, role: str | None) -> str | None:
-    """Which connection's payload does not add up. Of one cut short, some may be unsent or unread; without a role
+def _not_adding_up(connections: pl.DataFrame, role: str | None) -> Iterator[_Gap]:
+    """The connections whose payload does not add up. Of one cut short, some may be unsent or unread; without a role
     either.
     """
     missing = pl.col("missing_bytes")
@@ -180,26 +191,27 @@ def _not_adding_up(connections: pl.DataFrame, role: str | None) -> str | None:
     wrong = connections.filter((missing != 0) & ~((pl.col("ended") != "complete") & is_left))
     unknown = connections["moved_bytes"].null_count()
     if unknown:
-        return f"{count(unknown, 'connection')} of the log are not in the table flows."
+        yield _Gap(f"{count(unknown, 'connection')} of the log are not in the table flows.", None)
     if wrong.is_empty():
-        return None
-    first = wrong.row(0, named=True)
-    expected = first["moved_bytes"] + first["preamble_bytes"]
-    missing_bytes = first["missing_bytes"]
-    what = f"lacks {si(missing_bytes, 'B')}" if missing_bytes > 0 else f"has {si(-missing_bytes, 'B')} too many"
-    ratio = abs(missing_bytes) / max(1, expected)
+        return
+    # What one connection has too many does not make up for what another lacks.
+    lacks, extra = (int(wrong.select(part.clip(0).sum()).item()) for part in (missing, -missing))
+    expected = int((connections["moved_bytes"] + connections["preamble_bytes"]).sum())
+    what = f"lacks {si(lacks, 'B')}" if lacks >= extra else f"has {si(extra, 'B')} too many"
+    ratio = max(lacks, extra) / max(1, expected)
     share = percent(ratio) if ratio >= SMALLEST_RATIO else "under 0.1 %"
-    of = f"connection {first['connection']}" if wrong.height == 1 else f"the first of {wrong.height:,} such connections"
-    return f"The log {what} of {si(expected, 'B')} ({share}) of {of}."
+    place = f"connection {wrong['connection'][0]}" if wrong.height == 1 else count(wrong.height, "connection")
+    yield _Gap(f"The log {what} of {si(expected, 'B')} ({share}), in {place}.", ratio)
 
 
-def _not_logged(connections: pl.DataFrame) -> str | None:
+def _not_logged(connections: pl.DataFrame, rows: int) -> Iterator[_Gap]:
     """How many segments are missing where payload alone does not show it: ACKs, and what was sent twice.
 
     A connection cut short may still be moving segments when TCP is asked for its counts.
     """
     known = connections.filter((pl.col("ended") == "complete") & (pl.col("unlogged_segments") > 0))
     if known.is_empty():
-        return None
+        return
     number = int(known["unlogged_segments"].sum())
-    return f"TCP counted {count(number, 'segment')} more than the log has, of {count(known.height, 'connection')}."
+    reason = f"TCP counted {count(number, 'segment')} more than the log has, of {count(known.height, 'connection')}."
+    yield _Gap(reason, number / (rows + number))

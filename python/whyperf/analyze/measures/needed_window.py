@@ -21,7 +21,7 @@ TRANSPORTS = frozenset({"tcp", "mptcp", "tls"})
 """Transports whose window is that of TCP sockets."""
 EXAMPLES_BPS = (1e9, 10e9, 25e9, 100e9)
 """Rates where nothing is known of the path's."""
-PATH, LINK, STREAM, EXAMPLE = "path", "link", "stream", "example"
+PATH, LINK, STREAM, EXAMPLE, ASKED = "path", "link", "stream", "example", "asked"
 PAYLOAD_RATIO = 0.5
 """Part of a buffer that holds payload at least: the kernel doubles a request for its bookkeeping (socket(7))."""
 _LIMITS = {"sender": ("send", "net.ipv4.tcp_wmem"), "receiver": ("receive", "net.ipv4.tcp_rmem")}
@@ -48,13 +48,12 @@ def _needed(cell: CellResult, inputs: Inputs, stream_bps: float | None) -> Neede
     if cell.fleet is not None or cell.factors.get("transport", "tcp") not in TRANSPORTS:
         return None
     buffers = {role: _buffer(cell.id, role, inputs) for role in _LIMITS}
-    held = [PAYLOAD_RATIO * buffer.limit_bytes for buffer in buffers.values() if buffer.limit_bytes is not None]
-    smallest = min(held) if len(held) == len(buffers) else None
+    held = _held_bytes(*buffers.values())
     return NeededWindow(
         one_way_ns=latency.p50_ns / 2,
         round_trip_ns=latency.p50_ns,
         rates=[
-            _at(rate, source, latency.p50_ns, smallest)
+            _at(rate, source, latency.p50_ns, held)
             for rate, source in _rates(cell.factors, inputs, cell.id, stream_bps)
         ],
         send_buffer=buffers["sender"],
@@ -73,6 +72,17 @@ def _rates(
     if link is not None:
         return [(link, LINK)]
     return [(stream_bps, STREAM)] if stream_bps is not None else [(rate, EXAMPLE) for rate in EXAMPLES_BPS]
+
+
+def window_for(rate_bps: float, found: NeededWindow) -> WindowAtRate:
+    """The window at a rate that the user asks about."""
+    return _at(rate_bps, ASKED, found.round_trip_ns, _held_bytes(found.send_buffer, found.receive_buffer))
+
+
+def _held_bytes(*buffers: SocketBuffer) -> float | None:
+    """Payload that the smaller buffer holds at least; None where the size of one is not known."""
+    held = [PAYLOAD_RATIO * buffer.limit_bytes for buffer in buffers if buffer.limit_bytes is not None]
+    return min(held) if len(held) == len(buffers) else None
 
 
 def _at(rate_bps: float, source: str, round_trip_ns: float, held_bytes: float | None) -> WindowAtRate:

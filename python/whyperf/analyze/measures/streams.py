@@ -1,10 +1,10 @@
-"""Single connections of a cell: goodput, retransmissions and round-trip time of each."""
+"""Single connections of a cell: goodput, retransmissions and round-trip time of each; and the round trips of all."""
 
 import polars as pl
 
 from whyperf.analyze.measures.segments import connection_segments
 from whyperf.analyze.read.inputs import Inputs
-from whyperf.analyze.summary import MAX_STREAMS, Stream
+from whyperf.analyze.summary import MAX_STREAMS, Rtt, Stream
 
 
 def cell_streams(inputs: Inputs, trials: pl.DataFrame, connections: pl.DataFrame) -> dict[str, list[Stream]]:
@@ -44,6 +44,15 @@ def cell_streams(inputs: Inputs, trials: pl.DataFrame, connections: pl.DataFrame
     for row in by_cell.iter_rows(named=True):
         found.setdefault(row.pop("cell"), []).append(Stream(**row))
     return found
+
+
+def cell_rtts(inputs: Inputs, trials: pl.DataFrame) -> dict[str, Rtt]:
+    """By cell, the round-trip times of all its sending connections; `trials` as in `cell_streams`."""
+    found = _round_trips(inputs.tcp_info, inputs.transport_info, trials).join(
+        trials.select("trial", "cell"), on="trial"
+    )
+    by_cell = found.group_by("cell").agg(pl.col("rtt_ns").median(), pl.col("rtt_ns_min").min())
+    return {row.pop("cell"): Rtt(**row) for row in by_cell.iter_rows(named=True)}
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -6,6 +6,8 @@ from typing import Any
 from whyperf.analyze.fleet.inputs import pair_of
 
 Document = Mapping[str, Any]
+MAX_CONNECTIONS = 65_536
+"""Those of a flow at most: the highest level of the factor `connections`."""
 
 
 def scheduled_connections(
@@ -24,7 +26,8 @@ def scheduled_connections(
         own = _own(label, names, parts)
         for place, flow in enumerate(spec.get("schedule") or ()):
             number = own[place] if place < len(own) else place
-            for _ in range(flow["connections_count"]):
+            # The number is of the result's author; connections have rows of their own.
+            for _ in range(min(flow["connections_count"], MAX_CONNECTIONS)):
                 yield {
                     "trial": manifest["trial"],
                     "cell": manifest["cell"],

@@ -49,7 +49,7 @@ def command(
         typer.Option(
             "--run",
             metavar="PROFILE|WORKLOAD|HOST",
-            help="Measure this under two conditions in turn, then compare them.",
+            help="Measure this under two conditions in turn, then compare them. Without a name: profile quick.",
             autocompletion=completion.profiles,
             rich_help_panel=RUN,
         ),
@@ -108,6 +108,12 @@ def command(
             rich_help_panel=RUN,
         ),
     ] = None,
+    files_below: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--files-below", metavar="FOLDER", help="As of whyperf run: files that may be sent.", rich_help_panel=RUN
+        ),
+    ] = None,
     evidence: Annotated[
         str | None,
         typer.Option(
@@ -163,6 +169,7 @@ def command(
             time=time,
             trials=trials,
             only=tuple(only or ()),
+            files_below=tuple(files_below or ()),
             evidence=evidence,
             seed=seed,
             out=out,

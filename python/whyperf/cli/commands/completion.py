@@ -62,7 +62,10 @@ def programs(incomplete: str) -> list[str]:
     names = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "cmdline").read_bytes():
+            # One byte: a process chooses where its command line ends.
+            with (process / "cmdline").open("rb", buffering=0) as line:
+                has_one = bool(line.read(1))
+            if has_one:
                 names.add((process / "comm").read_text(errors="replace").rstrip("\n"))
         except OSError:
             # It has ended, or belongs to another user and is hidden.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli.commands.arguments import ClusterOption, ExperimentArgument
+from whyperf.cli.commands.arguments import ClusterOption, ExperimentArgument, WithoutKeysOption
 
 NAME = "explain"
 EXAMPLE = (
@@ -57,6 +57,7 @@ def command(
         ),
     ] = False,
     cluster: ClusterOption = "none",
+    cluster_without_keys: WithoutKeysOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON, with all budgets and evidence.")] = False,
 ) -> int:
     """Explains what limits the rate, with evidence, and what to change.
@@ -70,7 +71,7 @@ def command(
     from whyperf.cli.output.explanation import print_explanation  # noqa: PLC0415
     from whyperf.cluster import HERE, choice_of  # noqa: PLC0415
 
-    where = choice_of(cluster)
+    where = choice_of(cluster, without_keys=cluster_without_keys)
     if where != HERE and (verify or trial is not None or cell is not None):
         raise UsageError("--cluster shares the cells of a whole result; leave out the trial, --cell and --verify")
     found = find_experiment(experiment)

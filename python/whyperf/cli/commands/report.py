@@ -36,7 +36,7 @@ def command(
     stored = read_result(found.folder, fingerprint)
     summary = summarize(found) if stored is None else stored.summary
     if stored is None:
-        write_result(found.folder, StoredResult(summary, None), fingerprint)
+        write_result(found.folder, StoredResult(summary, None, found.is_made_here), fingerprint)
     host = None
     if model is not None:
         from whyperf.calibrate import read_host  # noqa: PLC0415

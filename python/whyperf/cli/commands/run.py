@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands import completion
+from whyperf.cli.commands.arguments import WindowForOption
 from whyperf.cli.exits import UsageError
-from whyperf.cli.output.formats import Format, RateUnit, output_format
+from whyperf.cli.output.formats import Format, RateUnit, output_format, window_rate
 
 NAME = "run"
 EXAMPLE = (
     "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run -u -b 500M host7 · whyperf run host7 "
     "-C cubic,bbr --trials 5 · whyperf run rr host7 · whyperf run window-sweep --only window_bytes=4096,8192 "
-    "--trials 3 · whyperf run my.toml --host host7 --set path_rtt_ms=20ms"
+    "--trials 3 · whyperf run my.toml --host host7 --set mtu_bytes=9000"
 )
 
 
@@ -315,7 +316,15 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None, typer.Option(help="Numeric address of the far host for data. Default: the address that ssh uses.")
     ] = None,
     port: Annotated[
-        int, typer.Option("-p", "--port", min=0, max=65535, help="Port of the far host for data; 0: any free port.")
+        int,
+        typer.Option(
+            "-p",
+            "--port",
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Port of the far host for data; 0: any free port. Parallel connections are -P.",
+        ),
     ] = 0,
     near: Annotated[
         str | None,
@@ -354,9 +363,26 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             "--via",
             metavar="PIPE",
-            help="How hosts are reached: ssh, kubectl, podman, docker, srun, a command with {host}, or adapters "
-            "(namespaces of this machine).",
+            help="How hosts are reached: ssh, kubectl, podman, docker, srun, netns (namespaces of this machine), "
+            "a command with {host}, or adapters (namespaces that whyperf makes).",
             rich_help_panel=FLEET,
+        ),
+    ] = None,
+    netns: Annotated[
+        str | None,
+        typer.Option(
+            "--netns",
+            metavar="[NEAR:]FAR",
+            help="Measure between two network namespaces of this machine (ip netns list), or to one from here.",
+        ),
+    ] = None,
+    files_below: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--files-below",
+            metavar="FOLDER",
+            help="Let a workload send files below FOLDER, in addition to those below the folder of its profile.",
+            rich_help_panel=PLAN,
         ),
     ] = None,
     testbed: Annotated[
@@ -379,7 +405,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
     interval: Annotated[
         str | None,
         typer.Option(
-            "-i", "--interval", metavar="S", help="Seconds between printed lines of a single measurement; 0: no lines."
+            "-i",
+            "--interval",
+            metavar="S",
+            help="Seconds between printed lines of a single measurement, from 0.01; 0: no lines.",
         ),
     ] = None,
     per_stream: Annotated[
@@ -389,6 +418,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             help="Print a line for each connection at the end, up to 16: goodput, retransmissions and RTT.",
         ),
     ] = False,
+    window_for: WindowForOption = None,
     rate_unit: Annotated[
         RateUnit | None,
         typer.Option(
@@ -403,7 +433,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.inputs import iperf3  # noqa: PLC0415
     from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
-    from whyperf.cli.inputs.fleet import AskedFleet  # noqa: PLC0415
+    from whyperf.cli.inputs.fleet import AskedFleet, in_namespaces  # noqa: PLC0415
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
     from whyperf.cli.inputs.question import far_host  # noqa: PLC0415
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
@@ -442,6 +472,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     output = replace(
         output_format(json=json, csv=csv, format_=format_, interval=interval, rate_unit=rate_unit, has_lines=True),
         per_stream=per_stream,
+        window_for_bps=window_rate(window_for),
     )
     if (
         output.interval_s
@@ -452,20 +483,25 @@ def command(  # noqa: PLR0917 - typer fills them by name
         given.setdefault("interval_ms", max(1, round(output.interval_s * 1000)))
     if bidirectional and workload is not None:
         raise UsageError(f"--bidir is the workload bidirectional; drop it or --workload {workload}")
+    fleet = AskedFleet(near, to, None if pattern is None else pattern.value, hosts, via)
+    host = far_host(question, far, host)
+    if netns is not None:
+        fleet, host = in_namespaces(netns, fleet, host)
     return measure(
         Order(
             question=question,
             workload="bidirectional" if bidirectional else workload,
             is_over_udp=udp,
             scale=scale,
-            host=far_host(question, far, host),
+            host=host,
             address=address,
             port=port,
-            fleet=AskedFleet(near, to, None if pattern is None else pattern.value, hosts, via),
+            fleet=fleet,
             testbed=testbed.value,
             overrides=given,
             options=tuple(name for name, text in options.items() if text is not None),
             only=tuple(only or ()),
+            files_below=tuple(files_below or ()),
             leave_out_missing=leave_out_missing,
             trials=trials,
             evidence=asked_evidence(evidence, profile_hz, stages_one_in),

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli.commands.arguments import ExperimentArgument
-from whyperf.cli.output.formats import Format, output_format
+from whyperf.cli.commands.arguments import ExperimentArgument, WindowForOption
+from whyperf.cli.output.formats import Format, output_format, window_rate
 
 NAME = "show"
 EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --json"
@@ -31,17 +31,19 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "--per-stream", help="Print a line for each connection, up to 16: goodput, retransmissions and RTT."
         ),
     ] = False,
-    all_warnings: Annotated[
-        bool, typer.Option("--warnings", help="Print all warnings, not only the first two.")
+    all_notes: Annotated[
+        bool, typer.Option("--notes", "--warnings", help="Print all warnings and notes, not only the first of each.")
     ] = False,
+    window_for: WindowForOption = None,
 ) -> int:
     """Prints a result, finished or still running."""
-    from whyperf.cli.inputs.experiments import find_folder  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.inputs.experiments import find_folder, note_origin  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.result import print_result, print_stored  # noqa: PLC0415
 
     output = replace(
         output_format(json=json, format_=format_, interval=interval, csv=csv),
-        all_warnings=all_warnings,
+        all_notes=all_notes,
+        window_for_bps=window_rate(window_for),
         per_stream=per_stream,
     )
     # For programs, `whyperf explain --json` has it.
@@ -51,4 +53,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
         return code
     from whyperf.record import Experiment  # noqa: PLC0415 - as above
 
-    return print_result(Experiment.open(folder), output, report=False, explain=explain)
+    found = Experiment.open(folder)
+    note_origin(folder, is_made_here=found.is_made_here)
+    return print_result(found, output, report=False, explain=explain)

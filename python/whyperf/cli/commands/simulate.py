@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands import completion
-from whyperf.cli.commands.arguments import ClusterOption
+from whyperf.cli.commands.arguments import ClusterOption, WithoutKeysOption
 from whyperf.cli.output.formats import output_format
 
 NAME = "simulate"
@@ -71,6 +71,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     cluster: ClusterOption = "none",
+    cluster_without_keys: WithoutKeysOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and simulate nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the result.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -102,6 +103,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             dry_run=dry_run,
             out=out,
             output=output_format(json=json, format_=None, interval=None),
-            cluster=choice_of(cluster),
+            cluster=choice_of(cluster, without_keys=cluster_without_keys),
         )
     )

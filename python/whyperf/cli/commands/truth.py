@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from whyperf.cli.commands.arguments import WithoutKeysOption
 from whyperf.cli.inputs.truth_choices import CatalogName, HalfName
 
 NAME = "truth"
@@ -66,6 +67,7 @@ def command(  # noqa: PLR0917 - the command line
             rich_help_panel=MODELED,
         ),
     ] = "none",
+    cluster_without_keys: WithoutKeysOption = False,
     watch: Annotated[
         bool,
         typer.Option(
@@ -141,6 +143,6 @@ def command(  # noqa: PLR0917 - the command line
             as_json=json,
             verify=verify,
             hosts=hosts or "",
-            cluster=choice_of(cluster),
+            cluster=choice_of(cluster, without_keys=cluster_without_keys),
         )
     )

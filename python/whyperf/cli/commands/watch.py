@@ -28,6 +28,18 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "port has a colon. Default: the busiest connections of this host.",
         ),
     ] = None,
+    processes: Annotated[
+        list[int] | None,
+        typer.Option(
+            "-p",
+            "--pid",
+            metavar="PID",
+            min=1,
+            max=1 << 22,
+            help="Connections of this process: the same as a number as the argument.",
+            rich_help_panel=WHICH,
+        ),
+    ] = None,
     programs: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,12 +60,12 @@ def command(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     netns: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--netns",
-            metavar="PID",
-            min=1,
-            help="Watch in the network namespace of this process, such as one of a container. It needs privilege.",
+            metavar="NAME|PID",
+            help="Watch in this network namespace (ip netns list), or in that of a process, such as one of a "
+            "container. It needs privilege.",
             rich_help_panel=WHICH,
         ),
     ] = None,
@@ -141,7 +153,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.exits import UsageError  # noqa: PLC0415
     from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
-    from whyperf.cli.inputs.watched import metrics_address, seconds, watched  # noqa: PLC0415
+    from whyperf.cli.inputs.watched import metrics_address, namespace, seconds, watched  # noqa: PLC0415
     from whyperf.cli.workflows.watch import WatchQuery, watch  # noqa: PLC0415
 
     wrapped: tuple[str, ...] | None = context.meta[BEHIND]
@@ -151,7 +163,14 @@ def command(  # noqa: PLR0917 - typer fills them by name
         raise UsageError("--json prints on standard output, which is that of the command behind --; drop --json")
     if wrapped is not None and netns is not None:
         raise UsageError("a command behind -- starts in the network namespace of whyperf; drop --netns")
-    found = watched(arguments or (), host=host, programs=programs or (), cgroups=cgroups or (), command=wrapped or ())
+    found = watched(
+        arguments or (),
+        host=host,
+        processes=processes or (),
+        programs=programs or (),
+        cgroups=cgroups or (),
+        command=wrapped or (),
+    )
     asked = asked_evidence(evidence, profile_hz)
     if asked.stages is not None:
         raise UsageError(
@@ -161,7 +180,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     return watch(
         WatchQuery(
             watched=found,
-            namespace_of=netns,
+            namespace=None if netns is None else namespace(netns, is_here=found.host is None),
             far=far,
             evidence=asked,
             interval_s=seconds("--interval", interval, 0.1, 3600),

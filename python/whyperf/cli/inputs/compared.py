@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs.evidence import asked_evidence
-from whyperf.cli.inputs.experiments import find_experiment
+from whyperf.cli.inputs.experiments import find_experiment, is_result
 from whyperf.cli.inputs.fleet import AskedFleet
 from whyperf.cli.inputs.overrides import overrides
 from whyperf.cli.output.formats import output_format
@@ -45,6 +45,7 @@ class CompareRequest:
     seed: int | None
     out: Path | None
     dry_run: bool
+    files_below: tuple[Path, ...] = ()
     tools: str | None = None
     verify: bool = False
 
@@ -64,9 +65,10 @@ def compared(request: CompareRequest) -> int:
         raise UsageError("--verify is for --tools; `whyperf explain --verify` tests what limits a result")
     if request.run is not None:
         return _measured(request, limits)
+    _refuse_tools(request.results)
     for option, given in _only_for_run(request):
         if given:
-            raise UsageError(f"{option} is for --run, which measures two conditions; give --run PROFILE too")
+            raise UsageError(f"{option} is for --run, which measures two conditions; add --run, or --run PROFILE")
     if len(request.results) == 1 and (Path(request.results[0]) / TOOLS_DOCUMENT).is_file():
         return _shown_tools(request)
     return _shown(request, _sources(request.results), limits)
@@ -82,6 +84,7 @@ def _tools(request: CompareRequest, names: str) -> int:
         ("--against", request.after),
         ("--host", request.host),
         ("--only", request.only),
+        ("--files-below", request.files_below),
         ("--evidence", request.evidence),
         ("--fail-if", request.limits),
     ):
@@ -107,6 +110,22 @@ def _tools(request: CompareRequest, names: str) -> int:
     )
 
 
+def _refuse_tools(results: Sequence[str]) -> None:
+    """Refuses names of tools in the place of results.
+
+    Raises:
+        UsageError: the command that is meant.
+    """
+    from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - only for what is a mistake
+    from whyperf.tools.catalog import tool_named  # noqa: PLC0415 - as above
+
+    is_tool = {name: tool_named(name) is not None and not is_result(name) for name in results}
+    if tools := [name for name in is_tool if is_tool[name]]:
+        others = [name for name in is_tool if not is_tool[name]]
+        what = f"{tools[0]} is a tool" if len(tools) == 1 else f"{' and '.join(tools)} are tools"
+        raise UsageError(f"{what}, not a result: {quoted(['compare', '--tools', ','.join(tools), *others])}")
+
+
 def _shown_tools(request: CompareRequest) -> int:
     """Prints a stored comparison of tools.
 
@@ -130,6 +149,7 @@ def _only_for_run(request: CompareRequest) -> list[tuple[str, object]]:
         ("--time", request.time),
         ("--trials", request.trials),
         ("--only", request.only),
+        ("--files-below", request.files_below),
         ("--evidence", request.evidence),
         ("--seed", request.seed),
         ("--out", request.out),
@@ -222,6 +242,7 @@ def _measured(request: CompareRequest, limits: Sequence[Limit]) -> int:
         retry_failed=False,
         output=output_format(json=request.as_json, format_=None, interval="0", has_lines=True),
         report=False,
+        files_below=request.files_below,
         conditions=(overrides({}, request.before), overrides({}, request.after)),
     )
 

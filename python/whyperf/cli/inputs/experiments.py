@@ -5,8 +5,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whyperf.cli.exits import UsageError
+from whyperf.cli.exits import UsageError, say
 from whyperf.cli.inputs import say_what_is_taken
+from whyperf.foreign.other_tools import not_opened_yet
 from whyperf.record.naming import RESULTS
 
 if TYPE_CHECKING:
@@ -26,6 +27,20 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> "Experimen
     from whyperf.record import Experiment  # noqa: PLC0415 - a stored result needs no plan
 
     return Experiment.open(find_folder(argument, results))
+
+
+def is_result(name: str, results: Path = RESULTS) -> bool:
+    """Whether there is a file or folder of this name, here or under `results`."""
+    return Path(name).exists() or (results / name).exists()
+
+
+def note_origin(folder: Path, *, is_made_here: bool) -> None:
+    """Says that a result is somebody else's, or was changed: anybody can write anything into it."""
+    if not is_made_here:
+        say(
+            f"Note: {folder} was not made by you on this host, or its plan or profile was changed since. Check its "
+            "figures and commands before you rely on them."
+        )
 
 
 def find_folder(argument: str | None, results: Path = RESULTS) -> Path:
@@ -49,6 +64,10 @@ def find_folder(argument: str | None, results: Path = RESULTS) -> Path:
         return known[argument].parent
     if (Path(argument) / "plan.json").exists():
         return Path(argument)
+    if (sentence := not_opened_yet(Path(argument))) is not None:
+        raise UsageError(sentence)
+    if Path(argument).is_file():
+        raise UsageError(f"{argument} is a file; a result is a folder with plan.json; {_known(known, results)}")
     if Path(argument).exists():
         raise UsageError(f"there is no experiment {argument}: it has no plan.json; {_known(known, results)}")
     near = get_close_matches(argument, known, n=1)

@@ -57,6 +57,22 @@ class AskedFleet:
                 raise UsageError(f"{option} {value} is for many far hosts; name them with --to")
 
 
+def in_namespaces(text: str, asked: AskedFleet, host: str | None) -> tuple[AskedFleet, str]:
+    """The fleet and the far host of `--netns NEAR:FAR`, or of `--netns FAR` from where the command runs.
+
+    Raises:
+        UsageError: it names none, or hosts are named in another way too.
+    """
+    near, colon, far = text.rpartition(":")
+    if not far or (colon and not near):
+        raise UsageError(f"--netns {text}: name two network namespaces (ip netns list), such as --netns near:far")
+    given = {"--via": asked.via, "--from": asked.near, "--to": asked.to, "--host": host, "--hosts": asked.inventory}
+    other = next((f"{option} {value}" for option, value in given.items() if value is not None), None)
+    if other is not None:
+        raise UsageError(f"--netns {text} and {other} both name the two sides; drop one of them")
+    return replace(asked, near=near or None, via="netns"), far
+
+
 def target_of(asked: AskedFleet, host: str | None, address: str | None, port: int) -> Target:
     """Where to measure: the pairs of hosts, and how each is reached.
 
@@ -85,8 +101,6 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
     if far_set is None:
         option = f"--via {asked.via}" if asked.via is not None else f"--from {asked.near}"
         raise UsageError(f"{option} needs a far host; name it, or a set of hosts with --to")
-    if address is not None:
-        raise UsageError("--address is for one far host; name the addresses of many in a file of hosts (--hosts)")
     via = asked.via or "ssh"
     by_name(via)
     try:
@@ -99,6 +113,8 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         destinations = {name: inventory.destination(name) for name in (*near, *far)}
     except HostSetError as error:
         raise UsageError(str(error)) from None
+    if address is not None and len(pairs) > 1:
+        raise UsageError("--address is for one far host; name the addresses of many in a file of hosts (--hosts)")
     names = dict.fromkeys([*near, *far])
     if via == ADAPTERS:
         refuse_other_hosts(tuple(names))
@@ -109,7 +125,8 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
         groups=_groups_of(names, inventory.groups),
         parts=_parts(pairs, {hosts: asked.loads[name] for name, hosts in loads.items()}),
         via=via,
-        addresses={name: found for name in names if (found := inventory.address(name) or own.get(name)) is not None},
+        addresses={name: found for name in names if (found := inventory.address(name) or own.get(name)) is not None}
+        | ({} if address is None else {far[0]: address}),
         destinations={name: found for name, found in destinations.items() if found != name},
     )
     return Target(

@@ -1,9 +1,10 @@
 """What options of iperf3 mean here (iperf3(1) of 3.17), and what to write instead of those there are not."""
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 
-from whyperf.cli.exits import UsageError, say
+from whyperf.cli.exits import UsageError
 from whyperf.profile import BY_NAME, Level, Overrides, Profile, ProfileError
 from whyperf.profile.workload import STREAM
 
@@ -102,8 +103,8 @@ def affinity(text: str | None) -> tuple[str | None, str | None]:
     return near or None, far or None
 
 
-def over_udp(profile: Profile, given: Overrides) -> Profile:
-    """The profile with datagrams, for `-u`: its stream at iperf3's rate unless one is `given`.
+def over_udp(profile: Profile, given: Overrides) -> tuple[Profile, str | None]:
+    """The profile with datagrams, for `-u`: its stream at iperf3's rate unless one is `given`; and a note on that rate.
 
     Raises:
         UsageError: the far side should send.
@@ -116,12 +117,13 @@ def over_udp(profile: Profile, given: Overrides) -> Profile:
         )
     workload = OVER_UDP.get(chosen)
     if workload is None:
-        return profile.with_overrides({"transport": "udp"})
+        return profile.with_overrides({"transport": "udp"}), None
     levels: dict[str, Level] = {"workload": workload}
+    note = None
     if workload == "udp-stream" and "write_rate_bps" not in {**profile.fixed, **given}:
         levels["write_rate_bps"] = UDP_RATE_BPS
-        say("UDP at 1 Mbit/s, as in iperf3; set the rate with -b, -b 0 for as fast as the sender can")
-    return profile.with_overrides(levels)
+        note = "UDP at 1 Mbit/s, as in iperf3; set the rate with -b, -b 0 for as fast as the sender can"
+    return profile.with_overrides(levels), note
 
 
 _NO_SERVER = "whyperf starts the far agent over ssh, no server is needed: `whyperf run HOST`"
@@ -137,7 +139,6 @@ INSTEAD: Mapping[str, str] = {
     "--verbose": _COMPLETE,
     "--get-server-output": _COMPLETE,
     "--udp-counters-64bit": "leave it out: datagrams always have counters of 64 bits",
-    "--logfile": "redirect the output: `whyperf run HOST > FILE`",
     "-F": "payload is made in memory; for the cost of files see --set send_call=sendfile",
     "-T": "name the result's folder: --out results/TITLE",
     "--title": "name the result's folder: --out results/TITLE",
@@ -160,3 +161,15 @@ INSTEAD: Mapping[str, str] = {
 }
 """By option of iperf3 that `run` does not have."""
 INSTEAD = {**INSTEAD, "--file": INSTEAD["-F"], "--xbind": INSTEAD["-X"], "-d": _COMPLETE}
+LOG_FILE = "--logfile"
+
+
+def instead_of(option: str, given: Sequence[str]) -> str | None:
+    """What to write instead of an option of iperf3, in the command line `given`; None where iperf3 has none."""
+    if option != LOG_FILE:
+        return INSTEAD.get(option)
+    at = next(at for at, word in enumerate(given) if word.partition("=")[0] == LOG_FILE)
+    _, has_value, value = given[at].partition("=")
+    behind = given[at + 1 :] if has_value else given[at + 2 :]
+    file = value if has_value else next(iter(given[at + 1 :]), "FILE")
+    return f"redirect the output: `{shlex.join(['whyperf', *given[:at], *behind])} > {shlex.quote(file)}`"

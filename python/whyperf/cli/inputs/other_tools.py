@@ -63,7 +63,7 @@ class Meant:
     def sentence(self) -> str:
         """What runs, and why."""
         lacks = f"; left out: {' '.join(self.left_out)}" if self.left_out else ""
-        return f"{self.why}; running {_quoted(self.arguments)}{lacks}"
+        return f"{self.why}; running {quoted(self.arguments)}{lacks}"
 
 
 def meant(given: Sequence[str], own: Callable[[], Mapping[str, bool]]) -> Meant | None:
@@ -103,7 +103,7 @@ def meant(given: Sequence[str], own: Callable[[], Mapping[str, bool]]) -> Meant 
         return Meant(f"{test} is a test of flent", (*command, *_streams(options), *kept), _left_out(options, done))
     if has_verb and "-H" in options and options.get("-l", "").isdigit():
         changed = [{"-l": "-t"}.get(word, word) for word in given]
-        raise UsageError(f"-l is the size of writes here, as in iperf3, and -t the duration: {_quoted(changed)}")
+        raise UsageError(f"-l is the size of writes here, as in iperf3, and -t the duration: {quoted(changed)}")
     if not has_verb and host is not None:
         return Meant("measurements have the verb run", ("run", *given))
     return None
@@ -111,10 +111,11 @@ def meant(given: Sequence[str], own: Callable[[], Mapping[str, bool]]) -> Meant 
 
 def with_verb(given: Sequence[str]) -> str:
     """For who gave no verb: the same as a measurement."""
-    return f"measurements have the verb run: {_quoted(['run', *given])}"
+    return f"measurements have the verb run: {quoted(['run', *given])}"
 
 
-def _quoted(arguments: Sequence[str]) -> str:
+def quoted(arguments: Sequence[str]) -> str:
+    """A command of whyperf as it is typed."""
     return f"`{shlex.join(['whyperf', *arguments])}`"
 
 

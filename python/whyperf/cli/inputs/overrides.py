@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from whyperf.profile import Level, Overrides, ProfileError, factor_named, levels_of_text
+from whyperf.profile.path_factors import MAKERS
 
 #: The options of `run` that stand for a factor, by the factor's name. iperf3 has most of them.
 OPTIONS: dict[str, str] = {
@@ -65,6 +66,9 @@ def in_words_of(error: ProfileError, given: Overrides, with_option: Iterable[str
     that were `given`.
     """
     options = {name: OPTIONS[name] for name in with_option}
+    if not options.keys().isdisjoint(MAKERS):
+        # What one of them lacks is another one.
+        options |= {name: OPTIONS[name] for name in MAKERS}
     problem = error.problem.replace("; it takes ", "; it takes, with --set, ") if error.key in given else error.problem
     for name, option in options.items():
         problem = re.sub(rf"\b{name}\b", option, problem)
@@ -74,7 +78,37 @@ def in_words_of(error: ProfileError, given: Overrides, with_option: Iterable[str
 
 
 def _levels(name: str, text: str, option: str) -> Level | tuple[Level, ...]:
+    if option == OPTIONS["path_loss"]:
+        _refuse_bare_loss(text)
     try:
         return levels_of_text(factor_named(name), text)
     except ProfileError as error:
-        raise error.at(option) from None
+        # Who typed an option need not know which factor it sets.
+        raise error.at(option) if option == "--set" else ProfileError(option, "", error.problem) from None
+
+
+#: From here on a bare number of `--loss` is refused. The help's example is 0.1%, and without its sign it is 10 %.
+MIN_BARE_LOSS = 0.1
+
+
+def _refuse_bare_loss(text: str) -> None:
+    """Refuses a share that was probably meant as percent, as tc-netem(8) reads it, and one of more than all packets.
+
+    Raises:
+        ProfileError: what to write instead.
+    """
+    for level in text.replace(" ", "").split(","):
+        number = level.removesuffix("%")
+        try:
+            share = float(number)
+        except ValueError:
+            continue
+        if level != number and share > 100:
+            problem = "is more than all packets; give 0% to 100%, such as 0.1%"
+        elif level == number and share > 1:
+            problem = f"is more than all packets; write {level}% for {level} % of them"
+        elif level == number and share >= MIN_BARE_LOSS:
+            problem = f"is {100 * share:g} % of the packets; write {level}% for {level} %, or {100 * share:g}%"
+        else:
+            continue
+        raise ProfileError("", "", f"--loss {level} {problem}")

@@ -1,11 +1,14 @@
 """What the argument of `whyperf run` means: a profile, a workload or a host."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs import say_what_is_taken
+from whyperf.cli.inputs.verbs import SAME as OTHER_VERBS
+from whyperf.foreign.other_tools import not_opened_yet
 from whyperf.hosts import is_usable_host
 from whyperf.profile import (
     BY_NAME,
@@ -34,6 +37,21 @@ THIS_MACHINE = {
     "::1": 6,
     "ip6-localhost": 6,
 }
+#: Words for a profile or a workload of another name.
+SAME: Mapping[str, str] = {
+    **dict.fromkeys(("latency", "ping", "rtt", "delay", "request-response"), "rr"),
+    **dict.fromkeys(("throughput", "bandwidth", "bulk", "tcp", "speed", "goodput", "iperf", "iperf3"), "stream"),
+    **dict.fromkeys(("udp", "datagrams", "jitter", "loss"), "udp-stream"),
+    **dict.fromkeys(("download", "down"), "tcp-down"),
+    **dict.fromkeys(("upload", "up"), "tcp-up"),
+    **dict.fromkeys(("bufferbloat", "bloat", "responsiveness", "rpm"), "rrul"),
+    **dict.fromkeys(("connect", "http", "handshakes"), "crr"),
+    **dict.fromkeys(("pps", "packets"), "packet-rate"),
+    **dict.fromkeys(("window", "windows"), "window-sweep"),
+    **dict.fromkeys(("bidir", "duplex"), "bidirectional"),
+}
+#: Protocols that somebody may type as a word, and the option for each.
+PROTOCOLS: Mapping[str, str] = {"udp": "-u", "tcp": ""}
 #: Arguments that stand for the embedded testbed.
 TESTBED = frozenset({"testbed", "veth"})
 
@@ -63,6 +81,8 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         raise UsageError(f"{argument} holds results; `whyperf show {argument}` shows them{resumes}{other}")
     if Path(argument).is_dir() and host is None:
         raise UsageError(f"{argument} is a folder; a profile is a TOML file: name one in it{other}")
+    if (sentence := not_opened_yet(Path(argument))) is not None:
+        raise UsageError(f"{sentence}{other}")
     if looks_like_path(argument) and looks_like_workload(Path(argument)):
         return with_workload(find(QUICK), argument), host
     if looks_like_path(argument):
@@ -74,17 +94,26 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
             f"{argument} is a schedule of flows: `whyperf run --set schedule={argument}` "
             f"(a host of that name: --host {argument})"
         )
-    names = [*shipped_names(), *shipped_workload_names()]
-    near = get_close_matches(argument.lower(), names, n=1, cutoff=0.75)
-    if near:
-        raise UsageError(
-            f'there is no profile or workload "{argument}"; did you mean {near[0]}? '
-            f"(a host of that name: --host {argument})"
-        )
+    _refuse_misspelled(argument)
     if not is_usable_host(argument):
         raise UsageError(f'"{argument}" is neither a profile, a workload nor a host; `whyperf list` names them')
     say_what_is_taken(argument, "a host")
     return find(QUICK), argument
+
+
+def _refuse_misspelled(argument: str) -> None:
+    """Refuses to take for a host what is more likely a misspelled name, or a word for a command.
+
+    Raises:
+        UsageError: what is meant, and how to name such a host.
+    """
+    _refuse_protocol(argument, "")
+    verb = OTHER_VERBS.get(argument)
+    if (meant := _nearest(argument) or (verb and f"`whyperf {verb}`")) is not None:
+        raise UsageError(
+            f'there is no profile or workload "{argument}"; did you mean {meant}? '
+            f"(a host of that name: --host {argument})"
+        )
 
 
 def _is_watched(folder: Path) -> bool:
@@ -116,11 +145,37 @@ def far_host(first: str | None, second: str | None, host: str | None) -> str | N
         raise UsageError(f"{second} and --host {host} are two far hosts; leave one out")
     if is_question and second in TESTBED:
         raise UsageError(f"{second} is the embedded testbed, not a host: `whyperf run {first} --testbed veth`")
-    if not is_question:
-        near = get_close_matches(str(first).lower(), sorted(names), n=1, cutoff=0.75)
-        meant = f"did you mean {near[0]}?" if near else "`whyperf list` names them"
+    if is_question:
+        _refuse_protocol(second, str(first))
+    else:
+        _refuse_protocol(str(first), second)
+        near = _nearest(str(first))
+        meant = f"did you mean {near}?" if near else "`whyperf list` names them"
         raise UsageError(f'"{first}" before the host {second} is neither a profile nor a workload; {meant}')
     return second
+
+
+def _nearest(word: str) -> str | None:
+    """The shipped profile or workload that a word means: another word for it, or a misspelling."""
+    names = sorted({*shipped_names(), *shipped_workload_names()})
+    return SAME.get(word.lower()) or next(iter(get_close_matches(word.lower(), names, n=1, cutoff=0.75)), None)
+
+
+def named_question(word: str) -> str | None:
+    """The shipped profile or workload of exactly this name, or for which this is another word."""
+    return word if word in shipped_names() or word in shipped_workload_names() else SAME.get(word)
+
+
+def _refuse_protocol(word: str, others: str) -> None:
+    """Refuses the name of a protocol as the name of a host: it is an option, or usual.
+
+    Raises:
+        UsageError: the command that is meant, with the `others` of the two words.
+    """
+    if (option := PROTOCOLS.get(word.lower())) is not None:
+        what = "is the option -u" if option else "is what profiles use anyway"
+        command = " ".join(filter(None, ["whyperf run", others, option]))
+        raise UsageError(f"{word} {what}: `{command}` (a host of that name: --host {word})")
 
 
 def _shipped(name: str) -> Profile | None:

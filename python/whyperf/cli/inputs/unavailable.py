@@ -10,6 +10,7 @@ from whyperf.profile import Factors, Level, Overrides, Profile, ProfileError, Sw
 from whyperf.profile.factors import BY_NAME
 from whyperf.profile.options import OPTIONS
 from whyperf.run import describe_host, list_offers
+from whyperf.run.agents.pipes import SSH, PipeKind
 from whyperf.run.spec import OWN_CONTROL
 from whyperf.wire import Offer
 
@@ -30,11 +31,12 @@ def with_allowed_controls(
     planned: Callable[[Profile], Plan],
     *,
     asks_others: bool,
+    pipe: PipeKind = SSH,
 ) -> Plan:
     """The plan of a profile with these overrides, in which no host refuses a level that nobody gave.
 
-    Where one of `hosts` (names as for ssh, None being this host) refuses the usual congestion control, each host's own
-    takes its place, and a line says so. Other hosts than this one are only asked where `asks_others`.
+    Where one of `hosts` (names as for `pipe`, None being this host) refuses the usual congestion control, each host's
+    own takes its place, and a line says so. Other hosts than this one are only asked where `asks_others`.
 
     Raises:
         RunError: a host cannot be reached.
@@ -43,9 +45,11 @@ def with_allowed_controls(
     plan = planned(profile)
     if not any(name not in overrides and _is_filled_in(name, profile, plan) for name in CONTROL_FACTORS):
         return plan
-    asked = {host: describe_host(host) for host in hosts if host is None or asks_others}
+    asked = {host: describe_host(host, pipe=pipe) for host in hosts if host is None or asks_others}
     usual = str(BY_NAME[CONTROL].default)
-    refusing = {host: why for host, facts in asked.items() if (why := _why_refused(usual, host, facts)) is not None}
+    refusing = {
+        host: why for host, facts in asked.items() if (why := _why_refused(usual, host, facts, pipe)) is not None
+    }
     if not refusing:
         return plan
     plan = planned(replace(profile, usual=OWN_LEVELS))
@@ -62,11 +66,11 @@ def _is_filled_in(name: str, profile: Profile, plan: Plan) -> bool:
     return any(name in cell.factors and cell.sweep not in given for cell in plan.cells)
 
 
-def _why_refused(control: str, host: str | None, facts: Mapping[str, Any]) -> str | None:
+def _why_refused(control: str, host: str | None, facts: Mapping[str, Any], pipe: PipeKind) -> str | None:
     """Why a host's user may not choose a congestion control; None where they may."""
     if control in facts["congestion_controls"]:
         return None
-    return lacking(CONTROL, control, [list_offers(host)])
+    return lacking(CONTROL, control, [list_offers(host, pipe)])
 
 
 def _named(host: str | None) -> str:

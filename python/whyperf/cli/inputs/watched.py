@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from whyperf.cli.exits import UsageError
@@ -18,6 +19,10 @@ LOCALHOST: Final = ("127.0.0.1", "::1")
 CGROUP_MOUNTS: Final = ("/sys/fs/cgroup/unified/", "/sys/fs/cgroup/")
 BUSIEST: Final = "busiest"
 
+#: Where ip-netns(8) keeps namespaces.
+NAMESPACES: Final = Path("/run/netns")
+
+_NAMESPACE = re.compile(r"\w[\w.@-]*", re.ASCII)
 _PORTS = re.compile(r":(\d+(?:,\d+)*)")
 _ADDRESS_AND_PORT = re.compile(r"(?:\[(?P<six>[^\]]+)\]|(?P<four>[\d.]+)):(?P<port>\d+)")
 _FORMS = ":PORT, a process number, an address"
@@ -38,6 +43,7 @@ def watched(
     arguments: Sequence[str],
     *,
     host: str | None = None,
+    processes: Sequence[int] = (),
     programs: Sequence[str] = (),
     cgroups: Sequence[str] = (),
     command: Sequence[str] = (),
@@ -56,6 +62,9 @@ def watched(
     host = named if host is None else host
     selection: Selection = {} if what is None else _selected(what) or {}
     names = [] if what is None else [what]
+    if processes:
+        selection["processes"] = [*selection.get("processes", ()), *processes]
+        names += map(str, processes)
     for program in programs:
         if not program or "/" in program:
             raise UsageError(f'--program "{program}" is no name of a program; give the last part, such as nginx')
@@ -74,6 +83,22 @@ def watched(
     if host is not None and not is_usable_host(host):
         raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
     return Watched(selection, " ".join(names) or BUSIEST, host, is_word=named is not None and len(arguments) == 1)
+
+
+def namespace(text: str, *, is_here: bool) -> str:
+    """The path of the network namespace that `--netns` names, by its name or by a process in it.
+
+    Raises:
+        UsageError: it is neither, or there is none of this name on this host.
+    """
+    if text.isascii() and text.isdecimal() and 1 <= int(text) <= MAX_PROCESS:
+        return f"/proc/{text}/ns/net"
+    path = NAMESPACES / text
+    if not _NAMESPACE.fullmatch(text) or (is_here and not path.exists()):
+        raise UsageError(
+            f"--netns {text}: there is no such network namespace (ip netns list), nor is it a process number"
+        )
+    return str(path)
 
 
 def metrics_address(text: str) -> tuple[str, int]:

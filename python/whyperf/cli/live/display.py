@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, TextIO
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
@@ -15,7 +14,9 @@ from whyperf.cli.durations import duration
 from whyperf.cli.exits import say
 from whyperf.cli.live.intervals import IntervalLines, PrintedLine
 from whyperf.cli.live.progress import Progress, cell_words, transaction_bytes
+from whyperf.cli.output.console import Console
 from whyperf.cli.output.formats import OutputFormat
+from whyperf.cli.streams import fitting
 from whyperf.plan import LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.record import INTERRUPTED
 from whyperf.run import RunError
@@ -141,7 +142,8 @@ class LiveLine(Watcher):
 
     def on_message(self, text: str) -> None:
         """A line above the live one."""
-        self._rich.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        console = self._rich.console
+        console.print(fitting(text, console.file), highlight=False, markup=False, soft_wrap=True)
 
     def show(self) -> None:
         """Draws, when the last is long enough ago."""
@@ -229,11 +231,17 @@ class Intervals(Watcher):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Of a trial that an end could not finish, and that is not recorded, the rate so far."""
-        if isinstance(error, RunError) and self._lines is not None:
-            self._lines.on_end()
-            if self._lines.provisional:
-                self._print(f"\nProvisional     {self._lines.provisional}")
+        """Of a trial that a side or the user ended, the rate so far."""
+        if self._lines is None or not isinstance(error, RunError | KeyboardInterrupt):
+            return
+        self._lines.on_end()
+        if not self._lines.so_far:
+            return
+        if isinstance(error, RunError):
+            self._print(f"\nProvisional     {self._lines.so_far} of the measurement; not a result: the trial failed")
+        else:
+            name = "Goodput" if self._lines.counts_payload else "Transactions"
+            self._print(f"\n{name:<16}{self._lines.so_far}, until it was stopped")
 
     def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(fitting(line, self._stream), file=self._stream, flush=True)

@@ -1,19 +1,27 @@
 """Ctrl-C: the first stops cleanly, the second at once. A polite kill, or a closed terminal, counts as the first.
 
-The signal of a closed terminal comes twice, from the kernel and from the shell: the second is no wish to stop at once.
+The signal of a closed terminal comes twice, from the kernel and from the shell, and that of timeout(1) to the process
+and to its group: the second is no wish to stop at once.
 """
 
+import math
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
 from whyperf.cli.exits import INTERRUPTED, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SHOW_CURSOR = "\x1b[?25h"
+SHOW_CURSOR = b"\x1b[?25h"
+#: What must not be interrupted, such as `__del__` of an object, has ended by then.
+AGAIN_S = 0.01
+#: The same signal so soon after the first is the same wish. Nobody who reads "again to stop at once" is as quick.
+REPEAT_S = 0.5
 
 
 class Stops:
@@ -39,21 +47,39 @@ class Stops:
 
 
 @contextmanager
-def handled() -> Iterator[Stops]:
+def handled(
+    earlier_s: Mapping[int, float] | None = None, now_s: Callable[[], float] = time.monotonic
+) -> Iterator[Stops]:
     """Within, the first of the signals raises KeyboardInterrupt and the second ends the process.
 
-    SIGHUP stays ignored where it is, as under nohup(1). Ending at once leaves nothing behind: agents stop and put
-    everything back when their pipe closes.
+    A signal that comes again within `REPEAT_S` does nothing; `earlier_s` has times, by `now_s`, of those that came
+    before. SIGHUP stays ignored where it is, as under nohup(1). Ending at once leaves nothing behind: agents stop and
+    put everything back when their pipe closes. Where Python drops the exception, as in `__del__`, it is raised again.
     """
-    stopping, stops = False, Stops()
+    stopping, is_dropped, stops = False, False, Stops()
+    first_s = dict(earlier_s or {})
+    hook_before = sys.unraisablehook
+
+    def on_unraisable(dropped: "sys.UnraisableHookArgs") -> None:
+        nonlocal is_dropped
+        if not isinstance(dropped.exc_value, KeyboardInterrupt):
+            hook_before(dropped)
+            return
+        is_dropped = True
+        threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        nonlocal stopping
-        if stopping and number == signal.SIGHUP:
+        nonlocal stopping, is_dropped
+        if is_dropped:
+            is_dropped = False
+            raise KeyboardInterrupt
+        at_s = now_s()
+        if at_s - first_s.get(number, -math.inf) < REPEAT_S or (stopping and number == signal.SIGHUP):
             return
+        first_s[number] = at_s
         if stopping:
             if sys.stderr.isatty():
-                sys.stderr.write(SHOW_CURSOR)
+                os.write(sys.stderr.fileno(), SHOW_CURSOR)
             os._exit(INTERRUPTED)
         stopping = True
         if stops.is_keeping:
@@ -64,8 +90,10 @@ def handled() -> Iterator[Stops]:
 
     ours = [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, on_signal) for number in ours}
+    sys.unraisablehook = on_unraisable
     try:
         yield stops
     finally:
+        sys.unraisablehook = hook_before
         for number, handler in before.items():
             signal.signal(number, handler)

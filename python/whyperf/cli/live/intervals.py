@@ -17,7 +17,11 @@ from whyperf.wire import ReplyProgress
 HEADINGS = ("Interval (s)", "Transfer", "Bitrate", "Retr", "Cwnd", "Window", "CPU snd/rcv")
 #: With one space between columns and the name of a phase, a line has at most 80 characters.
 WIDTHS = (13, 8, 11, 5, 6, 10, 11)
+#: Of datagrams, which have no window and are not sent again: the part of the sent payload that arrived.
+ARRIVED_HEADING, ARRIVED_WIDTH = "Arrived", 8
 
+#: Lines that are shorter have times with a third digit.
+SHORT_LINE_S = 0.1
 #: Samples are taken up to this part of a line early or late.
 TOLERANCE_RATIO = 0.05
 
@@ -80,7 +84,9 @@ class IntervalLines:
         output = output or OutputFormat()
         self._rate, self._unit = output.rate, output.rate_unit
         self._is_shown = output.interval_s > 0
+        self._digits = 3 if 0 < output.interval_s < SHORT_LINE_S else 2
         self._each = transaction_bytes
+        self._is_datagrams = factors.get("transport") == "udp" and transaction_bytes is None
         self._receiver = receiver(factors)
         self._per_line = max(1, round((output.interval_s or DEFAULT_INTERVAL_S) * 1000 / int(factors["interval_ms"])))
         self._write = write
@@ -121,12 +127,18 @@ class IntervalLines:
             self._flush()
 
     @property
-    def provisional(self) -> str:
-        """The rate of the lines so far, for a trial that is not recorded; empty before the first of the measurement."""
+    def so_far(self) -> str:
+        """The rate of the lines so far, for a trial that has no result; empty before the first of the measurement."""
         if not self._measured_s:
             return ""
-        rate = self._rate(self._measured_bytes * BITS_PER_BYTE / self._measured_s)
-        return f"{rate} over {self._measured_s:.2f} s of the measurement; not a result: the trial failed"
+        rate = self._measured_bytes / self._measured_s
+        text = f"{significant(rate / self._each, 4)}/s" if self._each is not None else self._rate(rate * BITS_PER_BYTE)
+        return f"{text} over {self._measured_s:.2f} s"
+
+    @property
+    def counts_payload(self) -> bool:
+        """Whether rates are of payload, not of transactions."""
+        return self._each is None
 
     def _close(self, host: str) -> None:
         self._closed[host].append(self._open.pop(host))
@@ -136,7 +148,7 @@ class IntervalLines:
             ends = {host: spans.pop(0) for host, spans in self._closed.items()}
             to = self._receiver
             if self._first_ns is None and self._is_shown:
-                self._write(_aligned((*HEADINGS[:2], self._rate_heading, *HEADINGS[3:])))
+                self._write(self._aligned((*HEADINGS[:2], self._rate_heading, *self._transport_headings, HEADINGS[-1])))
             line = self._line(ends["near" if to == "far" else "far"], ends[to])
             if self._is_shown:
                 self._write(line)
@@ -153,20 +165,30 @@ class IntervalLines:
         again = sender.last["retransmitted_segments"] - self._retransmitted
         self._retransmitted = sender.last["retransmitted_segments"]
         columns = [
-            f"{start:.2f}-{end:.2f}",
+            f"{start:.{self._digits}f}-{end:.{self._digits}f}",
             si(receiver_span.payload_bytes, "B"),
             self._rate_text(receiver_span.payload_bytes / seconds),
-            str(again),
-            f"{sender.last['cwnd_segments']:,}",
-            _window(sender, receiver_span),
+            *(
+                [_arrived(sender, receiver_span)]
+                if self._is_datagrams
+                else [str(again), f"{sender.last['cwnd_segments']:,}", _window(sender, receiver_span)]
+            ),
             f"{_cpu(sender)}/{_cpu(receiver_span)} %",
         ]
-        text = _aligned(columns)
+        text = self._aligned(columns)
         if receiver_span.phase != "measure":
             return f"{text} {receiver_span.phase}"
         if self._is_shown:
             self.measured.append(PrintedLine(start, end, text))
         return text
+
+    @property
+    def _transport_headings(self) -> tuple[str, ...]:
+        return (ARRIVED_HEADING,) if self._is_datagrams else HEADINGS[3:-1]
+
+    def _aligned(self, columns: Sequence[str]) -> str:
+        widths = (*WIDTHS[:3], ARRIVED_WIDTH, WIDTHS[-1]) if self._is_datagrams else WIDTHS
+        return " ".join(column.rjust(width) for column, width in zip(columns, widths, strict=True))
 
     @property
     def _rate_heading(self) -> str:
@@ -182,8 +204,9 @@ class IntervalLines:
         return rate if self._unit is None else rate.partition(" ")[0]
 
 
-def _aligned(columns: Sequence[str]) -> str:
-    return " ".join(column.rjust(width) for column, width in zip(columns, WIDTHS, strict=True))
+def _arrived(sender: Span, receiver_span: Span) -> str:
+    """What arrived in the time of a line over what was sent in it; what a queue holds at its end comes in the next."""
+    return percent(receiver_span.payload_bytes / sender.payload_bytes) if sender.payload_bytes else "-"
 
 
 def _window(sender: Span, receiver_span: Span) -> str:

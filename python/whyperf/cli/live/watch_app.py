@@ -49,7 +49,6 @@ class Frame:
     others_count: int
     instead: Instead | None
     beyond_count: int
-    sample_ns: int
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,6 @@ class WatchApp(App[None]):
             others_count=near["others_count"],
             instead=near.get("instead"),
             beyond_count=near["beyond_limit_count"],
-            sample_ns=near["sample_ns"],
         )
 
     def compose(self) -> ComposeResult:

@@ -1,12 +1,12 @@
 """Watched connections as lines: plain text where nobody looks at a terminal, JSON with `--json`."""
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from whyperf.analyze.text import count, seconds, si
 from whyperf.cli.exits import say
+from whyperf.cli.streams import json_text, print_text
 from whyperf.foreign.texts import visible
 from whyperf.watch.live_limits import NS_PER_S, SHORT, ConnectionInterval
 from whyperf.watch.tracker import Side, TakenReport
@@ -47,7 +47,7 @@ class Silence:
 class PlainLines:
     """A line for each connection and interval."""
 
-    def __init__(self, write: Write = print) -> None:
+    def __init__(self, write: Write = print_text) -> None:
         """Lines go to `write`."""
         self._write = write
 
@@ -69,7 +69,7 @@ class JsonLines:
         """The intervals that ended."""
         for each in report.ended:
             recent = report.tracker.followed[report.side, each.connection].recent
-            self._write(json_line(document(each, report.first_ns, recent)))
+            self._write(json_text(document(each, report.first_ns, recent)))
         sys.stdout.flush()
 
 
@@ -193,12 +193,6 @@ def document(each: ConnectionInterval, first_ns: int, recent: ConnectionInterval
         "receive_limit_s": _in_seconds(each.received.ns_by_limit),
         "recent_limit": (each if recent is None else recent).verdict.value,
     }
-
-
-def json_line(fields: Mapping[str, Any]) -> str:
-    """One line; characters that standard output cannot encode are escaped."""
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    return json.dumps(fields, ensure_ascii=not encoding.startswith("utf"))
 
 
 def _in_seconds(ns_by_limit: Mapping[Any, int]) -> dict[str, float]:

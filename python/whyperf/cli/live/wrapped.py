@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -67,6 +68,8 @@ class WrappedCommand:
         self._is_released = self._is_closed = False
         self._status: int | None = None
         self._is_over = threading.Event()
+        #: When a signal came last, by `time.monotonic`, in s.
+        self.came_s: dict[int, float] = {}
         gate, self._gate = os.pipe()
         self._failure, failure = os.pipe()
         sys.stdout.flush()
@@ -149,7 +152,10 @@ class WrappedCommand:
         """Sends on what another process has sent; what the terminal sent has reached the command already."""
         while not self._is_over.is_set():
             sent = signal.sigtimedwait(PASSED_ON, _SLICE_S)
-            if sent is None or sent.si_code == _BY_KERNEL or sent.si_pid == self.pid:
+            if sent is None:
+                continue
+            self.came_s[sent.si_signo] = time.monotonic()
+            if sent.si_code == _BY_KERNEL or sent.si_pid == self.pid:
                 continue
             if not self._is_released and sent.si_signo in {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}:
                 # Nothing was started yet: whoever waits for the watch to begin is stopped.

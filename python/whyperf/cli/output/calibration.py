@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import significant
 from whyperf.calibrate import Calibration, Steps
 from whyperf.calibrate.sentences import determined_by_data, point_row, verdict_lines
 from whyperf.calibrate.steps import QUANTITIES
+from whyperf.cli.output.console import Console
 
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160

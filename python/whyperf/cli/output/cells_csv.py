@@ -5,6 +5,7 @@ each pair of hosts follows that of the cell.
 import csv
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TextIO
 
 from whyperf.analyze.spread import Spread
@@ -23,6 +24,24 @@ def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
     result has `connection` in their place, and columns of its own at the end. So has a fleet: in the rows of its pairs
     `pair`, `near` and `far` are not empty.
     """
+    writer = csv.writer(stream or sys.stdout, lineterminator="\n")
+    writer.writerows(_table(summary))
+
+
+def write_parquet(summary: Summary, path: Path) -> None:
+    """Writes the same rows as a Parquet file: numbers, or texts where a column has levels that are no numbers."""
+    import polars as pl  # noqa: PLC0415 - CSV needs none
+
+    names, *rows = _table(summary)
+    columns = {str(name): [row[at] for row in rows] for at, name in enumerate(names)}
+    for name, values in columns.items():
+        if any(isinstance(value, str) for value in values):
+            columns[name] = [None if value is None else str(value) for value in values]
+    pl.DataFrame(columns, strict=False, infer_schema_length=None).write_parquet(path)
+
+
+def _table(summary: Summary) -> list[list[Value]]:
+    """The names of the columns and all rows."""
     rows = [(cell, row) for cell in summary.cells for row in _rows(cell)]
     own = {"cell", "sweep", "workload"}
     factors = [
@@ -31,11 +50,11 @@ def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
     ]
     factors = [name for name in factors if name not in own]
     names = list(dict.fromkeys(name for _, row in rows for name in row))
-    writer = csv.writer(stream or sys.stdout, lineterminator="\n")
-    writer.writerow(["cell", "sweep", "workload", *factors, *names])
+    table: list[list[Value]] = [["cell", "sweep", "workload", *factors, *names]]
     for cell, row in rows:
         levels = [_text(cell.factors.get(name)) for name in factors]
-        writer.writerow([cell.id, cell.sweep, cell.workload, *levels, *(_text(row.get(name)) for name in names)])
+        table.append([cell.id, cell.sweep, cell.workload, *levels, *(_text(row.get(name)) for name in names)])
+    return table
 
 
 def _text(value: Value) -> Value:
@@ -49,7 +68,7 @@ def _rows(cell: CellResult) -> Iterator[dict[str, Value]]:
     if cell.fleet is None:
         yield own
         return
-    yield own | dict.fromkeys(_OF_PAIRS)
+    yield dict.fromkeys(_OF_PAIRS) | own
     for pair in cell.fleet.pairs:
         yield {
             "metric": cell.metric,
@@ -79,6 +98,8 @@ def _figures(cell: CellResult) -> Iterator[tuple[str, Value]]:
     yield from _latency("latency", None if transactions is None else transactions.latency)
     yield from _latency("rtt_load", None if probe is None else probe.load)
     yield from _latency("rtt_idle", None if probe is None else probe.idle)
+    yield "rtt_ns", None if cell.rtt is None else cell.rtt.rtt_ns
+    yield "rtt_ns_min", None if cell.rtt is None else cell.rtt.rtt_ns_min
     for end in ENDS:
         cpu, calls = getattr(cell.cpu, end), getattr(cell.calls, end)
         yield f"cpu_{end}_load_threads_ratio", None if cpu is None else cpu.load_threads_ratio

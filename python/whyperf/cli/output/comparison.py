@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
@@ -22,7 +21,8 @@ from whyperf.analyze.text import (
     significant,
 )
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
-from whyperf.cli.output.console import plain_width
+from whyperf.cli.inputs.experiments import note_origin
+from whyperf.cli.output.console import Console, plain_width
 from whyperf.cli.streams import print_json
 from whyperf.compare import CellPair, Comparison, Limit, Source, compare_sources, without_row
 from whyperf.compare.budgets import OTHER
@@ -77,6 +77,8 @@ def print_comparison(
         _Printer(functions).print(found)
     if page is not None:
         _write_page(page, found, sources)
+    for experiment in {source.experiment.folder: source.experiment for source in sources}.values():
+        note_origin(experiment.folder, is_made_here=experiment.is_made_here)
     return _judged(found, limits)
 
 

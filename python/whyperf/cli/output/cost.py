@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from whyperf.analyze.cost.classes import INTERRUPTS_ON, NOT_ATTRIBUTED
 from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.folded import folded_lines
 from whyperf.analyze.cost.pprof import pprof_profile
@@ -17,7 +17,7 @@ from whyperf.analyze.cost.text import EVENTS, PER_KBYTE, Basis, basis_of, cycles
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.text import count, percent, setting
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
-from whyperf.cli.output.console import plain_width
+from whyperf.cli.output.console import Console, plain_width
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
 
@@ -112,6 +112,8 @@ def _without_samples(experiment: Experiment) -> int:
 def _print(found: Cost, experiment: Experiment, functions: int) -> None:
     console = Console(width=plain_width(), highlight=False)
     varied = experiment.plan.differing
+    for line in summary_lines(found):
+        console.print(line)
     for cell in found.cells:
         for side in cell.sides:
             basis = basis_of(cell, side)
@@ -123,6 +125,32 @@ def _print(found: Cost, experiment: Experiment, functions: int) -> None:
     if any(entry.sides for entry in found.cells):
         for note in found.notes:
             console.print(f"Note: {note}")
+
+
+def summary_lines(found: Cost) -> Iterator[str]:
+    """What costs most on each side of the dearest cell, and what changed most from the cheapest cell to it."""
+    for role in ("sender", "receiver"):
+        sides = [(cell, side) for cell in found.cells for side in cell.sides if side.role == role]
+        if not sides:
+            continue
+        ranked = sorted(sides, key=lambda each: basis_of(*each).total(each[1]).mean)
+        (cheap_cell, cheap), (cell, side) = ranked[0], ranked[-1]
+        basis = basis_of(cell, side)
+        known = [entry for entry in side.classes if entry.name not in {NOT_ATTRIBUTED, INTERRUPTS_ON}]
+        if not known:
+            continue
+        most = max(known, key=lambda entry: basis.exclusive(entry).mean)
+        of = f" of {cell.id}" if len(found.cells) > 1 else ""
+        cost = f"{cycles(basis.exclusive(most).mean)} of {cycles(basis.total(side).mean)} cycles per {basis.unit}"
+        yield f"{role.capitalize()}{of}: {most.title} costs most, {cost}."
+        if cell.id != cheap_cell.id and basis is basis_of(cheap_cell, cheap):
+            before = {entry.name: basis.exclusive(entry).mean for entry in cheap.classes}
+            grown = max(side.classes, key=lambda entry: basis.exclusive(entry).mean - before.get(entry.name, 0.0))
+            more = basis.exclusive(grown).mean - before.get(grown.name, 0.0)
+            whole = basis.total(side).mean - basis.total(cheap).mean
+            yield f"  {cycles(whole)} more than {cheap_cell.id}; {grown.title} {cycles(more)} more."
+    if any(cell.sides for cell in found.cells):
+        yield ""
 
 
 def _heading(cell: CellCost, side: SideCost, basis: Basis, varied: tuple[str, ...], *, is_one: bool) -> str:
@@ -210,6 +238,7 @@ def _explained(side: SideCost, basis: Basis, *, is_own: bool) -> Iterator[str]:
         whose = "load" if is_own else "program"
         rest = f"{percent(1 - ratio)} in soft interrupts while none of them ran"
         yield f"{percent(ratio)} in the {whose}'s threads, {rest}."
+        yield "/proc/stat has more softirq time: also that on top of these threads, by ticks."
     if side.per_transaction is not None and basis is PER_KBYTE:
         yield f"{side.per_transaction.mean:,.0f} cycles per transaction."
     yield f"{count(side.samples, 'sample')} in {count(len(side.trials), 'trial')}."

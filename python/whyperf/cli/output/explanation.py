@@ -14,6 +14,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.output.console import result_console
 from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, Workers, connected
+from whyperf.explain.alike import alike
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
@@ -371,10 +372,15 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for connection in _connection(cell, experiment.plan):
         yield f"Connection: {connection}", ""
-    for number, verdict in enumerate(cell.verdicts, start=1):
+    for first, *others in alike(cell.verdicts):
+        verdict = cell.verdicts[first]
         yield "", ""
-        yield f"{number}. {verdict.claim}", ""
+        yield f"{first + 1}. {verdict.claim}", ""
         yield from ((line, "   ") for line in _verdict(verdict, cell.cell, experiment))
+        for other in others:
+            yield f"{other + 1}. {cell.verdicts[other].claim}", "   "
+            change = _change(cell.verdicts[other], cell.cell, experiment)
+            yield from ((line, "      ") for line in (*change, gain_line(cell.verdicts[other])) if line)
         if verdict.cause is Cause.NOT_KNOWN:
             yield from ((line, "   ") for line in _next(cell, experiment))
     if cell.joint:

@@ -32,6 +32,23 @@ def fleet_lines(fleet: Fleet, rate: ToText = bit_rate) -> Iterator[str]:
     yield from _table(fleet, rate)
 
 
+def shared_text(fleet: Fleet) -> str:
+    """How evenly a fleet shared the rate, and how close together it began; empty where neither is known."""
+    parts = [] if fleet.fairness is None else [f"fairness {significant(fleet.fairness, 3)} over pairs (Jain's index)"]
+    if skew := _skew(fleet):
+        parts.append(skew)
+    return ", ".join(parts)
+
+
+def _skew(fleet: Fleet) -> str:
+    """Between the first calls of all hosts, with the bound of their clocks."""
+    window = fleet.window
+    if window.skew_s is None:
+        return ""
+    bound = "" if window.skew_bound_s is None else f" ± {seconds(window.skew_bound_s * 1e9)}"
+    return f"first calls within {seconds(window.skew_s * 1e9)}{bound}"
+
+
 def slow_text(host: SlowHost, fleet: Fleet) -> str:
     """A slow host in a few words: `n5 sends at 41 % of the rate of the others`."""
     if host.host is None or host.role == "pair":
@@ -53,9 +70,7 @@ def _facts(fleet: Fleet, rate: ToText) -> Iterator[tuple[str, str]]:
         yield "Fairness", f"{', '.join(indices)} (Jain's index)"
     window = fleet.window
     if window.window_s is not None:
-        skew = "" if window.skew_s is None else f", first calls within {seconds(window.skew_s * 1e9)}"
-        bound = "" if window.skew_bound_s is None else f" ± {seconds(window.skew_bound_s * 1e9)}"
-        yield "Common window", f"{seconds(window.window_s * 1e9)}{skew}{bound}"
+        yield "Common window", ", ".join(filter(None, (seconds(window.window_s * 1e9), _skew(fleet))))
     if busy := sorted((host.cpu_ratio, host.host) for host in fleet.hosts if host.cpu_ratio is not None):
         (most, name), (usual, _) = busy[-1], busy[len(busy) // 2]
         yield "CPUs", f"busiest host {name} {percent(most)}, median of {count(len(busy), 'host')} {percent(usual)}"

@@ -7,6 +7,11 @@ from enum import StrEnum
 from whyperf.cli.exits import UsageError
 
 DEFAULT_INTERVAL_S = 1.0
+#: The kernel counts CPU time of a host in ticks of 1/100 s (USER_HZ, proc_stat(5)), and updates that of a running
+#: thread at its own ticks. In less time, a line has no CPU time, or that of many lines.
+MIN_INTERVAL_S = 0.01
+#: Of `--window-for`.
+MAX_RATE_BPS = 100e12
 
 
 class Format(StrEnum):
@@ -40,8 +45,10 @@ class OutputFormat:
     interval_s: float = DEFAULT_INTERVAL_S
     #: Of rates in the text of a single measurement; None: the unit that suits each.
     rate_unit: RateUnit | None = None
-    #: Whether all warnings are printed, not only the first ones.
-    all_warnings: bool = False
+    #: Whether all warnings and notes are printed, not only the first of each.
+    all_notes: bool = False
+    #: Rate for which the needed window is asked, in bit/s.
+    window_for_bps: float | None = None
     #: Whether every connection has a line.
     per_stream: bool = False
 
@@ -85,9 +92,35 @@ def output_format(
     if chosen is not Format.UPERF and not has_lines:
         raise UsageError("--interval is the distance of lines with --format uperf; add it, or set interval_ms instead")
     is_none = interval_s == 0 and chosen is not Format.UPERF
-    if not (is_none or 0.001 <= interval_s <= 86_400):
-        raise UsageError(f"--interval {interval_s:g} is not from 0.001 to 86400 seconds")
+    if 0 < interval_s < MIN_INTERVAL_S:
+        raise UsageError(
+            f"--interval {interval_s:g}: give 0.01 s or more, because the kernel counts CPU time in ticks of 10 ms; "
+            "--set interval_ms=1 samples more often, for the report"
+        )
+    if not (is_none or 0 < interval_s <= 86_400):
+        raise UsageError(f"--interval {interval_s:g} is not from 0.01 to 86400 seconds")
     return OutputFormat(chosen, interval_s, rate_unit)
+
+
+def window_rate(text: str | None) -> float | None:
+    """The rate of `--window-for`, in bit/s.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if text is None:
+        return None
+    # Imported here, so that help and completion stay quick.
+    from whyperf.profile.units import with_unit  # noqa: PLC0415
+
+    try:
+        found = with_unit(text.strip(), "bit/s")
+        rate = float(text) if found is None else float(found)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate <= MAX_RATE_BPS:
+        raise UsageError(f"--window-for {text} is no rate; give bit/s such as 10G, up to 100T")
+    return rate
 
 
 def _seconds(text: str) -> float:

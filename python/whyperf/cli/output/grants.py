@@ -1,7 +1,6 @@
 """Prints the commands of `whyperf doctor --grant`."""
 
-from rich.console import Console
-
+from whyperf.cli.output.console import Console
 from whyperf.run.grants import GROUP, INSTALLED, Grant, Grants
 
 _STATES = {"allowed": "allowed", "missing": "not allowed", "impossible": "not possible here"}

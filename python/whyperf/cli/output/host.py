@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
-from whyperf.cli.output.console import print_whole, result_console
+from whyperf.cli.output.console import Console, print_whole, result_console
 from whyperf.wire import Hook, HostFacts, Offer
 
 _KINDS = {

@@ -10,10 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from whyperf.cli.output.console import Console, plain_width
+
 ROWS = Path(__file__).with_name("lists.json")
+
+COMMON = {
+    "quick": "one TCP stream, like iperf3's default test",
+    "demo": "a first sweep: four windows by four write sizes",
+    "rr": "requests and responses on one connection: latency",
+    "crr": "a new connection for each request: set-up rate",
+    "udp-stream": "datagrams at a rate: loss, order and jitter",
+    "rrul": "latency under load in both directions",
+    "tcp-down": "latency while the far host sends",
+    "tcp-up": "latency while the near host sends",
+    "latency-load": "latency against the rate of requests",
+    "window-sweep": "goodput over window and write size",
+}
+"""The profiles and workloads that most people run, each with what it measures: they fit on one screen."""
 
 Row = dict[str, Any]
 """What one profile, workload, schedule, factor or host has in `whyperf list --json`."""
@@ -55,6 +70,23 @@ def print_lists(*kinds: List) -> None:
     console = Console(highlight=False, markup=False)
     for kind in kinds:
         console.print(_table(kind, rows_of(kind)))
+
+
+def print_common() -> None:
+    """Prints the most used profiles and workloads, and how to list the others."""
+    profiles, workloads = ({row["name"]: row for row in rows_of(kind)} for kind in (List.PROFILES, List.WORKLOADS))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("Name", "Time", "What it measures"):
+        table.add_column(heading, no_wrap=True)
+    for name, about in COMMON.items():
+        # A workload alone is the profile quick with it.
+        table.add_row(name, profiles.get(name, profiles["quick"])["time"], about)
+    console = Console(highlight=False, markup=False, width=plain_width())
+    console.print(table)
+    console.print(
+        f"\nMeasure one: whyperf run NAME [HOST]\n"
+        f"All {len(profiles)} profiles and {len(workloads)} workloads: whyperf list --all"
+    )
 
 
 def _table(kind: List, rows: Sequence[Row]) -> Table:

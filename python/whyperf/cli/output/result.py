@@ -1,24 +1,25 @@
 """Prints a result as tables or JSON, writes the report, and returns the exit code."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from whyperf.analyze import Summary, summarize
-from whyperf.analyze.summary import Advice, CellResult
-from whyperf.analyze.text import setting
+from whyperf.analyze.summary import CellResult
+from whyperf.analyze.text import count, setting
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.exits import say, wants_traceback
+from whyperf.cli.inputs.experiments import note_origin
 from whyperf.cli.output.cells_csv import print_csv
 from whyperf.cli.output.console import print_whole, result_console
-from whyperf.cli.output.fleet import fleet_lines, slow_text
+from whyperf.cli.output.fleet import fleet_lines, shared_text, slow_text
 from whyperf.cli.output.formats import Format, OutputFormat
-from whyperf.cli.output.single import single_lines
+from whyperf.cli.output.single import WIDTH, single_lines
 from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
 from whyperf.cli.output.verdict import verdict
-from whyperf.cli.streams import print_json
+from whyperf.cli.streams import print_json, print_text
 from whyperf.explain.stored_result import StoredResult, read_result, write_result
 from whyperf.record.kept import fingerprint_of
 from whyperf.report.headline import headline
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 #: Lines on a single cell that a fleet has for each host instead.
 OF_ONE_HOST = ("CPU ", "Cycles/KB", "Window ")
-#: Warnings that are printed unless all are wanted.
-SHOWN_WARNINGS = 2
+#: Codes of warnings and notes that are printed only where all are wanted: they are the same in every run on a host, or
+#: follow from the number of trials that the user asked for.
+QUIET = frozenset({"few_trials", "no_pmu", "unseen_segments", "evidence_cost"})
 #: Results with so many cells keep their figures for comparisons.
 MIN_CELLS_KEPT = 16
 
@@ -48,10 +50,18 @@ def print_stored(folder: Path, output: OutputFormat, *, explain: bool) -> int | 
     has_why = explain and _has_rate(stored.summary)
     if has_why and stored.why is None:
         return None
+    note_origin(folder, is_made_here=stored.is_made_here)
     _print_as_asked(stored.summary, output, folder)
     if has_why:
         _print_why(str(stored.why), output)
     return verdict(stored.summary)
+
+
+def summary_of(experiment: "Experiment") -> Summary:
+    """The result: the one that is kept, where it still holds."""
+    fingerprint = fingerprint_of(experiment.folder)
+    stored = read_result(experiment.folder, fingerprint)
+    return _judged(experiment, fingerprint) if stored is None else stored.summary
 
 
 def print_result(
@@ -91,7 +101,7 @@ def print_result(
         why, sentence = _why(experiment, summary) if why is None else (why, why)
         _print_why(sentence, output)
     if stored is None or stored.why != why:
-        write_result(experiment.folder, StoredResult(summary, why), fingerprint)
+        write_result(experiment.folder, StoredResult(summary, why, experiment.is_made_here), fingerprint)
     return verdict(summary)
 
 
@@ -121,18 +131,18 @@ def _print_as_asked(summary: Summary, output: OutputFormat, folder: Path) -> Non
     else:
         _print(summary, output, folder)
         if summary.evidence is not None and summary.evidence.log_trials:
-            print(f"\nSegment flow: whyperf flow {folder}")  # noqa: T201
+            print(f"\nSegment flow: whyperf flow {quote(str(folder))}")  # noqa: T201
         from whyperf.plan import STAGES_PREFIX  # noqa: PLC0415 - a stored result needs no plan
 
         if any(folder.glob(f"trials/{STAGES_PREFIX}*/stages.*.parquet")):
-            print(f"\nProcessing times: whyperf flow {folder}")  # noqa: T201
+            print(f"\nProcessing times: whyperf flow {quote(str(folder))}")  # noqa: T201
 
 
 def _print_why(sentence: str, output: OutputFormat) -> None:
     if output.is_for_programs:
         say(f"Why: {sentence}")
     else:
-        print(f"Why: {sentence}")  # noqa: T201
+        print_text(f"Why: {sentence}")
 
 
 def _why(experiment: "Experiment", summary: Summary) -> tuple[str | None, str]:
@@ -173,28 +183,23 @@ def _print(summary: Summary, output: OutputFormat, folder: Path) -> None:
     console.print()
     if len(summary.cells) == 1:
         for line in _single(summary.cells[0], output):
-            console.print(line, soft_wrap=True)
+            print_text(line, WIDTH)
     else:
         for table in sweep_tables(summary, console.width):
             print_whole(console, table)
             console.print()
-        console.print(headline(summary), soft_wrap=True)
-        for line in _slow_hosts(summary):
-            console.print(line, soft_wrap=True)
+        for line in (headline(summary), *_fleets(summary)):
+            print_text(line)
     if output.per_stream:
         for line in _per_stream(summary, output):
             console.print(line, soft_wrap=True)
-    # A terminal would break words; a program that reads the lines wants them whole.
-    whole = not sys.stdout.isatty()
-    for line in warning_lines(summary.warnings, folder, wants_all=output.all_warnings):
-        console.print(line, soft_wrap=whole)
-    for fact in summary.facts:
-        console.print(f"Note: {fact.text}", soft_wrap=whole)
+    for line in note_lines(summary, folder, wants_all=output.all_notes):
+        print_text(line)
 
 
 def _single(cell: CellResult, output: OutputFormat) -> Iterator[str]:
     """The lines on the only cell. What is of one host's sockets and CPUs says little of many hosts."""
-    lines = single_lines(cell, output.rate)
+    lines = single_lines(cell, output.rate, output.window_for_bps)
     if cell.fleet is None:
         yield from lines
         return
@@ -203,8 +208,11 @@ def _single(cell: CellResult, output: OutputFormat) -> Iterator[str]:
     yield ""
 
 
-def _slow_hosts(summary: Summary) -> Iterator[str]:
-    """The slowest host of each cell that has one."""
+def _fleets(summary: Summary) -> Iterator[str]:
+    """How evenly each cell was shared and when its hosts began, and its slowest host."""
+    for cell in summary.cells:
+        if cell.fleet is not None and (shared := shared_text(cell.fleet)):
+            yield f"Fleet of {cell.id}: {shared}."
     for cell in summary.cells:
         if cell.fleet is not None and cell.fleet.slow:
             yield f"Slow host in {cell.id}: {slow_text(cell.fleet.slow[0], cell.fleet)}."
@@ -221,11 +229,24 @@ def _per_stream(summary: Summary, output: OutputFormat) -> Iterator[str]:
     yield ""
 
 
-def warning_lines(warnings: Sequence[Advice], folder: Path, *, wants_all: bool) -> list[str]:
-    """The warnings; of many only the first, and the command that prints the others."""
-    lines = [f"Warning: {advice.text} {advice.advice}".rstrip() for advice in warnings]
-    left_out = len(lines) - SHOWN_WARNINGS
-    # One more line is no longer than the line that would stand for it.
-    if wants_all or left_out <= 1:
-        return lines
-    return [*lines[:SHOWN_WARNINGS], f"{left_out} more warnings: whyperf show {folder} --warnings"]
+MISSED = frozenset({"not_sampled"})
+"""Notes on evidence that was asked for and is not there."""
+
+
+def note_lines(summary: Summary, folder: Path, *, wants_all: bool) -> list[str]:
+    """The first warning and the first note, and the command that prints the others; or all."""
+    warnings = [(each.code, f"Warning: {each.text} {each.advice}".rstrip()) for each in summary.warnings]
+    # What was asked for and could not be done comes first.
+    facts = sorted(summary.facts, key=lambda each: each.code not in MISSED)
+    notes = [(each.code, f"Note: {each.text}") for each in facts]
+    if wants_all:
+        return [line for _, line in (*warnings, *notes)]
+    first = [[line for code, line in lines if code not in QUIET][:1] for lines in (warnings, notes)]
+    shown = [line for lines in first for line in lines]
+    # Quiet ones are worth no word of their own, and count with others.
+    if sum(code not in QUIET for code, _ in (*warnings, *notes)) == len(shown):
+        return shown
+    left = (len(warnings) - len(first[0]), len(notes) - len(first[1]))
+    left_out = [count(number, f"more {noun}") for number, noun in zip(left, ("warning", "note"), strict=True) if number]
+    more = f"{' and '.join(left_out)}: whyperf show {quote(str(folder))} --notes"
+    return [*shown, more]

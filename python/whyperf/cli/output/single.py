@@ -1,6 +1,6 @@
 """The result of a single cell in a few lines, as `whyperf run HOST` prints at its end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from whyperf.analyze.spread import Spread, interval_name
@@ -11,6 +11,7 @@ from whyperf.analyze.summary import (
     EndCpu,
     Latency,
     Provisional,
+    Rtt,
     RttProbe,
     Setup,
     Transactions,
@@ -18,6 +19,7 @@ from whyperf.analyze.summary import (
 )
 from whyperf.analyze.text import ENDS, bit_rate, count, level_with_unit, percent, seconds, si, significant
 from whyperf.analyze.transports.result import Duration, Transports
+from whyperf.profile.path_factors import MAKERS
 from whyperf.report.charts.metric import per_second
 from whyperf.report.cpus_in_use import cpus_in_use
 from whyperf.report.needed_window import needed_window_lines
@@ -31,18 +33,22 @@ MANY_CONNECTIONS = 100
 SMALLEST_RATIO = 0.0005
 
 
-def single_lines(cell: CellResult, rate: ToText = bit_rate) -> list[str]:
-    """What was reached, and what it cost both hosts; `rate` prints a rate in bit/s."""
-    return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell, rate)]
+def single_lines(cell: CellResult, rate: ToText = bit_rate, window_for_bps: float | None = None) -> list[str]:
+    """What was reached, and what it cost both hosts; `rate` prints a rate in bit/s, and `window_for_bps` is the rate
+    for which the window is asked.
+    """
+    return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell, rate, window_for_bps)]
 
 
-def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
+def _facts(cell: CellResult, rate: ToText, window_for_bps: float | None) -> Iterator[tuple[str, str]]:
     if cell.watched is not None:
         yield from _watched(cell, cell.watched, rate)
     elif cell.metric == "transactions" and cell.transactions is not None:
         yield from _transactions(cell, cell.transactions, rate)
     else:
         yield from _moved(cell, rate)
+    if path := list(_path(cell.factors)):
+        yield "Path", f"{', '.join(path)} (emulated)"
     if cell.rtt_probe is not None:
         yield from _rtt_probe(cell.rtt_probe)
     yield from _processors(cell)
@@ -50,12 +56,14 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
     if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
         yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit})"
-    yield from _windows(cell, rate)
+    yield from _windows(cell, rate, window_for_bps)
     again = cell.retransmitted_segments
     if again.median is not None and cell.datagrams is None:
         part = again.ratio or 0.0
         ratio = f" ({percent(part)} of the data {again.unit})" if part >= SMALLEST_RATIO else ""
-        yield "Retransmitted", f"{count(round(again.median), again.unit[:-1])}{ratio}"
+        yield "Retransmitted", f"{count(round(again.median), again.unit[:-1])} in the measurement{ratio}"
+    if cell.rtt is not None and cell.rtt_probe is None and cell.metric != "transactions":
+        yield "RTT", _rtt(cell.rtt)
     shares = cell.connections
     if shares is not None and cell.metric != "transactions":
         fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"
@@ -69,6 +77,26 @@ def _facts(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
         yield "Set-up", _setup(cell.setup)
 
 
+def _path(factors: Mapping[str, object]) -> Iterator[str]:
+    """The settings that make an emulated path; none where there is no path."""
+    rtt, bps, loss = (factors.get(name) for name in MAKERS)
+    if isinstance(rtt, int | float):
+        yield f"{rtt:g} ms RTT"
+    if isinstance(bps, int):
+        number, _, unit = si(bps, "bit/s", digits=6).partition(" ")
+        yield f"{float(number):g} {unit}"
+    if isinstance(loss, int | float):
+        yield f"{100 * loss:g} % loss"
+    elif isinstance(loss, str) and loss != "none":
+        yield f"loss {loss}"
+
+
+def _rtt(rtt: Rtt) -> str:
+    """As the senders' kernels or libraries saw it under load."""
+    lowest = "" if rtt.rtt_ns_min is None else f", lowest {seconds(rtt.rtt_ns_min)}"
+    return f"median {seconds(rtt.rtt_ns)}{lowest}"
+
+
 def _processors(cell: CellResult) -> Iterator[tuple[str, str]]:
     """The CPU time of both sides."""
     for end in ENDS:
@@ -79,13 +107,13 @@ def _processors(cell: CellResult) -> Iterator[tuple[str, str]]:
         yield "CPUs in use", used
 
 
-def _windows(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
+def _windows(cell: CellResult, rate: ToText, window_for_bps: float | None) -> Iterator[tuple[str, str]]:
     """The window that the sockets have, and the one that the latency needs."""
     # Without a result nothing is known of the sockets, not even that a window was left to the kernel.
     if cell.window.announced_bytes is not None or (cell.metric == "goodput" and cell.goodput_bps.median is not None):
         yield "Window", _window(cell)
     if cell.needed_window is not None:
-        yield from needed_window_lines(cell.needed_window, rate)
+        yield from needed_window_lines(cell.needed_window, rate, window_for_bps)
 
 
 def threads_of(cell: CellResult) -> str:
@@ -109,7 +137,8 @@ def _watched(cell: CellResult, found: WatchedConnection, rate: ToText) -> Iterat
 
 
 def _moved(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
-    yield "Goodput", _goodput(cell, rate)
+    was_stopped = cell.provisional is not None and cell.provisional.status == "interrupted"
+    yield "Goodput", _goodput(cell, rate) if not was_stopped else "no result: the trial was stopped"
     if cell.cut is not None:
         yield "Cut", _cut(cell.cut, cell.goodput_bps.median, cell.trials, rate)
         whole = rate(cell.cut.whole_window_bps)
@@ -141,10 +170,13 @@ def _cut(cut: Cut, median_bps: float | None, trials: int, rate: ToText) -> str:
 
 def _provisional(observed: Provisional, metric: str, to_text: ToText) -> str:
     """The rate until a trial without a result ended."""
-    how = {"failed": "failed", "void": "is void", "interrupted": "was interrupted"}[observed.status]
     is_counted = metric == "transactions" and observed.transactions_per_s is not None
     rate = per_second(observed.transactions_per_s or 0.0) if is_counted else to_text(observed.goodput_bps)
-    return f"{rate} over {seconds(observed.seconds * 1e9)} of the measurement; not a result: the trial {how}"
+    over = f"{rate} over {seconds(observed.seconds * 1e9)}"
+    if observed.status == "interrupted":
+        return f"{over}, until it was stopped"
+    how = {"failed": "failed", "void": "is void"}[observed.status]
+    return f"{over} of the measurement; not a result: the trial {how}"
 
 
 def _spread(spread: Spread, to_text: ToText, trials: int) -> str:

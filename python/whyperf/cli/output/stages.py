@@ -3,10 +3,10 @@
 import textwrap
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.stages import TrialStages
+from whyperf.cli.output.console import Console
 from whyperf.report.stages import Block, blocks_of, notes_of
 
 SUMS = ("All stages", "Whole time")

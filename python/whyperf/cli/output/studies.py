@@ -5,11 +5,11 @@ import textwrap
 from collections.abc import Mapping
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import count, percent
 from whyperf.cli.durations import duration
+from whyperf.cli.output.console import Console
 from whyperf.studies.catalog import Chosen, Study, StudyEntry, StudyRun
 from whyperf.studies.folder import StudyResults
 from whyperf.studies.judge import SHAPE_TEXTS, Shape, StudyVerdict, tally

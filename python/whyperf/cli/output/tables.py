@@ -33,6 +33,7 @@ LEAVE_OUT = (
     "µs of CPU sender",
     "Idle RTT p99",
     "Idle RTT p50",
+    "Lowest RTT",
     "95 % interval",
     "Interval",
     "Interval or range",

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import significant
+from whyperf.cli.output.console import Console
 from whyperf.explain.wording.verifications import change_text
 from whyperf.truth import CellKind
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs

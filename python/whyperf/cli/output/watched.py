@@ -2,18 +2,19 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Any, Final, TextIO
-
-from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.text import bit_rate, count
 from whyperf.cli.exits import DONE, DOUBTFUL, say
-from whyperf.cli.live.watched_lines import json_line
+from whyperf.cli.output.console import Console
 from whyperf.cli.output.explanation import CommandLine, explained
+from whyperf.cli.streams import json_text
 from whyperf.explain.model import CellExplanation
 from whyperf.explain.predicted import command_label, gain_line, step_label
-from whyperf.record import Experiment
+from whyperf.record import Experiment, RecordError
+from whyperf.record.errors import is_full
 from whyperf.record.kept import fingerprint_of
 
 #: Connections that are printed; the others are in the result.
@@ -33,7 +34,7 @@ def print_watched(experiment: Experiment, *, as_json: bool, report: bool, on_err
     cells = explained(experiment, None, None).cells
     page = _written(experiment, summary, fingerprint) if report else None
     if as_json:
-        print(json_line(_document(experiment, cells, page)), flush=True)  # noqa: T201
+        print(json_text(_document(experiment, cells, page)), flush=True)  # noqa: T201
         return _exit_code(summary)
     stream = sys.stderr if on_error else sys.stdout
     _print(stream, _lines(experiment, cells, page))
@@ -46,10 +47,18 @@ def _exit_code(summary: Summary) -> int:
     return DOUBTFUL if lost or any(advice.code == "damaged_trials" for advice in summary.warnings) else DONE
 
 
-def _written(experiment: Experiment, summary: Summary, fingerprint: str) -> str:
+def _written(experiment: Experiment, summary: Summary, fingerprint: str) -> str | None:
+    """The page; None, after saying so, where the disk is full: the result is there."""
     from whyperf.report import write  # noqa: PLC0415 - loads what draws
 
-    return str(write(experiment, summary, fingerprint))
+    try:
+        return str(write(experiment, summary, fingerprint))
+    except (OSError, RecordError) as error:
+        if not is_full(error, experiment.folder):
+            raise
+        again = f"whyperf report {quote(str(experiment.folder))}"
+        say(f"The report is not written: no space left; free some, and `{again}` writes it")
+        return None
 
 
 def _lines(experiment: Experiment, cells: Sequence[CellExplanation], page: str | None) -> Iterator[str]:
@@ -63,7 +72,7 @@ def _lines(experiment: Experiment, cells: Sequence[CellExplanation], page: str |
         yield f"Warning: {warning}"
     yield ""
     of_cell = f" --cell {cells[0].cell}" if len(cells) > 1 else ""
-    yield f"In full: whyperf explain {experiment.folder}{of_cell}"
+    yield f"In full: whyperf explain {quote(str(experiment.folder))}{of_cell}"
     if page is not None:
         yield f"Report: {page}"
 

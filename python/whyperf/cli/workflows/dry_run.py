@@ -4,14 +4,14 @@ import json
 from collections import Counter
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE
 from whyperf.cli.live.progress import cell_words, shown
-from whyperf.cli.streams import print_json
+from whyperf.cli.output.console import Console
+from whyperf.cli.streams import print_json, print_text
 from whyperf.plan import Plan, estimate
 
 #: Blocks whose order is printed in full.
@@ -33,15 +33,14 @@ def show(plan: Plan, *, as_json: bool) -> int:
         document = json.loads(plan.to_json()) | {"estimate": about}
         print_json(document)
         return DONE
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    console.print(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")
+    print_text(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")
     if plan.fleet is not None or len(plan.pairs) > 1:
-        console.print(f"Pairs: {_pairs(plan)}")
+        print_text(f"Pairs: {_pairs(plan)}")
     most = "at most " if plan.stop.interval_width is not None else ""
     blocks = f"{len(plan.blocks)} block{'' if len(plan.blocks) == 1 else 's'}"
     logs = f", then {plan.log_trials_count} with the segment log" if plan.log_blocks else ""
     logs += f", then {plan.stage_trials_count} with stage times" if plan.stage_blocks else ""
-    console.print(
+    print_text(
         f"Cells: {size.cells}; trials: {most}{plan.measured_trials_count} in {blocks}{logs}; time: "
         f"{most}about {duration(size.seconds)}; evidence: {plan.evidence or 'user'}"
     )
@@ -59,18 +58,18 @@ def show(plan: Plan, *, as_json: bool) -> int:
     for cell in plan.cells:
         counts = [str(trials[cell.id, is_log]) for is_log in (False, True)][: len(numbers)]
         table.add_row(cell.id, cell_words(plan, cell.id) or "all fixed", *counts)
-    console.print(table)
+    Console(highlight=False, markup=False, soft_wrap=True).print(table)
     common = plan.cells[0].factors.items()
     fixed = [
         f"{name}={shown(level)}"
         for name, level in common
         if all(cell.factors.get(name) == level for cell in plan.cells)
     ]
-    console.print(f"Fixed: {' '.join(fixed)}")
+    print_text(f"Fixed: {' '.join(fixed)}", len("Fixed: "))
     for number, block in enumerate(plan.blocks[:SHOWN_BLOCKS], start=1):
-        console.print(f"Order of block {number}: {' '.join(block)}")
+        print_text(f"Order of block {number}: {' '.join(block)}")
     for warning in plan.warnings:
-        console.print(warning)
+        print_text(warning)
     return DONE
 
 

@@ -12,20 +12,22 @@ from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.fleet import AskedFleet, target_of
 from whyperf.cli.inputs.iperf3 import over_udp
-from whyperf.cli.inputs.overrides import in_words_of
+from whyperf.cli.inputs.overrides import OPTIONS, in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
 from whyperf.cli.inputs.scheduled import scaled, with_scale
 from whyperf.cli.inputs.unavailable import OWN_LEVELS, with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
+from whyperf.cli.live.connecting import said_to_connect
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
-from whyperf.plan import COMMAND_LINE, LOCAL, Plan, build
+from whyperf.plan import COMMAND_LINE, LOCAL, Plan, announcements, build, own_folders, refuse_other_files
 from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError, as_set
 from whyperf.profile.conditions import AFTER, BEFORE, in_two_conditions
 from whyperf.record import Experiment, planned_folder, quick_folder
+from whyperf.record.errors import refuse_full
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.adapters import ADAPTERS, built
-from whyperf.run.agents.pipes import refuse_unusable_host
+from whyperf.run.agents.pipes import by_name, refuse_unusable_host
 from whyperf.run.testbed import TESTBED_FACTORS, missing_settings
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ class Order:
     save_profile: Path | None = None
     #: Factors of two conditions under which each cell is measured in turn.
     conditions: tuple[Overrides, Overrides] | None = None
+    #: Folders below which files may be sent, in addition to those of the profile and the workload.
+    files_below: tuple[Path, ...] = ()
 
 
 def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> int:
@@ -76,11 +80,11 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
     profile, host = understand(order.question, order.host)
     if order.workload is not None:
         profile = with_workload(profile, order.workload)
-    if order.is_over_udp:
-        profile = over_udp(profile, order.overrides)
+    profile, udp_note = over_udp(profile, order.overrides) if order.is_over_udp else (profile, None)
     profile = scaled(profile, order.scale, order.overrides)
     order = replace(order, overrides=with_scale(profile, order.overrides))
     target = _target(order, profile, host)
+    may_be_sent = [*own_folders(profile), *(folder.resolve() for folder in order.files_below)]
     profile = _without_missing(profile)
     order, profile = _in_conditions(order, profile)
     if order.leave_out_missing:
@@ -89,8 +93,13 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         order = replace(order, overrides={name: order.overrides[name] for name in order.overrides.keys() - varied})
     if order.save_profile is not None:
         return _save_profile(order.save_profile, order, profile, target)
-    plan = _plan(order, profile, target)
+    with said_to_connect(target.destinations, by_ssh=target.is_by_ssh):
+        plan = _plan(order, profile, target)
     _refuse_same(plan, order.conditions)
+    if udp_note is not None:
+        # Behind all that may be wrong with what was typed.
+        say(udp_note)
+    _name_what_is_sent(plan, may_be_sent)
     if order.dry_run:
         from whyperf.cli.workflows import dry_run  # noqa: PLC0415 - a measurement needs none
 
@@ -102,6 +111,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
     for warning in plan.warnings:
         say(warning)
     folder = order.out or (quick_folder(datetime.now()) if profile.name == QUICK else planned_folder(plan))
+    refuse_full(folder)
     # From before the folder is made: whoever stops the run early finds nothing left of it.
     with (
         interrupts.handled(),
@@ -120,7 +130,8 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
                 closing=closing,
             )
         except KeyboardInterrupt:
-            if plan.is_single and experiment.trials().manifests:
+            # For people the interval lines end with the rate so far: what prints a result takes a second to load.
+            if plan.is_single and order.output.is_for_programs and experiment.trials().manifests:
                 _print(experiment, order.output, report=False, explain=False)
             raise stopped(experiment, named=order.out is not None or profile.name != QUICK) from None
         except BaseException:
@@ -129,6 +140,13 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         if show is not None:
             return show(experiment)
         return _print(experiment, order.output, report=order.report, lines=lines)
+
+
+def _name_what_is_sent(plan: Plan, may_be_sent: Sequence[Path]) -> None:
+    """Prints which files and variables are sent, before they leave; refuses files that are not below `may_be_sent`."""
+    refuse_other_files(plan, may_be_sent)
+    for sentence in announcements(plan):
+        say(sentence)
 
 
 def _in_conditions(order: Order, profile: Profile) -> tuple[Order, Profile]:
@@ -217,20 +235,21 @@ def _plan(order: Order, profile: Profile, target: Target) -> Plan:
             overrides=order.overrides,
         )
 
-    if target.fleet is not None:
+    # A pair is asked as a far host is; namespaces that are still to be made cannot be.
+    is_asked = target.fleet is None or (len(target.near) == 1 and target.fleet.via != ADAPTERS)
+    if not is_asked:
         # Whether each host allows the usual control is not asked: that of each host is.
         profile = replace(profile, usual={**OWN_LEVELS, **profile.usual})
-        if order.leave_out_missing:
-            raise UsageError(
-                "--leave-out-missing asks one far host what it lacks; drop it, or measure with one far host"
-            )
+    if target.fleet is not None and order.leave_out_missing:
+        raise UsageError("--leave-out-missing asks one far host what it lacks; drop it, or measure with one far host")
     try:
         return with_allowed_controls(
             profile,
             order.overrides,
-            () if target.fleet is not None else target.hosts,
+            target.destinations if is_asked else (),
             planned,
             asks_others=not order.dry_run,
+            pipe=by_name(None if target.fleet is None else target.fleet.via),
         )
     except ProfileError as error:
         if error.where != COMMAND_LINE:
@@ -291,8 +310,22 @@ def _hosts_of(order: Order, profile: Profile, host: str | None) -> Target:
     wanted = profile.kind if order.testbed == "auto" else order.testbed
     kind, reason = allowed_kind(None if wanted == "auto" else Kind(wanted))
     if reason is not None:
+        _refuse_without_testbed(order, reason)
         say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
     return Target(kind, port=order.port, near=near)
+
+
+def _refuse_without_testbed(order: Order, reason: str) -> None:
+    """Refuses settings of the testbed where it cannot be made, for a `reason`.
+
+    Raises:
+        UsageError: the options, and what to do.
+    """
+    named = [name for name in order.overrides if BY_NAME[name].testbed]
+    if named:
+        options = dict.fromkeys(OPTIONS[name] if name in order.options else f"--set {name}" for name in named)
+        needs, them = ("needs", "it") if len(options) == 1 else ("need", "them")
+        raise UsageError(f"{' and '.join(options)} {needs} the embedded testbed: {reason}, or leave {them} out")
 
 
 def _for_far_hosts(order: Order, profile: Profile, host: str, near: tuple[str, ...]) -> tuple[str, ...]:

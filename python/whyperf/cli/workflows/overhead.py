@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import bit_rate, percent, significant
 from whyperf.cli.exits import DONE, UsageError
+from whyperf.cli.output.console import Console
 from whyperf.cli.streams import print_json
 from whyperf.overhead import (
     LINKS,

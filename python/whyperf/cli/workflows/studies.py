@@ -7,7 +7,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, INTERRUPTED, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.output.studies import as_json, print_entries, print_entry, print_runs
 from whyperf.cli.streams import print_json
+from whyperf.own_python import own_environment, own_python
 from whyperf.run.agents.pipes import agent_binary
 from whyperf.studies.catalog import Chosen, StudyRun, UnknownStudyError, chosen
 from whyperf.studies.folder import DOCUMENTS, RunStatus, StudyResults, document_path, here
@@ -31,7 +31,7 @@ WRITING = frozenset({"run", "simulate"})
 KEPT = frozenset({"--tools", "--run"})
 #: Folder of the results that another command or agent measured: the last ones of each run.
 REPLACED = "replaced"
-#: How a child process is started with the same sources.
+#: The command line, as a program of a child process.
 _PROGRAM = ("-c", "import sys; from whyperf.cli import main; sys.exit(main())")
 #: How long a command may take to end by itself after Ctrl-C has reached it too.
 _GRACE_S = 2.0
@@ -253,7 +253,8 @@ def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str
     part = None if target is None else target.with_suffix(".part")
     with log.open("ab") as said, (Path(os.devnull) if part is None else part).open("wb") as printed:
         start = said.tell()
-        process = subprocess.Popen([sys.executable, *_PROGRAM, *arguments], stdout=printed, stderr=said)
+        command = own_python(*_PROGRAM, *arguments)
+        process = subprocess.Popen(command, env=own_environment(), stdout=printed, stderr=said)
         try:
             code = process.wait()
         except KeyboardInterrupt:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze import read_inputs
@@ -14,6 +13,7 @@ from whyperf.analyze.text import bit_rate
 from whyperf.analyze.tracing_overhead import LevelCost, ProbeCost, change_text, level_costs, replaces
 from whyperf.cli.exits import DONE, FAILED, say
 from whyperf.cli.live.display import watcher_for
+from whyperf.cli.output.console import Console
 from whyperf.cli.streams import print_json
 from whyperf.plan import build
 from whyperf.profile import parse

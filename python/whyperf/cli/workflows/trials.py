@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import Stopped, say
+from whyperf.cli.live.connecting import said_to_connect
 from whyperf.cli.output.formats import OutputFormat
 from whyperf.cli.workflows.preload import Preload
 from whyperf.cluster import Workers
@@ -61,7 +63,8 @@ def measure_missing_trials(
     if len(missing) == 1:
         preload.resume()
     with ExitStack() as ending:
-        session = ending.enter_context(Session(experiment.plan, target))
+        with said_to_connect(target.destinations, by_ssh=target.is_by_ssh):
+            session = ending.enter_context(Session(experiment.plan, target))
         session.on_ready = lambda _: preload.pause()
         session.on_left_silently = say
         for pair, reason in session.lost_pairs.reasons.items():
@@ -119,7 +122,7 @@ def stopped(experiment: Experiment, *, named: bool) -> Stopped:
     made = sum(manifest.status != INTERRUPTED for manifest in manifests.values())
     partial = ", and a partial one" if made < len(manifests) else ""
     how = "the same command resumes" if named else f"the same command with --out {folder} resumes"
-    shows = f"`whyperf show {folder}` shows what there is"
+    shows = f"`whyperf show {quote(str(folder))}` shows what there is"
     say(f"whyperf: stopped; {made} of {total} trials are in {folder}{partial}; {how}, {shows}")
     return Stopped()
 

@@ -207,11 +207,8 @@ def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
             experiment.write_testbed(session.testbed)
         with watcher_for(plan, missing, as_json=wanted.as_json) as watcher:
             disturber = _disturber(watcher, session, catalog)
-            session.on_ready = disturber.start
-            try:
-                run_plan(session, experiment, disturber, lambda _: _NO_GOODPUT)
-            finally:
-                disturber.end()
+            session.disturb = disturber.disturb
+            run_plan(session, experiment, disturber, lambda _: _NO_GOODPUT)
 
 
 def _disturber(watcher: Observer, session: Session, catalog: Catalog) -> Disturber:

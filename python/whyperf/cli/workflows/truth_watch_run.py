@@ -17,6 +17,7 @@ from whyperf.record import RecordError
 from whyperf.run import RunError, Session
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR
+from whyperf.run.errors import KeeperLostError
 from whyperf.run.keeping import Keeper
 from whyperf.run.launching import LaunchedSide
 from whyperf.truth.one_sided import WatchedView
@@ -83,6 +84,8 @@ class WatchedRunner:
         try:
             return self._run(order)
         except (RunError, RecordError, OSError) as error:
+            if isinstance(error, KeeperLostError):
+                self._session.discard_testbed()
             if self._session.lost is not None:
                 raise self._session.lost from None
             return WatchedRun.model_validate({**key, "void": str(error)})
@@ -93,16 +96,16 @@ class WatchedRunner:
         with ExitStack() as closing:
             spool = closing.enter_context(TableSpool(self._folder))
             watching = closing.enter_context(self._watch_session(cell))
-            load = closing.enter_context(self._load(order, cell))
             watch_s = WATCH_S if order.dose else BASELINE_WATCH_S
-            watching.watch(
-                WatchOrder({"ports": [order.port]}, EVIDENCE, duration_s=watch_s, connections_most=MAX_CONNECTIONS),
-                lambda *_: None,
-            )
-            others, busiest = load.near.others()
-            taken = f"{busiest} and others used {others:.0%} of a CPU" if others > MAX_OTHER_CPUS else ""
-            path = load.path
-            void = None if path is None else why_void(path.end_into(spool), path.path.spec, taken)
+            with self._load(order, cell) as load:
+                watching.watch(
+                    WatchOrder({"ports": [order.port]}, EVIDENCE, duration_s=watch_s, connections_most=MAX_CONNECTIONS),
+                    lambda *_: None,
+                )
+                others, busiest = load.near.others()
+                taken = f"{busiest} and others used {others:.0%} of a CPU" if others > MAX_OTHER_CPUS else ""
+                path = load.path
+                void = None if path is None else why_void(path.end_into(spool), path.path.spec, taken)
             if not order.dose:
                 # A path that was carried badly can only lower the rate without the cause, so fewer doses count.
                 void = None
@@ -157,8 +160,8 @@ class WatchedRunner:
                 # A namespace may set its default only to what the host allows everybody (tcp_cong.c).
                 launched.run(["ip", "route", "replace", *route])
             disturbances = order.case.change(order.dose).disturb
-            keeper = Keeper(Orders(disturbances=disturbances, places=places), "the run cannot be disturbed")
-            closing.callback(keeper.end)
+            orders = Orders(disturbances=disturbances, places=places)
+            keeper = closing.enter_context(Keeper(orders, "the run cannot be disturbed"))
             fill = {
                 "address": addresses[FAR],
                 "port": str(order.port),

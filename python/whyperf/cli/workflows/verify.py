@@ -38,7 +38,7 @@ from whyperf.explain.verify import (
 )
 from whyperf.explain.wording.verifications import change_text
 from whyperf.foreign import quoted
-from whyperf.plan import LOCAL, Plan, PlannedTrial, TimeLeft
+from whyperf.plan import LOCAL, Plan, PlannedTrial, TimeLeft, announcements, sent_files
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target, allowed_kind, describe_host
@@ -161,6 +161,21 @@ def refuse_own_command(experiment: Experiment) -> None:
         )
 
 
+def refuse_other_files(experiment: Experiment, plan: Plan) -> None:
+    """Refuses files that verifying sends, other than those that this user has sent for the result.
+
+    Raises:
+        UsageError: the first such file.
+    """
+    sent = sent_files(experiment.plan) if experiment.is_made_here else []
+    for path in sent_files(plan):
+        if path not in sent:
+            raise UsageError(
+                f"{experiment.folder} was not made here, or was changed since, and verifying it sends {path}; measure "
+                "it with `whyperf run` and a profile of your own"
+            )
+
+
 def hosts_of(plan: Plan) -> list[str]:
     """Hosts that measuring this plan contacts, each once."""
     if plan.testbed.kind != "network":
@@ -204,16 +219,15 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
         raise UsageError(str(obstacle)) from None
     assert attempt.verdict.change is not None
     factors = attempt.verdict.change.factors
+    refuse_other_files(experiment, plan)
+    for sentence in announcements(plan):
+        say(sentence)
     folder = _shown(folder_of(experiment, plan))
-    pairs = count(looks.first, "pair")
-    more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
+    most = f"at most {count(looks.most, 'pair')}" if looks.first < looks.most else count(looks.most, "pair")
     gain = gain_text(attempt.verdict)
     predicted = f" Predicted gain: {gain}." if gain else ""
-    time = duration(TimeLeft(plan).seconds(trial.cell for trial in plan.trials() if trial.block <= looks.first))
-    say(
-        f"Trying {attempt.name} with {change_text(factors)}, in {pairs} (about {time}){more}; kept in {folder}."
-        f"{predicted}"
-    )
+    time = duration(TimeLeft(plan).seconds(trial.cell for trial in plan.trials()))
+    say(f"Trying {attempt.name} with {change_text(factors)}, in {most} (about {time}); kept in {folder}.{predicted}")
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,
@@ -224,6 +238,8 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
             predicted_low=attempt.verdict.predicted_low,
             predicted_high=attempt.verdict.predicted_high,
             first_look=looks.first,
+            rate=attempt.cell.transactions_per_s or attempt.cell.rate_bps,
+            unit="bit/s" if attempt.cell.transactions_per_s is None else "transactions/s",
         )
         verified = keep(folder, verified)
         try:

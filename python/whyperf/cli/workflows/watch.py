@@ -17,6 +17,7 @@ from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.watched import BUSIEST, MAX_PORT, Watched
 from whyperf.cli.live import interrupts
+from whyperf.cli.live.connecting import said_to_connect
 from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View, others_there
 from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
 from whyperf.cli.streams import drop_output
@@ -24,7 +25,7 @@ from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
 from whyperf.run import AgentError, RunError
 from whyperf.watch.model import WatchedSide, WatchQuestion
-from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession, namespace_of
+from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.watch.tracker import Side, Tracker
 from whyperf.wire import ReplyWatched
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 #: The level that is asked for where the user names none; the agent takes a lower one where the host refuses it.
 USUAL_LEVEL: Level = "counters"
+#: What stands in a result for the arguments of a program.
+LEFT_OUT = "ARGUMENTS"
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class WatchQuery:
     """Everything the command line asked of `whyperf watch`."""
 
     watched: Watched
-    namespace_of: int | None
+    #: The path of a network namespace.
+    namespace: str | None
     far: str | None
     evidence: AskedEvidence
     interval_s: float
@@ -114,8 +118,9 @@ def _watch_command(query: WatchQuery, folder: Path) -> int:
 
         try:
             running.until_over(query.order(command.pid), run)
-            command.close()
-            with interrupts.handled() as stops:
+            # From before signals are taken again: one that ended the command may come twice.
+            with interrupts.handled(command.came_s) as stops:
+                command.close()
                 running.finish(stops)
         except CommandError as error:
             say(f"whyperf: {error}")
@@ -146,10 +151,9 @@ class _Watch:
         self._view = self._chosen_view()
         #: Whether standard output takes what is shown.
         self._is_read = True
-        netns = None if query.namespace_of is None else namespace_of(query.namespace_of)
-        place = WatchedPlace(query.watched.host, netns)
+        place = WatchedPlace(query.watched.host, query.namespace)
         far = None if query.far is None else WatchedPlace(query.far)
-        with _named_once(query):
+        with _named_once(query), said_to_connect((place.host, query.far)):
             self._session = WatchSession(place, far, folder)
 
     def until_over(self, order: WatchOrder, while_watching: Callable[[Event], None] | None = None) -> None:
@@ -196,9 +200,13 @@ class _Watch:
         self._session.hang_up()
         if (lost := self._session.far_lost) is not None:
             say(f"The far side is not in the result: {lost}")
+        for side in sides:
+            if "watched" in side.lost:
+                place = self._folder.absolute().parent
+                raise RecordError(f"no space left in {place}; nothing is kept: free some space, and watch again")
         if not _have_connections(sides):
             raise RecordError(self._nothing_seen())
-        return keep_watched(self._folder, self._question(), sides)
+        return keep_watched(self._folder, self._question(), sides, say)
 
     def _on_watched(self, side: Side, watched: ReplyWatched) -> None:
         report = self._tracker.take(side, watched)
@@ -236,7 +244,7 @@ class _Watch:
     def _question(self) -> WatchQuestion:
         query = self._query
         return WatchQuestion(
-            command_line=shlex.join(["whyperf", *sys.argv[1:]]),
+            command_line=stored_command(sys.argv[1:]),
             selection=dict(query.watched.selection),
             evidence=query.evidence.level or USUAL_LEVEL,
             started_realtime=self._started.isoformat(),
@@ -264,6 +272,17 @@ class _Watch:
 
     def __exit__(self, *_: object) -> None:
         self._session.close()
+
+
+def stored_command(arguments: Sequence[str]) -> str:
+    """The command as a result has it: of a program behind `--` without its arguments.
+
+    They may be passwords and tokens, in more forms than a list of options has: `-psecret`, headers, addresses. A result
+    is made to be shared.
+    """
+    behind = arguments.index("--") + 2 if "--" in arguments else len(arguments)
+    left_out = [LEFT_OUT] if arguments[behind:] else []
+    return shlex.join(["whyperf", *arguments[:behind], *left_out])
 
 
 def _have_connections(sides: Sequence[WatchedSide]) -> bool:

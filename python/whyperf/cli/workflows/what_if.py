@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import percent, significant
@@ -26,6 +25,7 @@ from whyperf.calibrate import (
 from whyperf.cli.exits import DONE, UsageError, say
 from whyperf.cli.inputs.question import understand
 from whyperf.cli.output.calibration import PLAIN_WIDTH
+from whyperf.cli.output.console import Console
 from whyperf.cli.streams import print_json
 from whyperf.plan import build
 from whyperf.profile import Overrides

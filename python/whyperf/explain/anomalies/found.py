@@ -19,6 +19,9 @@ from whyperf.explain.wording.catalog import known, render
 
 Explained = Mapping[str, CellExplanation]
 
+MIN_TRIALS = 3
+"""Of one or two trials of a cell, another program's second of work looks like a drop."""
+
 
 def anomalies_of(summary: Summary, cells: Sequence[CellExplanation] = ()) -> list[Anomaly]:
     """What stands out in the sweeps of an experiment: what loses most first, then bends, those seen most often first.
@@ -29,7 +32,9 @@ def anomalies_of(summary: Summary, cells: Sequence[CellExplanation] = ()) -> lis
             calls and retransmissions alone, and the anomaly says so.
     """
     explained = {cell.cell: cell for cell in cells}
-    curves = curves_of(summary.cells, summary.varied)
+    # The model repeats nothing at random that a few trials could hide.
+    is_enough = [cell for cell in summary.cells if cell.trials >= MIN_TRIALS or summary.origin == "sim"]
+    curves = curves_of(is_enough, summary.varied)
     points = standing_out(curves)
     members = [_member(point, explained) for point in _once(points)]
     found = sorted(together(members, curves), key=lambda group: -(group.first.lost or 0.0))

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from whyperf.analyze.flow import FlowTrial
+from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget.attached import Lifespan
 from whyperf.explain.budget.shares import budget_of_sums
 from whyperf.explain.model import Budget
@@ -16,7 +18,11 @@ from whyperf.explain.states import SenderState
 
 
 def coarse_budgets(
-    trial: str, host: str, samples: Mapping[int, pl.DataFrame], attached: Mapping[int, Lifespan] | None = None
+    trial: str,
+    host: str,
+    samples: Mapping[int, pl.DataFrame],
+    attached: Mapping[int, Lifespan] | None = None,
+    running_ratio: float = 0.0,
 ) -> list[Budget]:
     """A budget for each connection of a sending end; `samples` is of `chronographs.read_samples`.
 
@@ -25,19 +31,32 @@ def coarse_budgets(
 
     `attached` says from when to when connections of other programs were watched. Nobody set their buffers, so theirs
     have states that leave open what is not known: RECEIVE_WINDOW and IN_FLIGHT.
+
+    `running_ratio` is how long the busiest thread of the own load ran: between neighbors ACKs come at once, and the
+    kernel counts as idle what the thread takes for the next write. That part is UNKNOWN, too.
     """
     if attached is None:
-        found = [_coarse(trial, host, connection, rows) for connection, rows in samples.items()]
+        found = [
+            _coarse(trial, host, connection, rows, running_ratio=running_ratio) for connection, rows in samples.items()
+        ]
     else:
         found = [
-            _coarse(trial, host, connection, samples[connection], life)
+            _coarse(trial, host, connection, samples[connection], life=life)
             for connection, life in attached.items()
             if connection in samples
         ]
     return [budget for budget in found if budget is not None]
 
 
-def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame, life: Lifespan | None = None) -> Budget | None:
+def _coarse(
+    trial: str,
+    host: str,
+    connection: int,
+    rows: pl.DataFrame,
+    *,
+    life: Lifespan | None = None,
+    running_ratio: float = 0.0,
+) -> Budget | None:
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     start, end = first["sample_ns"], last["sample_ns"]
     if end <= start:
@@ -60,6 +79,9 @@ def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame, life: Li
     ):
         sums[state] = min(max(ns, 0), left)
         left -= sums[state]
+    asleep = min(sums[SenderState.NOT_WRITING], round((1 - running_ratio) * (end - start)))
+    sums[rest] += sums[SenderState.NOT_WRITING] - asleep
+    sums[SenderState.NOT_WRITING] = asleep
     if life is not None:
         # Before the first sample and after the last nothing is known.
         sums[SenderState.UNKNOWN] = max(0, start - life[0]) + max(0, life[1] - end)
@@ -73,3 +95,20 @@ def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame, life: Li
         end_ns=end,
         sums={state: (ns, 1) for state, ns in sums.items() if ns},
     )
+
+
+def running_ratio(trial: FlowTrial, host: str) -> float:
+    """How long the busiest thread of the load at `host` ran while it was measured; 0 where that is not known.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    path = trial.file("threads", host)
+    if path is None:
+        return 0.0
+    with reported_unreadable(path):
+        rows = pl.scan_parquet(path).filter(pl.col("phase") == "measure")
+        wall = pl.col("end_mono_ns").cast(pl.Int64) - pl.col("start_mono_ns").cast(pl.Int64)
+        sums = rows.group_by("thread").agg(pl.col("cpu_ns").cast(pl.Int64).sum(), wall.sum().alias("wall_ns"))
+        ran = sums.filter(pl.col("wall_ns") > 0).select((pl.col("cpu_ns") / pl.col("wall_ns")).max()).collect().item()
+    return min(1.0, ran or 0.0)

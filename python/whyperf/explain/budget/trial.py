@@ -9,7 +9,7 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.budget.attached import attached, read_queues, sampled_spans
 from whyperf.explain.budget.chronographs import read_samples
-from whyperf.explain.budget.coarse import coarse_budgets
+from whyperf.explain.budget.coarse import coarse_budgets, running_ratio
 from whyperf.explain.budget.host import HostBudgets, HostEvidence, explain_receiver, explain_sender, read_evidence
 from whyperf.explain.budget.lifetime import sender_lifetime
 from whyperf.explain.budget.merge import SPAN_COLUMNS
@@ -57,7 +57,8 @@ def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
         sent = HostBudgets()
         if "sender" in ends:
             samples = read_samples(trial, ends["sender"].host)
-            sent.budgets = coarse_budgets(trial.trial, ends["sender"].host, samples)
+            running = running_ratio(trial, ends["sender"].host)
+            sent.budgets = coarse_budgets(trial.trial, ends["sender"].host, samples, running_ratio=running)
     spans = [*sent.spans, *received.spans]
     return TrialBudgets(
         budgets=[*sent.budgets, *received.budgets],

@@ -1,6 +1,6 @@
 """What an open loop was asked for: the rate of a stream, of datagrams or of transactions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,9 @@ from whyperf.explain.trial_facts import RequestedLoad
 
 Spec = Mapping[str, Any]
 NEAR = "near"
-_TRANSACTIONS = ("phase", "start_mono_ns", "end_mono_ns", "transactions_count", "intended_count")
+_TRANSACTIONS = (
+    *("group", "transaction", "phase", "start_mono_ns", "end_mono_ns", "transactions_count", "intended_count"),
+)
 
 
 def asked(trial: FlowTrial) -> RequestedLoad:
@@ -27,12 +29,17 @@ def asked(trial: FlowTrial) -> RequestedLoad:
     connecting = {name: spec for name, spec in specs.items() if spec.get("opening") == "connect"}
     workload = (connecting.get(NEAR) or {}).get("workload")
     stops = [spec.get("stop") or {} for spec in connecting.values()]
+    sockets = [spec.get("socket") or {} for spec in specs.values()]
     found = RequestedLoad(
         bps=_sum(_stream_bps(spec) for spec in connecting.values()),
         is_greedy=all(_is_greedy(spec) for spec in connecting.values()),
         batch_count=sum(_batch(spec) * int(spec.get("connections_count", 1)) for spec in connecting.values()),
         merged_count=max((_batch(spec) for spec in connecting.values() if _is_merged(spec)), default=1),
         transfer_bytes=next((int(stop["payload_bytes"]) for stop in stops if stop.get("by") == "bytes"), None),
+        pacing_bps=next(
+            (8.0 * rate for socket in sockets if (rate := socket.get("pacing_rate_bytes_per_second"))), None
+        ),
+        paces_itself=any(str(socket.get("congestion_control")).startswith("bbr") for socket in sockets),
     )
     return found if workload is None else _with_transactions(found, trial, workload)
 
@@ -80,16 +87,51 @@ def _with_transactions(found: RequestedLoad, trial: FlowTrial, workload: Spec) -
     transactions = [(group, part) for group in workload["groups"] for part in group["transactions"]]
     slots = sum(int(group["strands_count"]) * int(part["outstanding_count"]) for group, part in transactions)
     found = replace(found, slots=slots)
-    if any(part["arrivals"]["by"] == "closed" for _, part in transactions):
-        return found
     rows = read_columns(trial, "transactions", NEAR, _TRANSACTIONS)
     rows = None if rows is None else rows.filter(pl.col("phase") == "measure")
     if rows is None or rows.is_empty():
         return found
+    if any(part["arrivals"]["by"] == "closed" for _, part in transactions):
+        return _with_pauses(found, transactions, rows)
     sums = rows.select(
         pl.col("transactions_count", "intended_count").cast(pl.Int64).sum(),
         (pl.col("end_mono_ns").cast(pl.Int64).max() - pl.col("start_mono_ns").cast(pl.Int64).min()).alias("span"),
     ).row(0, named=True)
     return replace(
         found, intended_count=sums["intended_count"], ended_count=sums["transactions_count"], span_ns=sums["span"]
+    )
+
+
+def _with_pauses(found: RequestedLoad, transactions: Sequence[tuple[Spec, Spec]], rows: pl.DataFrame) -> RequestedLoad:
+    """With the pauses of transactions that ask, are answered and begin again at once. Those in which a CPU works are no
+    pauses."""
+    pausing = [
+        (group, part, pause)
+        for group, part in transactions
+        if part["arrivals"]["by"] == "closed" and (pause := _pause_ns(part))
+    ]
+    if not pausing:
+        return found
+    ended = rows.group_by("group", "transaction").agg(pl.col("transactions_count").cast(pl.Int64).sum())
+    counts = {(group, name): count for group, name, count in ended.iter_rows()}
+    paused, count, slots = 0, 0, 0
+    for group, part, pause in pausing:
+        number = counts.get((group["name"], part["name"]), 0)
+        paused, count = paused + pause * number, count + number
+        slots += int(group["strands_count"]) * int(part["outstanding_count"]) if number else 0
+    span = rows.select(pl.col("end_mono_ns").cast(pl.Int64).max() - pl.col("start_mono_ns").cast(pl.Int64).min()).item()
+    if not count or not span:
+        return found
+    return replace(found, pause_ns=paused / count, paused_ratio=min(1.0, paused / (span * slots)))
+
+
+def _pause_ns(transaction: Spec) -> int:
+    """The pauses of an execution; 0 where it does not both write and read."""
+    steps = [(step["operation"], int(step.get("count", 1))) for step in transaction.get("steps", ())]
+    if not {"write", "read"} <= {operation["operation"] for operation, _ in steps}:
+        return 0
+    return sum(
+        count * int(operation["duration_ns"])
+        for operation, count in steps
+        if operation["operation"] == "think" and not operation["is_busy"]
     )

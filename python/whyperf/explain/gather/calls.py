@@ -35,14 +35,12 @@ def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
     )
     asleep = pl.col("waited_before_ns").sum() / life
     slept = (pl.col("blocked_ns") + pl.col("waited_before_ns")) > 0
-    others = rows.filter(pl.col("call") != ("write" if end.role == "sender" else "read"))
     return Calls(
         count=moved.height,
         bytes_mean=first(moved, pl.col("moved_bytes").mean()),
         ns_mean=first(moved, in_call.mean()),
         in_call_ratio=first(rows, in_call.clip(0).sum() / life),
         asleep_ratio=first(own, asleep),
-        asleep_other_ratio=first(others, asleep),
         computing_ratio=first(rows, between.clip(0).sum() / life),
         runnable_ratio=first(rows, (pl.col("preempted_ns") + pl.col("runnable_before_ns")).sum() / life),
         in_softirqs_ratio=first(rows, pl.col("softirq_ns").sum() / life),

@@ -7,7 +7,6 @@ from whyperf.analyze.cost.classes import IDLE, OTHER_PROGRAMS, UNKNOWN
 from whyperf.analyze.cost.read import has_samples, read_cost
 from whyperf.analyze.cost.result import CellCost, ClassCost, SideCost
 from whyperf.analyze.cost.text import PER_KBYTE, basis_of, function_text
-from whyperf.analyze.measures.costs import PMU_UNIT
 from whyperf.explain.cost_facts import ClassFacts, CostFacts
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import render
@@ -57,7 +56,6 @@ def _side(cell: CellCost, side: SideCost) -> CostFacts:
         per="kbyte" if per_kbyte else "transaction",
         classes=tuple(sorted(found, key=lambda entry: -entry.cycles)),
         samples=side.samples,
-        has_pmu=side.unit == PMU_UNIT,
         packets_per_kbyte=packets[0] if packets else None,
     )
 

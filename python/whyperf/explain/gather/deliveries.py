@@ -123,8 +123,6 @@ def queue_of_steps(steps: Steps) -> QueueFacts:
         full_count=int(in_full.sum()),
         full_ratio=float(_around(full).mean()),
         losses_full_ratio=_lost_in_full(steps.lost_segments, _around(full)),
-        lossy_bps=float(np.median(steps.rates_bps[lossy])) * steps.with_headers if lossy.any() else None,
-        lossy_spread=_spread(steps.rates_bps[lossy]) if lossy.any() else None,
         lossy_count=int(lossy.sum()),
         marked_ratio=steps.marked_ratio,
     )

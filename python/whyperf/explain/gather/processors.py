@@ -4,6 +4,7 @@ Thread times are exact (CLOCK_THREAD_CPUTIME_ID, schedstat), those of the CPUs a
 softirqs tracepoints: where they differ, what is exact is believed.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -20,12 +21,16 @@ MIN_TICKED_NS = 100_000_000
 """Ten ticks of the kernel's accounting: shorter times of CPUs say nothing."""
 
 
-def processors(trial: FlowTrial, end: FlowEnd) -> Processors:
-    """How busy the end's CPUs were while its load was measured."""
+def processors(trial: FlowTrial, end: FlowEnd, *, one_machine: bool = False) -> Processors:
+    """How busy the end's CPUs were while its load was measured. The load of other sides is no other program: with
+    `one_machine` its threads run on the same CPUs.
+    """
     threads = _threads(trial, end)
     softirqs = _softirqs(trial, end)
     used = frozenset() if threads is None else frozenset(threads["cpu"].to_list())
-    taken = _cpus(trial, end, threads, softirqs)
+    others = [other for other in trial.ends.values() if one_machine and other.host != end.host]
+    peers = _by_cpu([found for other in others if (found := _threads(trial, other)) is not None])
+    taken = _cpus(trial, end, threads, softirqs, peers)
     return Processors(
         thread_ratio=_highest(threads, "ratio"),
         run_queue_ratio=_highest(threads, "waited"),
@@ -33,6 +38,7 @@ def processors(trial: FlowTrial, end: FlowEnd) -> Processors:
         softirq_ratio=_highest(softirqs, "ratio"),
         own_softirq_ratio=None if softirqs is None else _highest(softirqs.filter(pl.col("cpu").is_in(used)), "ratio"),
         router_ratio=max((trial.router_ratios.get(cpu, 0.0) for cpu in used), default=0.0),
+        peer_ratio=max((peers.get(cpu, 0.0) for cpu in used), default=0.0),
         other_ratio=taken.other_ratio,
         steal_ratio=taken.steal_ratio,
         withheld_ratio=_withheld(threads, taken.own),
@@ -65,6 +71,13 @@ def _threads(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
     )
 
 
+def _by_cpu(threads: Sequence[pl.DataFrame]) -> dict[int, float]:
+    """What the threads of several ends together had of each CPU."""
+    if not threads:
+        return {}
+    return dict(pl.concat(threads).group_by("cpu").agg(pl.col("ratio").sum()).iter_rows())
+
+
 def _softirqs(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
     """A row a CPU: the `ratio` of the time that softirqs had."""
     rows = read_columns(trial, "softirqs", end.host, (*_SPAN, "cpu", "interval", "softirq_ns"))
@@ -93,7 +106,13 @@ class _Cpus:
     user_ratio: float | None = None
 
 
-def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs: pl.DataFrame | None) -> _Cpus:
+def _cpus(
+    trial: FlowTrial,
+    end: FlowEnd,
+    threads: pl.DataFrame | None,
+    softirqs: pl.DataFrame | None,
+    peers: Mapping[int, float],
+) -> _Cpus:
     rows = _measured(read_columns(trial, "cpu", end.host, (*_SPAN, "cpu", "own", "steal_ns", *_BUSY)))
     if rows is None:
         return _Cpus()
@@ -121,7 +140,10 @@ def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs
     else:
         taken = taken.with_columns(pl.lit(0).alias("softirq_ns"))
     taken = taken.with_columns(
-        pl.col("cpu").replace_strict(trial.router_ratios, default=0.0, return_dtype=pl.Float64).alias("router")
+        (
+            pl.col("cpu").replace_strict(trial.router_ratios, default=0.0, return_dtype=pl.Float64)
+            + pl.col("cpu").replace_strict(peers, default=0.0, return_dtype=pl.Float64)
+        ).alias("router")
     )
     used = pl.col("cpu_ns") + pl.col("softirq_ns").fill_null(0)
     # A thread's own clock may count the interrupts in it.

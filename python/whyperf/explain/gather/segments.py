@@ -55,7 +55,6 @@ def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
         flight_bytes_median=_whole(first(data, pl.col("unacked_bytes").median())),
         rtt_ns_min=min(least, default=None),
         rtt_ns_median=_whole(first(timed, pl.col("srtt_ns").median())),
-        rtt_ns_high=_whole(first(timed, pl.col("srtt_ns").quantile(0.95))),
         cwnd_segments_median=_whole(first(data, pl.col("cwnd_segments").median())),
         leaves_slow_start=bool(first(data, threshold)),
     )

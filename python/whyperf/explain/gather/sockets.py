@@ -21,7 +21,7 @@ _FLOWS = (
 _INFO = (
     *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments", "ssthresh_segments"),
     *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "not_sent_bytes", "pacing_rate_bytes_per_second"),
-    "application_limited",
+    *("application_limited", "bytes_acked"),
     *_COUNTS,
 )
 UNLIMITED = 2**63
@@ -101,7 +101,8 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         return Sampled()
     seen = info.filter(pl.col("rtt_ns") >= _MIN_RTT_NS)
     high, most = _delivered(trial, sender)
-    flight = pl.col("unacked_segments").cast(pl.Int64) * pl.col("send_mss_bytes")
+    info = info.with_columns(_segment_bytes())
+    flight = pl.col("unacked_segments").cast(pl.Int64) * pl.col("segment_bytes")
     too_little = (pl.col("not_sent_bytes") == 0) | pl.col("application_limited").cast(pl.Boolean).fill_null(value=False)
     windows = WindowFacts(
         announced_bytes_max=_whole(first(info, pl.col("peer_window_bytes").max())),
@@ -110,7 +111,6 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         flight_bytes_median=_whole(first(info, flight.median())),
         rtt_ns_min=_whole(first(seen, pl.col("rtt_ns_min").min())),
         rtt_ns_median=_whole(first(seen, pl.col("rtt_ns").median())),
-        rtt_ns_high=_whole(first(seen, pl.col("rtt_ns").quantile(0.95))),
         cwnd_segments_median=_whole(first(info, pl.col("cwnd_segments").median())),
         delivered_bps_high=high,
         delivered_bps_max=most,
@@ -125,6 +125,16 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
     )
     return Sampled(windows, data, again, twice, reordered, back, pacing(info))
+
+
+def _segment_bytes() -> pl.Expr:
+    """Payload of a connection's segments: TCP counts what is in flight in segments, which small writes do not fill."""
+    acked, sent, again = (
+        pl.col(name).cast(pl.Int64).max().over("connection") - pl.col(name).cast(pl.Int64).min().over("connection")
+        for name in ("bytes_acked", "data_segments_out", "retransmitted_segments")
+    )
+    mean = pl.when(sent > again).then(acked / (sent - again))
+    return pl.min_horizontal(mean, "send_mss_bytes").alias("segment_bytes")
 
 
 def _window_scaling(trial: FlowTrial, sender: FlowEnd) -> bool | None:

@@ -13,7 +13,7 @@ from whyperf.explain.trial_facts import TransportFacts
 
 _COLUMNS = (
     *("connection", "phase", "sample_mono_ns", "rtt_ns", "packet_payload_bytes", "cwnd_bytes", "peer_window_bytes"),
-    *("flight_bytes", "sending_period_ns", "sent_packets", "lost_packets", "retransmitted_packets"),
+    *("flight_bytes", "sent_packets", "lost_packets", "retransmitted_packets"),
 )
 MIN_SAMPLES = 5
 
@@ -40,7 +40,6 @@ def transport_facts(trial: FlowTrial, sender: FlowEnd, active: Active) -> Transp
     span = first(rows, pl.col("sample_mono_ns").cast(pl.Int64).max() - pl.col("sample_mono_ns").cast(pl.Int64).min())
     packet = first(rows, pl.col("packet_payload_bytes").median()) or 0.0
     least = first(timed, pl.col("rtt_ns").min())
-    period = first(rows.filter(pl.col("sending_period_ns") > 0), pl.col("sending_period_ns").median())
     return TransportFacts(
         packet_bytes=packet,
         rtt_ns_min=least,
@@ -48,7 +47,6 @@ def transport_facts(trial: FlowTrial, sender: FlowEnd, active: Active) -> Transp
         cwnd_bytes=first(rows, pl.col("cwnd_bytes").median()),
         peer_window_bytes=first(rows, pl.col("peer_window_bytes").median()),
         flight_bytes=first(rows, pl.col("flight_bytes").median()),
-        period_bps=packet * 8e9 / period if period else None,
         sent_packets=round(sent),
         lost_packets=round(first(spans, pl.col("lost_packets").sum()) or 0.0),
         sent_bps=sent * packet * 8e9 / span / max(1, spans.height) if span else None,

@@ -73,7 +73,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     log = logs.sender
     own = [budget for budget in budgets.budgets if budget.host == sender.host]
     mixed = populations(own, active, shares_of, lambda members: sampled(trial, sender, members).windows)
-    end = _end(trial, sender, sent, budgets, active)
+    end = _end(trial, sender, sent, budgets, active, one_machine=one_machine)
     if log is None or log.rows.is_empty():
         windows, segments = seen.windows, _counted(trial, seen)
     else:
@@ -101,7 +101,9 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         one_machine=one_machine,
         is_turned=trial.is_turned,
         sender=end,
-        receiver=HostFacts() if receiver is None else _end(trial, receiver, taken, budgets, active),
+        receiver=HostFacts()
+        if receiver is None
+        else _end(trial, receiver, taken, budgets, active, one_machine=one_machine),
         windows=windows,
         segments=segments,
         transport=transport,
@@ -190,7 +192,7 @@ def _without_tcp(transport: str) -> str:
 def _level(sender: FlowEnd, *, has_log: bool) -> str:
     if has_log:
         return "segments"
-    return "counters" if sender.evidence.got == "counters" else "user"
+    return "user" if sender.evidence.got == "user" else "counters"
 
 
 def _of_status(trial: FlowTrial) -> list[str]:
@@ -222,7 +224,9 @@ def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
 _OF_DEVICES = ("rx_packets", "tx_packets", "tx_bytes", "tx_dropped_packets", "rx_dropped_packets", "gro")
 
 
-def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, active: Active) -> HostFacts:
+def _end(
+    trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, active: Active, *, one_machine: bool = False
+) -> HostFacts:
     states = [budget for budget in budgets.budgets if budget.host == end.host and active.has(budget.connection)]
     called = calls(trial, end)
     devices = read_columns(trial, "devices", end.host, _OF_DEVICES)
@@ -238,7 +242,8 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, ac
         shares=shares_of(states, active),
         spells=_spells_of(states),
         longest=budgets.longest.get(end.host, {}),
-        processors=processors(trial, end),
+        # The other side of another program's connection is one of the programs that are not the watched one.
+        processors=processors(trial, end, one_machine=one_machine and not trial.is_watched),
         calls=replace(called, count=count, bytes_mean=mean),
         sockets=own,
         devices=Devices(

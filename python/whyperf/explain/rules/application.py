@@ -2,6 +2,7 @@
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.buffers import is_closed, zero_windows
 from whyperf.explain.rules.datagrams import is_dropping
@@ -118,6 +119,8 @@ def _has_written_all(facts: Facts) -> bool:
 
 def think_time(facts: Facts) -> Finding | None:
     """The application pauses after an answer before it asks again."""
+    if facts.asked.paused_ratio >= MIN_PAUSED:
+        return _asked_think_time(facts)
     if facts.level != "segments":
         return _counted_think_time(facts)
     thinks = facts.segments.cycle.think_ratio
@@ -135,6 +138,36 @@ def think_time(facts: Facts) -> Finding | None:
             figure("think", "segments", facts.sender, think_ratio=thinks),
         ),
         gain.of_pauses(facts, lost),
+    )
+
+
+MIN_PAUSED = 0.1
+
+
+def _asked_think_time(facts: Facts) -> Finding:
+    """The pauses of the workload itself. Whoever set them has a reason that no figure shows, so no gain is promised."""
+    asked, exchanges = facts.asked, facts.exchanges
+    answered = (
+        ()
+        if exchanges is None
+        else (
+            figure(
+                "answered",
+                "transactions",
+                facts.asker,
+                transactions_per_s=exchanges.per_s,
+                transactions_count=exchanges.count,
+            ),
+        )
+    )
+    return Finding(
+        Cause.THINK_TIME,
+        asked.paused_ratio,
+        0.97,
+        (figure("asked_pauses", "transactions", facts.asker, pause_ns=asked.pause_ns), *answered),
+        is_counted=True,
+        variant="asked",
+        values={"pause_ns": asked.pause_ns},
     )
 
 
@@ -335,14 +368,23 @@ MAX_WITHHELD = 0.2
 def tiny_writes(facts: Facts) -> Finding | None:
     """So little a call that the call itself is what the sender's CPU does."""
     size = facts.sender.calls.bytes_mean
-    if size is None or size > MAX_SEGMENT_BYTES or not _is_calling(facts, "sender"):
+    if size is None or size >= gain.SUPER_SEGMENT_BYTES or not _is_calling(facts, "sender"):
         return None
     if _exchanges(facts) is not None or is_dropping(facts):
         return None
     back, calls = facts.segments.data_back_packets, facts.sender.calls.count
     if _answers(facts) and back and calls and calls < MIN_WRITES_PER_ANSWER * back:
         return None
+    larger, window = _of_larger_calls(facts, "sender", size), facts.windows.announced_bytes_max
+    # A call that writes more may take its time for that, or wait for the window: then larger ones may bring nothing.
+    is_sure = larger is not None and larger.low >= MIN_GAIN and not (window and window < LARGE_CALL_BYTES)
+    if size > MAX_SEGMENT_BYTES and not is_sure:
+        return None
     return _tiny(facts, Cause.TINY_WRITES, "sender", "write", size)
+
+
+FULL_READ = 0.5
+"""Part of the largest window from which on a read takes what the buffer holds: a larger call would find no more."""
 
 
 def tiny_reads(facts: Facts) -> Finding | None:
@@ -352,6 +394,9 @@ def tiny_reads(facts: Facts) -> Finding | None:
         return None
     if _exchanges(facts) is not None or facts.datagrams is not None:
         # An answer is as large as it is, and a datagram is read by itself.
+        return None
+    window = facts.windows.announced_bytes_max
+    if window and size >= FULL_READ * window:
         return None
     sent = facts.sender.calls.bytes_mean
     # A reader that keeps up gets what was written: then the writes are small.

@@ -119,8 +119,7 @@ def send_buffer(facts: Facts) -> Finding | None:
     evidence = [state_evidence(facts.sender, "sender", S.SEND_BUFFER)]
     if buffer is not None:
         evidence.append(figure("send_buffer", "flows", facts.sender, buffer_bytes=buffer))
-    if flight is not None:
-        evidence.append(figure("max_in_flight", WINDOWS, facts.sender, flight_bytes=flight))
+    evidence += flight_of(facts, buffer, flight)
     return Finding(
         Cause.SEND_BUFFER,
         lost,
@@ -129,6 +128,17 @@ def send_buffer(facts: Facts) -> Finding | None:
         gain.of_window(facts, lost, flight or buffer),
         {} if buffer is None else {"buffer_bytes": buffer / max(0.05, 1 - lost)},
     )
+
+
+def flight_of(facts: Facts, buffer: int | None, flight: int | None) -> tuple[Evidence, ...]:
+    """What was in flight, next to a send buffer of this size; nothing where that buffer cannot have held it.
+
+    The size is that of one instant, and the kernel may have made the buffer larger before. A super-segment is begun
+    while there is any room.
+    """
+    if not flight or (buffer is not None and flight > buffer + gain.SUPER_SEGMENT_BYTES):
+        return ()
+    return (figure("max_in_flight", WINDOWS, facts.sender, flight_bytes=flight),)
 
 
 MIN_FILLED_RATIO, MIN_ROOM_TIMES = 0.8, 1.5

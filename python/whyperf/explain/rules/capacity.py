@@ -2,7 +2,7 @@
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
-from whyperf.explain.rules import datagrams
+from whyperf.explain.rules import datagrams, gain
 from whyperf.explain.rules.finding import FULL_RATIO, Finding, figure, is_on_cpu, others_on_cpu, state_evidence
 from whyperf.explain.rules.watched.threads import doing
 from whyperf.explain.states import ReceiverState as R
@@ -33,7 +33,15 @@ def capacity(facts: Facts) -> Finding | None:
             figure("cpu_busy", "cpu", end, busy_ratio=busy, role=role),
             state_evidence(end, role, *states),
         ),
-        variant=".".join([*([] if exchanges is None else ["transactions"]), *([] if is_full else ["not_full"])]),
+        variant=".".join(
+            name
+            for name, applies in (
+                ("transactions", exchanges is not None),
+                ("not_full", not is_full),
+                (SMALL_WRITES, _may_have_small_writes(facts, role)),
+            )
+            if applies
+        ),
         values={
             "role": role,
             "busy_ratio": busy,
@@ -42,9 +50,22 @@ def capacity(facts: Facts) -> Finding | None:
             "busy_times": None if is_full else 1 / busy,
             "adapters_count": end.limits.adapters_count if end.limits.adapters_count > 1 else None,
             "transactions_per_s": None if exchanges is None else exchanges.per_s,
+            "call_bytes": facts.sender.calls.bytes_mean,
             "check_with": "ethtool -k" if facts.receiver.devices.receive_offload is None else None,
         },
     )
+
+
+SMALL_WRITES = "small_writes"
+"""Variant where larger writes, which make larger packets, may take less of a CPU's time a byte: nobody tried."""
+
+
+def _may_have_small_writes(facts: Facts, role: str) -> bool:
+    """Of a program of others nobody counts the bytes of a write."""
+    size = facts.sender.calls.bytes_mean
+    if facts.exchanges is not None or facts.datagrams is not None:
+        return False
+    return facts.is_watched and role == "sender" if size is None else size < gain.SUPER_SEGMENT_BYTES
 
 
 WITHHELD_RATIO = 0.2

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
-from whyperf.analyze.cost.classes import NOT_ATTRIBUTED, OWN_TRACING, by_name
+from whyperf.analyze.cost.classes import INTERRUPTS_ON, NOT_ATTRIBUTED, OWN_TRACING, by_name
 from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.text import EVENTS
 from whyperf.explain.causes import Cause
@@ -17,6 +17,7 @@ from whyperf.explain.cost_facts import ClassFacts, CostFacts, CostPart
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.capacity import SMALL_WRITES
 from whyperf.explain.rules.cost_remedies import remedy_for
 from whyperf.explain.rules.finding import BUSY, Finding, figure
 from whyperf.explain.rules.limits import ON_CPU
@@ -49,8 +50,8 @@ SAME_RATIO = 0.05
 SHOWN = 3
 MIN_SHOWN = 0.05
 """Classes that are evidence, from this share on: the dearest few, and those that could be causes."""
-UNNAMED = frozenset({NOT_ATTRIBUTED, OWN_TRACING})
-"""Classes that say nothing of the load: what has no name, and what the measurement itself takes."""
+UNNAMED = frozenset({NOT_ATTRIBUTED, OWN_TRACING, INTERRUPTS_ON})
+"""Classes that say nothing of the load: what has no name or was sampled late, and what the measurement itself takes."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def refined(finding: Finding, facts: Facts) -> Finding:
     dearest = side.dearest
     if dearest is None or finding.cause not in SIDE_CPUS:
         return replace(finding, evidence=(*finding.evidence, *rows))
-    rows[1:1] = _bounds(side, dearest)
+    rows.insert(1, _bound(side, dearest))
     found = replace(finding, evidence=(*finding.evidence, *rows))
     is_whole = finding.cause is Cause.CAPACITY or finding.variant.startswith("packets")
     return _named(found, side, dearest, facts) if is_whole else found
@@ -219,7 +220,9 @@ def _named(finding: Finding, side: Limiting, dearest: ClassFacts, facts: Facts) 
         "without_times": side.times_without(dearest.name),
         "cost_class": dearest.name,
     }
-    variant = f"{finding.variant}.sampled" if finding.variant else "sampled"
+    # What costs most is known here, and that may be the calls.
+    of_whole = finding.variant.removesuffix(SMALL_WRITES).rstrip(".")
+    variant = f"{of_whole}.sampled" if of_whole else "sampled"
     named = replace(finding, variant=variant, values=values)
     if finding.cause is not Cause.CAPACITY:
         return named
@@ -278,18 +281,6 @@ def _row(side: Limiting, found: ClassFacts) -> Evidence:
         "event": event,
     }
     return figure("cost_class" if per == "kbyte" else "cost_class.transactions", "stacks", side.end, **values)
-
-
-def _bounds(side: Limiting, found: ClassFacts) -> list[Evidence]:
-    """The bound, and what blurs it."""
-    bound = _bound(side, found)
-    if found.name != INTERRUPTS or side.cost.has_pmu:
-        return [bound]
-    return [bound, figure("cost_by_timer", "stacks", side.end, **{"class": by_name()[found.name].title})]
-
-
-INTERRUPTS = "interrupts"
-"""The class that also has what runs with interrupts off, where a timer takes the samples."""
 
 
 def _bound(side: Limiting, found: ClassFacts) -> Evidence:

@@ -14,6 +14,7 @@ from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cpu import other_load, shared_cpu
 from whyperf.explain.rules.finding import APPLICATION_LIMITED_RATIO, WINDOWS, Finding, clipped, figure, state_evidence
+from whyperf.explain.rules.losses import SLOWLY_REGROWN_TIMES, most_by_reductions
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
@@ -389,7 +390,7 @@ def _of_queue(facts: Facts, queue: Queue) -> Finding | None:
     # What an own queue drops TCP sends again without counting it as a retransmission, but halves its window for it
     # (tcp_enter_cwr in __tcp_transmit_skb, net/ipv4/tcp_output.c): without a log a shaper's rate shows the cost.
     states = facts.sender.ratio(S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)
-    lost = states if use is None else clipped(1 - use)
+    lost = min(states if use is None else clipped(1 - use), _most_by_drops(facts, queue))
     # A window that was halved for a single drop grows back slowly; then it is the only reason why it is small.
     is_only = not facts.segments.retransmitted_ratio and facts.windows.leaves_slow_start is True
     if queue.dropped_packets < (1 if is_only else MIN_DROPPED) or ratio < DROPPED_RATIO or lost < MIN_LOST:
@@ -403,6 +404,19 @@ def _of_queue(facts: Facts, queue: Queue) -> Finding | None:
         is_counted=True,
         values=values,
     )
+
+
+def _most_by_drops(facts: Facts, queue: Queue) -> float:
+    """The most that so few drops can have cost. Each halves a window that then grows back, to what the shaper's rate
+    needs where it has one; what an application does not offer in the meantime is none of theirs."""
+    offered = 1 - (facts.windows.application_limited_ratio or 0.0)
+    trip, size = facts.windows.rtt_ns_median, facts.segments.segment_bytes_mean or facts.sender.sockets.mss_bytes
+    if not queue.rate_bps or not trip or not size:
+        sent = facts.segments.data_segments
+        return min(offered, most_by_reductions(facts, queue.dropped_packets / sent)) if sent else offered
+    window = queue.rate_bps * trip / 8e9 / size / max(1, facts.connections)
+    trips = max(1.0, facts.life_ns / trip)
+    return min(offered, queue.dropped_packets * SLOWLY_REGROWN_TIMES * window / 2 / trips)
 
 
 MIN_DROPPED = 3

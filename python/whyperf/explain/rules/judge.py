@@ -39,7 +39,7 @@ from whyperf.explain.rules.finding import (
     looked_up,
 )
 from whyperf.explain.rules.gain import UPPER_BOUNDS, Gain, bounded
-from whyperf.explain.rules.intervals import calibrated
+from whyperf.explain.rules.intervals import UNSEEN_LINK, calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.rules.populations import of_populations
@@ -51,7 +51,7 @@ from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import ExchangeFacts, Facts
-from whyperf.explain.wording.catalog import known, render, uncapitalized
+from whyperf.explain.wording.catalog import known, render, statement, template, uncapitalized
 
 RULES: tuple[Rule, ...] = (
     buffers.receive_buffer,
@@ -283,7 +283,12 @@ class _Predicting:
     def printed(self, removed: Sequence[Finding]) -> Gain | None:
         """With the interval that the errors of such predictions ask for, and no further than a known line."""
         found = self.modeled(removed)
-        return None if found is None else bounded(calibrated(found, self._facts.level), self._facts, self._path_bps)
+        if found is None:
+            return None
+        gain = bounded(calibrated(found, self._facts.level), self._facts, self._path_bps)
+        # The plan has the rate of the path: it is no bound here.
+        is_known = gain.basis.code == UNSEEN_LINK and self._path_bps is not None
+        return replace(gain, basis=statement("hosts")) if is_known else gain
 
 
 def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict:
@@ -293,6 +298,8 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
     expected = None if is_bound else gain
     confidence = confidence_in(finding, facts.level, facts.watched_sides)
     values = known({"lost_ratio": clipped(finding.lost), **finding.values})
+    if "{log_shows}" in template("claim", finding.code):
+        values["log_shows"] = _log_shows(facts)
     if not predicting.setup.has_linux_only:
         # A command that other systems do not have.
         values.pop("check_with", None)
@@ -369,6 +376,13 @@ def _ranked(found: Sequence[Finding], facts: Facts) -> Finding:
     return Finding(Cause.NOT_KNOWN, first.lost, UNDECIDED, first.evidence, variant="ranked", values=values)
 
 
+def _log_shows(facts: Facts) -> str:
+    """Which log there is none of yet shows more."""
+    if facts.level != "segments":
+        return render("log_shows", "none", {})
+    return render("log_shows", "one_host" if facts.watched_sides in {"", "both"} else "watched_host", {})
+
+
 def _next(facts: Facts) -> str:
     """Which sentence says what shows more."""
     if facts.is_watched:
@@ -380,7 +394,7 @@ def _not_known(facts: Facts) -> Finding:
     """The evidence does not show it."""
     more = render("more", facts.level if facts.transport == "tcp" else "transport", {})
     if facts.watched_sides in {"sender", "receiver"}:
-        more = render("more", f"watched_{facts.watched_sides}", {})
+        more = render("more", f"watched_{facts.watched_sides}.{facts.level}", {})
     if (missed := datagrams.missed_ratio(facts)) is not None:
         return Finding(Cause.NOT_KNOWN, 0.0, 0.0, (), variant="missed_datagrams", values={"missed_ratio": missed})
     if facts.exchanges is not None and facts.exchanges.latency_ns is not None:

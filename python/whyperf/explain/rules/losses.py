@@ -143,7 +143,7 @@ SLOWLY_REGROWN_TIMES = 4.0
 def _most_by_events(facts: Facts) -> float:
     """The most that so few losses can have cost, each with the time in which its window grows back."""
     events, sent = facts.segments.losses.events or 0, facts.segments.data_segments or 0
-    return SLOWLY_REGROWN_TIMES * lost_to_reductions(facts, events / sent) if sent else 1.0
+    return most_by_reductions(facts, events / sent) if sent else 1.0
 
 
 def _loss_counts(facts: Facts) -> dict[str, Value | None]:
@@ -353,6 +353,11 @@ def reordering(facts: Facts) -> Finding | None:
         gain.of_share(facts, lost, by_line=True),
         values={"late_ratio": late, "spurious_ratio": spurious},
     )
+
+
+def most_by_reductions(facts: Facts, ratio: float) -> float:
+    """The most that reductions of the congestion window can have cost, one for `ratio` of the segments each."""
+    return SLOWLY_REGROWN_TIMES * lost_to_reductions(facts, ratio)
 
 
 def lost_to_reductions(facts: Facts, ratio: float) -> float:

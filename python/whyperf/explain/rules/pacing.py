@@ -5,6 +5,7 @@ from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, state_evidence
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets
 
 MIN_SAMPLES_PACED = 0.45
 """Part of the samples with the same pacing rate, the highest of all: a congestion control changes it from one to the
@@ -14,6 +15,9 @@ next, and a limit cuts it to just this value (tuning set: up to 0.36 without a l
 def pacing_rate(facts: Facts) -> Finding | None:
     """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
     segments = facts.segments
+    if facts.asked.paces_itself or (facts.sender.watched or WatchedSockets()).congestion_control.startswith("bbr"):
+        # Its own rate may stand still as well.
+        return None
     constant = segments.pacing.constant_ratio or 0.0
     if segments.pacing.bps is None or constant < (0.5 if facts.level == "segments" else MIN_SAMPLES_PACED):
         return None
@@ -37,6 +41,8 @@ def pacing_rate(facts: Facts) -> Finding | None:
             ),
             state_evidence(facts.sender, "sender", S.PACING),
         ),
-        gain.of_ends_in_large_packets(facts, saved="sender"),
+        # Who asked for a rate has a reason that no figure here shows, such as a queue: without it, one rate was halved.
+        None if facts.asked.pacing_bps else gain.of_ends_in_large_packets(facts, saved="sender"),
+        variant="asked" if facts.asked.pacing_bps else "",
         values={"pacing_bps": segments.pacing.bps},
     )

@@ -175,11 +175,23 @@ def bottleneck(facts: Facts) -> Finding | None:
         values={
             "link_bps": segments.bottleneck.bps,
             "use_ratio": use,
+            **_use_in_all(facts),
             "rtt_ns_median": facts.windows.rtt_ns_median,
             "rtt_ns_min": facts.windows.rtt_ns_min,
         },
         open=why,
     )
+
+
+MIN_IDLE_RATIO = 0.1
+
+
+def _use_in_all(facts: Facts) -> dict[str, Value | None]:
+    """What of the link is used in all, where the sender has nothing to send for a part of the time."""
+    sending = 1 - facts.sender.ratio(S.NOT_WRITING)
+    if sending > 1 - MIN_IDLE_RATIO:
+        return {}
+    return {"sending_ratio": sending, "whole_use_ratio": facts.segments.bottleneck.use_ratio}
 
 
 def _why_unfilled(facts: Facts) -> str:
@@ -218,7 +230,9 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
         return None
     if not queue.full_bps or not facts.rate_bps or waits_for_acks(facts):
         return None
-    use = clipped(facts.rate_bps / queue.full_bps)
+    # A link carries what came in all, whatever came while the queue was longest.
+    link = max(queue.full_bps, facts.rate_bps)
+    use = facts.rate_bps / link
     is_always = _is_always_full(facts)
     return Finding(
         Cause.BOTTLENECK,
@@ -227,7 +241,7 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
         tuple(_of_bottleneck(facts, queue.marked_ratio or None)),
         is_counted=is_always,
         variant=_why_unfilled(facts),
-        values={"link_bps": queue.full_bps, "use_ratio": use},
+        values={"link_bps": link, "use_ratio": use},
         open="" if is_always else "queue",
     )
 

@@ -6,9 +6,11 @@ interval meets the predicted one. A cause may be confirmed whose gain was predic
 
 import math
 from collections.abc import Sequence
+from statistics import median
 from typing import Literal, NamedTuple
 
-from whyperf.explain.model import Verification
+from whyperf.analyze.text import si
+from whyperf.explain.model import Value, Verification
 from whyperf.explain.verify.looks import MIN_PAIRS, Looks
 from whyperf.explain.wording.verifications import with_text
 
@@ -16,6 +18,10 @@ from whyperf.explain.wording.verifications import with_text
 WORTH_GAIN = 1.10
 #: Share of a large claim's logarithm that is worth it.
 WORTH_PART = 1 / 3
+
+#: The original is not reproduced where its rate is so many times the recorded one, or so small a part of it. Guests of
+#: a host that share its CPUs change a rate by less.
+MAX_CHANGE = 2
 
 Outcome = Literal["confirmed", "refuted", "undecided"]
 
@@ -67,13 +73,16 @@ def judge(
     tried: int | None = None,
     change: str = "the change",
     experiment: str = "",
+    recorded: float | None = None,
+    unit: str = "bit/s",
 ) -> Judged:
     """Marks a verdict's cause and its prediction from pairs of rates measured in the same block.
 
     All of it is as of the last look reached. The gain is the Hodges-Lehmann estimate of the pairs' ratios on a
     logarithmic scale, its interval one that holds at every look (see `looks`). The cause is *confirmed* where the whole
     interval lies above the gain that is worth the claim (`worth_gain`), *refuted* where it lies below, else
-    *undecided*.
+    *undecided*. Nothing is judged where the original does not reach the rate any more that was explained, or reaches
+    much more.
 
     Args:
         pairs: those with a result, by block.
@@ -82,12 +91,36 @@ def judge(
         tried: blocks that were measured, with a result or without; all where not said.
         change: what was changed, for the sentence.
         experiment: where the pairs are kept.
+        recorded: the rate of the explained cell in the unit of the pairs, where it is known; `unit` is its name.
     """
     from whyperf.explain.verify.signed_ranks import center  # noqa: PLC0415 - printing what was judged needs no numpy
 
     tried = looks.most if tried is None else tried
     reached = [look for look in looks.at if look <= tried]
     seen = [pair for pair in pairs if pair.block <= (reached[-1] if reached else tried)]
+    now = median(pair.original for pair in seen) if seen and reached else None
+    if now is not None and recorded and not 1 / MAX_CHANGE <= now / recorded <= MAX_CHANGE:
+        values: dict[str, Value] = {
+            "change": change,
+            "tried_pairs": reached[-1],
+            "now": si(now, unit),
+            "recorded": si(recorded, unit),
+        }
+        found = Verification(
+            code="not_reproduced",
+            values=values,
+            outcome="undecided",
+            predicted_gain=predicted.gain,
+            predicted_low=predicted.low,
+            predicted_high=predicted.high,
+            measured_gain=None,
+            low=None,
+            high=None,
+            pairs=len(seen),
+            words="",
+            experiment=experiment,
+        )
+        return Judged(with_text(found), is_settled=True)
     measured = _measured(seen, looks, reached)
     outcome = _outcome(measured, predicted.claimed)
     gains = [math.log(pair.gain) for pair in seen]

@@ -27,7 +27,8 @@ FILE = "verifies.json"
 class Verified(FrozenModel):
     """The verdict that was tried: on which cell, its cause, its change and what it predicted.
 
-    `first_look` is the number of pairs after which it is judged first; None for all at once.
+    `first_look` is the number of pairs after which it is judged first; None for all at once. `rate` is that of the cell
+    when it was explained, in `unit`.
     """
 
     experiment: str
@@ -38,6 +39,8 @@ class Verified(FrozenModel):
     predicted_low: float | None = None
     predicted_high: float | None = None
     first_look: int | None = None
+    rate: float | None = None
+    unit: str = "bit/s"
 
     def is_of(self, cell: CellExplanation, verdict: Verdict) -> bool:
         """Whether it was this verdict of this cell; a change to other levels is another claim."""
@@ -63,7 +66,7 @@ def keep(folder: Path, verified: Verified) -> Verified:
         before = Verified.model_validate_json(read_bytes(path))
         verified = verified.model_copy(update={"first_look": before.first_look})
     with as_record_error("write", path):
-        write_file(path, (verified.model_dump_json(indent=1) + "\n").encode())
+        write_file(path, (verified.model_dump_json(indent=1) + "\n").encode(), in_result=True)
     return verified
 
 
@@ -100,6 +103,8 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
         tried=missing[0].block - 1 if missing else len(plan.blocks),
         change=change_text(verified.factors),
         experiment=experiment.name,
+        recorded=verified.rate,
+        unit=verified.unit,
     )
 
 

@@ -91,10 +91,13 @@ def _call(key: str, step: StepTable) -> Value:
 
 
 def _send_file(key: str, step: StepTable, folder: Path | None) -> Value:
-    """Files must be there when the profile is read; the sending host must have the same ones."""
+    """Files must be there when the profile is read; the sending host must have the same ones.
+
+    Whether they may be sent is decided where it is known what the user allows (`whyperf.plan.sent_files`).
+    """
     files: list[FileToSend] = []
     for name in step.files or ():
-        path = (Path(name) if folder is None else folder / name).absolute()
+        path = (Path(name) if folder is None else folder / name).resolve()
         if not path.is_file() or path.stat().st_size == 0:
             raise ProfileError("", f"{key}.files", f"{path} is not a file with content; name one that is")
         files.append({"path": str(path), "length_bytes": path.stat().st_size})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whyperf.foreign import read_text
+from whyperf.foreign import is_meant, read_text
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Level
 from whyperf.profile.factors import BY_NAME, LISTED_BY
@@ -139,14 +139,20 @@ def word_of(key: str, written: object, choices: tuple[str, ...]) -> Value:
 
 
 def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
-    """The words of each line of a file that stands next to the workload; `#` begins a comment.
+    """The words of each line of a file below the folder of the workload; `#` begins a comment.
+
+    The far host gets the numbers, and the workload may be somebody else's: another file of the user is not read.
 
     Raises:
-        ProfileError: it cannot be read, is empty or too long.
+        ProfileError: it lies elsewhere or is hidden, cannot be read, is empty or too long.
     """
-    path = Path(name) if folder is None else folder / name
+    below = (folder or Path()).resolve()
+    path = (below / name).resolve()
+    if not is_meant(path, below):
+        problem = f"{path} is not below the folder of the workload, or is hidden; copy it next to the workload"
+        raise ProfileError("", key, problem)
     try:
-        lines = read_text(path, is_users=True).splitlines()
+        lines = read_text(path).splitlines()
     except UnicodeDecodeError:
         raise ProfileError("", key, f"{path} is not a text file; write a value a line") from None
     except OSError as error:

@@ -110,7 +110,7 @@ def _documents(source: Path) -> Iterator[tuple[str, Any]]:
 def _write_trial(source: Path, target: Path, manifest: Mapping[str, Any], names: Pseudonyms) -> None:
     target.mkdir(folder_mode(target.parent))
     for table in manifest["tables"]:
-        copy_table(source / table, target / table, names)
+        copy_table(table, source, target, names)
     sizes = {table: (target / table).stat().st_size for table in manifest["tables"]}
     write_file(target / "manifest.json", _json({**anonymous(manifest, names), "tables": sizes}))
 
@@ -122,8 +122,7 @@ def _write_pack(source: Path, target: Path, names: Pseudonyms) -> None:
     manifests = [json.dumps(anonymous(parse_json(line), names), ensure_ascii=False) for line in lines]
     write_file(target / MANIFESTS, ("\n".join(manifests) + "\n").encode())
     for table in sizes["tables"]:
-        if table != MANIFESTS:
-            copy_table(source / table, target / table, names)
+        copy_table(table, source, target, names)
     tables = {name: (target / name).stat().st_size for name in sizes["tables"]}
     write_file(target / SIZES, _json({**sizes, "tables": tables}))
 

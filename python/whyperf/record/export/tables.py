@@ -7,10 +7,11 @@ from pathlib import Path
 import polars as pl
 
 from whyperf.foreign import open_file
-from whyperf.record.durable import file_mode
+from whyperf.record.durable import restrict
 from whyperf.record.errors import RecordError
 from whyperf.record.export.pseudonyms import Pseudonyms
 from whyperf.record.kinds import code_words, is_table
+from whyperf.record.manifest import TABLE_OF_END
 from whyperf.record.parquet import bytes_in_memory
 
 #: Columns of names that the record itself gives.
@@ -24,25 +25,25 @@ _OF_PROGRAMS = {
 _NUMBERS = {"process": "process number", "user": "user number"}
 
 
-def copy_table(source: Path, target: Path, names: Pseudonyms) -> None:
-    """Copies a table with pseudonyms in place of identities.
+def copy_table(name: str, source_folder: Path, target_folder: Path, names: Pseudonyms) -> None:
+    """Copies a table from folder to folder, with pseudonyms in place of identities.
 
     Raises:
         OSError: it cannot be read or written.
         RecordError: it is no table of the record.
     """
-    table = source.name.partition(".")[0]
+    source, target = source_folder / name, target_folder / name
+    table = name.partition(".")[0]
     try:
-        bytes_in_memory(source)
-        if not is_table(table):
+        if not (TABLE_OF_END.fullmatch(name) and is_table(table)):
             raise ValueError("the record has no such table")
+        bytes_in_memory(source)
         changed = _changed(source, table, names)
     except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0]
         raise RecordError(f"cannot export {source}: {reason}; move this trial out of the result") from None
-    mode = file_mode(target.parent)
     with open(open_file(source), "rb") as read, target.open("xb") as written:  # noqa: PTH123 - a descriptor
-        target.chmod(mode & 0o644 if mode == 0o666 else mode)
+        restrict(target)
         if changed is None:
             shutil.copyfileobj(read, written)
         else:

@@ -67,3 +67,5 @@ class Section:
     tables: list[StudyTable] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    #: The rate, drawn where the page begins.
+    lead: Group | None = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from whyperf.report.charts.colors import FAINT, GRID, INK, SHADE, Paint, tag
-from whyperf.report.charts.layout import Axis
+from whyperf.report.charts.layout import Axis, Level
 from whyperf.report.charts.models import (
     BasicTicker,
     BoxAnnotation,
@@ -37,6 +37,8 @@ from whyperf.report.charts.ticks import axis_ticks, fit_in_a_row
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 340
+#: A chart with at most so many points on its x axis has this height and greatest width.
+FEW, SMALL = 2, (220, 420)
 TIME = "Time since the start of the load (s)"
 TIME_WATCHED = "Time (s)"
 """There is no start of a load where another program's connection is watched."""
@@ -100,13 +102,15 @@ def chart(
     return made
 
 
-def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool = False) -> Plot:
-    """An empty chart with a factor on the x axis."""
+def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool = False, peak: Level = None) -> Plot:
+    """An empty chart with a factor on the x axis, and a tick at its level `peak`. One of two levels is small."""
     made = chart(axis.title, y_title, log_x=axis.geometric, log_y=log_y, height=height)
+    if len(axis.levels) <= FEW:
+        small(made)
     values = axis.values()
     if axis.numeric and not axis.geometric and 0 <= min(values) <= FROM_ZERO * max(values):
         made.x_range = DataRange1d(start=0)
-    ticks, labels = axis_ticks(axis)
+    ticks, labels = axis_ticks(axis, peak)
     made.xaxis.ticker = FixedTicker(ticks=ticks, minor_ticks=[])
     label(made, labels)
     if not axis.numeric:
@@ -115,6 +119,11 @@ def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool 
             made.y_range.range_padding = LABELED
         made.x_range = DataRange1d(start=-0.5, end=len(axis.levels) - 0.25)
     return made
+
+
+def small(made: Plot) -> None:
+    """Makes a chart of few points small."""
+    made.height, made.max_width = SMALL
 
 
 def time_chart(y_title: str, *, height: int = HEIGHT) -> Plot:

@@ -1,6 +1,7 @@
 """Charts of the trials of a cell over time: goodput, windows, round-trip time, CPU."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -17,6 +18,12 @@ from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 MIN_INTERVALS = 5
 """A chart over time needs at least this many intervals."""
 
+LEAD_HEIGHT = 230
+"""Of the chart of the rate: with the sentence above it and the figures below, it fits a screen."""
+
+ABOVE = 1.02
+"""A rate of an interval is above that of the path from this ratio on: its edges are those of the clock."""
+
 MIN_SAMPLES = 2
 """A line of windows or round-trip times needs at least this many samples."""
 
@@ -32,11 +39,12 @@ def add_time_charts(
     counted_as: str | None = None,
     *,
     is_own: bool = True,
+    path_bps: float | None = None,
 ) -> None:
-    """Adds charts over time to `section`, with a list of trials where there are several.
+    """Adds charts over time to `section`, with a list of trials where there are several; that of the rate leads.
 
     `counted_as` is the name of the executions of the workload; without a name they are not drawn. `is_own`: the load
-    was whyperf's.
+    was whyperf's. `path_bps` is the rate of an emulated path.
     """
     drawable = [series for series in courses if series.counted_rates.height >= MIN_INTERVALS]
     if not drawable:
@@ -55,7 +63,14 @@ def add_time_charts(
     if not is_own:
         for chart in charts:
             figures.rename_time(chart.figure, figures.TIME_WATCHED)
-    section.groups.append(Group("Over time", charts, drawer.note(), _legend("course", ENDS), choices=choices))
+    lead, *others = charts
+    lead.figure.height = LEAD_HEIGHT
+    legend = _legend("course", ENDS)
+    note = " ".join(filter(None, (drawer.note(), drawer.above(path_bps))))
+    section.lead = Group(f"{lead.heading} over time", (replace(lead, heading=""),), note, legend, choices)
+    if others:
+        note = "The trial is chosen in the chart of the rate above." if choices else ""
+        section.groups.append(Group("Over time", tuple(others), note, legend))
 
 
 class _Drawer:
@@ -80,6 +95,16 @@ class _Drawer:
         shaded = f"Shaded: {' and '.join(sorted(phases, reverse=True))}, outside the measurement." if phases else ""
         lacks = "" if self._has("cwnd_bytes") or not self._has("window_bytes") else NO_CWND
         return f"{shaded} {lacks}".strip()
+
+    def above(self, path_bps: float | None) -> str:
+        """Why a rate is above that of the path; empty where none is."""
+        highest = max(float(series.rates["bps"].max() or 0) for series in self._courses.values())  # type: ignore[arg-type]
+        if path_bps is None or highest <= ABOVE * path_bps:
+            return ""
+        return (
+            f"Rates above the {bit_rate(path_bps)} of the path are those of the programs: the sender's fills its send "
+            "buffer, and the receiver's reads what waited in queues or behind a lost segment."
+        )
 
     def _has(self, column: str) -> bool:
         """Whether a course has enough samples of `column` of `Course.transport` for a line."""

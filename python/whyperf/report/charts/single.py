@@ -30,7 +30,15 @@ def single_section(
     if curve is not None:
         section.groups.append(curve)
     counted_as = cell.transactions.counted_as if cell.transactions is not None else None
-    add_time_charts(section, courses, board, counted_as, is_own=cell.watched is None)
+    path_bps = cell.factors.get("path_rate_bps")
+    add_time_charts(
+        section,
+        courses,
+        board,
+        counted_as,
+        is_own=cell.watched is None,
+        path_bps=float(path_bps) if isinstance(path_bps, int | float) else None,
+    )
     measured = [row for row in trials if row["goodput_bps"] is not None]
     if len(measured) > 1:
         section.groups.append(_trials(cell, measured))
@@ -58,6 +66,8 @@ def _trials(cell: CellResult, measured: Sequence[Mapping[str, Any]]) -> Group:
     figures.hover(made, [figures.add_points(made, source, CATEGORIES[0], size=8)], {"Trial": "at", "Goodput": "shown"})
     marked = [(x, y) for x, (y, row) in enumerate(zip(values, measured, strict=True), 1) if row["steady"] is False]
     figures.add_rings(made, ColumnDataSource({"x": [x for x, _ in marked], "y": [y for _, y in marked]}))
+    if len(measured) <= figures.FEW:
+        figures.small(made)
     if len(measured) <= 10:
         made.xaxis.ticker = FixedTicker(ticks=list(range(1, len(measured) + 1)))
     note = "A ring marks trials without steady state." if cell.unsteady_trials else ""

@@ -128,7 +128,7 @@ class _Drawer:
     def goodput(self) -> Group:
         """The metric against the x factor, a line per level of the second factor."""
         axis = self._layout.x
-        made = figures.factor_chart(axis, self._metric.axis(self._unit), height=400)
+        made = self._empty(axis, self._metric.axis(self._unit), height=400)
         if self._unit.scale == 1:
             figures.full_numbers(made)
         points = []
@@ -152,6 +152,11 @@ class _Drawer:
         chart = Chart(f"{self.id}-goodput", "", made, description)
         return Group(heading, (chart,), note, self._legend())
 
+    def _empty(self, axis: Axis, title: str, height: int = figures.HEIGHT) -> Plot:
+        """An empty chart with a tick at the level of the fastest cell."""
+        best = max(self._cells, key=lambda cell: self._metric.median(cell) or 0.0)
+        return figures.factor_chart(axis, title, height, peak=best.factors.get(axis.factor))
+
     def packets(self) -> Group:
         """A chart of messages and a chart of packets."""
         axis = self._layout.x
@@ -161,7 +166,7 @@ class _Drawer:
         )
         charts = []
         for name, value in quantities:
-            made = figures.factor_chart(axis, f"{name} per second")
+            made = self._empty(axis, f"{name} per second")
             figures.full_numbers(made)
             points = [
                 self._draw(
@@ -213,7 +218,7 @@ class _Drawer:
     def _against_lines(self, lines: Axis, at: Choice) -> tuple[Chart, ...]:
         """Goodput and the CPU of both hosts against the factor of the lines."""
         combos = self._at_combos()
-        made = figures.factor_chart(lines, self._metric.axis(self._unit))
+        made = self._empty(lines, self._metric.axis(self._unit))
         if self._unit.scale == 1:
             figures.full_numbers(made)
         columns: dict[tuple[str, ...], Columns] = {}
@@ -239,7 +244,7 @@ class _Drawer:
         head: str,
     ) -> Chart:
         """CPU of sender and receiver against `axis`."""
-        made = figures.factor_chart(axis, self._cpu_title)
+        made = self._empty(axis, self._cpu_title)
         self._full_cpu(made, axis)
         points = []
         for number, (end, paint) in enumerate(ENDS.items()):
@@ -277,7 +282,7 @@ class _Drawer:
         axis = self._layout.x
         charts = []
         for end in ENDS:
-            made = figures.factor_chart(axis, title)
+            made = self._empty(axis, title)
             if kind == "cpu":
                 self._full_cpu(made, axis)
             else:

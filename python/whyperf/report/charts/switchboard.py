@@ -4,11 +4,11 @@ The data source of a chart has the columns of the first choice. The page has the
 source and the selected options. The page computes nothing.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from whyperf.analyze.text import level_text
+from whyperf.foreign import json_in_script
 from whyperf.report.charts.models import ColumnDataSource
 
 Columns = Mapping[str, Sequence[object]]
@@ -41,8 +41,8 @@ class Switchboard:
         return made
 
     def to_json(self) -> str:
-        """The page's data; `</` is escaped, so that it is safe inside a script element."""
-        return json.dumps(self._entries, separators=(",", ":")).replace("</", "<\\/")
+        """The page's data, safe inside a script element."""
+        return json_in_script(self._entries)
 
 
 def choice(prefix: str, factor: str, label: str, levels: Sequence[object], chosen: object) -> Choice:

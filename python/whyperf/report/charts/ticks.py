@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from whyperf.analyze.text import factor_unit, level_text
 from whyperf.profile.factor import cpus_of_list
-from whyperf.report.charts.layout import Axis
+from whyperf.report.charts.layout import Axis, Level
 
 MAX_TICKS = 8
 """Short labels that fit a chart on a narrow screen."""
@@ -14,23 +14,29 @@ NARROWEST, CHARACTER, GAP = 250, 6.6, 8
 """In pixels: the axis of a chart on a screen of 400, a character of a label, and the gap between two labels."""
 
 
-def axis_ticks(axis: Axis) -> tuple[list[float], dict[float, str]]:
-    """Positions and labels for a factor: its levels where they are few, round numbers otherwise."""
+def axis_ticks(axis: Axis, peak: Level = None) -> tuple[list[float], dict[float, str]]:
+    """Positions and labels for a factor: its levels where they are few, round numbers otherwise.
+
+    The level `peak` has a tick in any case.
+    """
     values = axis.values()
-    if not axis.numeric or axis.geometric or len(values) <= MAX_TICKS:
-        shown = set(axis.thinned(MAX_TICKS)) if axis.numeric else set(axis.levels)
+    if not axis.numeric:
+        return values, {value: short(axis.factor, level) for value, level in zip(values, axis.levels, strict=True)}
+    at_peak = [value for value, level in zip(values, axis.levels, strict=True) if level == peak]
+    place = math.log if axis.geometric else float
+    if axis.geometric or len(values) <= MAX_TICKS:
+        shown = {*axis.thinned(MAX_TICKS), peak}
         pairs = [(value, level) for value, level in zip(values, axis.levels, strict=True) if level in shown]
-        if axis.numeric:
-            texts = _texts(axis, [level for _, level in pairs])
-            labels = [(value, text) for (value, _), text in zip(pairs, texts, strict=True)]
-            labels = _apart(labels, math.log if axis.geometric else float)
-            return [value for value, _ in labels], dict(labels)
-        return [value for value, _ in pairs], {value: short(axis.factor, level) for value, level in pairs}
+        texts = _texts(axis, [level for _, level in pairs])
+        labels = _apart([(value, text) for (value, _), text in zip(pairs, texts, strict=True)], place, at_peak)
+        return [value for value, _ in labels], dict(labels)
     step = _step(max(values) - min(0.0, *values), binary=factor_unit(axis.factor) == "bytes")
     first = math.ceil(min(values) / step) * step
     count = int((max(values) - first) // step) + 1
-    ticks = [first + index * step for index in range(count)]
-    return ticks, {tick: short(axis.factor, int(tick) if tick.is_integer() else tick) for tick in ticks}
+    ticks = sorted({*(first + index * step for index in range(count)), *at_peak})
+    labels = [(tick, short(axis.factor, int(tick) if tick.is_integer() else tick)) for tick in ticks]
+    labels = _apart(labels, place, at_peak) if at_peak else labels
+    return [value for value, _ in labels], dict(labels)
 
 
 def short(factor: str, level: object) -> str:
@@ -70,15 +76,21 @@ def fit_in_a_row(names: Sequence[str]) -> bool:
     return max(map(len, names), default=0) * CHARACTER * len(names) <= NARROWEST
 
 
-def _apart(pairs: list[tuple[float, str]], place: Callable[[float], float]) -> list[tuple[float, str]]:
-    """Leaves out labels that would touch the next one; the last is kept. `place` returns the position of a value."""
-    places = [place(value) for value, _ in pairs]
-    span = max(places) - min(places)
-    kept = len(pairs) - 1
-    chosen = pairs[-1:]
-    for index in range(kept - 1, -1, -1):
-        needed = (len(pairs[index][1]) + len(pairs[kept][1])) / 2 * CHARACTER + GAP
-        if (places[kept] - places[index]) * NARROWEST >= needed * span:
-            chosen.insert(0, pairs[index])
-            kept = index
-    return chosen
+def _apart(
+    pairs: list[tuple[float, str]], place: Callable[[float], float], wanted: Sequence[float]
+) -> list[tuple[float, str]]:
+    """Leaves out labels that would touch another one. The `wanted` are kept, then the last, then those before it.
+
+    `place` returns the position of a value.
+    """
+    span = place(pairs[-1][0]) - place(pairs[0][0])
+
+    def touch(pair: tuple[float, str], other: tuple[float, str]) -> bool:
+        needed = (len(pair[1]) + len(other[1])) / 2 * CHARACTER + GAP
+        return abs(place(pair[0]) - place(other[0])) * NARROWEST < needed * span
+
+    chosen = [pair for pair in pairs if pair[0] in wanted]
+    for pair in reversed(pairs):
+        if pair not in chosen and not any(touch(pair, other) for other in chosen):
+            chosen.append(pair)
+    return sorted(chosen)

@@ -73,7 +73,6 @@ class SideView:
     total: str
     refused: str | None
     waterfall: Waterfall | None = None
-    has_parts: bool = False
     rows: tuple[ClassRow, ...] = ()
     has_intervals: bool = False
     columns: tuple[Column, ...] = ()
@@ -153,7 +152,6 @@ def _side(side: SideDifference, name: PairName) -> SideView:
         total=total,
         refused=None,
         waterfall=waterfall,
-        has_parts=any(bar.parts for bar in waterfall.bars),
         rows=(*_rows(side, smallest), _total_row(side)),
         has_intervals=side.test.low is not None,
         columns=_columns(name),

@@ -11,7 +11,7 @@ _LAYERS: tuple[tuple[Paint, tuple[str, ...]], ...] = (
     (INDIGO, ("system_calls", "events", "security_modules", "mitigations")),
     (ORANGE, ("copy", "checksums", "files")),
     (GREEN, ("transmit", "receive", "acks", "segmentation")),
-    (OLIVE, ("devices", "ip", "filter_rules")),
+    (OLIVE, ("devices", "ip", "filter_rules", "interrupts_on")),
     (PINK, ("interrupts", "hypervisor", "scheduling", "contention")),
     (RED, ("memory", "memory_pressure")),
     (GRAY, ("own_tracing", "other_programs", "other_bpf", "idle")),

@@ -1,9 +1,10 @@
 """Verdicts as cards: claim, cost, evidence, refutation, change, and verification."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whyperf.analyze.text import percent, seconds
+from whyperf.explain.alike import alike
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict, Verification
 from whyperf.explain.predicted import command_label, gain_line, step_label
@@ -70,6 +71,8 @@ class Card:
     proof: tuple[str, ...]
     experiment: str
     try_it: str
+    alike: tuple["Card", ...] = ()
+    """Other verdicts on the same evidence at the same cost."""
 
     @property
     def is_refuted(self) -> bool:
@@ -85,7 +88,8 @@ def cause_title(cause: Cause) -> str:
 
 def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, verify: str, run_of: RunOf = lambda _: "") -> list[Card]:
     """The cards of a cell; `verify` is the command that verifies a verdict, without its number."""
-    return [_card(rank, verdict, link_of, verify, run_of) for rank, verdict in enumerate(verdicts, 1)]
+    each = [_card(rank, verdict, link_of, verify, run_of) for rank, verdict in enumerate(verdicts, 1)]
+    return [replace(each[place], alike=tuple(each[other] for other in others)) for place, *others in alike(verdicts)]
 
 
 def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: RunOf) -> Card:
@@ -118,7 +122,8 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: Run
 
 def badges_of(tried: Verification) -> tuple[Badge, ...]:
     """Whether the cause is confirmed, and, separately, whether the gain is as predicted."""
-    found = [Badge(tried.outcome, SIGNS[tried.outcome], f"cause {tried.outcome}")]
+    text = "not reproduced" if tried.code == "not_reproduced" else f"cause {tried.outcome}"
+    found = [Badge(tried.outcome, SIGNS[tried.outcome], text)]
     if tried.is_as_predicted is not None:
         result = "right" if tried.is_as_predicted else "wrong"
         found.append(Badge(result, SIGNS[result], f"prediction {result}"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from shlex import quote
 
 from whyperf.analyze.summary import Summary
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs, place_of
@@ -78,9 +79,10 @@ def _made(experiment: Experiment, summary: Summary, fingerprint: str) -> Explana
             with suppress(RecordError):
                 write_explanation(experiment, explanation, fingerprint)
         return explanation
+    folder = quote(str(experiment.folder))
     note = (
         f"{len(left_out):,} of {len(cells):,} cells are not explained here: a report explains at most {MAX_EXPLAINED}. "
-        f"For all cells, run `whyperf explain {experiment.folder}`, then `whyperf report {experiment.folder}`."
+        f"For all cells, run `whyperf explain {folder}`, then `whyperf report {folder}`."
     )
     return explanation.model_copy(update={"missing": [*explanation.missing, note]})
 

@@ -12,6 +12,7 @@ from whyperf.profile import Level
 from whyperf.report.charts.layout import distinguishing_axes, sweeps_of, varied_axes
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
+from whyperf.report.explanation.answer import Answer, answer_of
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
 from whyperf.report.explanation.map import Map, maps_of
@@ -75,6 +76,8 @@ class ExplanationSection:
     table: Table | None
     marks: Mapping[str, tuple[str, str]]
     """The marks of the charts of sweeps: a marker and a text by cell."""
+    answer: Answer | None = None
+    """That of the only cell."""
 
 
 def explanation_section(explained: Explained, summary: Summary) -> ExplanationSection:
@@ -103,6 +106,7 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
         noun=noun,
         marks=marks_of(explanation.anomalies),
         table=None if only else _table(explanation, results, shown),
+        answer=answer_of(drawn[0].verdicts, cells[0].cards) if only and cells else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.summary import CellResult, Summary
@@ -120,7 +121,7 @@ def _note(experiment: Experiment, trials: int) -> str:
     return (
         f"{use}Each row covers a whole trial as the sender "
         f"recorded it; ACK reasons are from the receiver.{more} To draw a trial down to single segments: "
-        f"`whyperf flow {experiment.folder} TRIAL`."
+        f"`whyperf flow {quote(str(experiment.folder))} TRIAL`."
     )
 
 

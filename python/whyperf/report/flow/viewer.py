@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from whyperf.foreign import json_in_script
 from whyperf.report.flow import levels, terms
 from whyperf.report.flow.drawing import About, Blocks
 
@@ -67,7 +68,7 @@ def data(
         "tracks": list(tracks),
         **(connections or {}),
     }
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+    return json_in_script(document)
 
 
 def blocks_json(blocks: Blocks) -> str:

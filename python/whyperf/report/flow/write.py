@@ -46,7 +46,7 @@ def write_drawn(
     path = page_path(folder, summary.trial.trial)
     text = render(_page(experiment, summary, stages), drawing)
     with as_record_error("write", path):
-        write_file(path, text.encode())
+        write_file(path, text.encode(), is_page=True, in_result=True)
     return path, drawing
 
 

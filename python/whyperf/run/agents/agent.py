@@ -20,6 +20,7 @@ from typing import IO, Self, TypeAlias, overload
 from whyperf import __version__, wire
 from whyperf.run.agents import frames
 from whyperf.run.agents.inbox import Inbox, TablePiece
+from whyperf.run.agents.pipes.binary import RUN, RUN_ID
 from whyperf.run.agents.pipes.calls import ATTEMPTS, SSH_FAILED, entrance, note_reached, wait_s, was_turned_away
 from whyperf.run.agents.pulse import Pulse, SilentError
 from whyperf.run.agents.replies import ANSWERS, understood
@@ -39,6 +40,8 @@ _ASKS_AFTER_S = 5.0
 """How long the controller waits for a reply until it sends another request, by which a lost one is noticed."""
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
+_LAST_BYTES, _LAST_LETTERS = 8192, 1000
+"""What is read of what a pipe's command said last, and how much of it a message has."""
 _LOAD_MOVES_S = 1.0
 """So long after it was heard of, the load counts as moving: some intervals of progress."""
 _CLOCK_EXCHANGES = 8
@@ -80,7 +83,12 @@ def _started(argv: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
         blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
         try:
             return subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                env={**os.environ, RUN: RUN_ID},
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
@@ -455,8 +463,9 @@ class Agent:
 
     def _last_words(self) -> str:
         try:
-            self._errors.seek(0)
-            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            size = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, size - _LAST_BYTES))
+            lines = self._errors.read(_LAST_BYTES).decode(errors="replace").strip().splitlines()
         except ValueError:
             return ""
-        return " ".join(line.strip() for line in lines[-3:])
+        return " ".join(line.strip() for line in lines[-3:])[-_LAST_LETTERS:]

@@ -8,6 +8,8 @@ from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
 from whyperf.wire import ReplyTable
 
+MAX_TABLE_BYTES = 4 << 30
+"""A table of one trial or watch. A segment takes about 20 bytes of a log."""
 _SAME_VERSION = "install the same whyperf on both hosts"
 
 
@@ -38,7 +40,7 @@ class ReceivedTables:
         """Begin the next table; the one before is over.
 
         Raises:
-            RunError: the one before is not what was announced, or this one was there already.
+            RunError: the one before is not what was announced, or this one is too large or was there already.
         """
         self.finish()
         name = table["name"]
@@ -48,6 +50,11 @@ class ReceivedTables:
             raise self._error(f"sent a table {name[:40]!r}, which no record has; {_SAME_VERSION}")
         if name in self._names:
             raise self._error(f"sent the table {name} twice")
+        if table["bytes"] > MAX_TABLE_BYTES:
+            raise self._error(
+                f"announced a table {name} of {table['bytes']:,} bytes; it may have {MAX_TABLE_BYTES:,}: measure for a "
+                "shorter time"
+            )
         self._names.add(name)
         self._file = self._writer.open_table(name, self._host)
         self._name, self._missing_bytes = name, table["bytes"]
@@ -76,6 +83,9 @@ class ReceivedTables:
         if self._missing_bytes > 0:
             raise self._error(f"sent {self._missing_bytes:,} bytes less of the table {self._name} than it announced")
         self._file.close()
+        if self._file.is_lost:
+            self._file = None
+            return
         from whyperf.record import wrong_in_table  # noqa: PLC0415 - as above
 
         wrong = wrong_in_table(self._file.path, self._name)

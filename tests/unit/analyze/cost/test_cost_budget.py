@@ -24,11 +24,49 @@ def classes(stacks: list[Stack], reports: pl.DataFrame | None = None, **given_: 
     return {(part, name): round(cycles, 6) for part, name, cycles in rows.iter_rows()}
 
 
-def test_the_load_s_time_is_split_by_the_samples_of_its_threads_whatever_they_ran_in() -> None:
-    found = classes(
-        [("load", "process", f"{WRITE} _copy_from_iter", 60), ("load", "softirq", f"{WRITE} {RECEIVE}", 40)]
-    )
-    assert found == {("threads", "copy"): 1200, ("threads", "receive"): 800}
+IN_CALL, IN_SOFTIRQ = ("load", "process", WRITE), ("load", "softirq", RECEIVE)
+
+
+@pytest.mark.parametrize(
+    ("stacks", "given_", "expected"),
+    [
+        # The load's 2,000 cycles are split by the samples of its threads, whatever they ran in.
+        ([(*IN_CALL, 60), (*IN_SOFTIRQ, 40)], {}, {"transmit": 1200, "receive": 800}),
+        # Of shared CPUs only the load's threads count.
+        ([(*IN_CALL, 1), ("idle", "softirq", RECEIVE, 1)], {"exclusive": False}, {"transmit": 2000}),
+        # Functions without a name are not attributed.
+        ([("load", "process", f"{WRITE} unknown", 1), (*IN_CALL, 1)], {}, {"not_attributed": 1000, "transmit": 1000}),
+        ([("load", "process", "", 1), (*IN_CALL, 3)], {}, {"not_attributed": 500, "transmit": 1500}),
+        # BPF programs cost whose they are, and so does what they call.
+        ([("load", "process", f"{WRITE} bpf_prog_1_own bpf_ktime_get_ns", 1)], {}, {"own_tracing": 2000}),
+        ([("load", "process", f"{WRITE} bpf_prog_2_theirs read_tsc", 1)], {}, {"other_bpf": 2000}),
+        # A tracepoint is of ours only where there is a program of ours.
+        ([("load", "process", f"{WRITE} bpf_trace_run1", 1)], {}, {"other_bpf": 2000}),
+    ],
+)
+def test_cycles_of_the_loads_threads(stacks: list[Stack], given_: dict[str, Any], expected: dict[str, int]) -> None:
+    assert classes(stacks, **given_) == {("threads", name): cycles for name, cycles in expected.items()}
+
+
+def test_samples_that_were_lost_or_never_taken() -> None:
+    assert classes([(*IN_CALL, 3)], report(4, lost=1)) == {
+        ("threads", "transmit"): 1500,
+        ("threads", "not_attributed"): 500,
+    }
+    assert classes([(*IN_CALL, 3), ("idle", "idle", "do_idle", 1)], report(4, own_ns=40)) == {
+        ("threads", "transmit"): 1940,
+        ("threads", "own_tracing"): 60,
+    }
+    assert classes([("idle", "softirq", RECEIVE, 2)]) == {
+        ("threads", "not_attributed"): 2000,
+        ("softirqs", "receive"): 800,
+    }
+
+
+def test_without_tracepoints_ksoftirqd_is_all_that_is_elsewhere() -> None:
+    stacks: list[Stack] = [(*IN_SOFTIRQ, 5), ("kernel", "softirq", RECEIVE, 5)]
+    found = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=70.0)
+    assert found == {("threads", "receive"): 2000, ("softirqs", "receive"): 140}
 
 
 def test_softirqs_elsewhere_have_the_part_of_their_time_that_their_samples_have() -> None:
@@ -44,7 +82,7 @@ def test_softirqs_elsewhere_have_the_part_of_their_time_that_their_samples_have(
     )
     # 10 of the 40 samples in softirqs are on top of nothing of the load: 100 of their 400 ns.
     assert found[("softirqs", "receive")] == pytest.approx(140)
-    assert found[("softirqs", "hypervisor")] == pytest.approx(60)
+    assert found[("softirqs", "interrupts_on")] == pytest.approx(60)
     assert sum(found.values()) == pytest.approx(2 * (1000 + 100))
     assert {part for part, _ in found} == {"threads", "softirqs"}
 
@@ -91,43 +129,6 @@ def test_the_time_that_threads_had_a_cpu_is_their_total_whatever_the_scheduler_l
     assert classes(ON_TOP, report(50, on_cpu_ns=0), **asked) == classes(ON_TOP, report(50), **asked)
 
 
-def test_without_tracepoints_ksoftirqd_is_all_that_is_elsewhere() -> None:
-    stacks: list[Stack] = [("load", "softirq", RECEIVE, 5), ("kernel", "softirq", RECEIVE, 5)]
-    found = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=70.0)
-    assert found == {("threads", "receive"): 2000, ("softirqs", "receive"): 140}
-
-
-def test_of_shared_cpus_only_the_load_s_threads_count() -> None:
-    stacks: list[Stack] = [("load", "process", WRITE, 1), ("idle", "softirq", RECEIVE, 1)]
-    assert classes(stacks, exclusive=False) == {("threads", "transmit"): 2000}
-
-
-def test_taking_samples_costs_what_it_took() -> None:
-    found = classes([("load", "process", WRITE, 3), ("idle", "idle", "do_idle", 1)], report(4, own_ns=40))
-    assert found == {("threads", "transmit"): 1940, ("threads", "own_tracing"): 60}
-
-
-def test_what_was_lost_is_not_attributed() -> None:
-    found = classes([("load", "process", WRITE, 3)], report(4, lost=1))
-    assert found == {("threads", "transmit"): 1500, ("threads", "not_attributed"): 500}
-
-
-def test_time_without_a_sample_is_not_attributed() -> None:
-    found = classes([("idle", "softirq", RECEIVE, 2)])
-    assert found == {("threads", "not_attributed"): 2000, ("softirqs", "receive"): 800}
-
-
-def test_a_host_without_any_sample_of_its_load_is_not_attributed_at_all() -> None:
-    assert classes([("idle", "idle", "do_idle", 9)]) == {("threads", "not_attributed"): 2000}
-
-
-def test_functions_without_a_name_are_not_attributed() -> None:
-    found = classes(
-        [("load", "process", f"{WRITE} unknown", 1), ("load", "process", "", 1), ("load", "process", "main", 2)]
-    )
-    assert found == {("threads", "not_attributed"): 1000, ("threads", "application"): 1000}
-
-
 def test_a_pmu_counts_whole_cpus_and_whoever_ran_there() -> None:
     stacks: list[Stack] = [
         ("load", "process", WRITE, 50),
@@ -143,21 +144,6 @@ def test_a_pmu_counts_whole_cpus_and_whoever_ran_there() -> None:
         ("cpus", "other_programs"): 1500,
         ("cpus", "own_tracing"): 500,
     }
-
-
-def test_bpf_programs_cost_whose_they_are_and_so_does_what_they_call() -> None:
-    found = classes(
-        [
-            ("load", "process", f"{WRITE} bpf_trace_run1 bpf_prog_1_own bpf_ktime_get_ns", 1),
-            ("load", "process", f"{WRITE} bpf_prog_2_theirs bpf_ktime_get_ns read_tsc", 2),
-            ("load", "process", f"{WRITE} __traceiter_net_dev_queue", 1),
-        ]
-    )
-    assert found == {("threads", "own_tracing"): 1000, ("threads", "other_bpf"): 1000}
-
-
-def test_tracepoints_without_programs_of_ours_are_those_of_others() -> None:
-    assert classes([("load", "process", f"{WRITE} bpf_trace_run1", 1)]) == {("threads", "other_bpf"): 2000}
 
 
 def test_a_function_counts_once_a_stack_with_all_that_it_calls() -> None:
@@ -232,13 +218,13 @@ def test_the_time_of_softirqs_is_not_split_by_samples_outside_of_the_vectors_fun
         ("load", "softirq", f"{WRITE} handle_softirqs", 20),
     ]
     found = classes(stacks)
-    assert ("softirqs", "interrupts") not in found
+    assert ("softirqs", "interrupts_on") not in found
     # They are time of the thread that they are on top of.
-    assert found[("threads", "interrupts")] == pytest.approx(2000)
+    assert found[("threads", "interrupts_on")] == pytest.approx(2000)
     assert found[("softirqs", "receive")] == pytest.approx(800)
     # Time of ksoftirqd is that of its thread, whatever that did.
     bare = classes(stacks, softirq_tracepoints_ns=None, ksoftirqd_ns=100.0)
-    assert bare[("softirqs", "interrupts")] == pytest.approx(150)
+    assert bare[("softirqs", "interrupts_on")] == pytest.approx(150)
 
 
 def test_a_watched_program_with_several_connections_has_its_cost_divided_by_payload() -> None:
@@ -246,3 +232,22 @@ def test_a_watched_program_with_several_connections_has_its_cost_divided_by_payl
     part = classes(ON_TOP, softirq_on_load_ns=250.0, payload_ratio=0.25)
     assert part == {name: cycles / 4 for name, cycles in whole.items()}
     assert sum(classes(ON_TOP, pmu_cycles=8000.0, payload_ratio=0.25).values()) == pytest.approx(2000)
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["native_write_msr", "handle_softirqs", "_raw_spin_unlock_irqrestore", "finish_task_switch.isra.0"],
+)
+def test_samples_of_a_timer_where_interrupts_are_switched_on_are_a_class_of_their_own(function: str) -> None:
+    stacks: list[Stack] = [
+        ("load", "process", f"{WRITE} tcp_write_xmit", 5),
+        ("load", "process", f"{WRITE} {function}", 5),
+    ]
+    assert classes(stacks)[("threads", "interrupts_on")] == 1000
+    # What such a function calls is sampled in its place.
+    assert ("threads", "interrupts_on") not in classes([("load", "process", f"{function} tcp_write_xmit", 5)])
+
+
+def test_a_pmu_samples_code_with_interrupts_off_where_it_runs() -> None:
+    found = classes([("load", "process", f"{WRITE} native_write_msr", 5)], pmu_cycles=1000.0)
+    assert {name for _, name in found} == {"hypervisor"}

@@ -4,14 +4,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from tests.unit.analyze.cost.sampled_results import add_samples
+from tests.unit.analyze.cost.sampled_results import SENDER, add_samples
 from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
-from whyperf.analyze.cost.read import read_cost
+from whyperf.analyze.cost.read import read_cost, read_stacks
 from whyperf.analyze.cost.result import SideCost
+from whyperf.analyze.cost.samples import MAX_NAME_CHARACTERS
+from whyperf.record import Experiment
 
 PER_S = (1000.0, 1250.0, 800.0)
 REQUEST_BYTES = (100, 900, 400)
@@ -44,15 +47,13 @@ def test_parts_per_transaction_add_up_to_the_total(exchanged: tuple[SideCost, ..
                 sums[name] += getattr(entry, name).mean
         assert sums["per_transaction"] == pytest.approx(side.per_transaction.mean, rel=1e-12)
         assert sums["exclusive"] == pytest.approx(side.total.mean, rel=1e-12)
-        assert side.per_transaction.low is not None
-        assert side.per_transaction.low < side.per_transaction.mean
+        assert made.known(side.per_transaction.low) < side.per_transaction.mean
 
 
 def test_a_transaction_costs_the_cycles_of_a_trial_by_its_transactions(exchanged: tuple[SideCost, ...]) -> None:
     sender = exchanged[0]
     each = [value * kbytes for value, kbytes in zip(sender.by_trial, KBYTES, strict=True)]
-    assert sender.per_transaction is not None
-    assert sender.per_transaction.mean == pytest.approx(sum(each) / 3, rel=1e-3)
+    assert made.known(sender.per_transaction).mean == pytest.approx(sum(each) / 3, rel=1e-3)
     # A CPU with a fixed load, at each rate.
     cycles = [value * rate for value, rate in zip(each, PER_S, strict=True)]
     assert cycles == pytest.approx([cycles[0]] * 3, rel=1e-2)
@@ -68,8 +69,7 @@ def test_what_a_function_calls_is_per_transaction_too(exchanged: tuple[SideCost,
     assert leaf.per_transaction is not None
     assert leaf.inclusive_per_transaction == pytest.approx(leaf.per_transaction.mean)
     (other,) = [function for function in functions if function.name == "ip_queue_xmit"]
-    assert other.per_transaction is not None
-    assert leaf.per_transaction.mean / other.per_transaction.mean == pytest.approx(400 / 90)
+    assert leaf.per_transaction.mean / made.known(other.per_transaction).mean == pytest.approx(400 / 90)
 
 
 def test_streams_have_no_cost_per_transaction(tmp_path: Path) -> None:
@@ -93,3 +93,25 @@ def test_samples_without_cycles_are_named(tmp_path: Path) -> None:
     assert [side.role for side in found.cells[0].sides] == ["sender"]
     (note,) = found.notes
     assert note.startswith("Samples of the far side have no cycles to split: its time stamp counter")
+
+
+def test_a_name_of_30_mb_is_refused_with_its_table(tmp_path: Path) -> None:
+    """The file has it once, in 9 KB; what was made of its rows took 108 GB."""
+    folder = made.write(tmp_path / "bomb", [made.Trial(duration_s=2)])
+    add_samples(folder, {"near": SENDER})
+    (path,) = folder.glob("trials/*/functions.near.parquet")
+    frame = pl.read_parquet(path)
+    name = pl.Series("name", ["A" * 30_000_000]).cast(pl.Categorical).new_from_index(0, frame.height)
+    frame.with_columns(name).write_parquet(path)
+    assert path.stat().st_size < 20_000
+    found = read_cost(Experiment.open(folder))
+    assert any("it has a text of 30,000,000 bytes" in note for note in found.notes)
+    assert read_stacks(Experiment.open(folder)) is not None
+
+
+def test_names_are_cut_where_they_stand_once_for_each_stack(tmp_path: Path) -> None:
+    folder = made.write(tmp_path / "long", [made.Trial(duration_s=2)])
+    long = "tcp_" + "x" * 3 * MAX_NAME_CHARACTERS
+    found = read_stacks(add_samples(folder, {"near": [("load", "process", f"main {long}", 9)]}))
+    assert found is not None
+    assert found[0].frames["name"].to_list() == ["main", long[:MAX_NAME_CHARACTERS]]

@@ -79,8 +79,7 @@ def test_the_root_is_the_total_of_the_side(tmp_path: Path, kind: str) -> None:
     trees = read_trees(experiment, [cell])
     assert len(cell.sides) == 2
     for side in cell.sides:
-        total = side.per_transaction if kind == "rr" else side.total
-        assert total is not None
+        total = made.known(side.per_transaction if kind == "rr" else side.total)
         assert trees[cell.id, side.role].value == pytest.approx(total.mean, rel=1e-12)
 
 

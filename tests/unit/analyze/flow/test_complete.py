@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze.flow import levels, traces
+from tests.unit.analyze.synthetic import known
 from whyperf.analyze.flow import Completeness, completeness
 
 TRANSFER = f"""{traces.OPENING}
@@ -31,9 +32,7 @@ def judged(
     tables = {"flows.near": traces.flows({0: moved}, ended)}
     if samples is not None:
         tables["tcp_info.near"] = samples
-    found = completeness(traces.write(folder / "log01-c0001", log, near_evidence=evidence, tables=tables), "near")
-    assert found is not None
-    return found
+    return known(completeness(traces.write(folder / "log01-c0001", log, near_evidence=evidence, tables=tables), "near"))
 
 
 def test_payload_and_preamble_add_up(tmp_path: Path) -> None:
@@ -61,8 +60,7 @@ def test_of_a_workload_both_directions_add_up(tmp_path: Path) -> None:
     for moved, is_complete in ((2500, True), (2000, False)):
         tables = {"flows.near": traces.flows({0: moved})}
         trial = traces.write(tmp_path / f"log01-c{moved}", log, near_evidence=traces.evidence(log), tables=tables)
-        found = completeness(replace(trial, moves_both_ways=True), "near")
-        assert found is not None
+        found = known(completeness(replace(trial, moves_both_ways=True), "near"))
         assert found.complete is is_complete
         row = found.connections.row(0, named=True)
         assert (row["preamble_bytes"], row["logged_bytes"], row["missing_bytes"]) == (80, 2580, moved - 2500)
@@ -72,61 +70,47 @@ def test_a_missing_segment_does_not_add_up(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER.replace("    0.1 > .  41:1041   ack 41\n", ""), moved=2000)
     assert not found.complete
     assert found.connections["missing_bytes"].item() == 1000
-    assert found.reason == "The log lacks 1.00 kB of 2.04 kB (49 %) of connection 0."
+    assert found.reason == "The log lacks 1.00 kB of 2.04 kB (49 %), in connection 0."
 
 
 def test_a_connection_without_a_single_row_is_missed(tmp_path: Path) -> None:
     log = traces.trace("0.1 > . 1:11 ack 1")
     tables = {"flows.near": traces.flows({0: 10, 1: 10})}
-    found = completeness(traces.write(tmp_path / "log01-c0001", log, tables=tables), "near")
-    assert found is not None
+    found = known(completeness(traces.write(tmp_path / "log01-c0001", log, tables=tables), "near"))
     assert not found.complete
     assert found.connections["missing_bytes"].to_list() == [0, 10]
 
 
-def test_lost_events_are_reported_by_cpu(tmp_path: Path) -> None:
-    found = judged(tmp_path, TRANSFER, 2000, lost_events_count=[{"cpu": 1, "count": 3}], logged_events_count=1014)
-    assert not found.complete
-    assert found.lost_events_count == {1: 3}
-    assert found.reason == "3 events of 1,014 were lost because the log was full."
+LOST = [{"cpu": 1, "count": 3}]
 
 
 @pytest.mark.parametrize(
-    ("report", "summary", "is_nearly_complete"),
+    ("report", "reason", "summary"),
     [
-        ({"lost_events_count": [{"cpu": 1, "count": 3}], "logged_events_count": 1014}, "99.7 % complete", True),
-        ({"lost_events_count": [{"cpu": 1, "count": 11}], "logged_events_count": 1022}, "98.9 % complete", False),
-        ({"lost_calls_count": [{"cpu": 1, "count": 1}], "logged_calls_count": 100_000}, "99.9 % complete", True),
-        ({"broken_off": "No space left on device."}, "not complete", False),
-        ({}, "complete", True),
+        ({}, None, "complete"),
+        (
+            {"lost_events_count": LOST, "logged_events_count": 1014},
+            "3 events of 1,014 were lost because the log was full.",
+            "99.7 % complete",
+        ),
+        (
+            {"lost_calls_count": LOST, "logged_calls_count": 200},
+            "3 calls of 200 were lost because their log was full.",
+            "98.5 % complete",
+        ),
+        ({"broken_off": "No space left."}, "The log breaks off: No space left.", "not complete"),
+        ({"missed_runs_count": 1}, "The kernel left out 1 run of the log's programs.", "99.9 % complete"),
+        ({"logged_events_count": 1012}, "The log has 1,011 rows, but 1,012 events were logged.", "99.9 % complete"),
     ],
 )
-def test_how_complete_a_log_is_is_rounded_down(
-    tmp_path: Path, report: dict[str, Any], summary: str, is_nearly_complete: bool
+def test_what_the_end_reports_of_its_log(
+    tmp_path: Path, report: dict[str, Any], reason: str | None, summary: str
 ) -> None:
-    text = TRANSFER.replace("400 >", "".join(f"0.{n:04d} < . 41:41 ack 41\n" for n in range(11, 1011)) + "    400 >")
-    found = judged(tmp_path, text, 2000, **report)
-    assert (found.summary, found.is_nearly_complete) == (summary, is_nearly_complete)
-
-
-def test_lost_calls_are_reported(tmp_path: Path) -> None:
-    found = judged(tmp_path, TRANSFER, 2000, lost_calls_count=[{"cpu": 1, "count": 3}], logged_calls_count=1014)
-    assert found.reason == "3 calls of 1,014 were lost because their log was full."
-
-
-def test_a_log_that_breaks_off_is_not_complete(tmp_path: Path) -> None:
-    found = judged(tmp_path, TRANSFER, 2000, broken_off="No space left on device.")
-    assert found.reason == "The log breaks off: No space left on device."
-
-
-def test_runs_left_out_by_the_kernel_are_reported(tmp_path: Path) -> None:
-    found = judged(tmp_path, TRANSFER, 2000, missed_runs_count=1)
-    assert found.reason == "The kernel left out 1 run of the log's programs."
-
-
-def test_fewer_rows_than_events_are_reported(tmp_path: Path) -> None:
-    found = judged(tmp_path, TRANSFER, 2000, logged_events_count=12)
-    assert found.reason == "The log has 11 rows, but 12 events were logged."
+    """1,000 ACKs arrive before the FIN, so that 3 events are 0.3 % of the log."""
+    acks = "".join(f"0.{n:04d} < . 41:41 ack 41\n" for n in range(11, 1011))
+    found = judged(tmp_path, TRANSFER.replace("400 >", acks + "    400 >"), 2000, **report)
+    assert (found.reason, found.summary, found.complete) == (reason, summary, reason is None)
+    assert found.is_nearly_complete is (summary == "complete" or summary.startswith("99."))
 
 
 def test_a_sender_cut_short_may_have_written_more_than_it_sent(tmp_path: Path) -> None:
@@ -134,12 +118,24 @@ def test_a_sender_cut_short_may_have_written_more_than_it_sent(tmp_path: Path) -
     assert not judged(tmp_path / "b", TRANSFER, moved=1000, ended="deadline").complete
 
 
+def test_the_gap_that_is_named_is_the_one_that_the_share_is_of(tmp_path: Path) -> None:
+    """The log lacks 20 % of the payload and one of a thousand events; the sender left other payload unsent."""
+    acks = "".join(f"0.{n:04d} < . 41:41 ack 41\n" for n in range(11, 1011))
+    text = TRANSFER.replace("400 >", acks + "    400 >")
+    found = judged(tmp_path / "a", text, 2510, missed_runs_count=1)
+    assert (found.summary, found.reason) == (
+        "80.0 % complete",
+        "The log lacks 510 B of 2.55 kB (20 %), in connection 0.",
+    )
+    found = judged(tmp_path / "b", text, 2510, "deadline", missed_runs_count=1)
+    assert (found.summary, found.reason) == ("99.9 % complete", "The kernel left out 1 run of the log's programs.")
+
+
 def test_a_receiver_cut_short_may_have_left_some_unread(tmp_path: Path) -> None:
     log = traces.trace("-1 < . 1:41 ack 1\n0.1 < . 41:1041 ack 1", "far", "receiver")
     for moved, complete in ((900, True), (1100, False)):
         tables = {"flows.far": traces.flows({0: moved}, "aborted")}
-        found = completeness(traces.write(tmp_path / f"log01-c{moved}", far=log, tables=tables), "far")
-        assert found is not None
+        found = known(completeness(traces.write(tmp_path / f"log01-c{moved}", far=log, tables=tables), "far"))
         assert found.complete is complete
 
 
@@ -149,8 +145,7 @@ def test_more_than_4_gib_add_up(tmp_path: Path) -> None:
     lines = [f"{at} > . {1 + (at - 1) * giga}:{1 + at * giga} ack 1" for at in range(1, 6)]
     log = traces.trace("\n".join(lines))
     tables = {"flows.near": traces.flows({0: 5 * giga})}
-    found = completeness(traces.write(tmp_path / "log01-c0001", log, tables=tables), "near")
-    assert found is not None
+    found = known(completeness(traces.write(tmp_path / "log01-c0001", log, tables=tables), "near"))
     assert found.complete
     assert found.connections.select(pl.col("logged_bytes")).item() == 5 * giga
 
@@ -194,12 +189,10 @@ def test_a_syn_ack_sent_has_no_socket_to_count_it(tmp_path: Path) -> None:
     counts = {"segments_out": 1, "segments_in": 3, "data_segments_in": 1}
     samples = levels.tcp_info(("measure", counts)).with_columns(pl.col("sample_mono_ns") - 3_000_000_000)
     tables = {"flows.far": traces.flows({0: 1000}), "tcp_info.far": samples}
-    found = completeness(traces.write(tmp_path / "log01-c0001", far=log, tables=tables), "far")
-    assert found is not None
+    found = known(completeness(traces.write(tmp_path / "log01-c0001", far=log, tables=tables), "far"))
     assert found.reason is None
     fewer = {**tables, "tcp_info.far": samples.with_columns(segments_out=pl.lit(2, pl.UInt64))}
-    found = completeness(traces.write(tmp_path / "log01-c0002", far=log, tables=fewer), "far")
-    assert found is not None
+    found = known(completeness(traces.write(tmp_path / "log01-c0002", far=log, tables=fewer), "far"))
     assert found.connections["unlogged_segments"].item() == 1
 
 

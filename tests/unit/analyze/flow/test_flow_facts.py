@@ -146,14 +146,6 @@ def test_the_overview_is_from_the_best_level_too(tmp_path: Path) -> None:
     assert (user["data_segments"], user["acks"], user["data_packets"], user["level"]) == (110, 25, None, "user")
 
 
-def test_quantities_are_named_once_with_their_unit() -> None:
-    names = [quantity.name for quantity in QUANTITIES]
-    assert len(set(names)) == len(names)
-    for quantity in QUANTITIES:
-        if quantity.unit in {"bytes", "segments", "packets", "count"}:
-            assert quantity.unit in quantity.name.split("_"), quantity.name
-
-
 def test_receiver_facts_are_of_what_arrives(tmp_path: Path) -> None:
     log = traces.trace(
         """
@@ -182,3 +174,21 @@ def test_the_fin_is_no_payload(tmp_path: Path, state: int, octets: int) -> None:
     samples = levels.tcp_info(("measure", {"bytes_received": 5792, "state": state}))
     trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": samples}, near_sends=False)
     assert flow_facts(trial, whole_life=True).get("receiver", "data_bytes").value == octets
+
+
+def test_at_the_receiver_data_comes_in_and_acks_leave(tmp_path: Path) -> None:
+    """Each count has a value of its own, so that none stands in for another."""
+    counted = {"data_in_packets": 4, "data_in_segments": 40, "data_in_bytes": 4000, "acks_out_count": 8}
+    counted |= {"data_out_packets": 5, "data_out_segments": 50, "data_out_bytes": 5000, "acks_in_count": 9}
+    sampled = {"bytes_received": 300, "data_segments_in": 30, "segments_out": 16, "data_segments_out": 1}
+    sampled |= {"bytes_sent": 700, "segments_in": 31, "state": 1}
+    tables = {"counters.near": levels.counters(counted), "tcp_info.near": levels.tcp_info(("measure", sampled))}
+    expected = {"counters": (4000, 40, 4, 8), "user": (300, 30, None, 15)}
+    for level, figures in expected.items():
+        own = tables if level == "counters" else {"tcp_info.near": tables["tcp_info.near"]}
+        trial = traces.write(tmp_path / f"{level}-c0001", near_sends=False, tables=own)
+        facts = flow_facts(trial, whole_life=True)
+        names = ("data_bytes", "data_segments", "data_packets", "acks_count")
+        assert tuple(facts.get("receiver", name).value for name in names) == figures
+        row = overview(trial, "near").row(0, named=True)
+        assert (row["data_bytes"], row["data_segments"], row["data_packets"], row["acks"]) == figures

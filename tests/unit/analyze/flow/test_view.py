@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from whyperf.analyze.flow import EndEvidence, FlowEnd, FlowTrial, at_levels
-from whyperf.analyze.flow.view import TABLES, Level
+from whyperf.analyze.flow.view import Level
 
 TABLES_OF_TRIAL = ("flows", "tcp_info", "counters", "sizes", "softirqs", "segments", "calls")
 
@@ -50,7 +50,3 @@ def test_a_trial_with_less_stays_as_it_is(trial: FlowTrial) -> None:
     less = at_levels(at_levels(trial, {"sender": "user", "receiver": "user"}), {"sender": "segments"})
     assert seen(less, "near") == {"flows", "tcp_info"}
     assert less.ends["near"].evidence.got == "user"
-
-
-def test_every_level_names_its_tables() -> None:
-    assert set(TABLES) == {"user", "counters", "segments"}

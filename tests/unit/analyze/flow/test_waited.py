@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.unit.analyze.flow.traces import OPENING, trace, write
+from tests.unit.analyze.synthetic import known
 from whyperf.analyze.flow import scan_log, waited_for_ack
 
 NAGLE = """
@@ -18,7 +19,6 @@ NAGLE = """
 
 
 def test_what_nagle_held_back_left_with_the_ack(tmp_path: Path) -> None:
-    log = scan_log(write(tmp_path / "log01-c0001", trace(OPENING.rstrip() + NAGLE)), "near")
-    assert log is not None
+    log = known(scan_log(write(tmp_path / "log01-c0001", trace(OPENING.rstrip() + NAGLE)), "near"))
     assert waited_for_ack(log) == [(100, 2, 0.0), (1400, 2, 1.0), (40, 1, 0.0)]
     assert waited_for_ack(log, most=1) == [(100, 2, 0.0)]

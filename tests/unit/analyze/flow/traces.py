@@ -26,27 +26,20 @@ ISN = {">": 4_294_967_290, "<": 17}
 
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16}
 WORDS = ("direction", "context", "retransmission", "ack_reason")
+U32, WORD = pl.UInt32(), pl.Categorical()
 SCHEMA: Mapping[str, pl.DataType] = {
-    "host": pl.Categorical(),
-    "connection": pl.UInt32(),
-    "role": pl.Categorical(),
-    "direction": pl.Categorical(),
+    "host": WORD,
+    "connection": U32,
+    "role": WORD,
+    "direction": WORD,
     "segment_mono_ns": pl.UInt64(),
-    "sequence": pl.UInt32(),
-    "acknowledgment": pl.UInt32(),
-    "payload_bytes": pl.UInt32(),
-    "gso_size_bytes": pl.UInt32(),
-    "wire_segments": pl.UInt32(),
-    "flags": pl.UInt32(),
-    "window_field": pl.UInt32(),
-    "window_bytes": pl.UInt32(),
-    "unacked_bytes": pl.UInt32(),
-    "cwnd_segments": pl.UInt32(),
-    "context": pl.Categorical(),
+    **dict.fromkeys(("sequence", "acknowledgment", "payload_bytes", "gso_size_bytes", "wire_segments"), U32),
+    **dict.fromkeys(("flags", "window_field", "window_bytes", "unacked_bytes", "cwnd_segments"), U32),
+    "context": WORD,
     "ksoftirqd": pl.Boolean(),
-    "cpu": pl.UInt32(),
-    "retransmission": pl.Categorical(),
-    "ack_reason": pl.Categorical(),
+    "cpu": U32,
+    "retransmission": WORD,
+    "ack_reason": WORD,
 }
 
 

@@ -5,6 +5,8 @@ import pytest
 
 from whyperf.analyze.stages.writes import with_copies_placed
 
+COLUMNS = ("row", "stage", "sequence", "payload_bytes", "copied_bytes", "thread")
+
 
 def frame(text: str) -> pl.DataFrame:
     """Rows written as "stage first:last thread copied"."""
@@ -12,20 +14,9 @@ def frame(text: str) -> pl.DataFrame:
     for number, line in enumerate(text.strip().splitlines()):
         stage, octets, thread, copied = line.split()
         first, last = (int(part) for part in octets.split(":"))
-        rows.append(
-            {
-                "row": number,
-                "connection": 0,
-                "direction": "out",
-                "stage": stage,
-                "sequence": first,
-                "payload_bytes": last - first,
-                "copied_bytes": int(copied),
-                "thread": int(thread),
-                "is_again": False,
-            }
-        )
-    return pl.DataFrame(rows)
+        rows.append((number, stage, first, last - first, int(copied), int(thread)))
+    same = {"connection": pl.lit(0), "direction": pl.lit("out"), "is_again": pl.lit(value=False)}
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row").with_columns(**same)
 
 
 @pytest.mark.parametrize(

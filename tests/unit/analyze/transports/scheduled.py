@@ -103,9 +103,6 @@ NO_TRANSPORT_INFO = pl.DataFrame(
         "sample_mono_ns": pl.Int64(),
         "rtt_ns": pl.UInt64(),
         "packet_payload_bytes": pl.UInt32(),
-        "cwnd_bytes": pl.UInt64(),
-        "sent_packets": pl.UInt64(),
-        "lost_packets": pl.UInt64(),
-        "retransmitted_packets": pl.UInt64(),
+        **dict.fromkeys(("cwnd_bytes", "sent_packets", "lost_packets", "retransmitted_packets"), pl.UInt64()),
     }
 )

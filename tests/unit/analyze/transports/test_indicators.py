@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.unit.analyze.synthetic import known
 from tests.unit.analyze.transports.scheduled import (
     NO_PROBE,
     NO_TCP_INFO,
@@ -114,10 +115,11 @@ def test_harm_is_between_protocols_only() -> None:
 def test_a_cell_is_reported_over_its_trials() -> None:
     factors = {"schedule": "own", "path_rate_bps": 100_000_000, "mtu_bytes": 1500, "ip_version": 4}
     trials = [trial([Flow(0, 20, constant(rate))]) for rate in (70e6, 80e6, 90e6)]
-    found = summarize_transports(
-        Cell("c0001", "main", factors), trials, {"sender": [8192.0, 16384.0, 24576.0]}, "TSC reference cycles", 7
+    found = known(
+        summarize_transports(
+            Cell("c0001", "main", factors), trials, {"sender": [8192.0, 16384.0, 24576.0]}, "TSC reference cycles", 7
+        )
     )
-    assert found is not None
     assert found.goodput_bps.median == pytest.approx(80e6)
     assert found.goodput_bps.low is not None
     # 8192 bits in a KByte: 16384 cycles for them are 2 GHz per Gbit/s.
@@ -128,7 +130,7 @@ def test_a_cell_is_reported_over_its_trials() -> None:
 
 
 def test_connections_of_several_near_ends_are_numbered_through() -> None:
-    flows = [
+    flows: list[dict[str, object]] = [
         {"start_ns": 0, "stop_ns": 2, "connections_count": 1, "transport": None, "congestion_control": None},
         {"start_ns": 1, "stop_ns": 2, "connections_count": 2, "transport": "quic", "congestion_control": None},
     ]
@@ -143,3 +145,7 @@ def test_connections_of_several_near_ends_are_numbered_through() -> None:
     assert [row["flow"] for row in rows] == [0, 1, 1, 0, 1, 1]
     assert [row["protocol"] for row in rows[:3]] == ["bbr", "quic", "quic"]
     assert [row["name"] for row in rows[:2]] == ["a", "flow 2"]
+    # The author of a result can write any number.
+    huge: dict[str, object] = {**spec, "schedule": [{**flows[0], "connections_count": 10**12}]}
+    many = scheduled_connections({"trial": "t", "cell": "c", "hosts": {"near": {"spec": huge}}}, ["a"])
+    assert sum(1 for _ in many) == 65_536

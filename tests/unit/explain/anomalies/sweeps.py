@@ -22,7 +22,8 @@ def base() -> Summary:
 def sweep(
     rates: Rates, factor: str = "write_size_bytes", changes: Mapping[float, Mapping[str, object]] | None = None
 ) -> Summary:
-    """A sweep of one factor: rates in Mbit/s by level, several where there are several trials.
+    """A sweep of one factor: rates in Mbit/s by level. Two are those of three trials, whose third is their mean; a rate
+    alone is one of the model.
 
     `changes` are fields of the result by level.
     """
@@ -30,7 +31,7 @@ def sweep(
         _cell(f"c{number:04}", {factor: level}, rate).model_copy(update=dict((changes or {}).get(level, {})))
         for number, (level, rate) in enumerate(rates.items(), start=1)
     ]
-    return base().model_copy(update={"cells": cells, "varied": [factor]})
+    return _summary(cells, [factor])
 
 
 def grid(rates: Mapping[str, Rates], factor: str, other: str) -> Summary:
@@ -41,11 +42,17 @@ def grid(rates: Mapping[str, Rates], factor: str, other: str) -> Summary:
             number += 1
             factors = {factor: at, other: int(level) if level.isdigit() else level}
             cells.append(_cell(f"c{number:04}", factors, rate))
-    return base().model_copy(update={"cells": cells, "varied": [factor, other]})
+    return _summary(cells, [factor, other])
+
+
+def _summary(cells: list[CellResult], varied: list[str]) -> Summary:
+    origin = "sim" if any(cell.trials == 1 for cell in cells) else base().origin
+    return base().model_copy(update={"cells": cells, "varied": varied, "origin": origin})
 
 
 def _cell(name: str, factors: Mapping[str, object], rate: float | Sequence[float]) -> CellResult:
     values = 1e6 * np.atleast_1d(np.array(rate, dtype=np.float64))
+    values = np.append(values, values.mean()) if values.size == 2 else values
     spread = Spread(
         median=float(np.median(values)),
         low=float(values.min()) if values.size > 1 else None,

@@ -9,7 +9,7 @@ from tests.unit.explain.anomalies.sweeps import Rates, base, grid, sweep
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import Retransmitted
 from whyperf.explain.anomalies import anomalies_of
-from whyperf.explain.anomalies.curves import Curve
+from whyperf.explain.anomalies.curves import Curve, curves_of
 from whyperf.explain.anomalies.evidence import known_of
 from whyperf.explain.anomalies.standing_out import _p_value
 from whyperf.explain.causes import Cause
@@ -44,6 +44,13 @@ def explained(cell: str, cycle: list[CyclePlace], losses: Losses | None = None) 
         verdicts=[],
         headline="",
     )
+
+
+def test_the_error_of_a_point_is_its_deviation_over_the_root_of_its_trials() -> None:
+    """10, 12 and 11 Mbit/s have the mean 11 and the deviation 1."""
+    found = sweep(dict.fromkeys((1024, 2048, 3072, 4096, 5120), (10, 12)))
+    (curve,) = curves_of(found.cells, found.varied)
+    assert curve.errors == pytest.approx(np.full(5, 1 / 11 / np.sqrt(3)))
 
 
 def test_a_drop_is_compared_with_its_neighbors() -> None:
@@ -88,7 +95,14 @@ def test_of_many_random_sweeps_hardly_any_stands_out() -> None:
     assert len(found) <= 2
 
 
-def test_one_trial_per_cell_is_reported() -> None:
+@pytest.mark.parametrize(("trials", "found"), [(1, 0), (2, 0), (3, 1)])
+def test_fewer_than_three_trials_show_no_anomaly(trials: int, found: int) -> None:
+    summary = sweep(DROP)
+    cells = [cell.model_copy(update={"trials": trials}) for cell in summary.cells]
+    assert len(anomalies_of(summary.model_copy(update={"cells": cells}))) == found
+
+
+def test_one_trial_per_cell_of_the_model_is_reported() -> None:
     (found,) = anomalies_of(sweep({1: 20, 2: 20, 3: 12, 4: 20, 5: 20}))
     assert found.words.endswith("One trial per setting: the spread of the rates is not known.")
 

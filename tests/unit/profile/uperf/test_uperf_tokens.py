@@ -33,10 +33,7 @@ def texts(text: str) -> list[str]:
         ("<?xml version=1.0?><profile", ["<profile"]),
         # What blanks took apart is put together.
         ('nthreads = "4"', ["nthreads=4"]),
-        ("nthreads= 4", ["nthreads=4"]),
-        ("nthreads =4", ["nthreads=4"]),
         ("< group nthreads=4", ["<group", "nthreads=4"]),
-        ("</ group>", ["</group>"]),
         ('options="" />', ["options=", "/>"]),
         (">  > a", ["a"]),
     ],

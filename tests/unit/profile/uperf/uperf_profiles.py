@@ -36,38 +36,43 @@ def flowops(*flowops: str, group: str = 'nthreads="1"', transaction: str = "") -
     )
 
 
-def connected_group(group: str, options: str, transaction: str, *flowops: str) -> str:
-    """A group that connects, does one transaction and disconnects."""
-    inside = "\n".join(f"      {flowop}" for flowop in flowops)
-    return f"""  <group {group}>
-    <transaction iterations="1">
-      <flowop type="connect" options="{options}"/>
-    </transaction>
-    <transaction {transaction}>
-{inside}
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="disconnect" />
-    </transaction>
-  </group>"""
+TO = "remotehost=$h protocol=tcp"
+ONCE = 'iterations="1"'
 
 
-BULK = """<?xml version="1.0"?>
-<profile name="Bulk">
-  <group nthreads="$nthr">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=$proto
-          wndsz=64k  tcp_nodelay"/>
-    </transaction>
-    <transaction duration="$dur">
-      <flowop type="write" options="count=10 size=8k"/>
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
+def transaction(attributes: str, inside: str) -> str:
+    """A transaction; flowops have `;` between them, their options behind the type."""
+    lines = [f"    <transaction {attributes}>" if attributes else "    <transaction>"]
+    for flowop in map(str.strip, inside.split(";")):
+        kind, _, options = flowop.partition(" ")
+        given = f'options="{options}"' if options else ""
+        lines.append(f'      <flowop type="{kind}" {given}/>')
+    return "\n".join([*lines, "    </transaction>"])
+
+
+def group(threads: object, *transactions: str) -> str:
+    """A group of virtual users."""
+    return "\n".join([f'  <group nthreads="{threads}">', *transactions, "  </group>"])
+
+
+def connected(threads: object, options: str, *transactions: str) -> str:
+    """A group that connects, does its transactions and disconnects."""
+    return group(threads, transaction(ONCE, f"connect {options}"), *transactions, transaction(ONCE, "disconnect"))
+
+
+def named(name: str, *groups: str) -> str:
+    """A profile of these groups."""
+    return "\n".join(['<?xml version="1.0"?>', f'<profile name="{name}">', *groups, "</profile>", ""])
+
+
+BULK = named(
+    "Bulk",
+    connected(
+        "$nthr",
+        "remotehost=$h protocol=$proto\n          wndsz=64k  tcp_nodelay",
+        transaction('duration="$dur"', "write count=10 size=8k"),
+    ),
+)
 
 REQUEST_RESPONSE = """<?xml version="1.0"?>
 <Profile Name="Request-Response">
@@ -88,263 +93,108 @@ REQUEST_RESPONSE = """<?xml version="1.0"?>
 </Profile>
 """
 
-CONNECT_REQUEST_RESPONSE = """<profile name="TCP_CRR">
-  <group nthreads="2">
-    <transaction duration="$dur">
-      <flowop type="connect" options="remotehost=$h protocol=tcp"/>
-      <flowop type="write" options="size=200"/>
-      <flowop type="read" options="size=1000"/>
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
+CONNECT_REQUEST_RESPONSE = named(
+    "TCP_CRR",
+    group(2, transaction('duration="$dur"', f"connect {TO}; write size=200; read size=1000; disconnect")),
+)
 
-CONNECT = """<?xml version="1.0"?>
-<profile name="connect">
-  <group nthreads="$nthr">
-    <transaction iterations="$iter">
-      <flowop type="connect" options="remotehost=$h protocol=tcp"/>
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
+CONNECT = named("connect", group("$nthr", transaction('iterations="$iter"', f"connect {TO}; disconnect")))
 
 ACCEPT = CONNECT.replace('type="connect"', 'type="accept"')
 
-TERMINAL = """<?xml version="1.0"?>
-<profile name="terminal">
-  <group nthreads="1">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=tcp
-\t    wndsz=100k tcp_nodelay"/>
-      <flowop type="write" options="size=1" />
-      <flowop type="think" options="duration=200ms idle"/>
-      <flowop type="read" options="size=4k" />
-      <flowop type="think" options="duration=1ms busy"/>
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
+TERMINAL = named(
+    "terminal",
+    group(
+        1,
+        transaction(
+            ONCE,
+            "connect remotehost=$h protocol=tcp\n\t    wndsz=100k tcp_nodelay; write size=1; "
+            "think duration=200ms idle; read size=4k; think duration=1ms busy; disconnect",
+        ),
+    ),
+)
 
-</profile>
-"""
+WEB = named(
+    "web",
+    connected(
+        2,
+        TO,
+        transaction('iterations="7"', "write size=250; read size=100; write size=250; read size=2k"),
+        transaction('iterations="3"', "write size=250; read size=40"),
+    ),
+)
 
-WEB = """<?xml version="1.0"?>
-<profile name="web">
+DATABASE = named(
+    "database",
+    connected(
+        50,
+        f"{TO} tcp_nodelay ",
+        transaction('iterations="20"', "read size=70; read size=400; write size=180; read size=30; write size=180"),
+    ),
+)
 
-<group nthreads="2">
-\t<transaction>
-\t  \t<flowop type="connect" options="remotehost=$h protocol=tcp" />
-\t</transaction>
-\t<transaction iterations="7">
-\t\t<flowop type="write" options="size=250" />
-\t\t<flowop type="read"  options="size=100"/>
-
-\t\t<flowop type="write" options="size=250" />
-\t\t<flowop type="read"  options="size=2k"/>
-\t</transaction>
-\t<transaction iterations="3">
-\t\t<flowop type="write" options="size=250" />
-\t\t<flowop type="read"  options="size=40"/>
-\t</transaction>
-\t<transaction>
-\t  \t<flowop type="disconnect" options="remotehost=$h protocol=tcp"/>
-\t</transaction>
-</group>
-
-</profile>
-"""
-
-DATABASE = """<?xml version="1.0"?>
-<profile name="database">
-  <group nthreads="50">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=tcp
-          tcp_nodelay "/>
-    </transaction>
-    <transaction iterations="20">
-      <flowop type="read" options="size=70"/>
-      <flowop type="read" options="size=400"/>
-      <flowop type="write" options="size=180"/>
-      <flowop type="read" options="size=30"/>
-      <flowop type="write" options="size=180"/>
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
-
-DIRECTORY = f"""<?xml version="1.0"?>
-<profile name="directory">
-{
-    connected_group(
-        'nthreads="10"',
-        "remotehost=$h protocol=tcp",
-        'iterations="5"',
-        '<flowop type="write" options="size=80"/>',
-        '<flowop type="think" options="duration=10ms idle" />',
-        '<flowop type="read" options="size=320"/>',
-        '<flowop type="think" options="duration=10ms busy" />',
-    )
-}
-</profile>
-"""
+THINKS = "write size=80; think duration=10ms idle; read size=320; think duration=10ms busy"
+DIRECTORY = named("directory", connected(10, TO, transaction('iterations="5"', THINKS)))
 
 #: Groups that connect to different far hosts.
-APART = f"""<?xml version="1.0"?>
-<profile name="apart">
-{
-    connected_group(
-        'nthreads="2"',
-        "remotehost=$h1 protocol=tcp",
-        'iterations="50"',
-        '<flowop type="write" options="size=100"/>',
-        '<flowop type="read" options="size=200"/>',
-    )
-}
-{
-    connected_group(
-        'nthreads="1"',
-        "remotehost=$h2 protocol=tcp",
-        'iterations="30"',
-        '<flowop type="write" options="size=1000"/>',
-    )
-}
-</profile>
-"""
+APART = named(
+    "apart",
+    connected(2, "remotehost=$h1 protocol=tcp", transaction('iterations="50"', "write size=100; read size=200")),
+    connected(1, "remotehost=$h2 protocol=tcp", transaction('iterations="30"', "write size=1000")),
+)
 
-TWO_HOSTS = """<?xml version="1.0"?>
-<profile name="two-hosts">
-  <group nthreads="2">
-    <transaction>
-      <flowop type="connect" options="remotehost=$h1 protocol=tcp"/>
-      <flowop type="connect" options="conn=1 remotehost=$h2 protocol=tcp"/>
-    </transaction>
-    <transaction duration="$dur">
-      <flowop type="write" options="size=300"/>
-      <flowop type="read" options="conn=1 size=300"/>
-    </transaction>
-    <transaction>
-      <flowop type="disconnect" />
-      <flowop type="disconnect" options="conn=1"/>
-    </transaction>
-  </group>
-</profile>
-"""
+TWO_HOSTS = named(
+    "two-hosts",
+    group(
+        2,
+        transaction("", "connect remotehost=$h1 protocol=tcp; connect conn=1 remotehost=$h2 protocol=tcp"),
+        transaction('duration="$dur"', "write size=300; read conn=1 size=300"),
+        transaction("", "disconnect; disconnect conn=1"),
+    ),
+)
 
-TWO_GROUPS = """<profile name="two groups">
-  <group nthreads="2">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=tcp wndsz=64k"/>
-    </transaction>
-    <transaction iterations="10">
-      <flowop type="write" options="count=1 size=64k"/>
-    </transaction>
-    <transaction>
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-  <group nthreads="1">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=tcp wndsz=64k"/>
-      <flowop type="write" options="count=10 size=8k"/>
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
+TWO_GROUPS = named(
+    "two groups",
+    connected(2, f"{TO} wndsz=64k", transaction('iterations="10"', "write count=1 size=64k")),
+    group(1, transaction(ONCE, f"connect {TO} wndsz=64k; write count=10 size=8k; disconnect")),
+)
 
-VOICE = """<?xml version="1.0"?>
-<profile name="voice">
-  <group nthreads="4">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h
-\tprotocol=udp"/>
-    </transaction>
-    <transaction duration="$dur" rate="50">
-      <flowop type="write" options="size=160"/>
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
+VOICE = named(
+    "voice", connected(4, "remotehost=$h\n\tprotocol=udp", transaction('duration="$dur" rate="50"', "write size=160"))
+)
 
+OVER_UDP = "remotehost=$h protocol=udp"
 #: What is sent, received and exchanged over flows of their own, one after another.
-DATAGRAMS = """<?xml version="1.0"?>
-<profile name="datagrams">
-  <group nthreads="2">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=udp"/>
-    </transaction>
-    <transaction iterations="12">
-      <flowop type="write" options="size=600"/>
-    </transaction>
-    <transaction>
-      <flowop type="disconnect"/>
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=udp"/>
-    </transaction>
-    <transaction iterations="8">
-      <flowop type="read" options="size=300"/>
-    </transaction>
-    <transaction>
-      <flowop type="disconnect"/>
-      <flowop type="connect" options="conn=1 remotehost=$h protocol=udp"/>
-    </transaction>
-    <transaction iterations="5">
-      <flowop type="read" options="size=300 conn=1"/>
-      <flowop type="write" options="size=600 conn=1"/>
-    </transaction>
-    <transaction>
-      <flowop type="disconnect" options="conn=1"/>
-    </transaction>
-  </group>
-</profile>
-"""
+DATAGRAMS = named(
+    "datagrams",
+    group(
+        2,
+        transaction(ONCE, f"connect {OVER_UDP}"),
+        transaction('iterations="12"', "write size=600"),
+        transaction("", "disconnect"),
+        transaction(ONCE, f"connect {OVER_UDP}"),
+        transaction('iterations="8"', "read size=300"),
+        transaction("", f"disconnect; connect conn=1 {OVER_UDP}"),
+        transaction('iterations="5"', "read size=300 conn=1; write size=600 conn=1"),
+        transaction("", "disconnect conn=1"),
+    ),
+)
 
 #: Three flows at a time: two that are named, and one that is not.
-LINKS = """<?xml version="1.0"?>
-<profile name="links">
-  <group nthreads="2">
-    <transaction iterations="1">
-      <flowop type="connect" options="remotehost=$h protocol=udp conn=1"/>
-      <flowop type="connect" options="remotehost=$h protocol=udp conn=2"/>
-      <flowop type="connect" options="remotehost=$h protocol=udp"/>
-    </transaction>
-    <transaction iterations="30">
-      <flowop type="write" options="size=100 conn=2"/>
-      <flowop type="write" options="size=200"/>
-      <flowop type="write" options="size=200"/>
-      <flowop type="write" options="size=300 conn=1"/>
-      <flowop type="read" options="size=400 conn=2"/>
-    </transaction>
-    <transaction iterations="1">
-      <flowop type="disconnect" options="conn=1"/>
-      <flowop type="disconnect" options="conn=2"/>
-      <flowop type="disconnect"/>
-    </transaction>
-  </group>
-</profile>
-"""
+EXCHANGE = "write size=100 conn=2; write size=200; write size=200; write size=300 conn=1; read size=400 conn=2"
+LINKS = named(
+    "links",
+    group(
+        2,
+        transaction(ONCE, f"connect {OVER_UDP} conn=1; connect {OVER_UDP} conn=2; connect {OVER_UDP}"),
+        transaction('iterations="30"', EXCHANGE),
+        transaction(ONCE, "disconnect conn=1; disconnect conn=2; disconnect"),
+    ),
+)
 
-PILE = """<?xml version="1.0"?>
-<profile name="pile">
-  <group nthreads="3">
-    <transaction iterations="10">
-      <flowop type="connect" options="remotehost=$h protocol=tcp"/>
-    </transaction>
-    <transaction  iterations="10">
-      <flowop type="disconnect" />
-    </transaction>
-  </group>
-</profile>
-"""
+PILE = named(
+    "pile", group(3, transaction('iterations="10"', f"connect {TO}"), transaction(' iterations="10"', "disconnect"))
+)
 
 #: As the operators of clusters write them: no quotes, processes, a transaction that is never closed.
 OPERATOR_STREAM = """<?xml version=1.0?>

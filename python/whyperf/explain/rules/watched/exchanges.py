@@ -18,7 +18,6 @@ MIN_DELAYS = 0.3
 """Part of the time that the delays of one side have, from which on they are what exchanges wait for."""
 MAX_TRIPS = 2.0
 """Smallest round trips of a delay of the peer up to which the path is most of it: the rest is the peer's program."""
-MAX_TRIPS_OF_EXCHANGE = 4.0
 OUTSTANDING = 8
 BUSY_RATIO = 0.35
 """Part of a CPU from which on a program that others wait for works, and does not sleep."""

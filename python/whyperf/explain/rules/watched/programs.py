@@ -31,7 +31,14 @@ from whyperf.explain.rules.watched.threads import (
     excess_times,
     is_costly,
 )
-from whyperf.explain.rules.watched.windows import MIN_FILLED, filled_buffer, late_reads, may_be_other_cpu, reader_behind
+from whyperf.explain.rules.watched.windows import (
+    MIN_FILLED,
+    filled_buffer,
+    is_emptied_at_once,
+    late_reads,
+    may_be_other_cpu,
+    reader_behind,
+)
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -203,7 +210,8 @@ def busy_receiver(facts: Facts) -> Finding | None:
     is_computing = (end.processors.own_user_ratio or 0.0) >= MIN_COMPUTING
     if end.watched is None or _waits_for_answers(facts) or doing(end) != "runs" or (end.wanted_ratio or 0.0) < BUSY:
         return None
-    if not (is_computing or is_costly(facts, end)) or reader_behind(facts) is not None:
+    if not (is_computing or is_costly(facts, end)) or reader_behind(facts) is not None or is_emptied_at_once(facts):
+        # Each read takes what a tiny buffer holds: the calls are many because of it.
         return None
     values = {"thread_ratio": ran, "kbyte_ns": 1024 * (cpu_ns_per_byte(facts, end) or 0.0)}
     return Finding(

@@ -12,7 +12,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES
+from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES, flight_of
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.host_limits import FULLY_OPEN, MAX_UNSCALED_BYTES, is_unscaled
@@ -33,6 +33,8 @@ CLOSED_RATIO = 0.5
 MIN_SEGMENTS = 2
 """Segments that a steady window holds at least: what is smaller may be closed all the time."""
 MIN_SAMPLES = 5
+ONE_READ_BYTES = 65_536
+"""The most that a packet has (GSO_LEGACY_MAX_SIZE, include/linux/netdevice.h): a read call of a usual size takes it."""
 READ_ALL, MIN_UNREAD = 0.1, 0.3
 """Part of the samples in which unread payload takes up the window up to which a program reads in time; and part of
 those with any, from which on it is behind."""
@@ -126,7 +128,18 @@ def _is_closed(facts: Facts, shape: WindowShape) -> bool:
 
 def _is_reader_behind(facts: Facts) -> bool:
     """Whether samples of the receiver's queue show that payload waits to be read; not known without them."""
-    return (_sockets(facts.receiver).unread_ratio or 0.0) >= MIN_UNREAD
+    return (_sockets(facts.receiver).unread_ratio or 0.0) >= MIN_UNREAD and not is_emptied_at_once(facts)
+
+
+def is_emptied_at_once(facts: Facts) -> bool:
+    """Whether the program set a receive buffer that one read empties, and does nothing but read: what waits there has
+    just come. The buffer is as small as a packet, or the same window is announced again and again.
+    """
+    seen = _sockets(facts.receiver)
+    is_reading = doing(facts.receiver) != "sleeps" and (facts.receiver.processors.own_user_ratio or 0.0) < MIN_COMPUTING
+    is_small = 0 < (seen.own_window.high_bytes or 0) <= ONE_READ_BYTES
+    is_steady = seen.own_window.is_steady(0) and seen.samples >= MIN_SAMPLES
+    return bool(seen.receive_buffer_fixed) and (is_small or is_steady) and is_reading
 
 
 def _peer_window(facts: Facts, shape: WindowShape) -> Evidence:
@@ -144,7 +157,7 @@ def reader_behind(facts: Facts) -> Finding | None:
     """Payload waits to be read, and takes up the window: by samples of the receiver's queue."""
     seen = _sockets(facts.receiver)
     lost = min(seen.pressed_ratio or 0.0, seen.unread_ratio or 0.0)
-    if lost < MIN_LOST:
+    if lost < MIN_LOST or is_emptied_at_once(facts):
         return None
     evidence = (*_unread(facts, seen), *_thread(facts.receiver))
     if lost < MIN_PRESSED and (seen.own_window.high_bytes or 0) < LARGE_WINDOW_BYTES:
@@ -374,7 +387,7 @@ def filled_buffer(facts: Facts) -> Finding | None:
         0.85,
         (
             figure("filled_buffer", "sockets", facts.sender, filled_ratio=lost, buffer_bytes=seen.send_buffer_bytes),
-            figure("max_in_flight", WINDOWS, facts.sender, flight_bytes=windows.flight_bytes_max or flight),
+            *flight_of(facts, seen.send_buffer_bytes, windows.flight_bytes_max or flight),
             *((figure("fixed_buffer", "watched", facts.sender, option="SO_SNDBUF"),) if seen.send_buffer_fixed else ()),
         ),
         gain.of_window(facts, lost, flight),

@@ -12,6 +12,7 @@ from whyperf.run.agents.pipes.push import NO_AGENT
 __all__ = [
     "NO_AGENT",
     "SHOWN_LENGTH",
+    "SSH",
     "PipeKind",
     "address_of",
     "agent_binary",

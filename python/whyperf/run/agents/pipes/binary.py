@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import secrets
 import shutil
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from pathlib import Path
 
 from whyperf.run.errors import RunError
 
+RUN, RUN_ID = "WHYPERF_RUN", secrets.token_hex(8)
+"""The variable with which this controller marks what it starts here and on other hosts, and its value. An agent takes
+no process with its own mark for another program: other agents, and the commands of their pipes. It is no secret."""
 AGENTS = "WHYPERF_AGENTS"
 """Names a folder with agents for other architectures, each called ``whyperf-agent-MACHINE``."""
 

@@ -4,16 +4,20 @@ import os
 import shlex
 import shutil
 import socket
+import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from whyperf.foreign import parse_json
 from whyperf.run import adapters
 from whyperf.run.agents.pipes import push
+from whyperf.run.agents.pipes.binary import local
 from whyperf.run.agents.pipes.hosts import SHOWN_LENGTH, refuse_unusable_host
 from whyperf.run.errors import Fault, RunError
 
 PLACE = "{host}"
 _SSH_COMMAND = "WHYPERF_SSH"
+_NAMESPACES = Path("/run/netns")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class PipeKind:
     joins_words: bool | None
     check: str
     advice: str
+    #: Whether its hosts are namespaces of this machine, with this kernel's clock.
+    is_here: bool = False
 
     def argv(self, host: str, netns: str | None = None) -> list[str]:
         """Command of an agent on ``host``: the one on its PATH if it is of this version, otherwise ours, pushed.
@@ -71,7 +77,7 @@ class PipeKind:
         try:
             found = socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)
         except OSError as error:
-            remedy = _ADDRESSES.get(self.name, "name the address in a file of hosts (--hosts)")
+            remedy = _ADDRESSES.get(self.name, _ADDRESSES[SSH.name])
             raise RunError(f"{name} has no IPv{ip_version} address here ({error.strerror}); {remedy}") from error
         return str(found[0][4][0])
 
@@ -90,6 +96,49 @@ class PipeKind:
         if not command or shutil.which(command[0]) is None:
             raise RunError(f"there is no {self.command_line[0]} on this host; {self.advice}")
         return command
+
+
+@dataclass(frozen=True)
+class _Namespaces(PipeKind):
+    """Network namespaces of this machine, by their names for ip-netns(8). Our own agent enters them: no command is run
+    there, and nothing is copied.
+    """
+
+    def argv(self, host: str, netns: str | None = None) -> list[str]:  # noqa: ARG002 - it is the namespace
+        """Command of our agent in the namespace ``host``.
+
+        Raises:
+            RunError: there is none of that name.
+        """
+        refuse_unusable_host(host)
+        if not (_NAMESPACES / host).exists():
+            raise RunError(
+                f"there is no network namespace {host} on this machine; `ip netns list` names them", Fault.USAGE
+            )
+        return local(str(_NAMESPACES / host))
+
+    def quick_argv(self, host: str) -> list[str] | None:
+        """The same."""
+        return self.argv(host)
+
+    def address_of(self, host: str, ip_version: int) -> str:
+        """The only address of a namespace that is not of its loopback device, nor of one link alone.
+
+        Raises:
+            RunError: it has none or several.
+        """
+        self.argv(host)
+        command = [*self._command(), "-json", "-netns", host, f"-{ip_version}", "address", "show", "scope", "global"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RunError(f"the addresses of the namespace {host} are not known: {done.stderr.strip()}")
+        devices = parse_json(done.stdout or "[]")
+        # ip(8) prints an empty object for each device without such an address.
+        found = [entry["local"] for device in devices for entry in device.get("addr_info", ()) if "local" in entry]
+        if len(found) != 1:
+            has = f"has the addresses {', '.join(found)}" if found else f"has no IPv{ip_version} address"
+            raise RunError(f"the namespace {host} {has}; name the one to connect to with --address", Fault.USAGE)
+        return str(found[0])
 
 
 # No options but -T: the user's ssh configuration decides how a host is reached.
@@ -140,12 +189,20 @@ _SRUN = PipeKind(
     check=f"srun --nodelist={PLACE} true",
     advice="install the Slurm client (apt-get install slurm-client)",
 )
+_NETNS = _Namespaces(
+    "netns",
+    ("ip", "netns", "exec", PLACE),
+    joins_words=False,
+    check=f"ip netns exec {PLACE} true",
+    advice="install iproute2 (apt-get install iproute2)",
+    is_here=True,
+)
 #: Where the address of a host comes from whose name does not resolve.
 _ADDRESSES = {
     SSH.name: "name the address with --address, of many hosts in a file of hosts (--hosts)",
     _KUBECTL.name: "kubectl get pods -o json | whyperf k8s hosts writes a file with the addresses of pods for --hosts",
 }
-KINDS = {kind.name: kind for kind in (SSH, _KUBECTL, _PODMAN, _DOCKER, _SRUN)}
+KINDS = {kind.name: kind for kind in (SSH, _KUBECTL, _PODMAN, _DOCKER, _SRUN, _NETNS)}
 
 
 def _adapters() -> PipeKind:

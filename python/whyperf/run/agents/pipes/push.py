@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from whyperf import __version__
-from whyperf.run.agents.pipes.binary import AGENTS, Binary, agent_for, this_machine
+from whyperf.run.agents.pipes.binary import AGENTS, RUN, RUN_ID, Binary, agent_for, this_machine
 from whyperf.run.agents.pipes.calls import Call, IdleError, call
 from whyperf.run.errors import Fault, RunError
 
@@ -21,6 +21,7 @@ _MIN_PIECE_BYTES = 16 << 10
 """A pipe that passes less input than this in one call cannot carry a conversation either."""
 _NO_SHELL = re.compile(r"\bsh\b.*(?:not found|no such file)", re.IGNORECASE)
 _PATH_AGENT = f"whyperf-agent {__version__}"
+_MARK = f"export {RUN}={RUN_ID}"
 _SHOWN_BYTES = 60
 
 _stores: dict[str, threading.Lock] = {}
@@ -86,8 +87,10 @@ def serving(pipe: HostPipe, netns: str | None) -> list[str]:
     """
     pipe, found = _look(pipe)
     serve = ["serve", *(["--netns", netns] if netns else [])]
-    if found.is_installed:
+    if found.is_installed and not found.machine:
         return pipe.command("whyperf-agent", *serve)
+    if found.is_installed:
+        return pipe.in_shell(f"{_MARK} && exec whyperf-agent {shlex.join(serve)}")
     binary = agent_for(found.machine)
     if binary is None:
         architecture = found.machine.rpartition(" ")[2]
@@ -103,7 +106,7 @@ def serving(pipe: HostPipe, netns: str | None) -> list[str]:
     checked = f'{_is_safe(opened)} && [ "$(sha256sum <&3)" = "{binary.digest}  -" ]'
     changed = "{ echo the agent in $d has changed since it was copied there, run the same command again >&2; exit 1; }"
     start = f"exec {opened} {shlex.join(serve)}"
-    return pipe.in_shell(f"{_ENTER} && exec 3< {_name(binary)} && {{ {checked} || {changed}; }} && {start}")
+    return pipe.in_shell(f"{_ENTER} && exec 3< {_name(binary)} && {{ {checked} || {changed}; }} && {_MARK} && {start}")
 
 
 NO_AGENT = "this host has no agent of whyperf yet"
@@ -128,7 +131,7 @@ def starting(pipe: HostPipe, netns: str | None) -> list[str] | None:
     is_same = f'[ "$(uname -sm)" = "{this_machine()}" ]'
     is_right = f'{_is_safe(opened)} && [ "$(sha256sum <&3)" = "{binary.digest}  -" ]'
     kept = f"{is_same} && {_ENTER} && [ -f {name} ] && exec 3< {name} && {is_right} && exec {opened} {serve}"
-    return pipe.in_shell(f"{installed}; {{ {kept}; }} 2>/dev/null; echo {shlex.quote(NO_AGENT)} >&2; exit 1")
+    return pipe.in_shell(f"{_MARK}; {installed}; {{ {kept}; }} 2>/dev/null; echo {shlex.quote(NO_AGENT)} >&2; exit 1")
 
 
 def _look(pipe: HostPipe) -> tuple[HostPipe, _Found]:

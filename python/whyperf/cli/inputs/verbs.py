@@ -1,0 +1,83 @@
+"""Words that are no command: the command that a misspelled one, one of another tool, a host or a file means."""
+
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+#: Words that other tools have for what a command of whyperf does.
+SAME: Mapping[str, str] = {
+    **dict.fromkeys(("plot", "graph", "chart", "draw", "gui", "html", "page", "web", "browse"), "report"),
+    **dict.fromkeys(
+        ("open", "view", "print", "display", "cat", "read", "result", "results", "summary", "stats"), "show"
+    ),
+    **dict.fromkeys(("test", "measure", "bench", "benchmark", "start", "client", "perf", "speedtest", "resume"), "run"),
+    **dict.fromkeys(("monitor", "top", "live", "attach", "trace", "ss", "observe", "capture", "record"), "watch"),
+    **dict.fromkeys(("why", "analyze", "analyse", "diagnose", "bottleneck", "verdict"), "explain"),
+    **dict.fromkeys(("diff", "delta", "versus", "vs"), "compare"),
+    **dict.fromkeys(("save", "convert", "copy", "share", "anonymize", "csv", "json", "parquet"), "export"),
+    **dict.fromkeys(("ls", "profiles", "workloads", "tests", "factors"), "list"),
+    **dict.fromkeys(("check", "info", "capabilities", "setup", "clean", "cleanup"), "doctor"),
+    **dict.fromkeys(("flame", "flamegraph", "functions", "cycles"), "cost"),
+    **dict.fromkeys(("segments", "packets", "sequence", "timeline"), "flow"),
+}
+OF_SERVERS = frozenset({"server", "serve", "listen", "daemon"})
+#: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
+MIN_LIKENESS = 0.6
+#: What words lack that are neither names of hosts with a domain or a number nor addresses.
+OF_HOSTS = re.compile(r"[\w-]+@.+|.*[0-9.:].*|localhost|loopback|lo")
+
+
+def nearest_verb(word: str, verbs: Collection[str]) -> str | None:
+    """The command that a word means: another tool's word for it, or a misspelling, which begins alike."""
+    if (same := SAME.get(word.lower())) is not None:
+        return same
+    # `localhost` is as much like `cost` as `rnu` is like `run`.
+    alike = [verb for verb in verbs if verb[:1] == word[:1].lower()]
+    return next(iter(get_close_matches(word.lower(), alike, n=1, cutoff=MIN_LIKENESS)), None)
+
+
+def instead(given: Sequence[str], verbs: Collection[str], options_of_run: Collection[str]) -> str:
+    """What to do instead of a command line whose first word is no command.
+
+    A word that may be anything is never suggested as a host: `run` would contact it.
+    """
+    from whyperf.cli.inputs.iperf3 import INSTEAD  # noqa: PLC0415 - keeps help quick
+    from whyperf.cli.inputs.other_tools import quoted, with_verb  # noqa: PLC0415 - as above
+    from whyperf.foreign.other_tools import not_opened_yet  # noqa: PLC0415 - as above
+
+    word, rest = given[0], given[1:]
+    file = next((path for path in map(Path, given) if path.is_file()), None)
+    if file is not None and (sentence := not_opened_yet(file)) is not None:
+        return sentence
+    if word in OF_SERVERS:
+        return INSTEAD["-s"]
+    if (verb := nearest_verb(word, verbs)) is not None:
+        return f"did you mean {quoted([verb, *rest])}?"
+    if (Path(word) / "plan.json").exists():
+        return f"{shlex.quote(word)} holds a result: {quoted(['show', *given])}"
+    if _is_question(word) or OF_HOSTS.fullmatch(word) or any(option in options_of_run for option in rest):
+        return with_verb(given)
+    return "`whyperf --help` lists the commands, and `whyperf run HOST` measures"
+
+
+def _is_question(word: str) -> bool:
+    """Whether it is a profile or a workload, which runs on this machine."""
+    from whyperf.profile import looks_like_path, shipped_names, shipped_workload_names  # noqa: PLC0415 - as above
+
+    return (
+        word in shipped_names() or word in shipped_workload_names() or (looks_like_path(word) and Path(word).is_file())
+    )
+
+
+def profile_of_option(option: str, given: Sequence[str]) -> str | None:
+    """For a profile or workload that was typed as an option, such as `--rr`: the command line with it as a word."""
+    from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - keeps help quick
+    from whyperf.cli.inputs.question import named_question  # noqa: PLC0415 - as above
+
+    name = named_question(option.removeprefix("--"))
+    if name is None or option not in given:
+        return None
+    rest = [word for word in given if word not in {option, "run"}]
+    return f"profiles and workloads are words, not options: {quoted(['run', name, *rest])}"

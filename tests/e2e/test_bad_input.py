@@ -12,6 +12,7 @@ import pytest
 from tests.e2e import whyperf_command
 from tests.e2e.experiments import profile_text
 from whyperf.cli import main
+from whyperf.cli.exits import DOUBTFUL
 from whyperf.record import Experiment
 from whyperf.run.agents.frames import encode
 from whyperf.run.agents.pipes import binary
@@ -178,4 +179,4 @@ def test_a_profile_of_ones_own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """So that the refusals above are not for another reason."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(profile_text(transfer_bytes=1000))
-    assert main(["run", "mine.toml", *LOOPBACK, "--json"]) == 0
+    assert main(["run", "mine.toml", *LOOPBACK, "--json"]) in (0, DOUBTFUL)

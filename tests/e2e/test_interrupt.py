@@ -86,7 +86,9 @@ def test_a_stopped_run_says_how_to_go_on_and_does(
     assert f"whyperf: stopped; {count} of {TRIALS} trials are in results; the same command resumes" in last
     assert partial_trials(results) == []
 
-    assert main(["run", str(tmp_path / "stopped.toml"), "--testbed", "loopback", "--out", str(results), "--json"]) == 0
+    argv = ["run", str(tmp_path / "stopped.toml"), "--testbed", "loopback", "--out", str(results), "--json"]
+    # What else runs here may make a figure doubtful.
+    assert main(argv) in (0, DOUBTFUL)
     streams = capsys.readouterr()
     assert f"has {count} of {TRIALS} trials; {TRIALS - count} to go" in streams.err
     assert [cell["trials"] for cell in json.loads(streams.out)["cells"]] == [TRIALS]

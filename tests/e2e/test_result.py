@@ -13,6 +13,7 @@ from tests.e2e.contents import finished_trials
 from tests.e2e.experiments import profile_text
 from whyperf.analyze.summary import Summary
 from whyperf.cli import main
+from whyperf.cli.exits import DOUBTFUL
 from whyperf.record import Experiment, read_table
 
 pytestmark = pytest.mark.usefixtures("ours")
@@ -55,7 +56,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measured")
     (folder / "mine.toml").write_text(profile_text(3, **LEVELS))
     with contextlib.chdir(folder):
-        assert main(["run", "mine.toml", *LOOPBACK, "--seed", "7", "--out", "results"]) == 0
+        assert main(["run", "mine.toml", *LOOPBACK, "--seed", "7", "--out", "results"]) in (0, DOUBTFUL)
     assert not (folder / "results" / "report.html").exists()
     return folder
 

@@ -90,7 +90,7 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     gaps = _gaps(evidence, rows, connections, role)
     # The gap that is named is the one that makes the ratio; of equal ones the first, for which a reason is known.
     largest = max((gap.size for gap in gaps), default=0.0)
-    worst = next((gap for gap in gaps if gap.size >= largest - SAME_RATIO), None)
+    worst = next((gap for gap in gaps if gap.size >= SAME_PART * largest), None)
     return Completeness(
         host=host,
         complete=worst is None,
@@ -104,9 +104,9 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     )
 
 
-SAME_RATIO = 0.01
-"""What two gaps differ by at most that are one, counted in events and in TCP's segments: a log that was full lacked
-39.6 % of the events and 39.7 % of the segments."""
+SAME_PART = 0.99
+"""A gap is at least this part of the largest one if both are the same, counted in events and in TCP's segments: a log
+that was full lacked 39.6 % of the events and 39.7 % of the segments."""
 
 
 class _Gap(NamedTuple):

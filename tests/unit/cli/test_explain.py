@@ -115,16 +115,19 @@ def test_a_log_that_was_asked_for_and_is_missing_is_doubtful(
 
 
 def test_a_failed_trial_is_reported_as_such(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = explain(experiment, capsys, "--cell", "c0002")
+    code, out, err = explain(experiment, capsys, "--cell", "c0002")
     assert code == 3
+    assert "The exit code is 3" in err
+    assert "evidence that was asked for is missing; each is a line" in err
     assert out.startswith("Missing: The trial failed")
     assert out.count("The trial ") == 1
 
 
 def test_all_cells_are_kept_next_to_the_result(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = explain(experiment, capsys, "--json")
+    code, out, err = explain(experiment, capsys, "--json")
     printed = json.loads(out)
     assert code == 3
+    assert "is missing of c0002; `--cell` with one of them" in err
     assert [cell["trial"] for cell in printed["cells"]] == ["001-c0001", "001-c0002"]
     kept = read_explanation(experiment)
     assert kept is not None
@@ -192,7 +195,7 @@ def test_a_result_that_may_only_be_read_is_reported_and_not_kept(
     code, out, err = explain(experiment, capsys)
     assert code == 3
     assert "c0001" in out
-    (line,) = err.strip().splitlines()
+    line, _ = err.strip().splitlines()
     assert line.startswith("Could not save explain.json: cannot write")
     assert line.endswith("explain.json: permission denied")
     assert not (experiment.folder / "explain.json").exists()

@@ -45,6 +45,8 @@ MAX_PHASES = 4
 MIN_CURVE = 3
 #: Anomalies of a sweep; --json has all.
 MAX_ANOMALIES = 12
+#: Cells that the sentence on the exit code names.
+MAX_NAMED = 4
 
 
 def print_explanation(
@@ -58,7 +60,19 @@ def print_explanation(
     """
     found = explained(experiment, trial, cell, cluster)
     print_found(found, experiment, as_json=as_json)
-    return exit_code(found, experiment, trial)
+    code = exit_code(found, experiment, trial)
+    if code == DOUBTFUL:
+        say(_doubt(found, _lacking(found, experiment, trial)))
+    return code
+
+
+def _doubt(found: Explanation, lacking: Sequence[CellExplanation]) -> str:
+    """Why the exit code is 3."""
+    named = ", ".join(cell.cell for cell in lacking[:MAX_NAMED])
+    more = f" and {len(lacking) - MAX_NAMED} more" if len(lacking) > MAX_NAMED else ""
+    of = f" of {named}{more}" if len(found.cells) > 1 and lacking else ""
+    where = "`--cell` with one of them says which" if of else "each is a line that begins with Missing"
+    return f"The exit code is 3: evidence that was asked for is missing{of}; {where}."
 
 
 def explained(experiment: Experiment, trial: str | None, cell: str | None, cluster: Choice = HERE) -> Explanation:
@@ -156,6 +170,11 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
     """
     if all(cell.trial is None for cell in found.cells):
         return FAILED
+    return DOUBTFUL if found.missing or _lacking(found, experiment, trial) else DONE
+
+
+def _lacking(found: Explanation, experiment: Experiment, trial: str | None) -> list[CellExplanation]:
+    """The cells that lack evidence that was asked for."""
     manifests = experiment.trials().manifests
     logged = set() if trial is not None else {cell for block in experiment.plan.log_blocks for cell in block}
 
@@ -173,7 +192,7 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
             and (experiment.folder / "trials" / manifest.trial).exists()
         )
 
-    return DONE if not found.missing and all(map(is_as_asked, found.cells)) else DOUBTFUL
+    return [cell for cell in found.cells if not is_as_asked(cell)]
 
 
 def why(experiment: Experiment, summary: Summary) -> str:

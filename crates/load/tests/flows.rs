@@ -4,10 +4,12 @@
 use load::connection_result::Ended;
 use load::open::{Listening, connect_all};
 use load::running::Load;
+use nix::unistd::Uid;
 use probe::clock::mono_ns;
 use schema::evidence::{Evidence, Programs};
 use schema::trial::{Opening, ProbeTransport, ReadWait, Role, SocketSpec, Stop, TrialSpec};
 use schema::workload::{Arrivals, Group, IoModel, Operation, Repeat, Size, Step, Transaction, Transport, Workload};
+use socket2::{Domain, Socket, Type};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -317,6 +319,56 @@ fn one_direction_that_loses_datagrams_is_counted_on_every_connection() {
         assert_eq!(near[1..], [[600, 0, 600 * 50, 0], [3, 0, 3 * (11 + 630), 0]]);
         assert_eq!((far[1][3], far[2][3]), (570 * 10 + 600 * 40, 3 * 630));
     });
+}
+
+/// Binds a UDP socket that would share the port of any other, as another user of this host.
+fn bind_as_another_user(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+#[test]
+fn another_user_cannot_take_packets_at_the_port_of_a_trial() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: only root can be another user");
+        return;
+    }
+    let nobody = |address: SocketAddr| {
+        thread::spawn(move || {
+            // Of this thread alone; the kernel takes a socket's user from it.
+            nix::unistd::setfsuid(Uid::from_raw(65_534));
+            bind_as_another_user(address).map(drop)
+        })
+        .join()
+        .expect("no panic")
+    };
+    for transport in [Transport::Udp, Transport::Quic] {
+        let of = |opening| {
+            let mut asked = TrialSpec { transport, ..spec(opening, IoModel::Blocking, &[times(1, vec![write(0, 100)])]) };
+            if transport == Transport::Udp {
+                asked.workload.iter_mut().flat_map(|of| &mut of.groups).for_each(|group| group.is_connected = true);
+            } else {
+                (asked.workload, asked.stop) = (None, Stop::Bytes { payload_bytes: 1 });
+            }
+            asked
+        };
+        let listening = Listening::open(&of(Opening::Listen)).expect("listens");
+        let address = SocketAddr::from(([127, 0, 0, 1], listening.port()));
+        let while_listening = nobody(address);
+        let abort = AtomicBool::new(false);
+        let opened = thread::scope(|scope| {
+            let accepted = scope.spawn(|| listening.accept_all(&abort));
+            let connected = connect_all(&of(Opening::Connect), address, &abort).expect("connects");
+            [connected, accepted.join().expect("no panic").expect("accepts")]
+        });
+        for refused in [while_listening, nobody(address)] {
+            assert_eq!(refused.map_err(|error| error.kind()), Err(io::ErrorKind::AddrInUse), "{transport:?}");
+        }
+        drop(opened);
+    }
 }
 
 #[test]

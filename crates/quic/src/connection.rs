@@ -476,7 +476,7 @@ fn feed(endpoint: &mut Endpoint, connection: &mut Connection, handle: Connection
 pub(crate) fn connected(local: SocketAddr, remote: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, Some(Protocol::UDP))?;
     if local.port() != 0 {
-        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
     }
     socket.bind(&local.into())?;
     socket.connect(&remote.into())?;

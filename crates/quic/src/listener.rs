@@ -31,8 +31,8 @@ impl Listener {
     /// The port is taken.
     pub fn bind(address: SocketAddr, identity: Identity, settings: Settings) -> io::Result<Self> {
         let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::DGRAM, None)?;
-        // The connections' own sockets share the port.
-        socket.set_reuse_address(true)?;
+        // The connections' own sockets share the port. With SO_REUSEADDR any other user's could, too: socket(7).
+        socket.set_reuse_port(true)?;
         socket.bind(&address.into())?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: socket.into(), identity, settings, strangers_count: 0 })

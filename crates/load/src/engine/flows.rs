@@ -181,7 +181,7 @@ impl Worker {
         let local = SocketAddr::new(self.shared.openings.local_ip, receiver.local_addr().map_err(failed)?.port());
         let domain = socket2::Domain::for_address(local);
         let socket = options::prepare(domain, Transport::Udp, &self.plan.socket_spec, self.plan.role)?;
-        socket.set_reuse_address(true).map_err(failed)?;
+        socket.set_reuse_port(true).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         socket.bind(&local.into()).map_err(failed)?;
         socket.connect(&peer.into()).map_err(failed)?;

@@ -38,8 +38,8 @@ pub(super) fn bind(spec: &TrialSpec, place: &ListenPlace) -> Result<Vec<UdpSocke
     let mut sockets = Vec::new();
     for port in 0..u32::from(place.ports_count()) {
         let socket = options::prepare(place.domain(), Transport::Udp, &spec.socket, spec.role)?;
-        // The flows' own sockets share the port.
-        socket.set_reuse_address(true).map_err(bound)?;
+        // The flows' own sockets share the port. With SO_REUSEADDR any other user's could, too: socket(7).
+        socket.set_reuse_port(true).map_err(bound)?;
         socket.bind(&place.address_of(port).map_err(bound)?).map_err(bound)?;
         socket.set_nonblocking(true).map_err(bound)?;
         sockets.push(socket.into());
@@ -141,7 +141,7 @@ impl<'a> Reception<'a> {
             }
             let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: mono_ns() };
             let socket = options::prepare(self.local_domain(), Transport::Udp, &self.spec.socket, self.spec.role)?;
-            socket.set_reuse_address(true).map_err(failed)?;
+            socket.set_reuse_port(true).map_err(failed)?;
             socket.bind(&SocketAddr::new(self.local.ip(), port).into()).map_err(failed)?;
             socket.connect(&peer.into()).map_err(failed)?;
             socket.set_nonblocking(true).map_err(failed)?;

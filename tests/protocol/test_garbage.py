@@ -1,12 +1,14 @@
 """What is not the protocol ends the agent with one sentence, whatever it is."""
 
 import json
+import os
 import random
+import subprocess
 from collections.abc import Callable
 
 import pytest
 
-from tests.protocol.pipe_talk import TABLE, Talk, frame, message
+from tests.protocol.pipe_talk import AGENT, TABLE, Talk, frame, message
 from whyperf import __version__
 
 StartTalk = Callable[..., Talk]
@@ -70,6 +72,15 @@ def test_what_a_pipe_adds_loses_or_changes_is_named(talk: StartTalk, data: bytes
     assert (answered, reply["reply"]) == (0, "error")
     assert sentence in reply["text"]
     assert agent.end()[0] == 1
+
+
+def test_an_agent_does_not_panic_though_nobody_reads_its_standard_error() -> None:
+    """Its controller may be gone, and it undoes what it did all the same."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as errors:
+        done = subprocess.run([AGENT, "serve"], input=b"x" * 64, stdout=subprocess.DEVNULL, stderr=errors, check=False)
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("seed", range(6))

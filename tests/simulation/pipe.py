@@ -1,5 +1,6 @@
 """The simulated pipes between a controller and its agents: limited, with latency, and with a process at their end."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from functools import partial
@@ -49,7 +50,8 @@ class Process:
         self.closed_ns: int | None = None
         self.life = world.life
         self.stalled_until_ns = 0
-        self._errors = errors
+        #: Not the controller's, which closes its own.
+        self._errors = os.fdopen(os.dup(errors.fileno()), "wb", buffering=0)
         self._buffer = bytearray()
         self._in_flight = 0
         self._down_bytes = 0
@@ -130,9 +132,8 @@ class Process:
             return
         self.returncode = status
         self.world.scheduler.note(f"process of {self.label} ended with {status}")
-        if said and not self._errors.closed:
+        with self._errors:
             self._errors.write(said.encode())
-            self._errors.flush()
         if self.host is None:
             self.agent.die()
         else:

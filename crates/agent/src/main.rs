@@ -15,6 +15,7 @@ mod watch;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -77,12 +78,13 @@ fn main() -> ExitCode {
     // With capabilities of its file, the kernel gives /proc/PID of this process to root: its user could not find and end
     // one that was left. Whoever lacks the capabilities still cannot attach to it (ptrace(2), access mode checking).
     let _ = nix::sys::prctl::set_dumpable(true);
-    // Standard output belongs to the protocol.
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    // Standard output belongs to the protocol. Nobody may read standard error any more: a controller that is gone is no
+    // reason to panic while this agent undoes what it did.
+    tracing_subscriber::fmt().with_writer(std::io::stderr).log_internal_errors(false).with_ansi(false).init();
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("whyperf-agent: {error:#}");
+            let _ = writeln!(std::io::stderr(), "whyperf-agent: {error:#}");
             ExitCode::FAILURE
         }
     }

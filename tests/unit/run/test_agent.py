@@ -48,6 +48,7 @@ def beat():
         time.sleep(0.5)
         say(0, reply="alive")
 threading.Thread(target=beat, daemon=True).start()
+print(open(SAID).read(), end="", file=sys.stderr, flush=True)
 while header := sys.stdin.buffer.read(20):
     message = json.loads(sys.stdin.buffer.read(struct.unpack(">2sBBIIII", header)[3] + 1))
     identifier, name = message["id"], message["body"]["request"]
@@ -75,8 +76,9 @@ open(LEFT, "w").close()
 """
 
 
-def agent(folder: Path, *, pause_s: float = 0.0, host: str | None = None) -> Agent:
+def agent(folder: Path, *, pause_s: float = 0.0, host: str | None = None, says: Path = Path(os.devnull)) -> Agent:
     values = {
+        "SAID": str(says),
         "VERSION": __version__,
         "PIECES": PIECES,
         "PIECE_BYTES": PIECE_BYTES,
@@ -128,6 +130,16 @@ def test_of_what_a_command_says_a_message_has_the_end(tmp_path: Path) -> None:
     with pytest.raises(PipeClosedError, match=r"xthe end$") as caught:
         Agent("far", ["sh", "-c", f"cat {said} >&2"], shares_clock=True)
     assert len(str(caught.value)) < 1500
+
+
+def test_what_a_command_says_is_kept_in_no_file(tmp_path: Path) -> None:
+    """A far host could fill the disk with it."""
+    said = tmp_path / "said"
+    said.write_text("x" * 5_000_000 + "the end")
+    with agent(tmp_path, says=said) as far:
+        assert Path(f"/proc/{far.pid}/fd/2").stat().st_size == 0
+        with pytest.raises(PipeClosedError, match=r"xthe end$"):
+            far.call(cast("Any", {"request": "die"}))
 
 
 def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:

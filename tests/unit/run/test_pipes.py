@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyperf.run.agents import pipes
+from whyperf.run.agents.last_words import KEPT_BYTES
 from whyperf.run.agents.pipes import calls
 from whyperf.run.agents.pipes.binary import RUN_ID
 from whyperf.run.errors import RunError
@@ -201,3 +202,14 @@ def test_a_host_that_cannot_keep_the_agent_says_why(far: Far) -> None:
     (home / ".cache").write_text("in the way")
     with pytest.raises(RunError, match=r"host7 cannot keep the agent: mkdir: .*; put that right, or install"):
         pipes.ssh("host7")
+
+
+def test_of_what_a_call_says_the_end_is_kept_and_no_file(tmp_path: Path) -> None:
+    """A far host could fill the disk with it. A process that stays, as ssh's master connection, is not waited for."""
+    os.mkfifo(tmp_path / "stays")
+    stays = f"(read line < {tmp_path}/stays; echo later >&2) > {os.devnull} &"
+    said = f"{stays} head -c 5000000 /dev/zero >&2; stat -L -c %s /dev/fd/2; echo the end >&2"
+    done = calls.call(["sh", "-c", said], "host7")
+    (tmp_path / "stays").write_text("\n")
+    assert (done.status, done.lines, done.last_line[-7:]) == (0, ["0"], "the end")
+    assert len(done.errors) == KEPT_BYTES

@@ -7,7 +7,6 @@ import math
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import IO, Self, TypeAlias, overload
 from whyperf import __version__, wire
 from whyperf.run.agents import frames
 from whyperf.run.agents.inbox import Inbox, TablePiece
+from whyperf.run.agents.last_words import LastWords
 from whyperf.run.agents.pipes.binary import RUN, RUN_ID
 from whyperf.run.agents.pipes.calls import ATTEMPTS, SSH_FAILED, entrance, note_reached, wait_s, was_turned_away
 from whyperf.run.agents.pulse import Pulse, SilentError
@@ -40,8 +40,8 @@ _ASKS_AFTER_S = 5.0
 """How long the controller waits for a reply until it sends another request, by which a lost one is noticed."""
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
-_LAST_BYTES, _LAST_LETTERS = 8192, 1000
-"""What is read of what a pipe's command said last, and how much of it a message has."""
+_LAST_LETTERS = 1000
+"""How much a message has of what a pipe's command said last."""
 _LOAD_MOVES_S = 1.0
 """So long after it was heard of, the load counts as moving: some intervals of progress."""
 _CLOCK_EXCHANGES = 8
@@ -147,11 +147,13 @@ class Agent:
         #: Whether the agent has undone everything and said so.
         self.said_goodbye = False
         self._ended: RunError | None = None
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
+        self._last_words = LastWords()
         try:
-            self._process = _started(argv, self._errors)
+            self._process = _started(argv, self._last_words.input)
         except OSError as error:
             raise RunError(f"starting {argv[0]}: {error.strerror}") from error
+        finally:
+            self._last_words.input.close()
         self._frames = frames.FrameReader(io.BytesIO())
         self._reader = threading.Thread(target=self._read, name=f"agent-{self.label}", daemon=True)
         self._reader.start()
@@ -275,7 +277,6 @@ class Agent:
         self._reader.join(_EXIT_GRACE_S)
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._errors.close()
 
     @property
     def left_silently(self) -> str | None:
@@ -443,7 +444,8 @@ class Agent:
             status = self._process.wait(_EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
             return PipeClosedError(f"{self._where_cut()}, and its command goes on")
-        said = self._last_words()
+        lines = self._last_words.text().strip().splitlines()
+        said = " ".join(line.strip() for line in lines[-3:])[-_LAST_LETTERS:]
         if not self._is_greeted:
             greeting = self._frames.greeting
             said = said or (f"it printed {greeting!r}" if greeting else "")
@@ -460,12 +462,3 @@ class Agent:
         to = f"the {self.label} agent" if self._host is None else self._host
         count, size = self._frames.frames_count, self._frames.byte_count
         return f"the pipe to {to} was cut after {count:,} frames ({size:,} bytes)"
-
-    def _last_words(self) -> str:
-        try:
-            size = self._errors.seek(0, os.SEEK_END)
-            self._errors.seek(max(0, size - _LAST_BYTES))
-            lines = self._errors.read(_LAST_BYTES).decode(errors="replace").strip().splitlines()
-        except ValueError:
-            return ""
-        return " ".join(line.strip() for line in lines[-3:])[-_LAST_LETTERS:]

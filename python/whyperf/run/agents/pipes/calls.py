@@ -5,7 +5,6 @@ import random
 import re
 import selectors
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
+from whyperf.run.agents.last_words import LastWords
 from whyperf.run.errors import RunError
 
 SSH_FAILED = 255
@@ -41,7 +41,7 @@ _reached: set[str] = set()
 
 @dataclass(frozen=True)
 class Call:
-    """A call that has ended: its status as `subprocess` has it, and what it printed."""
+    """A call that has ended: its status as `subprocess` has it, what it printed, and the end of its standard error."""
 
     status: int
     output: bytes
@@ -119,26 +119,26 @@ def call(argv: list[str], host: str, data: bytes = b"") -> Call:
 
 
 def _call_once(argv: list[str], data: bytes) -> Call:
-    # A file takes what a background process of the command may print for hours: ssh's master connection has it open.
-    with tempfile.TemporaryFile() as errors:
-        try:
-            process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        except OSError as error:
-            raise RunError(f"starting {argv[0]}: {error.strerror}") from error
-        try:
-            output = _exchanged(process, data)
-            status = process.wait(IDLE_S)
-        except subprocess.TimeoutExpired:
-            raise IdleError(f"nothing came for {IDLE_S:.0f} s") from None
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            for stream in (process.stdin, process.stdout):
-                assert stream is not None
-                _close(stream)
-        errors.seek(0)
-        return Call(status, output, errors.read(MAX_OUTPUT_BYTES).decode(errors="replace"))
+    last_words = LastWords()
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=last_words.input)
+    except OSError as error:
+        raise RunError(f"starting {argv[0]}: {error.strerror}") from error
+    finally:
+        last_words.input.close()
+    try:
+        output = _exchanged(process, data)
+        status = process.wait(IDLE_S)
+    except subprocess.TimeoutExpired:
+        raise IdleError(f"nothing came for {IDLE_S:.0f} s") from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            _close(stream)
+    return Call(status, output, last_words.text())
 
 
 def _exchanged(process: "subprocess.Popen[bytes]", data: bytes) -> bytes:

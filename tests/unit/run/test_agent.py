@@ -22,7 +22,7 @@ from whyperf.run.agents import agent as agent_module
 from whyperf.run.agents import pulse
 from whyperf.run.agents.agent import Agent
 from whyperf.run.agents.inbox import TablePiece
-from whyperf.run.errors import PipeClosedError, RunError
+from whyperf.run.errors import NoAnswerError, PipeClosedError, RunError
 
 PIECE_BYTES = 1 << 20
 PIECES = 40
@@ -101,6 +101,14 @@ def test_a_slow_table_is_no_hang(tmp_path: Path) -> None:
             if reply == {"reply": "done"}:
                 break
     assert taken.count(TablePiece) == PIECES
+
+
+def test_what_comes_before_an_answer_gives_no_more_time(tmp_path: Path) -> None:
+    with agent(tmp_path, pause_s=0.05) as far:
+        # 40 pieces of 50 ms each.
+        far.post(START)
+        with pytest.raises(NoAnswerError, match="did not answer abort within 0 s"):
+            far.call({"request": "abort"}, timeout_s=0.4)
 
 
 def test_a_table_nobody_reads_does_not_keep_the_agent_from_ending_in_order(

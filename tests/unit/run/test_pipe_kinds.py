@@ -213,6 +213,13 @@ def test_a_pipe_that_hangs_is_named(program: Program, monkeypatch: pytest.Monkey
         pipes.by_name("kubectl").argv("h7")
 
 
+def test_a_pipe_that_says_something_again_and_again_is_named(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_CALL_S", 0.3)
+    program("kubectl", "for n in $(seq 40); do echo x; sleep 0.05; done")
+    with pytest.raises(RunError, match="the kubectl to h7 hangs: it goes on after 0 s"):
+        pipes.by_name("kubectl").argv("h7")
+
+
 def test_a_greeting_around_the_answers_is_skipped(program: Program) -> None:
     program("kubectl", 'printf "Defaulted container \\"a\\" out of: a, b\\nuname: "; "$@"; echo bye')
     assert started(pipes.by_name("kubectl").argv("h7")).splitlines()[-2:] == ["uname: started to serve", "bye"]

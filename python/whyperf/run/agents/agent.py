@@ -204,16 +204,17 @@ class Agent:
     def call(self, request: _Ordered, timeout_s: float = ...) -> wire.ReplyDone: ...
 
     def call(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> wire.Reply:
-        """Send a request and return its one reply.
+        """Send a request and return its one reply, which must come within ``timeout_s`` whatever else comes.
 
         Raises:
             AgentError: the agent refuses.
             PipeClosedError: the agent is gone.
         """
-        for reply in self.stream(request, timeout_s):
-            if not isinstance(reply, TablePiece):
-                return reply
-        raise PipeClosedError(f"the {self._named} ended without an answer")
+        end_s = time.monotonic() + timeout_s
+        identifier = self._send(request)
+        while isinstance(reply := self._receive(identifier, request["request"], timeout_s, end_s), TablePiece):
+            pass
+        return reply
 
     def stream(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[wire.Reply | TablePiece]:
         """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies.
@@ -222,7 +223,7 @@ class Agent:
         """
         identifier = self._send(request)
         while True:
-            yield self._receive(identifier, request["request"], timeout_s)
+            yield self._receive(identifier, request["request"], timeout_s, time.monotonic() + timeout_s)
 
     def post(self, request: wire.Request) -> None:
         """Send a request whose reply nobody waits for. An agent that is gone has nothing to answer."""
@@ -326,8 +327,8 @@ class Agent:
             self._reader.join(_EXIT_GRACE_S)
             raise self._ended or self._gone() from error
 
-    def _receive(self, identifier: int, what: str, timeout_s: float) -> wire.Reply | TablePiece:
-        end_s = time.monotonic() + timeout_s
+    def _receive(self, identifier: int, what: str, timeout_s: float, end_s: float) -> wire.Reply | TablePiece:
+        late = NoAnswerError(f"the {self._named} did not answer {what} within {timeout_s:.0f} s")
         padded_bytes = self._longest_bytes
         while True:
             left_s = end_s - time.monotonic()
@@ -335,7 +336,7 @@ class Agent:
                 item = self._inbox.get(max(0.0, min(left_s, _ASKS_AFTER_S)))
             except TimeoutError:
                 if left_s <= _ASKS_AFTER_S:
-                    raise NoAnswerError(f"the {self._named} did not answer {what} within {timeout_s:.0f} s") from None
+                    raise late from None
                 if self._is_greeted:
                     # If the pipe has lost the request, or a part of it, the agent notices it with the next frame.
                     with suppress(OSError, ValueError):
@@ -345,7 +346,9 @@ class Agent:
             if isinstance(item, Exception):
                 raise item
             if isinstance(item, TablePiece):
-                return item
+                if left_s > 0:
+                    return item
+                raise late
             answered, reply = item
             if reply["reply"] == "error" and answered == identifier:
                 raise AgentError(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
@@ -354,6 +357,8 @@ class Agent:
                 if what in ANSWERS and reply["reply"] not in ANSWERS[what]:
                     raise RunError(f"the {self._named} answered {what} with {reply['reply']}")
                 return reply
+            if left_s <= 0:
+                raise late
 
     def _read(self) -> None:
         """Read frames until the pipe ends; the last item in the inbox is why."""

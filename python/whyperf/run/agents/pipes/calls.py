@@ -19,6 +19,8 @@ SSH_FAILED = 255
 """What ssh(1) ends with when it broke, or when what ran there was killed."""
 IDLE_S = 25.0
 """So long without a byte in either direction, and a call has failed."""
+MAX_CALL_S, MIN_INPUT_BYTES_PER_S = 60.0, 16 << 10
+"""How long a call may take, in addition to what its input takes at this rate: no agent is copied over a slower path."""
 MAX_OUTPUT_BYTES = 1 << 20
 """Longest output of a call that is read."""
 MAX_AT_ONCE = 8
@@ -62,7 +64,7 @@ class Call:
 
 
 class IdleError(RunError):
-    """A call that neither took nor gave a byte for too long."""
+    """A call that neither took nor gave a byte for too long, or took too long in all."""
 
 
 @contextmanager
@@ -103,7 +105,7 @@ def call(argv: list[str], host: str, data: bytes = b"") -> Call:
     """Run a command with ``data`` as its input. It is repeated where the host's server turned it away.
 
     Raises:
-        IdleError: nothing moved for `IDLE_S`.
+        IdleError: nothing moved for `IDLE_S`, or it took too long in all.
         RunError: the command is not there.
     """
     for attempt in range(ATTEMPTS):
@@ -145,8 +147,10 @@ def _exchanged(process: "subprocess.Popen[bytes]", data: bytes) -> bytes:
     """Write the input and read the output, until the output ends.
 
     Raises:
-        IdleError: nothing moved for too long.
+        IdleError: nothing moved for too long, or it took too long in all.
     """
+    longest_s = MAX_CALL_S + len(data) / MIN_INPUT_BYTES_PER_S
+    end_s = time.monotonic() + longest_s
     assert process.stdin is not None
     assert process.stdout is not None
     output = bytearray()
@@ -159,8 +163,11 @@ def _exchanged(process: "subprocess.Popen[bytes]", data: bytes) -> bytes:
         else:
             _close(process.stdin)
         while len(output) < MAX_OUTPUT_BYTES:
-            ready = selector.select(IDLE_S)
-            if not ready:
+            left_s = end_s - time.monotonic()
+            ready = selector.select(max(0.0, min(left_s, IDLE_S)))
+            if left_s <= 0:
+                raise IdleError(f"it goes on after {longest_s:.0f} s")
+            if not ready and left_s > IDLE_S:
                 raise IdleError(f"nothing came for {IDLE_S:.0f} s")
             for key, _ in ready:
                 if key.fileobj is process.stdout:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
+from whyperf.explain.gather import delivery_steps as delivery_steps_module
+from whyperf.explain.gather import transports
 from whyperf.explain.gather.deliveries import bottleneck_of_steps, is_over_full, policing_of_steps, queue_of_steps
 from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
 from whyperf.explain.path_facts import BottleneckRate
@@ -189,3 +191,28 @@ def test_a_queue_of_milliseconds_on_a_local_network_shows_its_line(tmp_path: Pat
     found = line_of(trial(tmp_path, rtt_ns=1_500_000, rtt_ns_min=150_000))
     assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.005)
     assert found.use_ratio == pytest.approx(1.0, abs=0.01)
+
+
+LATE_NS = 2**60
+"""36 years after the start, as only the author of a result can write it."""
+
+
+def test_instants_of_a_result_do_not_decide_how_many_steps_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (delivery_steps_module, transports):
+        monkeypatch.setattr(module, "MAX_STEPS", 1000, raising=False)
+    of_trial = trial(tmp_path)
+    table = tmp_path / "tcp_info.near.parquet"
+    rows = pl.read_parquet(table)
+    is_last = pl.int_range(pl.len()).over("connection") == 39
+    late = [
+        pl.when(is_last).then(LATE_NS).otherwise(name).alias(name) for name in ("sample_mono_ns", "delivered_segments")
+    ]
+    rows.with_columns(late).write_parquet(table)
+    made = delivery_steps(*of_trial)
+    assert made is not None
+    assert made.rates_bps.size <= 1001
+    counted = pl.col("delivered_segments").alias("sent_packets"), pl.lit(0).alias("lost_packets")
+    own = rows.with_columns(late).with_columns(*counted, pl.col("cwnd_segments").alias("cwnd_bytes"))
+    assert transports._bottleneck(own, MSS, 10e6).bps is None

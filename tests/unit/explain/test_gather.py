@@ -266,5 +266,6 @@ def test_rates_of_adapters_add_up() -> None:
     assert found.use_ratio == pytest.approx(1, rel=0.01)
     assert bottleneck_rate(arrived.filter(pl.col("connection") == 0)).bps == pytest.approx(1e9, rel=0.01)
     assert bottleneck_rate(arrived).bps != pytest.approx(2e9, rel=0.05)
-    # One of them says nothing.
+    # One of them says nothing, nor do more than there are connections, however many a result names.
+    assert bottleneck_rate(arrived, adapters=2**62).bps is None
     assert bottleneck_rate(arrived.filter(pl.col("connection") == 0), adapters=2).bps is None

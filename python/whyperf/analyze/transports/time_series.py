@@ -14,7 +14,10 @@ LONGEST_BIN_S = 1.0
 """The averaging time of all indicators, unless the regions are short: the studies report once a second."""
 
 MIN_BINS = 10
-"""Bins of the shortest region at least."""
+"""Bins of the shortest region at least, where `MAX_VALUES` allows it."""
+
+MAX_VALUES = 10_000_000
+"""Values of all flows together at most, which take 80 MB: bins are longer where a record asks for more."""
 
 NS_PER_S = 1e9
 
@@ -91,7 +94,7 @@ def flow_course(schedule: pl.DataFrame, rows: pl.DataFrame) -> FlowSeries:
     active = active_intervals(schedule)
     start_ns = int(schedule["trial_start_ns"][0])
     found = regions([(round(interval.start_s * NS_PER_S), round(interval.stop_s * NS_PER_S)) for interval in active])
-    edges_ns, region = _bins(found)
+    edges_ns, region = _bins(found, MAX_VALUES / len(active))
     absolute = edges_ns + start_ns
     bps = np.vstack(
         [_rates(rows.filter(pl.col("connection").is_in(interval.connections)), absolute) for interval in active]
@@ -99,10 +102,11 @@ def flow_course(schedule: pl.DataFrame, rows: pl.DataFrame) -> FlowSeries:
     return FlowSeries(active, found, edges_ns / NS_PER_S, bps, region)
 
 
-def _bins(found: Sequence[Region]) -> tuple[Floats, Ints]:
+def _bins(found: Sequence[Region], max_bins: float) -> tuple[Floats, Ints]:
     """Edges in ns, and the position of each bin's region; all bins of a region are equally long."""
     shortest = min(span.stop_ns - span.start_ns for span in found if span.flows)
     length = min(LONGEST_BIN_S * NS_PER_S, shortest / MIN_BINS)
+    length = max(length, (found[-1].stop_ns - found[0].start_ns) / max_bins)
     edges = [np.array([float(found[0].start_ns)])]
     region = []
     for position, span in enumerate(found):

@@ -32,6 +32,9 @@ def bottleneck_rate(arrived: pl.DataFrame, adapters: int = 1) -> BottleneckRate:
     """
     if adapters == 1:
         return _of_link(arrived)
+    # The number is of the result's author; a link without a connection has no rate.
+    if adapters > arrived["connection"].n_unique():
+        return BottleneckRate()
     links = [_of_link(arrived.filter(pl.col("connection") % adapters == number)) for number in range(adapters)]
     known = [(link.bps, link.steadiness, link.use_ratio) for link in links]
     rates, steady, uses = (np.array([each or 0.0 for each in column]) for column in zip(*known, strict=True))

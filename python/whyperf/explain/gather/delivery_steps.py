@@ -30,6 +30,8 @@ MIN_LAN_RTT_NS, MIN_LAN_TIMES = 100_000, 6.7
 """Round trips from here on may be those of a local network, if the queue of a link makes them so many times longer. A
 window that leaves as one burst makes the round trip g times longer, too, but then uses 1 - 1/g of the link: 85 %."""
 MIN_STEP_NS = 100_000_000
+MAX_STEPS = 1_000_000
+"""A day in the shortest steps; those of a longer trial are longer, whatever instants a record has."""
 STEP_ROUND_TRIPS = 2
 """A step is that many round trips long, so that acknowledgments which come in bursts count in the right one."""
 STEP_SEGMENTS = 100
@@ -133,7 +135,7 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
     moved = sum(int(rows["delivered_segments"][-1] - rows["delivered_segments"][0]) for rows in series)
     if end <= start or moved <= 0:
         return None
-    step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, STEP_SEGMENTS * (end - start) / moved)
+    step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, STEP_SEGMENTS * (end - start) / moved, (end - start) / MAX_STEPS)
     # The steps end where the measured phase does, and one of them begins it.
     measured_ns = int(measured["sample_mono_ns"].min() or 0)  # type: ignore[arg-type]
     first = measured_ns - step * np.ceil(max(0.0, measured_ns - start) / step)

@@ -6,7 +6,7 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.active import Active
 from whyperf.explain.gather.deliveries import bottleneck_of_steps
-from whyperf.explain.gather.delivery_steps import MIN_RTT_NS, MIN_STEP_NS, STEP_ROUND_TRIPS, Steps
+from whyperf.explain.gather.delivery_steps import MAX_STEPS, MIN_RTT_NS, MIN_STEP_NS, STEP_ROUND_TRIPS, Steps
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.path_facts import BottleneckRate
 from whyperf.explain.trial_facts import TransportFacts
@@ -67,7 +67,8 @@ def _bottleneck(rows: pl.DataFrame, packet: float, least: float) -> BottleneckRa
     if not series:
         return BottleneckRate()
     start, end = max(int(times[0]) for times, *_ in series), min(int(times[-1]) for times, *_ in series)
-    step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * (first(rows, pl.col("rtt_ns").median()) or 0.0))
+    trip = first(rows, pl.col("rtt_ns").median()) or 0.0
+    step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, (end - start) / MAX_STEPS)
     if end - start < step:
         return BottleneckRate()
     grid = np.arange(start, end + 1, step)

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from whyperf.record import RecordError
 from whyperf.report.flow.packs import planes
 from whyperf.report.flow.terms import RETRANSMITTED
 from whyperf.report.flow.track import Counts, Track
@@ -26,6 +27,9 @@ GROUP = 16
 """Tiles whose bins are packed together."""
 
 MASK_BITS = 64
+
+MAX_SIZE = 8 * 65_535
+"""Payload of a packet at most, in bytes: GSO_MAX_SIZE of include/linux/netdevice.h."""
 
 RUN = 1 << 18
 """Rows whose sizes are looked up at once."""
@@ -45,8 +49,16 @@ class Sizes:
 
 
 def sizes(track: Track) -> Sizes:
-    """The kinds of payload on `track`."""
+    """The kinds of payload on `track`.
+
+    Raises:
+        RecordError: a packet has more than `MAX_SIZE`, and each byte of the largest takes memory here and in the page.
+    """
     max_size = int(track.payload_bytes.max(initial=0))
+    if max_size > MAX_SIZE:
+        raise RecordError(
+            f"the log has a packet of {max_size:,} bytes, and Linux has at most {MAX_SIZE:,}; do not trust this result"
+        )
     seen = np.zeros(max_size + 1, np.bool_)
     seen[track.payload_bytes] = True
     seen[0] = False

@@ -20,6 +20,7 @@ from tests.unit.analyze.transports.scheduled import (
     tcp_info_rows,
 )
 from whyperf.analyze.read.inputs import Cell
+from whyperf.analyze.transports import time_series
 from whyperf.analyze.transports.indicators import Indicators, indicators
 from whyperf.analyze.transports.samples import connections, sender_samples
 from whyperf.analyze.transports.schedule import scheduled_connections
@@ -51,6 +52,14 @@ def test_goodput_and_fairness_region_by_region() -> None:
     assert found.fairness_min == pytest.approx(0.8)
     assert found.flows[0].goodput_bps == pytest.approx(70e6)
     assert found.flows[0].stability == pytest.approx(np.std([80.0] * 20 + [60.0] * 20, ddof=1) / 70)
+
+
+def test_times_of_a_schedule_do_not_decide_how_many_bins_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_series, "MAX_VALUES", 10_000, raising=False)
+    # A flow of a microsecond asks for 36,000 million bins of an hour.
+    flows = [Flow(0, 1e-6, constant(10e6)), Flow(0, 3600, constant(10e6))]
+    course = time_series.flow_course(schedule_rows(flows), interval_rows(flows, interval_s=60))
+    assert course.bps.size <= 10_000 + 2 * len(course.regions)
 
 
 def test_round_trips_of_the_probe_come_before_those_of_tcp() -> None:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from tests.whole.report.flow.flow_tracks import track
+from whyperf.record import RecordError
 from whyperf.report.flow import levels
 from whyperf.report.flow.packs import Name, pack_all, planes
 from whyperf.report.flow.tiles import row_ranges
@@ -43,6 +44,15 @@ def test_few_sizes_are_reported_exactly_and_many_in_classes() -> None:
         low, high = kinds.bounds[kind]
         assert low <= size <= high
     assert kinds.bits[0] == 0
+
+
+def test_a_packet_that_no_kernel_sends_takes_no_memory() -> None:
+    logged = track(10)
+    logged.payload_bytes[3] = 2**32 - 1
+    with pytest.raises(
+        RecordError, match=r"a packet of 4,294,967,295 bytes, and Linux has at most 524,280; do not trust"
+    ):
+        levels.sizes(logged)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 300, 5000])

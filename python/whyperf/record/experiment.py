@@ -156,8 +156,13 @@ class Experiment:
     @property
     def is_made_here(self) -> bool:
         """Whether this user's whyperf planned it on this host, and its plan and profile are still so."""
+        return is_made_here(self.folder, *self.sealed)
+
+    @property
+    def sealed(self) -> tuple[str, str]:
+        """What the seal covers: the plan and the profile, as they are in the folder."""
         # Of the same identifier as the plan that is made, but its texts may be of an earlier version.
-        return is_made_here(self.folder, _sealed(_read_plan(self.folder)), self.profile_text)
+        return _sealed(_read_plan(self.folder)), self.profile_text
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.

@@ -22,7 +22,7 @@ from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation
-from whyperf.explain.verify import with_verifications
+from whyperf.explain.verify import uncounted, with_verifications
 from whyperf.explain.verify.candidates import attempts_of
 from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, Plan
@@ -59,6 +59,9 @@ def print_explanation(
         RecordError: the record cannot be read.
     """
     found = explained(experiment, trial, cell, cluster)
+    if foreign := uncounted(experiment):
+        more = f" (and {len(foreign) - 1} more)" if len(foreign) > 1 else ""
+        say(f"Note: {foreign[0]}{more} verifies nothing here: it was not made by you on this host for this result.")
     print_found(found, experiment, as_json=as_json)
     code = exit_code(found, experiment, trial)
     if code == DOUBTFUL:

@@ -241,7 +241,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
             rate=attempt.cell.transactions_per_s or attempt.cell.rate_bps,
             unit="bit/s" if attempt.cell.transactions_per_s is None else "transactions/s",
         )
-        verified = keep(folder, verified)
+        verified = keep(experiment, verification, verified)
         try:
             _make(verification, verified, as_json=as_json)
         except KeyboardInterrupt:

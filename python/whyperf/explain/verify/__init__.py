@@ -12,6 +12,7 @@ from whyperf.explain.verify.kept import (
     judged,
     keep,
     looks_of,
+    uncounted,
     verification_of,
     with_verifications,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "refuse_untriable",
     "refuse_unwritable",
     "summary_of",
+    "uncounted",
     "verification_of",
     "with_verifications",
     "worth_gain",

@@ -1,8 +1,10 @@
 """Which verdict an experiment verifies: `verifies.json` in its folder, next to the explained experiment.
 
-With it an explanation can be made anew from the records alone, verifications included.
+With it an explanation can be made anew from the records alone, verifications included. It counts only if this user's
+whyperf on this host wrote it for this result: anybody can put a folder next to a result.
 """
 
+import glob
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,11 +17,10 @@ from whyperf.explain.model import CellExplanation, Explanation, JointGain, Level
 from whyperf.explain.verify.judgement import Judged, PredictedGain, judge
 from whyperf.explain.verify.looks import Looks
 from whyperf.explain.wording.verifications import change_text
-from whyperf.foreign import read_bytes
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
-from whyperf.record.durable import write_file
 from whyperf.record.errors import as_record_error
+from whyperf.record.kept import read_kept, write_kept
 
 FILE = "verifies.json"
 
@@ -53,21 +54,27 @@ def folder_of(experiment: Experiment, plan: Plan) -> Path:
     return experiment.folder.absolute().parent / f"{experiment.name}-{plan.profile}-{plan.id[:6]}"
 
 
-def keep(folder: Path, verified: Verified) -> Verified:
-    """Writes it into the verification's folder; returns it with the first look that was kept there before, if one was.
+def keep(experiment: Experiment, verification: Experiment, verified: Verified) -> Verified:
+    """Writes what `verification` verifies of `experiment`; returns it with the first look that was kept before, if any.
 
     When to look is laid down before anything is seen.
 
     Raises:
         RecordError: the disk refuses.
     """
-    path = folder / FILE
-    with suppress(OSError, ValidationError):
-        before = Verified.model_validate_json(read_bytes(path))
+    path = verification.folder / FILE
+    made_of = _made_of(experiment, verification)
+    with suppress(ValidationError):
+        before = Verified.model_validate(read_kept(path, made_of))
         verified = verified.model_copy(update={"first_look": before.first_look})
     with as_record_error("write", path):
-        write_file(path, (verified.model_dump_json(indent=1) + "\n").encode(), in_result=True)
+        write_kept(path, made_of, verified.model_dump(mode="json"))
     return verified
+
+
+def _made_of(experiment: Experiment, verification: Experiment) -> str:
+    """What the file of a verification is signed with: both plans and profiles."""
+    return repr((experiment.sealed, verification.sealed))
 
 
 def verification_of(experiment: Experiment, verified: Verified) -> Verification:
@@ -153,12 +160,23 @@ def _verified_together(
     return joint.model_copy(update={"verification": max(of_joint, key=lambda verification: verification.pairs)})
 
 
+def uncounted(experiment: Experiment) -> list[str]:
+    """Names of the folders that say they verify this result, but were not made by this user on this host for it."""
+    return [folder.name for folder, verified in _next_to(experiment) if verified is None]
+
+
 def _kept(experiment: Experiment) -> Iterator[tuple[Verified, Verification]]:
+    for folder, verified in _next_to(experiment):
+        with suppress(RecordError):
+            if verified is not None and verified.experiment == experiment.name:
+                yield verified, verification_of(Experiment.open(folder), verified)
+
+
+def _next_to(experiment: Experiment) -> Iterator[tuple[Path, Verified | None]]:
+    """The verifications next to a result, and what each verifies; None where that was not written here for it."""
     folder = experiment.folder.absolute()
-    for path in sorted(folder.parent.glob(f"{folder.name}-*/{FILE}")):
-        try:
-            verified = Verified.model_validate_json(read_bytes(path))
-            if verified.experiment == experiment.name:
-                yield verified, verification_of(Experiment.open(path.parent), verified)
-        except (RecordError, ValidationError, OSError):
-            continue
+    for path in sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/{FILE}")):
+        verified = None
+        with suppress(RecordError, ValidationError):
+            verified = Verified.model_validate(read_kept(path, _made_of(experiment, Experiment.open(path.parent))))
+        yield path.parent, verified

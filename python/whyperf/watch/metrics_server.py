@@ -7,7 +7,7 @@ rebinding). The header Host has this name, so others than those of the served ad
 import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -36,33 +36,36 @@ def serve(registry: CollectorRegistry, address: str, port: int) -> int:
     return int(server.server_address[1])
 
 
-def is_of_this_host(named: str, served: Address, hostname: str) -> bool:
-    """Whether a header Host names the address that is served: its number, or a name of this host.
+def is_of_this_host(named: str, served: Address, names: Collection[str]) -> bool:
+    """Whether a header Host names the address that is served: its number, or one of the ``names`` of this host.
 
-    Of the loopback this is `localhost`. Of other addresses it is the host's name with any domain; where all addresses
-    are served, any number is one.
+    Of the loopback only `localhost` is one. Where all addresses are served, any number is one. A name of another domain
+    is none, though it begins as this host's: its owner decides where it leads.
     """
     name = named.rpartition(":")[0] if named.rpartition(":")[2].isdecimal() and not named.endswith("]") else named
     try:
         number = ipaddress.ip_address(name.strip("[]"))
     except ValueError:
-        name = name.lower().rstrip(".")
-        if served.is_loopback:
-            return name == "localhost"
-        return name.partition(".")[0] == hostname.lower().partition(".")[0]
+        return name.lower().rstrip(".") in (("localhost",) if served.is_loopback else names)
     return number == served or served.is_unspecified
 
 
 def _for_this_host(app: App, served: Address) -> App:
-    hostname = socket.gethostname()
+    names = set() if served.is_loopback else _names_of_this_host()
 
     def checked(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if is_of_this_host(environ.get("HTTP_HOST", ""), served, hostname):
+        if is_of_this_host(environ.get("HTTP_HOST", ""), served, names):
             return app(environ, start_response)
         start_response("421 Misdirected Request", [("Content-Type", "text/plain; charset=utf-8")])
         return [f"The header Host names another host; ask for {served}.\n".encode()]
 
     return checked
+
+
+def _names_of_this_host() -> set[str]:
+    """Its name, alone and with the domain that the host finds for it, in lower case."""
+    name = socket.gethostname().lower()
+    return {name, name.partition(".")[0], socket.getfqdn().lower().rstrip(".")} - {"", "localhost"}
 
 
 class _Handler(WSGIRequestHandler):

@@ -10,6 +10,8 @@ from prometheus_client import CollectorRegistry, Gauge
 from whyperf.watch import metrics_server
 from whyperf.watch.metrics_server import MAX_OPEN, is_of_this_host, serve
 
+NAMES = {"node7", "node7.site.example"}
+
 
 @pytest.fixture(scope="module")
 def port() -> int:
@@ -46,10 +48,14 @@ def test_a_page_of_the_web_gets_nothing(port: int) -> None:
         ("[::1]", "::1", True),
         ("LOCALHOST.", "::1", True),
         ("node7", "127.0.0.1", False),
-        # Served to others: the address, or a name of this host in any domain.
+        # Served to others: the address, or a name of this host, alone or in its own domain.
         ("192.0.2.1:9100", "192.0.2.1", True),
         ("node7:9100", "192.0.2.1", True),
         ("Node7.site.example:9100", "192.0.2.1", True),
+        ("node7.site.example.", "0.0.0.0", True),
+        ("node7.rebound.example:9100", "192.0.2.1", False),
+        ("node7.rebound.example", "0.0.0.0", False),
+        ("node7.site.example.rebound.example", "::", False),
         ("localhost", "192.0.2.1", False),
         ("rebound.example", "192.0.2.1", False),
         ("192.0.2.2", "192.0.2.1", False),
@@ -60,7 +66,7 @@ def test_a_page_of_the_web_gets_nothing(port: int) -> None:
     ],
 )
 def test_hosts_that_are_named(named: str, served: str, *, is_named: bool) -> None:
-    assert is_of_this_host(named, ipaddress.ip_address(served), "node7.site.example") == is_named
+    assert is_of_this_host(named, ipaddress.ip_address(served), NAMES) == is_named
 
 
 def test_idle_connections_take_few_threads_and_hinder_nobody(port: int) -> None:

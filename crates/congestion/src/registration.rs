@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::algorithms::Algorithm;
+use crate::algorithms::{ALGORITHMS, Algorithm};
 
 /// Numbers of the maps that register the algorithm, or did; none where this user may not see them.
 pub(crate) fn maps_of(algorithm: &Algorithm) -> Vec<u32> {
@@ -27,10 +27,11 @@ pub(crate) fn process_with(maps: &[u32]) -> Option<u32> {
     })
 }
 
-/// A file descriptor of the map of this number, which is no other map's as long as it is held.
+/// A file descriptor of the map of this number that registers one of our algorithms. The number is no other map's as
+/// long as it is held.
 ///
 /// # Errors
-/// There is no such map, or this user may not have it.
+/// There is no such map of ours, or this user may not have it.
 pub(crate) fn open_map(number: u32) -> io::Result<OwnedFd> {
     // SAFETY: the call takes a number, and gives a new file descriptor or a negative error.
     let map = unsafe { libbpf_sys::bpf_map_get_fd_by_id(number) };
@@ -38,7 +39,10 @@ pub(crate) fn open_map(number: u32) -> io::Result<OwnedFd> {
         return Err(io::Error::from_raw_os_error(-map));
     }
     // SAFETY: the file descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(map) })
+    let map = unsafe { OwnedFd::from_raw_fd(map) };
+    // Of another map an element would be deleted. The number may have become that of one, or be on a command line.
+    let is_ours = ALGORITHMS.iter().any(|algorithm| maps_of(algorithm).contains(&number));
+    if is_ours { Ok(map) } else { Err(io::Error::from_raw_os_error(libc::ENOENT)) }
 }
 
 /// Takes the congestion control of this map from the kernel; connections that use it keep it. That it is gone already
@@ -53,5 +57,28 @@ pub(crate) fn unregister(map: &OwnedFd) -> io::Result<()> {
     match -failed {
         0 | libc::ENOENT => Ok(()),
         number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libbpf_rs::{MapCore, MapHandle};
+
+    #[test]
+    fn a_map_of_another_program_is_not_taken() {
+        let options = libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+            ..libbpf_sys::bpf_map_create_opts::default()
+        };
+        let other = match MapHandle::create(MapType::Hash, Some("wp_bic"), 4, 4, 1, &options) {
+            Ok(other) => other,
+            Err(refused) => {
+                eprintln!("skipped: {refused}");
+                return;
+            }
+        };
+        let number = other.info().expect("it is there").info.id;
+        assert_eq!(open_map(number).map(drop).map_err(|error| error.raw_os_error()), Err(Some(libc::ENOENT)));
     }
 }

@@ -162,6 +162,7 @@ fn ticks_per_s() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     use std::thread;
     use std::time::{Duration, Instant};
@@ -204,13 +205,17 @@ mod tests {
     #[test]
     fn what_has_the_mark_of_the_run_is_the_trials_own() {
         let own = Own { agent: process_of(process::id()).expect("it runs"), mark: Some(b"WHYPERF_RUN=8f3a".to_vec()) };
-        for (mark, is_own) in [("8f3a", true), ("8f3", false), ("other", false)] {
+        let user = nix::unistd::geteuid();
+        // Another user's may have taken it from a command line; only root can start one.
+        let nobody = nix::unistd::Uid::from_raw(65_534);
+        let others = user.is_root().then_some(("8f3a", nobody, false));
+        for (mark, user, is_own) in [("8f3a", user, true), ("8f3", user, false), ("other", user, false)].into_iter().chain(others) {
             let mut command = Command::new("sh");
-            command.args(["-c", "echo; read line"]).env(RUN, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.args(["-c", "echo; read line"]).env(RUN, mark).uid(user.as_raw()).stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut child = command.spawn().expect("a shell");
             // Its environment is there once it runs.
             child.stdout.take().expect("it is piped").read_exact(&mut [0]).expect("a line");
-            assert_eq!(own.has_marked(child.id()), is_own, "{mark}");
+            assert_eq!(own.has_marked(child.id()), is_own, "{mark} of {user}");
             child.kill().expect("it runs");
             child.wait().expect("it was killed");
         }

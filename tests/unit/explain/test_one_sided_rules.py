@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.explain.test_rules import MS, at_receiver, at_sender, facts
+from tests.unit.explain.test_rules import MS, all_of, at_receiver, at_sender, facts, of_whole, of_windows, shares
 from tests.unit.explain.watched_cases import (
     ASKING,
     BEHIND,
@@ -13,7 +13,6 @@ from tests.unit.explain.watched_cases import (
     LOSSY,
     STEADY,
     WatchedCase,
-    of_whole,
     seen_at_receiver,
     shape,
     sockets,
@@ -113,12 +112,12 @@ def test_reads_of_a_whole_buffer_take_a_cpu_because_of_the_buffer() -> None:
 
 def test_a_steady_window_without_window_scaling_is_no_small_buffer() -> None:
     largest = sockets(peer_window=shape(65_535, 65_535, 65_535), waiting_ratio=1.0)
-    unscaled = at_sender({"watched": largest})(
-        of_whole(**{"windows.window_scaling": False, "windows.announced_bytes_max": 65_535,
-                    "windows.announced_bytes_median": 65_535})(STEADY)
-    )  # fmt: skip
+    unscaled = all_of(
+        of_windows(window_scaling=False, announced_bytes_max=65_535, announced_bytes_median=65_535),
+        at_sender({"watched": largest}),
+    )(STEADY)
     assert first(unscaled).cause is Cause.WINDOW_SCALING
-    part = of_whole(**{"windows.announced_bytes_median": 20_000})(unscaled)
+    part = of_windows(announced_bytes_median=20_000)(unscaled)
     assert Cause.WINDOW_SCALING not in {verdict.cause for verdict in judge(part)}
 
 
@@ -151,8 +150,10 @@ def test_the_own_load_is_asked_all_rules_and_a_receiver_alone_those_of_its_side(
 
 
 def test_a_cause_is_named_once() -> None:
-    twice = at_sender({"shares": {"receive_window": 0.5, "receive_window_buffer": 0.4}})(
-        of_whole(watched_sides="both", **{"windows.announced_bytes_max": 32_000})(STEADY)
-    )
+    twice = all_of(
+        of_whole(watched_sides="both"),
+        of_windows(announced_bytes_max=32_000),
+        at_sender(shares(receive_window=0.5, receive_window_buffer=0.4)),
+    )(STEADY)
     causes = [verdict.cause for verdict in judge(twice) if verdict.cause is not Cause.NOT_KNOWN]
     assert causes.count(Cause.RECEIVE_BUFFER) == 1

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.explain.test_rules import CASES as OWN_CASES
-from tests.unit.explain.test_rules import Case, at_receiver, facts
+from tests.unit.explain.test_rules import Case, at_receiver, facts, of_windows
 from tests.unit.explain.watched_cases import (
     BEHIND,
     BUSY_WRITER,
@@ -16,7 +16,6 @@ from tests.unit.explain.watched_cases import (
     PACKETS,
     STEADY,
     WatchedCase,
-    of_whole,
     seen_at_receiver,
     seen_at_sender,
     sockets,
@@ -144,9 +143,8 @@ def test_small_segments_and_small_calls_are_the_programs() -> None:
 
 
 def test_advice_for_the_own_load_is_a_step_where_it_fits() -> None:
-    unscaled = of_whole(**{"windows.window_scaling": False, "windows.announced_bytes_max": 65_535,
-                           "windows.announced_bytes_median": 65_535})(STEADY)  # fmt: skip
-    (step,) = steps(unscaled)
+    largest = of_windows(window_scaling=False, announced_bytes_max=65_535, announced_bytes_median=65_535)
+    (step,) = steps(largest(STEADY))
     assert (step.scope, step.command) == ("host", "sysctl net.ipv4.tcp_window_scaling")
     assert step_label(step) == "All programs of the host"
 

@@ -65,11 +65,11 @@ def print_explanation(
     print_found(found, experiment, as_json=as_json)
     code = exit_code(found, experiment, trial)
     if code == DOUBTFUL:
-        say(_doubt(found, _lacking(found, experiment, trial)))
+        say(_exit_reason(found, _lacking(found, experiment, trial)))
     return code
 
 
-def _doubt(found: Explanation, lacking: Sequence[CellExplanation]) -> str:
+def _exit_reason(found: Explanation, lacking: Sequence[CellExplanation]) -> str:
     """Why the exit code is 3."""
     named = ", ".join(cell.cell for cell in lacking[:MAX_NAMED])
     more = f" and {len(lacking) - MAX_NAMED} more" if len(lacking) > MAX_NAMED else ""

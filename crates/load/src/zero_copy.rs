@@ -81,3 +81,37 @@ impl ZeroCopy {
         Ok(self.completed_count > before)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sockopt;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn every_call_is_reported_once_however_the_kernel_joins_reports() {
+        const CALLS: u64 = 50;
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let sender = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+        let (mut receiver, _) = listener.accept().expect("it connects");
+        sockopt::ZERO_COPY.set(&sender, 1).expect("TCP has it since Linux 4.14");
+        let mut state = ZeroCopy::default();
+        let (payload, mut read) = ([7_u8; 1000], [0_u8; 1000]);
+        for _ in 0..CALLS {
+            // SAFETY: the payload outlives the call, and is not changed until the kernel is done with it.
+            let sent = unsafe { libc::send(sender.as_raw_fd(), payload.as_ptr().cast(), payload.len(), libc::MSG_ZEROCOPY) };
+            assert_eq!(sent, 1000);
+            receiver.read_exact(&mut read).expect("it was sent");
+            state.sent_count += 1;
+        }
+        for _ in 0..100 {
+            if !state.is_awaited() {
+                break;
+            }
+            state.await_some(&sender, 100).expect("the socket is there");
+        }
+        assert_eq!((state.completed_count, state.is_awaited()), (CALLS, false));
+    }
+}

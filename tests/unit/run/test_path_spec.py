@@ -46,6 +46,12 @@ def test_forward_is_the_way_of_the_payload() -> None:
     assert sent["forward"]["loss"] == {"by": "scripted", "segments": [5, 9]}
 
 
+def test_each_direction_has_its_own_loss() -> None:
+    found = spec(path_loss=0.01, path_loss_back=0.2)
+    assert found["forward"]["loss"] == {"by": "random", "probability_per_billion": 10_000_000}
+    assert found["backward"]["loss"] == {"by": "random", "probability_per_billion": 200_000_000}
+
+
 def test_bursts_and_shares_are_whole_numbers_of_a_billion() -> None:
     assert spec(path_loss=0.001)["forward"]["loss"] == {"by": "random", "probability_per_billion": 1_000_000}
     assert spec(path_loss="bursts:0.01/0.25/0.5/1e-3")["forward"]["loss"] == {

@@ -232,3 +232,23 @@ pub fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
 fn class_bytes(class: u32) -> u32 {
     if class == 0 { 0 } else { 1 << (class - 1) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::trial::Phase;
+
+    #[test]
+    fn packets_and_the_segments_in_them_are_counted_apart() {
+        let (mut before, mut after) = (Connection::default(), Connection::default());
+        (before.arrived.data_packets, before.arrived.data_segments) = (10, 100);
+        (after.arrived.data_packets, after.arrived.data_segments) = (15, 190);
+        (before.out.data_packets, before.out.data_segments) = (3, 30);
+        (after.out.data_packets, after.out.data_segments) = (10, 101);
+        let of = Whose { host: "near", connection: 0, role: Role::Receiver };
+        let interval = Interval { index: 0, phase: Phase::Measure, start_mono_ns: 0, end_mono_ns: 1 };
+        let row = counter_row(of, interval, &before, &after);
+        assert_eq!((row.data_in_packets, row.data_in_segments), (5, 90));
+        assert_eq!((row.data_out_packets, row.data_out_segments), (7, 71));
+    }
+}

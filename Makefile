@@ -36,7 +36,7 @@ demo: setup-run    ## a small window sweep on the embedded testbed, with a table
 
 quick: setup-test    ## the tests that need no root and no network: run them at every save
 	cargo test --quiet --lib --tests --example verdicts --locked $(QUICK_CRATES:%=-p whyperf-%)
-	$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 6 --dist loadscope -m quick tests/unit tests/simulation tests/fuzz tests/style
+	$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 6 --dist loadscope -m quick tests/unit tests/lab/unit tests/simulation tests/fuzz tests/style
 
 test: setup-test    ## all tests but the slow ones: cargo test, then pytest in parallel where possible
 	@rm -f target/flaky.txt
@@ -67,7 +67,7 @@ simulate-bugs: setup-test    ## how many of the planted protocol bugs the simula
 	$(BIN)/python -m tests.simulation.planted
 
 truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: half an hour; writes docs/background/accuracy.md
-	$(BIN)/whyperf truth --verify --page docs/background/accuracy.md
+	$(BIN)/whyperf-lab truth --verify --page docs/background/accuracy.md
 
 studies: setup-run    ## runs the commands of the five studies and writes docs/background/studies.md: 28 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
 	$(BIN)/whyperf studies $(STUDIES) --run --out $(or $(STUDIES_RESULTS),target/studies) || [ $$? -eq 3 ]
@@ -171,7 +171,8 @@ setup: setup-run setup-test setup-bench    ## everything the other targets insta
 
 # What changed since is compiled once, not by every command where PYTHONDONTWRITEBYTECODE is set.
 setup-run: .venv/.agent-ready
-	@$(BIN)/python -m compileall -q python/whyperf
+	@ln -sf ../../lab/whyperf-lab $(BIN)/whyperf-lab
+	@$(BIN)/python -m compileall -q python/whyperf lab
 setup-test: setup-run
 	@scripts/packages test
 setup-bench: setup-run

@@ -15,6 +15,7 @@ from typing import Any
 
 import typer
 
+from lab import app as laboratory
 from scripts.lists import lists
 from whyperf.analyze.cost.classes import classes
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
@@ -218,10 +219,10 @@ def _example(text: str) -> str:
 VALUES = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 
 
-def options() -> str:
+def options(of: typer.Typer, names: Iterable[str]) -> str:
     """Every option of every command, with its help."""
-    commands = vars(typer.main.get_command(app))["commands"]
-    return "".join(f"\n### `whyperf {name}`\n\n" + _option_table(commands[name].params) for name in VERBS)
+    commands = vars(typer.main.get_command(of))["commands"]
+    return "".join(f"\n### `{of.info.name} {name}`\n\n" + _option_table(commands[name].params) for name in names)
 
 
 def _option_table(params: Iterable[Any]) -> str:
@@ -275,7 +276,8 @@ WRITERS: dict[str, Callable[[], str]] = {
     "replies": lambda: messages("reply.json", "reply"),
     "warnings": warnings,
     "cost-classes": cost_classes,
-    "options": options,
+    "options": lambda: options(app, VERBS),
+    "laboratory-options": lambda: options(laboratory.app, laboratory.VERBS),
     "sender-states": lambda: limit_states(states.SenderState),
     "receiver-states": lambda: limit_states(states.ReceiverState),
     "causes": causes,

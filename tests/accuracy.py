@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from lab.truth import FILES, Catalog, load_catalog
+from lab.truth.levels import View, with_path_loss
 from tests.unit.explain.situations import situations
 from tests.unit.explain.stored_trials import NAMES, VIEWS, facts_at
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verdict
 from whyperf.explain.rules.judge import judged
-from whyperf.truth import FILES, Catalog, load_catalog
-from whyperf.truth.levels import View, with_path_loss
 
 FILE = Path(__file__).with_suffix(".txt")
 Answer = Literal["right", "candidate", "not known", "wrong"]

@@ -20,7 +20,7 @@ settings.load_profile("whyperf")
 
 TESTS = Path(__file__).parent
 #: Folders of the quick tier: no root, no network, no agent that runs. All other folders need the kernel.
-QUICK = ("fuzz", "simulation", "style", "unit")
+QUICK = ("fuzz", "lab/unit", "simulation", "style", "unit")
 #: Marks of what a quick test never needs.
 NEEDS = ("root", "paced", "alone", "slow")
 
@@ -33,8 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests of the quick tier."""
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
-        if folder in QUICK and not any(item.get_closest_marker(mark) for mark in NEEDS):
+        folders = {str(folder) for folder in item.path.relative_to(TESTS).parents}
+        if folders & set(QUICK) and not any(item.get_closest_marker(mark) for mark in NEEDS):
             item.add_marker(pytest.mark.quick)
 
 

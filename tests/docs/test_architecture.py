@@ -11,7 +11,9 @@ from tests.docs.documents import ROOT
 TEXT = (ROOT / "ARCHITECTURE.md").read_text()
 CRATES, PACKAGES = ROOT / "crates", ROOT / "python/whyperf"
 LAYERS = r"<!-- layers {} -->\n```text\n(.*?)```"
-PATH = re.compile(r"`((?:python|crates|tests)/[\w./-]+)`")
+PATH = re.compile(r"`((?:python|crates|tests|lab)/[\w./-]+)`")
+#: What the package must work without: it is not in the wheel.
+OUTSIDE = {"bench", "lab", "scripts", "tests"}
 #: For build scripts alone.
 BUILDS = "bpf-build"
 
@@ -42,6 +44,13 @@ def imported(file: Path) -> set[str]:
     return names
 
 
+def modules(node: ast.AST) -> list[str]:
+    """What a statement imports, by the whole name of each module."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
 def test_crates_depend_on_those_below() -> None:
     used = {}
     for manifest in CRATES.glob("*/Cargo.toml"):
@@ -60,6 +69,17 @@ def test_python_packages_import_from_those_below() -> None:
         for name in packages
     }
     assert list(upward(PACKAGES, used)) == []
+
+
+def test_the_product_imports_nothing_of_the_laboratory() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in PACKAGES.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        for name in modules(node)
+        if name.split(".")[0] in OUTSIDE
+    ]
+    assert found == []
 
 
 def test_every_package_is_on_the_map() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.docs.documents import Example, examples
 from tests.e2e.conftest import WHY_NOT_PRIVILEGED
+from tests.e2e.warm_command import MAINS
 from tests.e2e.whyperf_command import WHYPERF, whyperf
 
 
@@ -42,8 +43,8 @@ def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
     }
     for step in example.steps:
         program, *arguments = step.command
-        assert program == "whyperf"
-        done = whyperf(*arguments, folder=tmp_path, environment=environment)
+        assert program in MAINS
+        done = whyperf(*arguments, folder=tmp_path, environment=environment, program=program)
         assert done.status in step.exit_codes, f"{shlex.join(step.command)}\n{done.out}{done.err}"
 
 

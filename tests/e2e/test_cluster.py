@@ -18,6 +18,7 @@ from whyperf import __version__
 from whyperf.run.agents.pipes import agent_binary
 
 HOSTS = "linux-6.18+veth"
+LABORATORY = "whyperf-lab"
 #: 160 trials in 7 packs, and 2 log trials; a trial takes about 25 ms.
 PROFILE = """
 about = "A sweep that takes some seconds"
@@ -276,7 +277,9 @@ def test_causes_injected_into_the_model_are_graded_on_workers_as_here(folder: Pa
         ("truth-here/t", (), {}),
         ("truth-there/t", ("--cluster", scheduler.address), by_worker),
     ):
-        done = whyperf(*asked, "--out", out, "--json", *more, folder=folder, environment=environment)
+        done = whyperf(
+            *asked, "--out", out, "--json", *more, folder=folder, environment=environment, program=LABORATORY
+        )
         assert done.status == 0, done.err
         found[out] = json.loads(done.out) | {"how": ""}
     assert record_of(folder / "truth-here" / "t") == record_of(folder / "truth-there" / "t")
@@ -286,7 +289,7 @@ def test_causes_injected_into_the_model_are_graded_on_workers_as_here(folder: Pa
 
 
 def test_a_shortened_run_is_planned_for_the_model(folder: Path) -> None:
-    done = whyperf("truth", "--hosts", HOSTS, "--short", "--dry-run", "--json", folder=folder)
+    done = whyperf("truth", "--hosts", HOSTS, "--short", "--dry-run", "--json", folder=folder, program=LABORATORY)
     assert (done.status, done.err) == (0, "")
     plan = json.loads(done.out)
     assert {cell["factors"]["hosts"] for cell in plan["cells"]} == {HOSTS}
@@ -294,8 +297,9 @@ def test_a_shortened_run_is_planned_for_the_model(folder: Path) -> None:
 
 
 def test_causes_that_the_model_cannot_take_are_named(folder: Path) -> None:
-    done = whyperf("truth", "--hosts", HOSTS, "--only", "one-cpu", "--only", "other-load-at-sender", folder=folder)
+    asked = ("truth", "--hosts", HOSTS, "--only", "one-cpu", "--only", "other-load-at-sender")
+    done = whyperf(*asked, folder=folder, program=LABORATORY)
     assert done.status == 2
     assert "Not simulated: other-load-at-sender: it needs programs or settings of a real host" in done.err
     assert "Not simulated: one-cpu: the model has no near_cpus = 0" in done.err
-    assert done.err.splitlines()[-1] == f"whyperf: the model of {HOSTS} can simulate none of these experiments"
+    assert done.err.splitlines()[-1] == f"whyperf-lab: the model of {HOSTS} can simulate none of these experiments"

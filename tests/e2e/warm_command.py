@@ -22,6 +22,8 @@ from typing import Any
 from tests.e2e.host_state import MARK
 
 TREE = Path(__file__).parents[2]
+#: The module of each program's `main`.
+MAINS = {"whyperf": "whyperf.cli", "whyperf-lab": "lab.app"}
 #: Of clone(2): a network namespace.
 CLONE_NEWNET = 0x40000000
 
@@ -44,7 +46,7 @@ class WarmCommand:
         netns: str | None,
         timeout_s: float,
     ) -> int:
-        """The exit code of `whyperf` with these arguments; its two streams are files.
+        """The exit code of a command, whose first word is its program; its two streams are files.
 
         Raises:
             subprocess.TimeoutExpired: the command did not end, and was killed.
@@ -107,8 +109,8 @@ def load_all() -> None:
 
 def command(request: dict[str, Any]) -> int:
     """Runs the command in this process, a fork."""
-    from whyperf.cli import main  # noqa: PLC0415
-
+    program, *arguments = request["arguments"]
+    main = importlib.import_module(MAINS[program]).main
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
@@ -119,8 +121,8 @@ def command(request: dict[str, Any]) -> int:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.setns(os.open(netns, os.O_RDONLY | os.O_CLOEXEC), CLONE_NEWNET) != 0:
             raise OSError(ctypes.get_errno(), "setns", netns)
-    sys.argv = ["whyperf", *request["arguments"]]
-    return main(request["arguments"])
+    sys.argv = [program, *arguments]
+    return int(main(arguments))
 
 
 def serve() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.e2e.warm_command import WARM
 
+ROOT = Path(__file__).parents[2]
 WHYPERF = Path(sys.executable).parent / "whyperf"
 
 
@@ -28,9 +29,13 @@ class Done:
         return line
 
 
-def argv(*arguments: object) -> list[str]:
-    """The command line of `whyperf`."""
-    return [str(WHYPERF), *(str(word) for word in arguments)]
+def argv(*arguments: object, program: str = WHYPERF.name) -> list[str]:
+    """The command line of `whyperf`, or of `whyperf-lab`, as `program`."""
+    command = [str(WHYPERF)]
+    if program != WHYPERF.name:
+        paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        command = ["env", f"PYTHONPATH={paths}", sys.executable, "-P", "-m", "lab"]
+    return [*command, *(str(word) for word in arguments)]
 
 
 def whyperf(
@@ -40,15 +45,16 @@ def whyperf(
     environment: Mapping[str, str] | None = None,
     netns: str | None = None,
     timeout_s: float = 240,
+    program: str = WHYPERF.name,
 ) -> Done:
-    """Runs `whyperf` in a folder, perhaps in a network namespace, and waits.
+    """Runs `whyperf` in a folder, perhaps in a network namespace, and waits; or `whyperf-lab`, as `program`.
 
     It is a fork of a process that has the libraries; under another command it is what a user starts.
     """
     variables = os.environ | (environment or {})
     if before:
         completed = subprocess.run(
-            [*before, *argv(*arguments)],
+            [*before, *argv(*arguments, program=program)],
             cwd=folder,
             env=variables,
             capture_output=True,
@@ -63,7 +69,12 @@ def whyperf(
             streams = (Path(name, "out"), Path(name, "err"))
             texts = [str(argument) for argument in arguments]
             code = WARM.run(
-                texts, folder=folder, streams=streams, environment=variables, netns=netns, timeout_s=timeout_s
+                [program, *texts],
+                folder=folder,
+                streams=streams,
+                environment=variables,
+                netns=netns,
+                timeout_s=timeout_s,
             )
             done = Done(code, *(stream.read_text() for stream in streams))
     assert "Traceback" not in done.err, done.err

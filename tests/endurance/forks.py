@@ -1,5 +1,6 @@
 """Commands in forks of a process that has loaded the libraries: their time goes to runs and not to imports."""
 
+import importlib
 import multiprocessing
 import os
 import sys
@@ -9,6 +10,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from tests.e2e import host_state
+from tests.e2e.warm_command import MAINS
 
 #: What a fork of the controller has loaded already.
 PRELOAD = ["whyperf.cli.app", "whyperf.run", "whyperf.cli.output.result", "whyperf.cli.output.explanation"]
@@ -28,7 +30,7 @@ class Forks:
         self.standing = {process.pid for process in host_state.processes(mark)}
 
     def start(self, arguments: list[str], folder: Path, said: Path) -> ForkServerProcess:
-        """Starts `whyperf` with these arguments in a folder; what it prints goes to `said`."""
+        """Starts a program with arguments in a folder; what it prints goes to `said`."""
         fork = self._context.Process(target=_command, args=(arguments, folder, said), daemon=True)
         fork.start()
         return fork
@@ -41,10 +43,10 @@ class Forks:
 
 
 def _command(arguments: list[str], folder: Path, said: Path) -> None:
-    from whyperf.cli import main  # noqa: PLC0415
-
+    program, *given = arguments
+    main = importlib.import_module(MAINS[program]).main
     os.chdir(folder)
     output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
-    sys.exit(main(arguments))
+    sys.exit(main(given))

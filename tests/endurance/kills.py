@@ -29,6 +29,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab.app import VERBS
 from tests.e2e import bpf_objects, host_state, whyperf_command
 from tests.e2e.contents import finished_trials, is_void, partial_trials
 from tests.e2e.experiments import profile_text
@@ -189,13 +190,17 @@ class Killer:
         """Starts a command."""
         said = folder / "said"
         said.unlink(missing_ok=True)
+        program = "whyperf-lab" if arguments[0] in VERBS else "whyperf"
         if real:
             with said.open("wb") as errors:
                 process = subprocess.Popen(
-                    whyperf_command.argv(*arguments), cwd=folder, stdout=subprocess.DEVNULL, stderr=errors
+                    whyperf_command.argv(*arguments, program=program),
+                    cwd=folder,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
                 )
             return Controller(process.pid, said, process.poll)
-        fork = self._forks.start(arguments, folder, said)
+        fork = self._forks.start([program, *arguments], folder, said)
         assert fork.pid is not None
         return Controller(fork.pid, said, lambda: fork.exitcode)
 

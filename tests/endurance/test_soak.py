@@ -66,7 +66,7 @@ def one_run(kind: str, folder: Path, number: int, forks: Forks) -> Run | None:
             command = whyperf_command.argv(*arguments)
             code = subprocess.run(command, cwd=folder, stdout=output, stderr=output, check=False).returncode
     else:
-        fork = forks.start(arguments, folder, said)
+        fork = forks.start(["whyperf", *arguments], folder, said)
         fork.join()
         assert fork.exitcode is not None
         code = fork.exitcode

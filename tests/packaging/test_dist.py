@@ -64,6 +64,16 @@ def test_no_path_of_this_machine_is_in_the_wheel(wheel: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_the_wheel_has_the_product_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    own = f"whyperf-{version()}"
+    assert {name.split("/")[0] for name in names} == {"whyperf", f"{own}.data", f"{own}.dist-info"}
+    assert [name for name in names if f"{own}.data/scripts/whyperf-lab" in name] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 def test_it_measures_after_its_installation(wheel: Path, tmp_path: Path) -> None:
     """Into an empty environment, with nothing of this tree; the package index has the libraries."""
     bare = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}

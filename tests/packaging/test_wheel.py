@@ -1,5 +1,6 @@
 """What goes into the wheel next to the modules: profiles and workloads, each linked by name, and the launcher."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,16 @@ DATA = ROOT / "python/whyperf.data"
 def test_every_shipped_file_is_in_the_wheel(folder: str) -> None:
     linked = {path.name: path.read_bytes() for path in (DATA / "data/share/whyperf" / folder).iterdir()}
     assert linked == {path.name: path.read_bytes() for path in (ROOT / folder).glob("*.toml")}
+
+
+def test_the_laboratory_is_not_in_the_wheel() -> None:
+    # The wheel has what is in this folder, and nothing else of the tree.
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["python-source"]
+    assert {path.name for path in (ROOT / python).iterdir()} - {"__pycache__"} == {"whyperf", "whyperf.data"}
+    assert [path.name for path in (DATA / "scripts").iterdir()] == ["whyperf"]
+    laboratory = {path.parent.name for path in (ROOT / "lab").glob("*/__init__.py")}
+    assert "truth" in laboratory
+    assert laboratory & {path.name for path in (ROOT / python / "whyperf").iterdir()} == set()
 
 
 def test_the_launcher_takes_the_environments_python() -> None:

@@ -155,8 +155,8 @@ CHANGE = "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n{1}"
         ("python/whyperf/explain/gain.py", "-MIN_DELAYS = 0.3\n", True),
         ("python/whyperf/explain/gain.py", "+# RFC 5681\n-rate2 = call()\n", False),
         ("python/whyperf/analyze/gain.py", "-MIN_DELAYS = 0.3\n", False),
-        ("python/whyperf/truth/bars.py", " REQUIRED = {\n+    A: (0.8, 0.1),\n", True),
-        ("python/whyperf/truth/bars.py", " REQUIRED = {\n }\n+seed = 1\n", False),
+        ("lab/truth/bars.py", " REQUIRED = {\n+    A: (0.8, 0.1),\n", True),
+        ("lab/truth/bars.py", " REQUIRED = {\n }\n+seed = 1\n", False),
         ("bench/fleet/bars.py", "+REQUIRED_RATIO = 0.9\n", True),
     ],
 )

@@ -1,7 +1,7 @@
 """The commands and their entry point: parse, call, turn errors into one sentence and an exit code."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
@@ -26,7 +26,6 @@ from whyperf.cli.commands import (
     slurm,
     studies,
     transports,
-    truth,
     watch,
 )
 from whyperf.cli.commands import explain as explain_verb
@@ -63,7 +62,7 @@ VERBS = {
     verb.NAME: verb
     for verb in (
         *(run, watch, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
-        *(calibrate, truth, studies, doctor, transports, k8s, slurm),
+        *(calibrate, studies, doctor, transports, k8s, slurm),
     )
 }
 for name, verb in VERBS.items():
@@ -102,29 +101,40 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done but incomplete, 130 stopped."""
+    return answered("whyperf", list(sys.argv[1:] if arguments is None else arguments), _run, _usage)
+
+
+def answered(
+    program: str,
+    given: list[str],
+    run_command: Callable[[list[str]], Any],
+    usage: Callable[[Exception, Sequence[str]], str],
+) -> int:
+    """Runs a command line of a program; what goes wrong is one sentence. Returns the exit code.
+
+    `run_command` parses and calls; it may replace what is given. `usage` is the sentence for what typer refuses.
+    """
     prepare()
-    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        given = _in_own_options(given)
-        code: Any = _command()(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
+        code = run_command(given)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has seen enough.
         drop_output()
         return FAILED
     except _BAD_USAGE as error:
-        say(f"whyperf: {_usage(error, given)}")
+        say(f"{program}: {usage(error, given)}")
         return USAGE
     except Stopped:
         return INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
-        say("whyperf: stopped")
+        say(f"{program}: stopped")
         return INTERRUPTED
     except BaseException as error:
         if wants_traceback() or not (isinstance(error, Exception) or is_panic(error)):
             raise
         failed, text = explain(error, given[0] if given else None)
-        say(f"whyperf: {text}")
+        say(f"{program}: {text}")
         try:
             sys.stdout.flush()
         except OSError:
@@ -133,8 +143,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed
     # What typer makes of a Ctrl-C that nobody handles.
     if code == INTERRUPTED and not isinstance(code, CommandStatus):
-        say("whyperf: stopped")
+        say(f"{program}: stopped")
     return code if isinstance(code, int) else DONE
+
+
+def _run(given: list[str]) -> Any:
+    given[:] = _in_own_options(given)
+    return _command()(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
 
 
 @cache
@@ -157,16 +172,16 @@ def _in_own_options(given: list[str]) -> list[str]:
 
 def _usage(error: Exception, given: Sequence[str]) -> str:
     """Click's message in one line, with the way to the help, or to what was meant."""
-    if (errors := getattr(error.__cause__, "errors", None)) is not None and isinstance(error, typer.BadParameter):
-        error.message = _refused(errors()[0])
-    message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
+    message = refusal(error)
     if message.startswith("No such command"):
-        from whyperf.cli.inputs.verbs import instead  # noqa: PLC0415 - keeps help quick
+        from whyperf.cli.inputs.verbs import OF_LABORATORY, in_laboratory, instead  # noqa: PLC0415 - keeps help quick
 
         typed = given[next((at for at, word in enumerate(given) if not word.startswith("-")), 0) :]
         # Click's own suggestion sees a likeness between `localhost` and `cost`.
         message = message.partition(" Did you mean")[0].removesuffix(".")
-        return f"{message[:1].lower()}{message[1:]}; {instead(typed, VERBS, _options_of_run())}"
+        is_moved = typed[0] in OF_LABORATORY
+        meant = in_laboratory(typed) if is_moved else instead(typed, VERBS, _options_of_run())
+        return f"{message[:1].lower()}{message[1:]}; {meant}"
     # Click knows the verb of most mistakes; not where an option lacks its value.
     verb = given[0] if given and given[0] in VERBS else None
     option = getattr(error, "option_name", None)
@@ -176,6 +191,13 @@ def _usage(error: Exception, given: Sequence[str]) -> str:
         return f"{message[:1].lower()}{message[1:].partition(' (Possible')[0]}; {known}"
     way = f"{_meaning(verb, error)}see `{path} --help`"
     return f"{message[:1].lower()}{message[1:]}; {way}"
+
+
+def refusal(error: Exception) -> str:
+    """Click's message in one line, without a full stop."""
+    if (errors := getattr(error.__cause__, "errors", None)) is not None and isinstance(error, typer.BadParameter):
+        error.message = _refused(errors()[0])
+    return " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
 
 
 def _refused(found: Mapping[str, Any]) -> str:

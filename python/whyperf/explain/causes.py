@@ -1,6 +1,6 @@
 """The causes that a verdict may name.
 
-Each has a truth experiment (`whyperf truth`) that injects it. A cause is something
+Each has a truth experiment (`whyperf-lab truth`) that injects it. A cause is something
 that can be changed; CAPACITY is none: a host or the link does what it can.
 """
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from whyperf.analyze.markdown import table
 from whyperf.analyze.text import percent
 from whyperf.studies.catalog import Chosen, Study, StudyEntry
 from whyperf.studies.checks import number_text
@@ -9,7 +10,6 @@ from whyperf.studies.documents import source_sentence
 from whyperf.studies.folder import StudyResults
 from whyperf.studies.judge import SHAPE_TEXTS, Shape, StudyVerdict, tally
 from whyperf.studies.series import Abscissa, x_text
-from whyperf.truth.tables import table
 
 #: Longer tables are cut to their ends and extremes.
 MAX_ROWS = 32

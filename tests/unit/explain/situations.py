@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from lab.truth.levels import View
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
-from whyperf.truth.levels import View
 
 FACTS = TypeAdapter(Facts)
 

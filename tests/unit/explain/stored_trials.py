@@ -5,12 +5,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from lab.truth.levels import View
 from whyperf.analyze.flow import at_levels, open_trial
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.gather import by_payload, gather_facts
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.trial_facts import Facts
-from whyperf.truth.levels import View
 
 NAMES = (
     *("connection-for-each-question", "nagle-delayed-ack", "pacing-rate", "questions-behind-uploads"),

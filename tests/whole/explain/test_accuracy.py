@@ -1,9 +1,9 @@
 """`tests/accuracy.txt` says what the rules make of what is stored."""
 
+from lab.truth.levels import View
 from tests.accuracy import FILE, Injected, answer, lines
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verdict
-from whyperf.truth.levels import View
 
 WINDOW = Injected("receive_buffer", ("receive_buffer", "window_scaling"))
 CLEAN = Injected("undisturbed", ("capacity",), is_undisturbed=True)

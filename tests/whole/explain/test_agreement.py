@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.truth.one_sided import WatchedView
 from tests.unit.explain.situations import situations
 from tests.unit.explain.stored_trials import NAMES, VIEWS, unpack_trial
 from tests.unit.explain.test_rules import MS, facts
@@ -19,7 +20,6 @@ from whyperf.explain.rules.judge import judged
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
-from whyperf.truth.one_sided import WatchedView
 
 
 def of_situations() -> Iterator[Explained]:

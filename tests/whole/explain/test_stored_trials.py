@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from lab.truth.levels import View
 from tests.unit.explain.stored_trials import NAMES, facts_at, unpack_trial
 from whyperf.explain.trial_facts import Facts
-from whyperf.truth.levels import View
 
 LEVELS = (View.SEGMENTS, View.COUNTERS, View.USER)
 #: Trials of one TCP connection that sends only.

@@ -22,6 +22,8 @@ SAME: Mapping[str, str] = {
     **dict.fromkeys(("flame", "flamegraph", "functions", "cycles"), "cost"),
     **dict.fromkeys(("segments", "packets", "sequence", "timeline"), "flow"),
 }
+#: Commands that are in the laboratory now.
+OF_LABORATORY = frozenset({"truth"})
 OF_SERVERS = frozenset({"server", "serve", "listen", "daemon"})
 #: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
 MIN_LIKENESS = 0.6
@@ -60,6 +62,14 @@ def instead(given: Sequence[str], verbs: Collection[str], options_of_run: Collec
     if _is_question(word) or OF_HOSTS.fullmatch(word) or any(option in options_of_run for option in rest):
         return with_verb(given)
     return "`whyperf --help` lists the commands, and `whyperf run HOST` measures"
+
+
+def in_laboratory(given: Sequence[str]) -> str:
+    """Where a command line went that is not of the package any more."""
+    from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - keeps help quick
+
+    command = quoted(given).replace("whyperf ", ".venv/bin/whyperf-lab ", 1)
+    return f"it is in the laboratory of the repository now: `make setup-run`, then {command}"
 
 
 def _is_question(word: str) -> bool:

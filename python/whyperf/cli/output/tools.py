@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from whyperf.analyze.text import count
-from whyperf.cli.output.truth import console_of_tables, plain_table
+from whyperf.cli.output.wide_tables import console_of_tables, plain_table
 from whyperf.cli.streams import print_json
 from whyperf.report.tools.rows import difference_rows, setting_text, tables_of
 from whyperf.tools.catalog import Tool

@@ -1,6 +1,6 @@
 """What the confidence of a verdict is worth: how often verdicts of the same rule and evidence level were right.
 
-The counts are from truth experiments (`scripts/calibrate_diagnosis.py`). A rule with few of them is drawn towards the
+The counts are from truth experiments (`lab/truth/calibration`). A rule with few of them is drawn towards the
 share of its whole level, and a variant towards that of its cause: with a Beta prior of that mean and a weight of
 `PRIOR` cases the posterior mean is (right + PRIOR * mean) / (all + PRIOR). A rule that no experiment has is worth what
 its level is.

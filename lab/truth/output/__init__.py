@@ -1,0 +1,1 @@
+"""Grades as pages and as tables."""

@@ -1,0 +1,1 @@
+"""`whyperf-lab truth`, step by step."""

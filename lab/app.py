@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from lab.tools import command as tools
 from lab.truth import command as truth
 from whyperf.cli.app import answered, refusal
 from whyperf.cli.command_classes import QuickCommand, QuickGroup
@@ -16,12 +17,12 @@ app = typer.Typer(
     name=NAME,
     cls=QuickGroup,
     add_completion=False,
-    help="Judges whyperf: injects known bottlenecks and counts how often the diagnosis is correct.",
+    help="Judges whyperf: counts how often its diagnosis is correct, and runs other tools next to it.",
     epilog="Example: whyperf-lab truth --short",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-VERBS = {verb.NAME: verb for verb in (truth,)}
+VERBS = {verb.NAME: verb for verb in (truth, tools)}
 for name, verb in VERBS.items():
     app.command(name=name, cls=QuickCommand, epilog=verb.EXAMPLE)(verb.command)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from lab.tools.report import page as tools_page
 from tests.browser.test_cost_page import COLORS
 from tests.browser.watched import NARROW, PATIENCE_MS, WIDE, Scheme, assert_fits_at_both_widths, opened
-from tests.unit.tools import test_tool_ratios as tools
+from tests.lab.unit.tools import test_tool_ratios as tools
 from tests.whole.report.compare import drawn_comparisons as made
 from whyperf.analyze.cost.tree import Frame, compared
 from whyperf.report.compare import compare_page
-from whyperf.report.tools import page as tools_page
 
 BARS = """(fall) => [...fall.querySelectorAll("li")].map((item) => {
   const box = (element) => { const { left, right } = element.getBoundingClientRect(); return [left, right]; };

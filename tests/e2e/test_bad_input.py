@@ -69,12 +69,6 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         (("simulate", "quick", "--hosts", MODEL, "--what-if", "window=256k"), ("is not calibrated",)),
         (("simulate", "quick", "--hosts", MODEL, "--cluster", "head:8786"), ("tls://host:8786",)),
         (("simulate", "quick", "--hosts", "m.toml", "--what-if", "rtt=2", "--cluster", "local"), ("no --cluster",)),
-        (("compare", "--tools", "iperf"), ('"iperf" is none of: iperf3, netperf, nuttcp, uperf',)),
-        (("compare", "--tools", "iperf3", "--run", "quick"), ("--run does not go with --tools",)),
-        (("compare", "--tools", "iperf3", "--both", "busy_poll_us=10"), ("no tool can be given busy_poll_us",)),
-        (("compare", "--tools", "iperf3", "--time", "1.5"), ("whole seconds",)),
-        (("compare", "--tools", "iperf3", "window-sweep"), ("tools are compared in one",)),
-        (("compare", "--verify"), ("--verify is for --tools",)),
     ],
 )
 def test_a_mistake_is_exit_code_2(refused: Refused, arguments: tuple[str, ...], names: tuple[str, ...]) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from lab.tables import console_of_tables, plain_table
 from lab.truth.levels import Diagnosis, View
 from lab.truth.output.level_page import HEADINGS, level_rows
 from lab.truth.situation import Situation
-from whyperf.cli.output.wide_tables import console_of_tables, plain_table
 
 SHOWN = 3
 """Verdicts that are shown for a trial."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lab.tables import console_of_tables, plain_table
 from lab.truth import CellKind
 from lab.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from lab.truth.grade import Grade
@@ -9,7 +10,6 @@ from lab.truth.output.page import bar, claimed, gained, lowered, outcome, predic
 from lab.truth.proving import Proof
 from whyperf.analyze.text import significant
 from whyperf.cli.output.console import Console
-from whyperf.cli.output.wide_tables import console_of_tables, plain_table
 from whyperf.explain.wording.verifications import change_text
 
 #: Verdicts that are shown for a cell.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.tables import console_of_tables, plain_table
 from lab.truth.watched.catalog import WatchedCatalog
 from lab.truth.watched.grade import JudgedRun
 from lab.truth.watched.page import (
@@ -13,7 +14,6 @@ from lab.truth.watched.page import (
     run_rows,
     wrong_rows,
 )
-from whyperf.cli.output.wide_tables import console_of_tables, plain_table
 
 
 def print_watched_truth(found: Sequence[JudgedRun], folder: Path) -> None:

@@ -214,6 +214,10 @@ def _refused(found: Mapping[str, Any]) -> str:
 
 def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | None:
     """What to write instead of a command line with an option that click refused; None where that is not known."""
+    if verb == compare.NAME and option == "--tools":
+        from whyperf.cli.inputs.verbs import tools_in_laboratory  # noqa: PLC0415 - keeps help quick
+
+        return tools_in_laboratory(given)
     if verb not in {None, run.NAME}:
         return None
     if option is None:

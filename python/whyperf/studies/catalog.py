@@ -24,6 +24,15 @@ DocumentKind = Literal["show", "explain", "flow", "cost", "output"]
 Scalar = bool | int | float | str
 
 
+LABORATORY = "whyperf-lab"
+"""The first word of a command that is not one of whyperf: the repository has that program, and the wheel has not."""
+
+
+def as_typed(command: str) -> str:
+    """The command of a run with its program."""
+    return command if command.partition(" ")[0] == LABORATORY else f"whyperf {command}"
+
+
 class UnknownStudyError(Exception):
     """A name that no study and no entry has; the text suggests one."""
 

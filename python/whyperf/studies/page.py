@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from whyperf.analyze.markdown import table
 from whyperf.analyze.text import percent
-from whyperf.studies.catalog import Chosen, Study, StudyEntry
+from whyperf.studies.catalog import Chosen, Study, StudyEntry, as_typed
 from whyperf.studies.checks import number_text
 from whyperf.studies.documents import source_sentence
 from whyperf.studies.folder import StudyResults
@@ -69,7 +69,7 @@ def _runs(part: Chosen, results: StudyResults | None) -> str:
     needed = [(name, results.statuses[name]) for name in part.needed() if name in results.statuses]
     hosts = dict.fromkeys(f"- {status.date}, {status.host}, whyperf {status.version}" for _, status in needed)
     rows = [
-        (name, f"`whyperf {status.command}`", f"{status.seconds:.0f}", "done" if status.is_done else status.message)
+        (name, f"`{as_typed(status.command)}`", f"{status.seconds:.0f}", "done" if status.is_done else status.message)
         for name, status in needed
     ]
     return "\n".join(hosts) + "\n\n" + table(("Run", "Command", "Seconds", "Result"), rows)
@@ -107,9 +107,9 @@ def _entry_section(part: Chosen, entry: StudyEntry, verdict: StudyVerdict) -> st
 
 def command_of(part: Chosen, entry: StudyEntry) -> list[str]:
     """The commands of an entry, without the folders of the results."""
-    named = [part.runs[run].command.split() for run in entry.runs]
-    lines = [" ".join(("whyperf", *(word.removeprefix("@") for word in command))) for command in named]
-    return lines or ([f"whyperf {entry.command}"] if entry.command else [])
+    named = [as_typed(part.runs[run].command).split() for run in entry.runs]
+    lines = [" ".join(word.removeprefix("@") for word in command) for command in named]
+    return lines or ([as_typed(entry.command)] if entry.command else [])
 
 
 def verdict_text(verdict: StudyVerdict) -> str:

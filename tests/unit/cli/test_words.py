@@ -95,11 +95,17 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
         ("run rr udp", "udp is the option -u: `whyperf run rr -u`"),
         ("run tcp", "tcp is what profiles use anyway: `whyperf run` (a host of that name: --host tcp)"),
         ("run rr tcp", "tcp is what profiles use anyway: `whyperf run rr`"),
-        ("compare iperf3", "iperf3 is a tool, not a result: `whyperf compare --tools iperf3`"),
+        ("compare iperf3", "iperf3 is a tool, not a result; comparisons of tools are in the laboratory"),
         (
             "compare netperf rr uperf",
-            "netperf and uperf are tools, not a result: `whyperf compare --tools netperf,uperf rr`",
+            ".venv/bin/whyperf-lab tools netperf,uperf rr`",
         ),
+        (
+            "compare stream --tools iperf3,nuttcp --verify",
+            "no such option: --tools; it is in the laboratory of the repository now: `make setup-run`, then "
+            "`.venv/bin/whyperf-lab tools iperf3,nuttcp stream --verify`",
+        ),
+        ("compare --tools=iperf3 --trials 2", "`.venv/bin/whyperf-lab tools iperf3 --trials 2`"),
         ("watch -p", "option '-p' requires an argument; -p/--pid is: Connections of this process"),
         (
             "run --testbed loopback --rtt 10ms",

@@ -18,7 +18,7 @@ PLACE = Place(process=os.getpid(), cpus=(min(os.sched_getaffinity(0)),))
 OTHERS = {
     "own_python.py": "is it",
     "run/agents/pipes/binary.py": "looks for the agent next to it",
-    "cli/workflows/truth_watch_run.py": "runs a file by its path",
+    "cli/workflows/studies.py": "looks for the laboratory next to it",
 }
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import typer
 
+from lab import app as laboratory
 from whyperf.cli.app import app
 from whyperf.profile import shipped_names, shipped_workload_names
 from whyperf.report.studies import published
 from whyperf.studies.catalog import (
+    LABORATORY,
     Chosen,
     Published,
     Study,
@@ -101,7 +103,9 @@ def _columns(path: Path) -> list[str]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_parses(command: str) -> None:
     arguments = [word[1:] if word.startswith("@") else word for word in shlex.split(command)]
-    group = typer.main.get_command(app)
+    is_own = arguments[0] != LABORATORY
+    group = typer.main.get_command(app if is_own else laboratory.app)
+    arguments = arguments if is_own else arguments[1:]
     verb = group.commands[arguments[0]]  # type: ignore[attr-defined]
     verb.make_context(arguments[0], arguments[1:])
 

@@ -10,11 +10,9 @@ from whyperf.cli.commands import completion
 NAME = "compare"
 EXAMPLE = (
     "Examples: whyperf compare results/before results/after · whyperf compare demo:c0001 demo:c0004 · whyperf compare "
-    "before after --fail-if 'goodput<0.97' · whyperf compare --run quick --set mtu_bytes=1500 --against mtu_bytes=9000 "
-    "· whyperf compare --tools iperf3,nuttcp stream --verify"
+    "before after --fail-if 'goodput<0.97' · whyperf compare --run quick --set mtu_bytes=1500 --against mtu_bytes=9000"
 )
 RUN = "Measure and compare"
-TOOLS = "Other tools"
 
 
 def command(
@@ -128,26 +126,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and measure nothing.", rich_help_panel=RUN)
     ] = False,
-    tools: Annotated[
-        str | None,
-        typer.Option(
-            "--tools",
-            metavar="TOOL,…",
-            help="Run these tools and whyperf's own load in turn, and say why their figures differ: iperf3, netperf, "
-            "nuttcp, uperf. The argument is stream, rr, udp or a profile. Goes with --both, --time, --trials, --seed.",
-            rich_help_panel=TOOLS,
-        ),
-    ] = None,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Test the reasons: run the own load with each tool's call sizes, way of waiting and warm-up, too.",
-            rich_help_panel=TOOLS,
-        ),
-    ] = False,
 ) -> int:
-    """Compares results, or tools: what differs, by how much, whether it is significant, and which functions it costs.
+    """Compares results: what differs, by how much, whether it is significant, and which functions it costs.
 
     A is the first result, B the other one; ratios are B/A.
     --run measures both conditions in turn; the same command resumes.
@@ -174,7 +154,5 @@ def command(
             seed=seed,
             out=out,
             dry_run=dry_run,
-            tools=tools,
-            verify=verify,
         )
     )

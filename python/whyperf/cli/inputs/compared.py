@@ -17,10 +17,9 @@ from whyperf.record import Experiment
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EVIDENCE = "counters,profile"
-FUNCTIONS = 2
-"""Functions printed of each class unless `--functions` says another number."""
+TOOLS = frozenset({"iperf3", "netperf", "nuttcp", "uperf"})
 TOOLS_DOCUMENT = "tools.json"
-"""The file in the folder of a comparison of tools."""
+"""The file in the folder of a comparison of tools, which the laboratory made."""
 _CELL = re.compile(r"(?P<result>.*):(?P<cell>c\d{4,})")
 
 
@@ -46,8 +45,6 @@ class CompareRequest:
     out: Path | None
     dry_run: bool
     files_below: tuple[Path, ...] = ()
-    tools: str | None = None
-    verify: bool = False
 
 
 def compared(request: CompareRequest) -> int:
@@ -59,85 +56,31 @@ def compared(request: CompareRequest) -> int:
         RecordError: a result cannot be read.
     """
     limits = _limits(request.limits)
-    if request.tools is not None:
-        return _tools(request, request.tools)
-    if request.verify:
-        raise UsageError("--verify is for --tools; `whyperf explain --verify` tests what limits a result")
     if request.run is not None:
         return _measured(request, limits)
     _refuse_tools(request.results)
     for option, given in _only_for_run(request):
         if given:
             raise UsageError(f"{option} is for --run, which measures two conditions; add --run, or --run PROFILE")
-    if len(request.results) == 1 and (Path(request.results[0]) / TOOLS_DOCUMENT).is_file():
-        return _shown_tools(request)
     return _shown(request, _sources(request.results), limits)
 
 
-def _tools(request: CompareRequest, names: str) -> int:
-    """Runs tools and the own load in turn and compares them."""
-    from whyperf.cli.workflows.tools import ToolsRequest, compare_tools  # noqa: PLC0415 - reading results needs none
-
-    for option, given in (
-        ("--run", request.run),
-        ("--set", request.before),
-        ("--against", request.after),
-        ("--host", request.host),
-        ("--only", request.only),
-        ("--files-below", request.files_below),
-        ("--evidence", request.evidence),
-        ("--fail-if", request.limits),
-    ):
-        if given:
-            raise UsageError(f"{option} does not go with --tools; a setting of all tools is --both FACTOR=LEVEL")
-    if request.functions != FUNCTIONS:
-        raise UsageError("--functions does not go with --tools: a comparison of tools has no functions")
-    if len(request.results) > 1:
-        raise UsageError(f"--tools takes one profile; {request.results[1]} is one too many")
-    return compare_tools(
-        ToolsRequest(
-            tools=tuple(name.strip() for name in names.split(",")),
-            profile=request.results[0] if request.results else None,
-            overrides=overrides({"duration_s": request.time}, request.both),
-            pairs=request.trials,
-            seed=request.seed,
-            verify=request.verify,
-            out=request.out,
-            page=request.page,
-            dry_run=request.dry_run,
-            as_json=request.as_json,
-        )
-    )
-
-
 def _refuse_tools(results: Sequence[str]) -> None:
-    """Refuses names of tools in the place of results.
+    """Refuses names of tools in the place of results, and comparisons of tools.
 
     Raises:
-        UsageError: the command that is meant.
+        UsageError: where such a comparison went.
     """
-    from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - only for what is a mistake
-    from whyperf.tools.catalog import tool_named  # noqa: PLC0415 - as above
+    from whyperf.cli.inputs.verbs import in_laboratory  # noqa: PLC0415 - only for what is a mistake
 
-    is_tool = {name: tool_named(name) is not None and not is_result(name) for name in results}
-    if tools := [name for name in is_tool if is_tool[name]]:
-        others = [name for name in is_tool if not is_tool[name]]
+    for name in results:
+        if (Path(name) / TOOLS_DOCUMENT).is_file():
+            raise UsageError(f"{name} is a comparison of tools; {in_laboratory(['tools', name], 'these are')}")
+    if tools := [name for name in results if name in TOOLS and not is_result(name)]:
+        others = [name for name in results if name not in tools]
         what = f"{tools[0]} is a tool" if len(tools) == 1 else f"{' and '.join(tools)} are tools"
-        raise UsageError(f"{what}, not a result: {quoted(['compare', '--tools', ','.join(tools), *others])}")
-
-
-def _shown_tools(request: CompareRequest) -> int:
-    """Prints a stored comparison of tools.
-
-    Raises:
-        UsageError: an option is for results of the own load alone.
-    """
-    from whyperf.cli.workflows.tools import show_tools  # noqa: PLC0415 - other results need none
-
-    for option, given in (("--fail-if", request.limits), ("--functions", request.functions != FUNCTIONS)):
-        if given:
-            raise UsageError(f"{option} does not go with {request.results[0]}, which is a comparison of tools")
-    return show_tools(Path(request.results[0]), request.page, as_json=request.as_json)
+        where = in_laboratory(["tools", ",".join(tools), *others], "comparisons of tools are")
+        raise UsageError(f"{what}, not a result; {where}")
 
 
 def _only_for_run(request: CompareRequest) -> list[tuple[str, object]]:

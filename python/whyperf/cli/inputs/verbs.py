@@ -64,12 +64,20 @@ def instead(given: Sequence[str], verbs: Collection[str], options_of_run: Collec
     return "`whyperf --help` lists the commands, and `whyperf run HOST` measures"
 
 
-def in_laboratory(given: Sequence[str]) -> str:
+def in_laboratory(given: Sequence[str], what: str = "it is") -> str:
     """Where a command line went that is not of the package any more."""
     from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - keeps help quick
 
     command = quoted(given).replace("whyperf ", ".venv/bin/whyperf-lab ", 1)
-    return f"it is in the laboratory of the repository now: `make setup-run`, then {command}"
+    return f"{what} in the laboratory of the repository now: `make setup-run`, then {command}"
+
+
+def tools_in_laboratory(given: Sequence[str]) -> str:
+    """Where `whyperf compare --tools TOOL,…` went."""
+    at = next(at for at, word in enumerate(given) if word.partition("=")[0] == "--tools")
+    tools = given[at].partition("=")[2] or " ".join(given[at + 1 : at + 2])
+    rest = given[at + 1 :] if "=" in given[at] else given[at + 2 :]
+    return in_laboratory(["tools", tools, *given[1:at], *rest])
 
 
 def _is_question(word: str) -> bool:

@@ -10,7 +10,7 @@ from rich.table import Table
 from whyperf.analyze.text import count, percent
 from whyperf.cli.durations import duration
 from whyperf.cli.output.console import Console
-from whyperf.studies.catalog import Chosen, Study, StudyEntry, StudyRun
+from whyperf.studies.catalog import Chosen, Study, StudyEntry, StudyRun, as_typed
 from whyperf.studies.folder import StudyResults
 from whyperf.studies.judge import SHAPE_TEXTS, Shape, StudyVerdict, tally
 from whyperf.studies.page import command_of, figure_rows, unit_of, verdict_text
@@ -63,7 +63,7 @@ def print_runs(runs: Mapping[str, StudyRun], left: Mapping[str, StudyRun]) -> No
     console, width = _console()
     for name, run in runs.items():
         state = duration(run.seconds) if name in left else "done"
-        console.print(_wrapped(f"{state:>12}  whyperf {run.command}", width, "", " " * 14))
+        console.print(_wrapped(f"{state:>12}  {as_typed(run.command)}", width, "", " " * 14))
     total = sum(run.seconds for run in left.values())
     console.print(f"{count(len(left), 'command')} to run, about {duration(total)}.")
 

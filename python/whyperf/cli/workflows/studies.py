@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +21,15 @@ from whyperf.cli.output.studies import as_json, print_entries, print_entry, prin
 from whyperf.cli.streams import print_json
 from whyperf.own_python import own_environment, own_python
 from whyperf.run.agents.pipes import agent_binary
-from whyperf.studies.catalog import Chosen, StudyRun, UnknownStudyError, chosen
+from whyperf.studies.catalog import LABORATORY, Chosen, StudyRun, UnknownStudyError, as_typed, chosen
 from whyperf.studies.folder import DOCUMENTS, RunStatus, StudyResults, document_path, here
 from whyperf.studies.judge import Shape, StudyVerdict, judged
 from whyperf.studies.page import page_text
 
 #: Commands that write a result, which `--out` names.
 WRITING = frozenset({"run", "simulate"})
-#: Options with which `whyperf compare` writes one too, and prints it.
-KEPT = frozenset({"--tools", "--run"})
+#: The option with which `whyperf compare` writes one too and prints it, and the program that does.
+KEPT = frozenset({"--run", LABORATORY})
 #: Folder of the results that another command or agent measured: the last ones of each run.
 REPLACED = "replaced"
 #: The command line, as a program of a child process.
@@ -82,7 +83,7 @@ def _show_runs(part: Chosen, wanted: StudiesRequest) -> int:
                 "runs": [
                     {
                         "run": name,
-                        "command": f"whyperf {run.command}",
+                        "command": as_typed(run.command),
                         "seconds": run.seconds,
                         "is_done": name not in left,
                     }
@@ -135,7 +136,7 @@ def _run_all(runs: Mapping[str, StudyRun], folder: Path) -> None:
     failed = []
     with interrupts.handled():
         for number, (name, run) in enumerate(left.items(), 1):
-            say(f"{number} of {len(left)}, about {duration(run.seconds)}: whyperf {run.command}")
+            say(f"{number} of {len(left)}, about {duration(run.seconds)}: {as_typed(run.command)}")
             status = _run_one(folder, name, run)
             _write(folder / DOCUMENTS / f"{name}.status.json", status.model_dump_json(indent=1))
             if not status.is_done:
@@ -253,7 +254,8 @@ def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str
     part = None if target is None else target.with_suffix(".part")
     with log.open("ab") as said, (Path(os.devnull) if part is None else part).open("wb") as printed:
         start = said.tell()
-        command = own_python(*_PROGRAM, *arguments)
+        is_own = arguments[0] != LABORATORY
+        command = own_python(*_PROGRAM, *arguments) if is_own else [_laboratory(), *arguments[1:]]
         process = subprocess.Popen(command, env=own_environment(), stdout=printed, stderr=said)
         try:
             code = process.wait()
@@ -268,7 +270,19 @@ def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str
         said.seek(start)
         lines = said.read().decode(errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return code, "" if code == DONE else last.removeprefix("whyperf: ")
+    return code, "" if code == DONE else last.removeprefix("whyperf: ").removeprefix(f"{LABORATORY}: ")
+
+
+def _laboratory() -> str:
+    """The program of the laboratory.
+
+    Raises:
+        ValueError: it is not here.
+    """
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    if (found := shutil.which(LABORATORY, path=places)) is None:
+        raise ValueError(f"it needs {LABORATORY}, which the repository has: `make setup-run` there")
+    return found
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -1,16 +1,17 @@
 """The page of a comparison of tools: figures, ratios with their intervals, and each difference with its test."""
 
 from functools import cache
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
+from lab.tools.model import OWN, Ratio, ToolsComparison
+from lab.tools.report.rows import difference_rows, ratio_text, setting_text, tables_of
 from whyperf import __version__
 from whyperf.report.assets import asset, together
 from whyperf.report.cache import templates
 from whyperf.report.compare.axis import RatioAxis, Whisker, ratio_axis
-from whyperf.report.tools.rows import difference_rows, ratio_text, setting_text, tables_of
-from whyperf.tools.model import OWN, Ratio, ToolsComparison
 
 
 def page(found: ToolsComparison) -> str:
@@ -51,7 +52,7 @@ def _template() -> jinja2.Template:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
-        loader=jinja2.DictLoader({name: asset(f"tools/{name}")}),
+        loader=jinja2.DictLoader({name: Path(__file__).with_name(name).read_text(encoding="utf-8")}),
         bytecode_cache=templates(),
     )
     environment.filters["together"] = together

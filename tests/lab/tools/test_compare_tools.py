@@ -1,15 +1,18 @@
-"""`whyperf compare --tools`: packaged tools next to the own load, on the testbed."""
+"""`whyperf-lab tools`: packaged tools next to the own load, on the testbed."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from lab.tools.model import OWN, ToolsComparison
 from tests.e2e.conftest import Ours
-from tests.e2e.whyperf_command import whyperf
-from whyperf.tools.model import OWN, ToolsComparison
+from tests.e2e.whyperf_command import whyperf as started
 
 pytestmark = pytest.mark.root
+
+whyperf = partial(started, program="whyperf-lab")
 
 SHORT = ("--time", "1", "--both", "warmup_s=1")
 
@@ -22,7 +25,7 @@ def folder(ours: Ours, tmp_path: Path) -> Path:
 
 
 def test_tools_and_the_own_load_are_counted_alike(folder: Path) -> None:
-    tools = ("compare", "--tools", "iperf3,nuttcp")
+    tools = ("tools", "iperf3,nuttcp")
     done = whyperf(*tools, *SHORT, "--trials", "2", "--out", "tools", "--json", folder=folder)
     assert done.status == 0, done.err
     found = ToolsComparison.model_validate_json(done.out)
@@ -54,7 +57,7 @@ def test_tools_and_the_own_load_are_counted_alike(folder: Path) -> None:
     assert all((folder / "tools" / run["record"] / "plan.json").is_file() for run in lines)
     page = (folder / "tools" / "report.html").read_text()
     assert "whyperf and iperf3, nuttcp" in page
-    again = whyperf("compare", "tools", folder=folder)
+    again = whyperf("tools", "tools", folder=folder)
     assert again.status == 0
     assert "Bytes per send call" in again.out
     assert whyperf(*tools, "--out", "tools", folder=folder).status == 2
@@ -63,7 +66,7 @@ def test_tools_and_the_own_load_are_counted_alike(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_tests_of_reasons_run_the_own_load_as_the_tool_does(folder: Path) -> None:
     done = whyperf(
-        *("compare", "--tools", "nuttcp", *SHORT, "--trials", "2", "--verify", "--out", "tools", "--json"),
+        *("tools", "nuttcp", *SHORT, "--trials", "2", "--verify", "--out", "tools", "--json"),
         folder=folder,
     )
     assert done.status == 0, done.err
@@ -81,9 +84,7 @@ def test_the_tests_of_reasons_run_the_own_load_as_the_tool_does(folder: Path) ->
 
 
 def test_datagrams_are_counted_by_the_receiving_kernel(folder: Path) -> None:
-    done = whyperf(
-        *("compare", "--tools", "iperf3", "udp", *SHORT, "--trials", "1", "--out", "tools", "--json"), folder=folder
-    )
+    done = whyperf(*("tools", "iperf3", "udp", *SHORT, "--trials", "1", "--out", "tools", "--json"), folder=folder)
     assert done.status == 0, done.err
     found = ToolsComparison.model_validate_json(done.out)
     own, iperf3 = found.figures
@@ -94,7 +95,7 @@ def test_datagrams_are_counted_by_the_receiving_kernel(folder: Path) -> None:
 
 
 def test_what_a_tool_cannot_do_is_named(folder: Path) -> None:
-    done = whyperf("compare", "--tools", "iperf3,nuttcp", "rr", folder=folder)
+    done = whyperf("tools", "iperf3,nuttcp", "rr", folder=folder)
     assert (done.status, "iperf3 has no request/response over TCP" in done.err) == (2, True)
 
 
@@ -104,6 +105,6 @@ def test_a_missing_tool_is_named_with_its_package(folder: Path) -> None:
     for program in ("ip", "unshare", "nsenter", "sh"):
         found = next(path for path in ("/usr/bin", "/bin", "/usr/sbin", "/sbin") if Path(path, program).exists())
         (folder / "bin" / program).symlink_to(Path(found, program))
-    done = whyperf("compare", "--tools", "nuttcp,iperf3", "--dry-run", folder=folder, environment=environment)
+    done = whyperf("tools", "nuttcp,iperf3", "--dry-run", folder=folder, environment=environment)
     assert done.status == 2
     assert "the program nuttcp is missing; install the package nuttcp" in done.err

@@ -1,18 +1,18 @@
-"""How `whyperf compare --tools` ends: what is kept, the exit code, and what it refuses. Runs are made up."""
+"""How `whyperf-lab tools` ends: what is kept, the exit code, and what it refuses. Runs are made up."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.unit.tools.made_up_runs import blocks
-from whyperf.cli import main
-from whyperf.cli.workflows import tools
+from lab.app import main
+from lab.tools import workflow as tools
+from lab.tools.model import OWN, Run, ToolsComparison
+from tests.lab.unit.tools.made_up_runs import blocks
 from whyperf.plan import build
 from whyperf.profile import ProfileError, parse
 from whyperf.record import RecordError
 from whyperf.run import Kind, RunError
-from whyperf.tools.model import OWN, Run, ToolsComparison
 
 RUNS = [*blocks(OWN, 1e9), *blocks("iperf3", 0.9e9)]
 Makes = Callable[[list[Run], BaseException | None], None]
@@ -38,14 +38,14 @@ def makes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Makes:
 
 
 def compare(*arguments: str) -> int:
-    return main(["compare", *arguments])
+    return main(["tools", *arguments])
 
 
 def kept() -> ToolsComparison:
     return ToolsComparison.model_validate_json(Path("made/tools.json").read_text())
 
 
-MEASURE = ("--tools", "iperf3", "--out", "made")
+MEASURE = ("iperf3", "--out", "made")
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,28 @@ def test_a_comparison_of_tools_takes_no_option_that_it_would_ignore(
     makes: Makes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     makes(RUNS, None)
-    assert compare(*MEASURE, "--functions", "5") == 2
-    assert not Path("made").exists()
     assert compare(*MEASURE) == 0
     capsys.readouterr()
-    assert compare("made", "--fail-if", "goodput<0.9") == 2
-    assert "--fail-if does not go with made" in capsys.readouterr().err
+    assert compare("made", "--trials", "5") == 2
+    assert "--trials is for a measurement, and made is a comparison of tools" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("iperf",), '"iperf" is none of: iperf3, netperf, nuttcp, uperf'),
+        (("iperf3", "--both", "busy_poll_us=10"), "no tool can be given busy_poll_us"),
+        (("iperf3", "--time", "1.5"), "whole seconds"),
+        (("iperf3", "window-sweep"), "tools are compared in one"),
+    ],
+)
+def test_a_mistake_is_exit_code_2(
+    arguments: tuple[str, ...], problem: str, makes: Makes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    makes(RUNS, None)
+    assert compare(*arguments) == 2
+    assert problem in capsys.readouterr().err
+    assert not Path("results").exists()
 
 
 PROFILE = """

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.text import percent, significant
-from whyperf.tools.differences import usable
-from whyperf.tools.model import (
+from lab.tools.differences import usable
+from lab.tools.model import (
     OWN,
     Difference,
     Load,
@@ -18,6 +17,7 @@ from whyperf.tools.model import (
     ToolReport,
     Verdict,
 )
+from whyperf.analyze.text import percent, significant
 
 SIDES: tuple[Side, Side] = ("sender", "receiver")
 MIN_WAITS = 0.5

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from lab.tools.model import OWN, Ratio, ToolFigures, ToolReport, ToolsComparison, Verdict
+from lab.tools.reasons import times
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds, significant
-from whyperf.tools.model import OWN, Ratio, ToolFigures, ToolReport, ToolsComparison, Verdict
-from whyperf.tools.reasons import times
 
 MARK = " *"
 NONE = "-"

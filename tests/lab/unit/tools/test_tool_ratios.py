@@ -3,12 +3,12 @@
 import polars as pl
 import pytest
 
-from tests.unit.tools.made_up_runs import LOAD, NOISE, blocks, run
-from whyperf.report.tools import page
-from whyperf.tools.comparison import ToolsQuestion, compared_tools
-from whyperf.tools.differences import figures_of, ratio_of, verdicts_of
-from whyperf.tools.evidence import own_rate, progress_of
-from whyperf.tools.model import OWN, Load, Look, Run, SideLook, ToolsComparison, Variant, Workload
+from lab.tools.comparison import ToolsQuestion, compared_tools
+from lab.tools.differences import figures_of, ratio_of, verdicts_of
+from lab.tools.evidence import own_rate, progress_of
+from lab.tools.model import OWN, Load, Look, Run, SideLook, ToolsComparison, Variant, Workload
+from lab.tools.report import page
+from tests.lab.unit.tools.made_up_runs import LOAD, NOISE, blocks, run
 
 SECOND = 1_000_000_000
 

@@ -7,8 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from whyperf.compare.difference import Sample, differences_of, significant
-from whyperf.tools.model import (
+from lab.tools.model import (
     OWN,
     Load,
     Outcome,
@@ -21,6 +20,7 @@ from whyperf.tools.model import (
     Verdict,
     variant_key,
 )
+from whyperf.compare.difference import Sample, differences_of, significant
 
 KBYTE = 1024
 MAX_LEFT = 0.05

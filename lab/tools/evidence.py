@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from lab.tools.model import Load, Progress, Side, SideUse, SocketFacts, Variant
 from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
-from whyperf.tools.model import Load, Progress, Side, SideUse, SocketFacts, Variant
 
 MIN_THREAD = 0.05
 """Threads that used less than this part of the busiest one's CPU time carry no load."""

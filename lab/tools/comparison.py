@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lab.tools.differences import QUANTITIES, figures_of, ratio_of, tested, usable, verdicts_of
+from lab.tools.model import OWN, Load, Look, Ratio, Run, ToolReport, ToolsComparison, Variant
+from lab.tools.reasons import Observations, report_of
 from whyperf.analyze.text import count
-from whyperf.tools.differences import QUANTITIES, figures_of, ratio_of, tested, usable, verdicts_of
-from whyperf.tools.model import OWN, Load, Look, Ratio, Run, ToolReport, ToolsComparison, Variant
-from whyperf.tools.reasons import Observations, report_of
 
 MIN_PAIRS = 10
 """Pairs from which on a difference of a few percent is found on a quiet host."""

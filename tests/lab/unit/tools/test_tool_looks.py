@@ -1,7 +1,7 @@
 """The log of strace of a side: data calls, waits, options."""
 
-from whyperf.tools.look import look_of, started_under_strace
-from whyperf.tools.reasons import waiting
+from lab.tools.look import look_of, started_under_strace
+from lab.tools.reasons import waiting
 
 RECEIVER = """11 setsockopt(5, SOL_TCP, TCP_NODELAY, [1], 4) = 0
 11 setsockopt(5, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0

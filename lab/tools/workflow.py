@@ -1,4 +1,4 @@
-"""`whyperf compare --tools`, step by step: which tools, blocks of runs, tests of reasons, the comparison."""
+"""`whyperf-lab tools`, step by step: which tools, blocks of runs, tests of reasons, the comparison."""
 
 import shlex
 import shutil
@@ -11,10 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from lab.tools.catalog import MAX_CONNECTIONS, TOOLS, Tool, tool_named
+from lab.tools.model import OWN, Load, Look, Run, ToolsComparison, Variant, Workload, variant_key
 from whyperf.analyze.text import bit_rate, count, significant
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, Stopped, UsageError, say
-from whyperf.cli.inputs.compared import TOOLS_DOCUMENT
 from whyperf.cli.live import interrupts
 from whyperf.plan import Cell, Plan, build
 from whyperf.plan.blocks import permutation
@@ -22,11 +23,9 @@ from whyperf.profile import BY_NAME, Level, Overrides, Profile, ProfileError, Sw
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
 from whyperf.run import Kind, RunError, Session, Target, allowed_kind
-from whyperf.tools.catalog import MAX_CONNECTIONS, TOOLS, Tool, tool_named
-from whyperf.tools.model import OWN, Load, Look, Run, ToolsComparison, Variant, Workload, variant_key
 
 if TYPE_CHECKING:
-    from whyperf.cli.workflows.tools_run import ToolsRunner
+    from lab.tools.runner import ToolsRunner
 
 PAIRS = 5
 WARMUP_S, DURATION_S = 1.0, 3.0
@@ -36,6 +35,8 @@ RUN_MORE_S = 4.0
 """What a run takes in addition to its load, roughly."""
 RUNS = "runs.jsonl"
 PAGE = "report.html"
+DOCUMENT = "tools.json"
+"""The file in the folder of a comparison of tools."""
 WORKLOADS: dict[str, Workload] = {"stream": "stream", "rr": "rr", "udp-stream": "udp"}
 SAME_FOR_ALL = frozenset(
     {
@@ -49,7 +50,7 @@ SAME_FOR_ALL = frozenset(
 
 @dataclass(frozen=True)
 class ToolsRequest:
-    """Everything the command line asked of `whyperf compare --tools`."""
+    """Everything the command line asked of `whyperf-lab tools`."""
 
     tools: tuple[str, ...]
     profile: str | None
@@ -118,10 +119,10 @@ def compare_tools(request: ToolsRequest) -> int:
 
 
 def _finish(found: ToolsComparison, folder: Path, request: ToolsRequest) -> int:
-    from whyperf.cli.output.tools import print_tools  # noqa: PLC0415 - loads what judges
-    from whyperf.report.tools import page  # noqa: PLC0415 - as above
+    from lab.tools.report import page  # noqa: PLC0415 - as above
+    from lab.tools.terminal import print_tools  # noqa: PLC0415 - loads what judges
 
-    write_file(folder / TOOLS_DOCUMENT, found.model_dump_json(indent=1).encode())
+    write_file(folder / DOCUMENT, found.model_dump_json(indent=1).encode())
     text = page(found).encode()
     write_file(folder / PAGE, text)
     if request.page is not None:
@@ -148,7 +149,7 @@ def _named(names: Sequence[str]) -> list[Tool]:
     for name in names:
         tool = tool_named(name)
         if tool is None:
-            raise UsageError(f'--tools "{name}" is none of: {", ".join(each.name for each in TOOLS)}')
+            raise UsageError(f'"{name}" is none of: {", ".join(each.name for each in TOOLS)}')
         found.append(tool)
     return list(dict.fromkeys(found))
 
@@ -161,7 +162,7 @@ def _profile(request: ToolsRequest) -> Profile:
     profile, host = understand(name, None)
     if host is not None:
         raise UsageError(
-            f"{host} is no profile; --tools compares on the embedded testbed: stream, rr, udp, or a profile"
+            f"{host} is no profile; tools are compared on the embedded testbed: stream, rr, udp, or a profile"
         )
     usual: Overrides = {"duration_s": DURATION_S, "warmup_s": WARMUP_S} if name in {None, "rr", "udp-stream"} else {}
     return profile.with_overrides({**usual, **request.overrides})
@@ -211,7 +212,7 @@ def _load(plan: Plan, given: Iterable[str]) -> Load:
         raise UsageError(f"{plan.profile} has no workload that tools share; take stream, rr or udp")
     own_alone = sorted(set(given) - SAME_FOR_ALL)
     if own_alone:
-        raise UsageError(f"no tool can be given {', '.join(own_alone)}; leave that out, or compare with --run")
+        raise UsageError(f"no tool can be given {', '.join(own_alone)}; leave that out, or use `whyperf compare --run`")
     connections = int(factors.get("connections", 1))
     if connections > MAX_CONNECTIONS:
         raise UsageError(
@@ -253,7 +254,7 @@ def _possible(tools: Sequence[Tool], load: Load) -> tuple[list[Tool], tuple[str,
 
 
 def _print_plan(tools: Sequence[Tool], load: Load, pairs: int, request: ToolsRequest) -> int:
-    from whyperf.cli.output.tools import print_commands  # noqa: PLC0415 - loads rich
+    from lab.tools.terminal import print_commands  # noqa: PLC0415 - loads rich
 
     print_commands(tools, load, pairs, as_json=request.as_json)
     return DONE
@@ -332,7 +333,7 @@ class _Measuring:
 
     def _variants(self) -> Iterator[tuple[str | None, Variant, Mapping[str, Level]]]:
         """What the own load is to do as each tool does: tool, variant and factors. The warm-up is the same for all."""
-        from whyperf.tools.reasons import polls  # noqa: PLC0415 - loads what judges
+        from lab.tools.reasons import polls  # noqa: PLC0415 - loads what judges
 
         looks = {look.tool: look for look in self.looks}
         for tool in self._tools:
@@ -348,9 +349,9 @@ class _Measuring:
 
     @contextmanager
     def _session(self, plan: Plan, name: str) -> "Iterator[tuple[ToolsRunner, Experiment]]":
-        from whyperf.cli.workflows.tools_run import OWN_PORT, ToolsRunner  # noqa: PLC0415 - loads polars
+        from lab.tools.runner import OWN_PORT, ToolsRunner  # noqa: PLC0415 - loads polars
 
-        command_line = shlex.join(["whyperf", *sys.argv[1:]])
+        command_line = shlex.join(["whyperf-lab", *sys.argv[1:]])
         with (
             Experiment.create(self._folder / name, plan, self._profile.text) as experiment,
             Session(experiment.plan, Target(Kind.VETH, port=OWN_PORT)) as session,
@@ -362,7 +363,7 @@ class _Measuring:
             yield ToolsRunner(session, self._load, self._folder, command_line, name), experiment
 
     def _look_at_own(self, experiment: Experiment) -> None:
-        from whyperf.cli.workflows.tools_run import own_look  # noqa: PLC0415 - loads polars
+        from lab.tools.runner import own_look  # noqa: PLC0415 - loads polars
 
         trial = next(iter(experiment.trials().measured), None)
         if trial is not None:
@@ -386,7 +387,7 @@ class _Measuring:
 
     def comparison(self, left_out: tuple[str, ...]) -> ToolsComparison:
         """What the runs show."""
-        from whyperf.tools.comparison import ToolsQuestion, compared_tools  # noqa: PLC0415 - loads what judges
+        from lab.tools.comparison import ToolsQuestion, compared_tools  # noqa: PLC0415 - loads what judges
 
         asked = ToolsQuestion(
             folder=str(self._folder),
@@ -412,11 +413,11 @@ def show_tools(folder: Path, page: Path | None, *, as_json: bool) -> int:
     Raises:
         UsageError: the document was changed.
     """
-    from whyperf.cli.output.tools import print_tools  # noqa: PLC0415 - loads what judges
+    from lab.tools.report import page as rendered  # noqa: PLC0415 - as above
+    from lab.tools.terminal import print_tools  # noqa: PLC0415 - loads what judges
     from whyperf.foreign.files import read_text  # noqa: PLC0415 - as above
-    from whyperf.report.tools import page as rendered  # noqa: PLC0415 - as above
 
-    path = folder / TOOLS_DOCUMENT
+    path = folder / DOCUMENT
     try:
         found = ToolsComparison.model_validate_json(read_text(path))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Runs of tools, and the comparison made of them: the JSON of `whyperf compare --tools --json`.
+"""Runs of tools, and the comparison made of them: the JSON of `whyperf-lab tools --json`.
 
 Fields are only ever added. Rates are in bit/s of payload, or in transactions per second; times in s; CPU in ns per
 KByte (1,024 bytes of payload) or per transaction. Null means not known.

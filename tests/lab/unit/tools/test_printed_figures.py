@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from whyperf.tools.model import Load
-from whyperf.tools.printed import (
+from lab.tools.model import Load
+from lab.tools.printed import (
     PrintedError,
     iperf3_reported,
     netperf_reported,

@@ -12,17 +12,17 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Literal
 
+from lab.tools.catalog import MAX_CONNECTIONS, OUTPUT, Tool, into_file
+from lab.tools.evidence import Samples, data_connections, own_rate, progress_of, samples_of, sockets_of, use_of
+from lab.tools.look import look_of, started_under_strace
+from lab.tools.model import OWN, Load, Look, Progress, Reported, Run, Side, SideLook, SideUse, SocketFacts, Variant
+from lab.tools.printed import PrintedError
 from whyperf.plan import Cell, Level, PlannedTrial
 from whyperf.record import Experiment, Manifest, RecordError, read_table
 from whyperf.run import RunError, Session
 from whyperf.run.ends import FAR, NEAR
 from whyperf.run.launching import LaunchedSide
 from whyperf.run.trial import run_trial
-from whyperf.tools.catalog import MAX_CONNECTIONS, OUTPUT, Tool, into_file
-from whyperf.tools.evidence import Samples, data_connections, own_rate, progress_of, samples_of, sockets_of, use_of
-from whyperf.tools.look import look_of, started_under_strace
-from whyperf.tools.model import OWN, Load, Look, Progress, Reported, Run, Side, SideLook, SideUse, SocketFacts, Variant
-from whyperf.tools.printed import PrintedError
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from lab.tables import console_of_tables, plain_table
+from lab.tools.catalog import Tool
+from lab.tools.model import OWN, Load, ToolsComparison
+from lab.tools.report.rows import difference_rows, setting_text, tables_of
 from whyperf.analyze.text import count
-from whyperf.cli.output.wide_tables import console_of_tables, plain_table
 from whyperf.cli.streams import print_json
-from whyperf.report.tools.rows import difference_rows, setting_text, tables_of
-from whyperf.tools.catalog import Tool
-from whyperf.tools.model import OWN, Load, ToolsComparison
 
 PORT = 5201
 """Of the commands that --dry-run prints."""

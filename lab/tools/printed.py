@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from whyperf.tools.model import Load, Reported, Side
+from lab.tools.model import Load, Reported, Side
 
 MEGABYTE = 2**20
 _NUTTCP_TOTAL = re.compile(

@@ -131,20 +131,20 @@ hooks:    ## makes git check each commit message while it is written
 
 bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), what emulated paths cost, and how fast commands start
 	cargo bench --locked -p whyperf-emulate -p whyperf-path
-	$(BIN)/python -m bench $(BENCH)
-	$(BIN)/python -m bench.startup
+	$(BIN)/python -m lab.bench $(BENCH)
+	$(BIN)/python -m lab.bench.startup
 
 prove-cost: setup-bench    ## that whyperf cost and whyperf compare find planted costs: 45 minutes on a quiet machine, as root (PROVE_COST="planted --quick" for a part)
-	$(BIN)/python -m bench.cost $(PROVE_COST)
+	$(BIN)/python -m lab.bench.cost $(PROVE_COST)
 
 prove-watch: setup-bench setup-test    ## what whyperf watch costs, how soon it answers, and that nothing is left of a killed one: 45 minutes, as root (PROVE_WATCH="kills --quick")
-	$(BIN)/python -m bench.watch $(PROVE_WATCH)
+	$(BIN)/python -m lab.bench.watch $(PROVE_WATCH)
 
 prove-stages: setup-bench    ## that stage times add up, show planted delays, cost little and are not biased by sampling: 20 minutes on a quiet machine, as root (PROVE_STAGES="doses --quick")
-	$(BIN)/python -m bench.stages $(PROVE_STAGES)
+	$(BIN)/python -m lab.bench.stages $(PROVE_STAGES)
 
 prove-fleet: setup-bench setup-test    ## many hosts as namespaces: connections, starts, lost and slow hosts: 45 minutes on a quiet machine, as root (PROVE_FLEET="skew --quick")
-	$(BIN)/python -m bench.fleet $(PROVE_FLEET)
+	$(BIN)/python -m lab.bench.fleet $(PROVE_FLEET)
 
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed

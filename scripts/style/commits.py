@@ -24,7 +24,7 @@ OF_GIT = re.compile(r"Merge |(?:fixup|squash|amend)! ")
 TRAILER = re.compile(r"[A-Z][\w-]+: .*")
 OUTCOME = re.compile(r"(?:^|/)tests/.*\.(?:txt|json|csv)$")
 DIAGNOSIS = re.compile(r"python/whyperf/explain/.*\.(?:py|toml)$")
-BARS = re.compile(r"(?:lab/truth|bench)/.*\.py$")
+BARS = re.compile(r"lab/(?:truth|bench)/.*\.py$")
 NUMBER = re.compile(r"(?<![\w.])\d")
 #: Lines around a change that are read, to find the table of required values in which it is.
 CONTEXT = "--unified=30"

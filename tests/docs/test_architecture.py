@@ -13,7 +13,7 @@ CRATES, PACKAGES = ROOT / "crates", ROOT / "python/whyperf"
 LAYERS = r"<!-- layers {} -->\n```text\n(.*?)```"
 PATH = re.compile(r"`((?:python|crates|tests|lab)/[\w./-]+)`")
 #: What the package must work without: it is not in the wheel.
-OUTSIDE = {"bench", "lab", "scripts", "tests"}
+OUTSIDE = {"lab", "scripts", "tests"}
 #: For build scripts alone.
 BUILDS = "bpf-build"
 

@@ -157,7 +157,7 @@ CHANGE = "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n{1}"
         ("python/whyperf/analyze/gain.py", "-MIN_DELAYS = 0.3\n", False),
         ("lab/truth/bars.py", " REQUIRED = {\n+    A: (0.8, 0.1),\n", True),
         ("lab/truth/bars.py", " REQUIRED = {\n }\n+seed = 1\n", False),
-        ("bench/fleet/bars.py", "+REQUIRED_RATIO = 0.9\n", True),
+        ("lab/bench/fleet/bars.py", "+REQUIRED_RATIO = 0.9\n", True),
     ],
 )
 def test_a_changed_outcome_constant_or_bar_needs_a_body(path: str, lines: str, is_refused: bool) -> None:

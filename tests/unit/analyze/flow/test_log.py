@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.synthetic_log import Shape
-from bench.synthetic_log import write as write_log
+from lab.bench.synthetic_log import Shape
+from lab.bench.synthetic_log import write as write_log
 from tests.unit.analyze.flow import traces
 from tests.unit.analyze.synthetic import known
 from whyperf.analyze.flow import LOG_COLUMNS, open_trial, read_calls, read_log, scan_log

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from bench.synthetic_log import Shape
-from bench.synthetic_log import write as write_log
+from lab.bench.synthetic_log import Shape
+from lab.bench.synthetic_log import write as write_log
 from tests.unit.analyze import synthetic as made
 from whyperf.record import Experiment
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+FOLDERS = ("tests/unit", "tests/lab/unit", "tests/whole", "tests/simulation")
 ROOT = Path(__file__).resolve().parents[2]
 PATCHES = Path(__file__).parent
 TREE = ROOT / "target" / "planted-tree"
@@ -82,7 +83,7 @@ def attempts(changed: list[str], tests: list[str]) -> Iterator[list[str]]:
         "-m",
         "not slow and not paced and not alone and not root",
         # An older commit has no folder for whole results.
-        *(folder for folder in ("tests/unit", "tests/whole", "tests/simulation") if (TREE / folder).exists()),
+        *(folder for folder in FOLDERS if (TREE / folder).exists()),
     ]
 
 

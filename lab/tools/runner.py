@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Literal
 
+from lab.disturb.launching import LaunchedSide
 from lab.tools.catalog import MAX_CONNECTIONS, OUTPUT, Tool, into_file
 from lab.tools.evidence import Samples, data_connections, own_rate, progress_of, samples_of, sockets_of, use_of
 from lab.tools.look import look_of, started_under_strace
@@ -21,7 +22,6 @@ from whyperf.plan import Cell, Level, PlannedTrial
 from whyperf.record import Experiment, Manifest, RecordError, read_table
 from whyperf.run import RunError, Session
 from whyperf.run.ends import FAR, NEAR
-from whyperf.run.launching import LaunchedSide
 from whyperf.run.trial import run_trial
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from lab.disturb.model import Burn, Disturbance
 from lab.truth.situation import CatalogTable, Half, Situation
-from whyperf.disturb.model import Burn, Disturbance
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, Level, ProfileError, Workload, factor_named, suggestion
 from whyperf.profile.levels import one_level

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
+from lab.disturb.model import Disturbance
 from lab.truth.catalog import Catalog
 from lab.truth.situation import Situation
-from whyperf.disturb.model import Disturbance
 from whyperf.plan import MODEL, Plan, build
 from whyperf.plan.blocks import permutation
 from whyperf.plan.model import identify

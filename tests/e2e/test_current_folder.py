@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.disturb.launching import LaunchedSide
 from tests.e2e.whyperf_command import argv
 from tests.hostile_folder import HostileFolder
-from whyperf.run.launching import LaunchedSide
 
 
 @pytest.fixture

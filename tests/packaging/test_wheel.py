@@ -20,9 +20,8 @@ def test_the_laboratory_is_not_in_the_wheel() -> None:
     python = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["python-source"]
     assert {path.name for path in (ROOT / python).iterdir()} - {"__pycache__"} == {"whyperf", "whyperf.data"}
     assert [path.name for path in (DATA / "scripts").iterdir()] == ["whyperf"]
-    laboratory = {path.parent.name for path in (ROOT / "lab").glob("*/__init__.py")}
-    assert "truth" in laboratory
-    assert laboratory & {path.name for path in (ROOT / python / "whyperf").iterdir()} == set()
+    # These were packages of the product.
+    assert {"tools", "truth"} & {path.name for path in (ROOT / python / "whyperf").iterdir()} == set()
 
 
 def test_the_launcher_takes_the_environments_python() -> None:

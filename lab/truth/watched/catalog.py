@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from lab.disturb.model import Disturbance
 from lab.truth.situation import CatalogTable
-from whyperf.disturb.model import Disturbance
 from whyperf.explain.causes import Cause
 from whyperf.plan import Plan, build
 from whyperf.profile import Design, Factors, Level, Profile, ProfileError, Sweep, factor_named, suggestion

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lab.disturb.keeping import TimedKeeper
+from lab.disturb.launching import LaunchedSide
+from lab.disturb.model import Orders
 from lab.truth.one_sided import WatchedView
 from lab.truth.watched.catalog import PEER, Case, Commands, WatchedCatalog, commands_of, sweep_of
 from lab.truth.watched.grade import MAX_OTHER_CPUS, Sight, ViewGrade, WatchedRun, view_grade
-from whyperf.disturb.model import Orders, Place
+from whyperf.disturb.model import Place
 from whyperf.explain.experiment import explain_trial
 from whyperf.plan import Cell, Level
 from whyperf.record import RecordError
@@ -21,8 +24,6 @@ from whyperf.run import RunError, Session
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR
 from whyperf.run.errors import KeeperLostError
-from whyperf.run.keeping import Keeper
-from whyperf.run.launching import LaunchedSide
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
@@ -161,7 +162,7 @@ class WatchedRunner:
                 launched.run(["ip", "route", "replace", *route])
             disturbances = order.case.change(order.dose).disturb
             orders = Orders(disturbances=disturbances, places=places)
-            keeper = closing.enter_context(Keeper(orders, "the run cannot be disturbed"))
+            keeper = closing.enter_context(TimedKeeper(orders, "the run cannot be disturbed"))
             fill = {
                 "address": addresses[FAR],
                 "port": str(order.port),

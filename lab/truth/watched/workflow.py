@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, TYPE_CHECKING
 
+from lab.disturb.tools import lacks
 from lab.truth.output.page import with_figures
 from lab.truth.watched.catalog import Case, WatchedCatalog, load_watched, plan_watched, sweep_of
 from whyperf.analyze.text import bit_rate, count
@@ -19,7 +20,6 @@ from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.streams import print_json
-from whyperf.disturb.tools import lacks
 from whyperf.plan.blocks import permutation
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host
 

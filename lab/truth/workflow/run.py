@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from lab.disturb.disturber import Disturber, places_of
+from lab.disturb.tools import lacks
 from lab.truth import FILES, Catalog, load_catalog, plan_truth, roles_of
 from lab.truth.catalog import Name
 from lab.truth.output.page import with_figures
@@ -19,11 +21,9 @@ from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.disturb.model import Place
-from whyperf.disturb.tools import lacks
 from whyperf.plan import MODEL, TimeLeft
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Kind, Observer, Session, Target, allowed_kind, run_plan
-from whyperf.run.disturber import Disturber, places_of
 
 #: The number of trials is fixed: no stop rule here.
 _NO_GOODPUT = None

@@ -1,12 +1,10 @@
-"""Actions in a side's network namespace, which is that of its agent's process."""
+"""Rules of nftables in a side's network namespace, which is that of its agent's process."""
 
 import os
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
-from whyperf.disturb.action import DisturbError, Item, Places, Programs, inside, run
-from whyperf.disturb.programs import SEND, TAKE
+from whyperf.disturb.action import DisturbError, Item, Places, inside, run
 
 _NUMBERS = count(1)
 
@@ -49,91 +47,3 @@ class FirewallRules:
         """The rules that the kernel has; each has a handle, as have table and chain, which open a block."""
         listed = run(inside(self._process, "nft", "-a", "list", "table", "inet", self._table)).splitlines()
         return sum(" # handle " in line and "{ # handle " not in line for line in listed)
-
-
-class Discipline:
-    """A queueing discipline at the device that leads to the other side."""
-
-    def __init__(self, item: Item, places: Places) -> None:
-        """Of a `Queue`."""
-        self._process = int(places[item["host"]]["process"])
-        self._words = item["discipline"].split()
-        self._device = ""
-
-    def start(self) -> None:
-        """Attach it."""
-        device = device_of(self._process)
-        run(inside(self._process, "tc", "qdisc", "replace", "dev", device, "root", *self._words))
-        self._device = device
-
-    def stop(self) -> None:
-        """Remove it; the device has its own again."""
-        if self._device:
-            with suppress(DisturbError):
-                run(inside(self._process, "tc", "qdisc", "del", "dev", self._device, "root"))
-        self._device = ""
-
-
-class Settings:
-    """Kernel parameters of the namespace."""
-
-    def __init__(self, item: Item, places: Places) -> None:
-        """Of a `Sysctl`."""
-        self._process = int(places[item["host"]]["process"])
-        self._settings: dict[str, str] = item["settings"]
-        self._before: dict[str, str] = {}
-
-    def start(self) -> None:
-        """Set them."""
-        for name, value in self._settings.items():
-            self._before[name] = run(inside(self._process, "sysctl", "-n", name)).strip()
-            self._write(name, value)
-
-    def stop(self) -> None:
-        """Set them to what they were."""
-        for name, value in self._before.items():
-            with suppress(DisturbError):
-                self._write(name, value)
-        self._before.clear()
-
-    def _write(self, name: str, value: str) -> None:
-        run(inside(self._process, "sysctl", "-q", "-w", f"{name}={value}"))
-
-
-class OtherTraffic:
-    """Another program's connections between the two sides."""
-
-    def __init__(self, item: Item, places: Places) -> None:
-        """Of a `Traffic`."""
-        self._item = item
-        self._from = places[item["host"]]
-        self._to = places["far" if item["host"] == "near" else "near"]
-        self._programs = Programs()
-
-    def start(self) -> None:
-        """Start the receiver, then the sender."""
-        protocol, address = self._item["protocol"], self._to["address"]
-        receiver = self._programs.start(TAKE, protocol, address, process=self._to["process"])
-        port = b"" if receiver.stdout is None else receiver.stdout.readline().strip()
-        if not port:
-            raise DisturbError(f"no program can receive at {address}")
-        more = (protocol, address, port.decode(), self._item["connections"], self._item["rate_bps"] or 0)
-        self._programs.start(SEND, *more, process=self._from["process"])
-
-    def stop(self) -> None:
-        """End both."""
-        self._programs.end()
-
-
-def device_of(process: int) -> str:
-    """The device of a namespace of the testbed, in addition to the loopback.
-
-    Raises:
-        DisturbError: there is none.
-    """
-    lines = Path(f"/proc/{process}/net/dev").read_text().splitlines()[2:]
-    names = [line.partition(":")[0].strip() for line in lines]
-    for name in names:
-        if name != "lo":
-            return name
-    raise DisturbError("the namespace has no device in addition to the loopback")

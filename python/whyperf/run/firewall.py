@@ -1,5 +1,6 @@
 """The factor `firewall_rules`: so many rules of nftables at the far host, there while a trial of the cell runs."""
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 from whyperf.disturb.action import DisturbError
 from whyperf.disturb.model import Firewall, Orders, Place
 from whyperf.disturb.network import FirewallRules
-from whyperf.disturb.tools import lacks
 from whyperf.plan import Cell
 from whyperf.run.agents.agent import Agent
 from whyperf.run.ends import FAR
@@ -52,7 +52,7 @@ def refuse_missing_firewall(cells: Iterable[Cell], far: Agent) -> None:
     if not asked:
         return
     most = max(asked, key=lambda rules: rules.repeat)
-    reason = lacks((most,))
+    reason = "" if shutil.which("nft") else "the program nft is missing; install the package nftables"
     if not reason:
         try:
             FirewallRules(most.model_dump(), {FAR: {"process": far.pid}}).try_out()

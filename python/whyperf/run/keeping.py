@@ -1,12 +1,14 @@
 """A keeper of disturbances as this process sees it: started with its orders, and ended when they are to be undone."""
 
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from whyperf.disturb.keeper import READY, START
-from whyperf.disturb.model import Orders
+from pydantic import BaseModel
+
+from whyperf.disturb.keeper import READY
 from whyperf.own_python import own_environment, own_python
 from whyperf.run.errors import KeeperLostError, PipeClosedError, RunError
 from whyperf.run.leftovers import clean
@@ -14,41 +16,37 @@ from whyperf.run.leftovers import clean
 _END_WAIT_S = 10.0
 
 
+PROGRAM = ("-m", "whyperf.disturb.keeper")
+
+
 class Keeper:
-    """A running keeper (`whyperf.disturb.keeper`). It undoes everything by itself when this process is killed.
+    """A running keeper: `PROGRAM`, or one like it. It undoes everything by itself when this process is killed.
 
     Leaving it has everything undone; where the keeper itself was killed meanwhile, that is an error.
     """
 
-    def __init__(self, orders: Orders, failure: str) -> None:
+    def __init__(self, orders: BaseModel, failure: str, program: Sequence[str] = PROGRAM) -> None:
         """Start it, and wait until everything that is to be there first is there.
 
         Raises:
             RunError: it is not; the message begins with `failure`.
         """
         self._process = subprocess.Popen(
-            own_python("-m", "whyperf.disturb.keeper"),
+            own_python(*program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=own_environment(),
             start_new_session=True,
         )
-        self._has_started = False
         try:
             assert self._process.stdout is not None
-            self._send(orders.model_dump_json() + "\n")
+            self.send(orders.model_dump_json() + "\n")
             answer = self._process.stdout.readline().decode().strip()
             if answer != READY:
                 raise RunError(f"{failure}: {answer.removeprefix('error ') or 'its keeper ended'}")
         except BaseException:
             self.end()
             raise
-
-    def start_times(self) -> None:
-        """The load runs: the times of the disturbances count from the first of these calls."""
-        if not self._has_started:
-            self._has_started = True
-            self._send(f"{START}\n")
 
     def end(self) -> str | None:
         """Have everything undone, and wait for it. Returns why something may be left, None where nothing is."""
@@ -88,7 +86,8 @@ class Keeper:
         if lost is not None and says_less:
             raise KeeperLostError(lost) from error
 
-    def _send(self, text: str) -> None:
+    def send(self, text: str) -> None:
+        """Write to its standard input."""
         assert self._process.stdin is not None
         # The end of the trial finds a keeper that is gone.
         with suppress(OSError):

@@ -13,10 +13,10 @@ from unittest.mock import Mock
 
 import pytest
 
+from lab.disturb.disturber import Disturber
+from lab.disturb.model import Disturbance, Orders
+from lab.disturb.tools import lacks
 from tests.lab.truth.two_sides import inside, places_of, printed, two_sides
-from whyperf.disturb.model import Disturbance, Orders
-from whyperf.disturb.tools import lacks
-from whyperf.run.disturber import Disturber
 from whyperf.run.errors import KeeperLostError
 from whyperf.run.observer import Observer
 from whyperf.wire import ReplyProgress
@@ -200,8 +200,8 @@ def test_a_disturbance_acts_during_its_trial_only(name: str, sides: Sides) -> No
 _KILLED = """
 import os, signal, sys
 from unittest.mock import Mock
-from whyperf.disturb.model import Orders
-from whyperf.run.disturber import Disturber
+from lab.disturb.model import Orders
+from lab.disturb.disturber import Disturber
 from whyperf.run.observer import Observer
 orders = Orders.model_validate_json(sys.argv[1])
 disturber = Disturber(Mock(spec=Observer), {"c0001": orders.disturbances}, lambda _: orders.places)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from lab.disturb.launcher import cpu_ticks_outside
+from lab.disturb.launching import LaunchedSide
 from lab.truth.watched.catalog import PEER, commands_of, load_watched
 from lab.truth.watched.runner import start_programs
 from lab.truth.watched.workflow import lacking
 from tests.lab.truth.two_sides import ADDRESSES, two_sides
-from whyperf.disturb.launcher import cpu_ticks_outside
 from whyperf.run import RunError
-from whyperf.run.launching import LaunchedSide
 
 pytestmark = [pytest.mark.root, pytest.mark.paced]
 
@@ -124,7 +124,7 @@ def test_the_cpu_time_of_others_is_measured_without_that_of_its_own(sides: Sides
 _CONTROLLER = """
 import sys, time
 from pathlib import Path
-from whyperf.run.launching import LaunchedSide
+from lab.disturb.launching import LaunchedSide
 side = LaunchedSide("near", int(sys.argv[1]), Path(sys.argv[2]), ())
 side.start(["sh", "-c", "sh -c 'sleep 1000; true' %s; true" % sys.argv[2]])
 print("started", flush=True)

@@ -9,8 +9,7 @@ import pytest
 
 #: No process has such a number (proc(5), pid_max).
 NOWHERE = {"near": {"process": 1 << 23}}
-WHEN = {"after_s": 0, "for_s": None, "every_s": None}
-FAILS = [{"kind": "sysctl", "host": "near", "settings": {"net.ipv4.tcp_timestamps": 0}, **WHEN}]
+FAILS = [{"kind": "firewall", "host": "near", "hook": "input", "rules": ["th dport 0 counter"], "repeat": 1}]
 
 
 @pytest.mark.parametrize("disturbances", [FAILS, []], ids=["error", "ready"])

@@ -1,4 +1,4 @@
-//! Control groups that disturbed a trial, and whose keeper was killed (`python/whyperf/disturb/host.py`).
+//! Control groups that disturbed a trial, and whose keeper was killed (`lab/disturb/host.py`).
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

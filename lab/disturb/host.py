@@ -6,8 +6,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from whyperf.disturb.action import DisturbError, Item, Places, Programs
-from whyperf.disturb.programs import BURN
+from lab.disturb.programs import BURN, Programs
+from whyperf.disturb.action import DisturbError, Item, Places
 
 CGROUPS = Path("/sys/fs/cgroup")
 

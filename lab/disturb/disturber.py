@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from whyperf.disturb.model import Disturbance, Orders, Place
+from lab.disturb.keeping import TimedKeeper
+from lab.disturb.model import Disturbance, Orders
+from whyperf.disturb.model import Place
 from whyperf.plan import Cell
 from whyperf.run.ends import FAR, NEAR
-from whyperf.run.keeping import Keeper
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session
 from whyperf.wire import ReplyProgress
@@ -27,7 +28,7 @@ class Disturber(Observer):
         self._observer = observer
         self._disturbed = disturbed
         self._places = places
-        self._keeper: Keeper | None = None
+        self._keeper: TimedKeeper | None = None
 
     def on_message(self, text: str) -> None:
         """Pass on."""
@@ -49,7 +50,7 @@ class Disturber(Observer):
         if not found:
             yield
             return
-        with Keeper(Orders(disturbances=tuple(found), places=dict(self._places(cell))), FAILURE) as keeper:
+        with TimedKeeper(Orders(disturbances=tuple(found), places=dict(self._places(cell))), FAILURE) as keeper:
             self._keeper = keeper
             try:
                 yield

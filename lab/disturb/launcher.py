@@ -1,6 +1,6 @@
 """The process that runs other programs on one side of the testbed, and ends with all of them.
 
-`whyperf.run.launching` starts it in the side's network namespace, as the first process of a process namespace of its
+`lab.disturb.launching` starts it in the side's network namespace, as the first process of a process namespace of its
 own: when it ends, the kernel kills everything that it started. It ends with its standard input, so also when the
 controller is killed, and removes their folder then. An order that is not done yet does not hold it up. Each line of its
 input is an order as JSON, and it answers each with a line.

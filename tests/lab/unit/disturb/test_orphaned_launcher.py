@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from lab.disturb import launcher
+
 WAIT_S = 20.0
 ENDS_S = 2.0
 PROGRAM = ["sh", "-c", "echo $$ > number; exec sleep 1000"]
@@ -18,7 +20,7 @@ PROGRAM = ["sh", "-c", "echo $$ > number; exec sleep 1000"]
 PORT = 1
 CONTROLLER = """
 import subprocess, sys, time
-argv = [sys.executable, "-m", "whyperf.disturb.launcher", sys.argv[1]]
+argv = [sys.executable, sys.argv[3], sys.argv[1]]
 launcher = subprocess.Popen(argv, stdin=subprocess.PIPE)
 launcher.stdin.write(sys.argv[2].encode())
 launcher.stdin.flush()
@@ -47,7 +49,9 @@ def test_no_program_outlives_a_killed_controller(orders: list[dict[str, object]]
     folder = tmp_path / "programs"
     folder.mkdir()
     lines = "".join(json.dumps(order) + "\n" for order in orders)
-    with subprocess.Popen([sys.executable, "-c", CONTROLLER, str(folder), lines], stdout=subprocess.DEVNULL) as owner:
+    with subprocess.Popen(
+        [sys.executable, "-c", CONTROLLER, str(folder), lines, launcher.__file__], stdout=subprocess.DEVNULL
+    ) as owner:
         number = folder / "number"
         assert until(lambda: number.exists() and number.read_text().endswith("\n"), WAIT_S)
         program = Path("/proc") / number.read_text().strip()

@@ -8,9 +8,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from whyperf.disturb.model import Burn, Disturbance, Place, Sysctl
+from lab.disturb.disturber import Disturber
+from lab.disturb.model import Burn, Disturbance, Sysctl
+from whyperf.disturb.model import Place
 from whyperf.run import RunError
-from whyperf.run.disturber import Disturber
 from whyperf.run.errors import KeeperLostError, PipeClosedError
 from whyperf.run.observer import Observer
 from whyperf.wire import ReplyProgress

@@ -3,9 +3,9 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from lab.disturb.keeper import Schedule
+from lab.disturb.model import Disturbance
 from whyperf.disturb.action import Item
-from whyperf.disturb.keeper import Schedule
-from whyperf.disturb.model import Disturbance
 
 
 class Noted:

@@ -1,5 +1,13 @@
 """Programs that disturbances start. Each ends with the process that started it."""
 
+import os
+import subprocess
+
+from whyperf.disturb.action import inside
+from whyperf.own_python import own_python
+
+END_WAIT_S = 5.0
+
 BURN = """
 import os, sys
 parent = int(sys.argv[1])
@@ -76,3 +84,37 @@ while os.getppid() == parent:
             chosen.unregister(key.fileobj)
 """
 """Sends to a port as fast as it can, or at a rate."""
+
+
+class Programs:
+    """Programs in Python that run until they are ended; each also ends with this process."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, program: str, *arguments: object, process: int | None = None) -> "subprocess.Popen[bytes]":
+        """Start one, in the namespace of `process` where that is given.
+
+        Each is in a session of its own: the kernel shares a CPU between sessions first (sched(7), autogroup).
+        """
+        argv = own_python("-S", "-c", program, str(os.getpid()), *map(str, arguments))
+        started = subprocess.Popen(
+            argv if process is None else inside(process, *argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._running.append(started)
+        return started
+
+    def end(self) -> None:
+        """End all of them."""
+        for program in self._running:
+            program.kill()
+        for program in self._running:
+            program.wait(END_WAIT_S)
+            if program.stdout is not None:
+                program.stdout.close()
+        self._running.clear()

@@ -13,6 +13,8 @@ from whyperf.own_python import own_environment, own_python
 from whyperf.run.errors import RunError
 
 _END_WAIT_S = 10.0
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+"""It imports nothing of this repository."""
 _MORE_PROGRAMS = ("/usr/sbin", "/sbin")
 #: A process namespace, so that the kernel kills all programs with the launcher; a mount namespace, so that a server may
 #: have the folders in /run that it needs.
@@ -20,7 +22,7 @@ _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--
 
 
 class LaunchedSide:
-    """A running launcher (`whyperf.disturb.launcher`). It ends its programs by itself when this process is killed."""
+    """A running launcher (`lab.disturb.launcher`). It ends its programs by itself when this process is killed."""
 
     def __init__(self, side: str, agent_process: int, folder: Path, cpus: Sequence[int]) -> None:
         """Start it in the network namespace of an agent. Its programs run in `folder`, on the given CPUs.
@@ -31,7 +33,7 @@ class LaunchedSide:
         self.side = side
         inside = ["nsenter", "-t", str(agent_process), "-n", "--", *_NAMESPACES]
         self._process = subprocess.Popen(
-            [*inside, *own_python("-m", "whyperf.disturb.launcher", str(folder), *map(str, cpus))],
+            [*inside, *own_python(str(_LAUNCHER), str(folder), *map(str, cpus))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=own_environment() | {"PATH": os.pathsep.join(filter(None, (os.environ.get("PATH"), *_MORE_PROGRAMS)))},

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from whyperf.disturb.host import CGROUPS
-from whyperf.disturb.model import CpuQuota, Disturbance, Firewall, MemoryLimit, Queue, Sysctl, Traffic
+from lab.disturb.host import CGROUPS
+from lab.disturb.model import CpuQuota, Disturbance, Firewall, MemoryLimit, Queue, Sysctl, Traffic
 
 _PROGRAMS: dict[type, tuple[str, str]] = {
     Firewall: ("nft", "nftables"),

@@ -1,0 +1,7 @@
+"""What truth experiments do to the two sides of the testbed while a trial runs, and undo after it.
+
+`model` says what it is, as data. `keeper` is a process of its own: it starts the disturbances, and undoes them when its
+standard input ends, which it also does when the controller is killed. `host` and `network` are the actions, `programs`
+the programs that they start. `tools` says what is missing on this host. `launcher` is a process that runs programs of
+others on a side, and ends with all of them.
+"""

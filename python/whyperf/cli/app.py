@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.completion import get_completion_inspect_parameters, install_callback, show_callback
@@ -42,6 +42,9 @@ from whyperf.cli.exits import (
     wants_traceback,
 )
 from whyperf.cli.streams import drop_output, prepare
+
+if TYPE_CHECKING:
+    from whyperf.cli.inputs.other_tools import Meant
 
 #: Typer carries its own copy of click; these are the public names' base classes.
 _BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
@@ -149,6 +152,17 @@ def answered(
 
 def _run(given: list[str]) -> Any:
     given[:] = _in_own_options(given)
+    try:
+        return _called(given)
+    except _BAD_USAGE as error:
+        if (found := _question(error, given)) is None:
+            raise
+    say(f"whyperf: {found.sentence()}")
+    given[:] = found.arguments
+    return _called(given)
+
+
+def _called(given: Sequence[str]) -> Any:
     return _command()(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
 
 
@@ -168,6 +182,18 @@ def _in_own_options(given: list[str]) -> list[str]:
         return given
     say(f"whyperf: {found.sentence()}")
     return list(found.arguments)
+
+
+def _question(error: Exception, given: Sequence[str]) -> "Meant | None":
+    """The command line that a profile or workload means which was typed as an option."""
+    option = getattr(error, "option_name", None)
+    if option is None or not given or (given[0] in VERBS and given[0] != run.NAME):
+        return None
+    from whyperf.cli.inputs.iperf3 import instead_of  # noqa: PLC0415 - keeps help quick
+    from whyperf.cli.inputs.verbs import question_of_option  # noqa: PLC0415 - as above
+
+    # Options of other tools have meanings of their own, such as --jitter.
+    return None if instead_of(option, given) is not None else question_of_option(option, given)
 
 
 def _usage(error: Exception, given: Sequence[str]) -> str:
@@ -218,21 +244,22 @@ def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | No
         from whyperf.cli.inputs.verbs import tools_in_laboratory  # noqa: PLC0415 - keeps help quick
 
         return tools_in_laboratory(given)
-    if verb not in {None, run.NAME}:
-        return None
     if option is None:
+        return None
+    if verb == watch.NAME:
+        from whyperf.cli.inputs.watched import behind_dashes  # noqa: PLC0415 - keeps help quick
+
+        return behind_dashes(given[1:]).removeprefix("; ") or None
+    if verb not in {None, run.NAME}:
         return None
     from whyperf.cli.inputs.iperf3 import instead_of  # noqa: PLC0415 - keeps help quick
 
-    if (known := instead_of(option, given)) is not None:
+    known = instead_of(option, given)
+    if known is not None or verb is not None or option not in _options_of_run():
         return known
-    if verb is None and option in _options_of_run():
-        from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
+    from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
 
-        return with_verb(given)
-    from whyperf.cli.inputs.verbs import profile_of_option  # noqa: PLC0415 - as above
-
-    return profile_of_option(option, given)
+    return with_verb(given)
 
 
 def _meaning(verb: str | None, error: Exception) -> str:

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 DONE = 0
 FAILED = 1
@@ -12,6 +13,9 @@ USAGE = 2
 DOUBTFUL = 3
 #: Ctrl-C, or a polite kill (SIGTERM, SIGHUP), as a shell reports Ctrl-C: 128 + SIGINT.
 INTERRUPTED = 130
+
+#: Where ip-netns(8) keeps namespaces.
+NAMESPACES = Path("/run/netns")
 
 #: Of a name that is too long.
 SHOWN_CHARACTERS = 40
@@ -71,10 +75,17 @@ def _of_the_user(error: BaseException) -> tuple[int, str] | None:
         case ProfileError() | HostSetError() | WrongFolderError():
             return USAGE, str(error)
         case RunError():
-            return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
+            return USAGE if error.fault is Fault.USAGE else FAILED, f"{error}{_of_namespaces(str(error))}"
         case RecordError() | CalibrationError():
             return FAILED, str(error)
     return None
+
+
+def _of_namespaces(text: str) -> str:
+    """What to add to an error of ssh where this host has network namespaces that may have been meant."""
+    if "cannot be reached by ssh" not in text or not (NAMESPACES.is_dir() and any(NAMESPACES.iterdir())):
+        return ""
+    return "; between network namespaces of this host: `whyperf run --netns NEAR:FAR`"
 
 
 def _of_the_system(error: OSError) -> tuple[int, str] | None:

@@ -17,6 +17,8 @@ USUAL_MTU_BYTES = 1500
 MAX_HELD_BYTES = 2**30
 #: More was never carried by the router (docs/how-to/paths.md).
 ROUTER_RATE_BPS = 10 * 10**9
+#: What a queue of bandwidth-delay products holds where there is no delay: tc-tbf(8) has latencies of about 50 ms.
+WITHOUT_RTT_MS = 50
 
 #: Settings that need another one, and in which cells that is there.
 OF_BOTTLENECK = frozenset({"path_rate_back_bps", "path_queue", "path_discipline", "path_cross_rate_bps"})
@@ -113,7 +115,7 @@ def queue_bytes(cell: Mapping[str, Level], rate_bps: int) -> int:
     if queue.packets is not None:
         return queue.packets * packet_bytes(cell)
     assert queue.products is not None
-    return int(rate_bps * sum(one_way_ms(cell)) * queue.products / 8000)
+    return int(rate_bps * (sum(one_way_ms(cell)) or WITHOUT_RTT_MS) * queue.products / 8000)
 
 
 def packet_bytes(cell: Mapping[str, Level]) -> int:
@@ -168,12 +170,6 @@ def _refuse_queue(cell: Mapping[str, Level]) -> None:
             raise ProfileError("", name, problem)
         held = queue_bytes(cell, rate_bps)
         if held < largest:
-            if cell["path_queue"] == "bdp" and not sum(one_way_ms(cell)):
-                problem = (
-                    f"bdp, which it is by default, holds nothing without a path_rtt_ms at {rate_bps} bit/s; "
-                    "set path_rtt_ms, or a queue such as path_queue=100p"
-                )
-                raise ProfileError("", "path_queue", problem)
             problem = (
                 f"{cell['path_queue']} is {held} bytes at {rate_bps} bit/s, and holds no packet of {largest}; "
                 "give more, or packets such as 100p"

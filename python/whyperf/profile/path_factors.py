@@ -47,7 +47,7 @@ PATH_FACTORS: tuple[Factor, ...] = (
     ),
     _of_path(
         "path_queue", "queue", "bdp", "bytes",
-        "What each bottleneck's queue holds, the packet being sent counted; bdp: its rate times path_rtt_ms.",
+        "What each bottleneck's queue holds, the packet being sent counted; bdp: its rate times path_rtt_ms, or 50 ms.",
     ),
     _of_path(
         "path_discipline", "choice", "drop_tail", "",

@@ -136,10 +136,13 @@ def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[HostFacts, A
                 continue
             reasons = [offer["reason"] for offer in offers if name in {offer["name"], offer["registered_as"]}]
             why = f" ({reasons[0]})" if reasons else ""
-            have = ", ".join(offer["name"] for offer in usable)
+            meant = next((offer["name"] for offer in usable if offer["name"] == name.lower()), None)
+            have = (
+                f"did you mean {meant}?" if meant else f"choose one of {', '.join(offer['name'] for offer in usable)}"
+            )
             raise RunError(
                 f'congestion_control "{name}" is not available to you on the {label} host{why}; '
-                f"choose one of {have} (--congestion, or congestion_control in the profile)",
+                f"{have} (--congestion, or congestion_control in the profile)",
                 Fault.USAGE,
             )
 

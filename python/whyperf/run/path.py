@@ -82,7 +82,7 @@ def _queue(factors: Mapping[str, Any], rate_bps: int | None) -> QueueSpec:
     assert queue is not None, "the level was checked"
     if queue.packets is not None:
         limit: QueueLimit = {"by": "packets", "packets": queue.packets}
-    elif queue.products == 1:
+    elif queue.products == 1 and sum(one_way_ms(factors)) > 0:
         limit = {"by": "bandwidth_delay_product"}
     else:
         limit = {"by": "bytes", "bytes": queue_bytes(factors, rate_bps)}

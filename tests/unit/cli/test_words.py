@@ -78,13 +78,9 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
         ("run host7 -p", "option '-p' requires an argument; -p/--port is: Port of the far host for data;"),
         ("run host7 -p many", "-p/--port is: Port of the far host for data;"),
         ("run -t", "-t/--time is: Duration in seconds; see `whyperf run --help`"),
-        (
-            "run --rr host7 -t 5",
-            "no such option: --rr; profiles and workloads are words, not options: `whyperf run rr host7 ",
-        ),
-        ("run --udp-stream", "not options: `whyperf run udp-stream`"),
-        ("--rrul", "not options: `whyperf run rrul`"),
-        ("run --ping", "not options: `whyperf run rr`"),
+        ("watch curl -s a", "no such option: -s; to start curl and watch it: `whyperf watch -- curl -s a`"),
+        ("watch curl http://a/", "none of: :PORT, a process number, an address; to start curl and watch it: "),
+        ("run -s", "or between network namespaces of this host `whyperf run --netns NEAR:FAR`"),
         (
             "run host7 -J --logfile f -P 2",
             "such option: --logfile; redirect the output: `whyperf run host7 -J -P 2 > f`",
@@ -112,10 +108,6 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
             "whyperf: --rtt: loopback has no such setting; measure on the embedded testbed",
         ),
         ("run -u -C bbr", "whyperf: --congestion: udp has no such setting"),
-        (
-            "run --testbed veth --rate 50M",
-            "holds nothing without a --rtt at 50000000 bit/s; set --rtt, or a queue such as",
-        ),
         ("run -t 0", "--time: invalid value 0; give a number from 0.001 to 604800 s, such as 10s"),
         ("run --rtt -5ms", '--rtt: invalid value "-5ms"; give a number from 0 to 60000 ms or none, such as 20ms'),
         ("run --rate 100", "from 1 kbit/s to 100 Gbit/s or none, such as 100M"),
@@ -141,6 +133,27 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_guess_is_answered_with_what_to_type(typed: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert says in said(typed, capsys)
+
+
+@pytest.mark.parametrize(
+    ("typed", "runs"),
+    [
+        ("run --rr host7 -t 5", "run rr host7 -t 5"),
+        ("run --udp-stream", "run udp-stream"),
+        ("--rrul", "run rrul"),
+        ("run --ping", "run rr"),
+    ],
+)
+def test_a_workload_that_is_typed_as_an_option_is_measured(
+    typed: str, runs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*typed.split(), "--dry-run"]) == 0
+    assert f"is a word, not an option; running `whyperf {runs} --dry-run`" in capsys.readouterr().err
+
+
+def test_a_rate_alone_is_a_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--testbed", "veth", "--rate", "50M", "--dry-run"]) == 0
+    capsys.readouterr()
 
 
 def test_a_small_share_and_the_levels_of_a_factor_need_no_percent_sign(capsys: pytest.CaptureFixture[str]) -> None:

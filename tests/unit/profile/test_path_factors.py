@@ -24,7 +24,8 @@ def test_what_says_a_path_makes_one_even_if_it_does_nothing(maker: str) -> None:
 
 
 #: Levels | delay forward and back in ms | rate forward and back in bit/s | bytes of the forward queue. The largest
-#: packet is the MTU and 14 bytes; a bandwidth-delay product of 10 Mbit/s and 20 ms is 200,000 bits.
+#: packet is the MTU and 14 bytes; a bandwidth-delay product of 10 Mbit/s and 20 ms is 200,000 bits. Without a delay it is
+#: what passes in 50 ms.
 SIZES = """
 path_rtt_ms=20 path_rate_bps=10M | 10 10 | 10000000 10000000 | 25000
 path_rtt_ms=20 path_rate_bps=10M path_delay_back_ms=5 | 15 5 | 10000000 10000000 | 25000
@@ -33,6 +34,7 @@ path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=none | 10 10 | 10000000 None
 path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=1M path_queue=100p | 10 10 | 10000000 1000000 | 151400
 path_rtt_ms=20 path_rate_bps=10M path_queue=0.5bdp | 10 10 | 10000000 10000000 | 12500
 path_rtt_ms=20 path_rate_bps=10M path_queue=9000 | 10 10 | 10000000 10000000 | 9000
+path_rate_bps=10M | 0 0 | 10000000 10000000 | 62500
 path_rate_bps=10M path_queue=2p mtu_bytes=9000 | 0 0 | 10000000 10000000 | 18028
 """
 
@@ -73,7 +75,6 @@ path_rtt_ms=40 path_rate_bps=10M path_cross_amplitude_bps=1M | path_cross_amplit
 path_rtt_ms=40 path_rate_bps=10M path_queue=1513 | path_queue | 1513 is 1513 bytes at 10000000 bit/s, and holds no packet of 1514
 path_rtt_ms=20 path_rate_bps=10M path_rate_back_bps=1000 | path_queue | bdp is 2 bytes at 1000 bit/s
 path_rtt_ms=5 path_rate_bps=10M mtu_bytes=9000 | path_queue | bdp is 6250 bytes at 10000000 bit/s, and holds no packet of 9014
-path_rtt_ms=0 path_rate_bps=10M | path_queue | bdp, which it is by default, holds nothing without a path_rtt_ms at 10000000 bit/s; set path_rtt_ms
 path_rtt_ms=10 path_rate_bps=100G | path_rate_bps | 100000000000 bit/s are more than the router carries; give at most 10000000000
 path_rtt_ms=10 path_rate_bps=10M path_rate_back_bps=11G | path_rate_back_bps | 11000000000 bit/s are more than the router carries
 path_rtt_ms=60000 path_rate_bps=10G | path_rate_bps | queue and delay hold 225000000000 bytes, and 1073741824 is the most; lower the rate, delay or queue

@@ -9,7 +9,7 @@ from whyperf.cli.commands.arguments import ClusterOption, ExperimentArgument, Wi
 NAME = "explain"
 EXAMPLE = (
     "Examples: whyperf explain · whyperf explain results/window-sweep-4f69ee --cell c0003 · whyperf explain --json · "
-    "whyperf explain --verify --pairs 10"
+    "whyperf explain --verify --pairs 10. The words are explained in docs/background/explain.md."
 )
 
 

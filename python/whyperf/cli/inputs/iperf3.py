@@ -126,7 +126,10 @@ def over_udp(profile: Profile, given: Overrides) -> tuple[Profile, str | None]:
     return profile.with_overrides(levels), note
 
 
-_NO_SERVER = "whyperf starts the far agent over ssh, no server is needed: `whyperf run HOST`"
+_NO_SERVER = (
+    "whyperf starts the far agent over ssh, no server is needed: `whyperf run HOST`, or between network namespaces of "
+    "this host `whyperf run --netns NEAR:FAR`"
+)
 _COMPLETE = "leave it out: the result has both hosts and all details, and --json prints them"
 INSTEAD: Mapping[str, str] = {
     "-s": _NO_SERVER,

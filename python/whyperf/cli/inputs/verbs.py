@@ -5,6 +5,10 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whyperf.cli.inputs.other_tools import Meant
 
 #: Words that other tools have for what a command of whyperf does.
 SAME: Mapping[str, str] = {
@@ -89,13 +93,13 @@ def _is_question(word: str) -> bool:
     )
 
 
-def profile_of_option(option: str, given: Sequence[str]) -> str | None:
+def question_of_option(option: str, given: Sequence[str]) -> "Meant | None":
     """For a profile or workload that was typed as an option, such as `--rr`: the command line with it as a word."""
-    from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - keeps help quick
+    from whyperf.cli.inputs.other_tools import Meant  # noqa: PLC0415 - keeps help quick
     from whyperf.cli.inputs.question import named_question  # noqa: PLC0415 - as above
 
     name = named_question(option.removeprefix("--"))
     if name is None or option not in given:
         return None
     rest = [word for word in given if word not in {option, "run"}]
-    return f"profiles and workloads are words, not options: {quoted(['run', name, *rest])}"
+    return Meant(f"{name} is a word, not an option", ("run", name, *rest))

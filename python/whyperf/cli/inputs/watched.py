@@ -2,12 +2,13 @@
 
 import ipaddress
 import re
+import shlex
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from whyperf.cli.exits import UsageError
+from whyperf.cli.exits import NAMESPACES, UsageError
 from whyperf.hosts import is_usable_host
 from whyperf.wire import Selection
 
@@ -18,9 +19,6 @@ MAX_PROCESS: Final = 1 << 22
 LOCALHOST: Final = ("127.0.0.1", "::1")
 CGROUP_MOUNTS: Final = ("/sys/fs/cgroup/unified/", "/sys/fs/cgroup/")
 BUSIEST: Final = "busiest"
-
-#: Where ip-netns(8) keeps namespaces.
-NAMESPACES: Final = Path("/run/netns")
 
 _NAMESPACE = re.compile(r"\w[\w.@-]*", re.ASCII)
 _PORTS = re.compile(r":(\d+(?:,\d+)*)")
@@ -135,7 +133,8 @@ def seconds(option: str, text: str, least: float, most: float) -> float:
 def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     """The word that is a host, and the one that selects connections."""
     if len(arguments) > 2:
-        raise UsageError(f"{' '.join(arguments)}: give one selection, and before it the host on which to watch, if any")
+        problem = f"{' '.join(arguments)}: give one selection, and before it the host on which to watch, if any"
+        raise UsageError(f"{problem}{behind_dashes(arguments)}")
     if len(arguments) == 2:
         host, what = arguments
         if host == "localhost" and _PORTS.fullmatch(what):
@@ -143,7 +142,7 @@ def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | Non
         if _PORTS.fullmatch(host) or host.isdecimal() or not is_usable_host(host):
             raise UsageError(f"{host} {what}: of two words the first is a host as for ssh; several ports are :80,443")
         if _selected(what) is None:
-            raise UsageError(f'"{what}" behind the host {host} is none of: {_FORMS}')
+            raise UsageError(f'"{what}" behind the host {host} is none of: {_FORMS}{behind_dashes(arguments)}')
         return host, what
     word = next(iter(arguments), None)
     if word is None or _selected(word) is not None:
@@ -151,6 +150,13 @@ def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | Non
     if not is_usable_host(word) or word.startswith((":", "-")):
         raise UsageError(f'"{word}" is none of: {_FORMS}, a host; `whyperf watch --help` has examples')
     return word, None
+
+
+def behind_dashes(typed: Sequence[str]) -> str:
+    """What to add to an error where the words may be a program to start: they then stand behind `--`."""
+    if not typed or typed[0].startswith("-") or shutil.which(typed[0]) is None:
+        return ""
+    return f"; to start {typed[0]} and watch it: `{shlex.join(['whyperf', 'watch', '--', *typed])}`"
 
 
 def _selected(word: str) -> Selection | None:

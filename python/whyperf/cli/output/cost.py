@@ -19,12 +19,15 @@ from whyperf.analyze.text import count, percent, setting
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
 from whyperf.cli.output.console import Console, plain_width
 from whyperf.cli.streams import print_json
+from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.record import Experiment
 
 #: Classes below this share are one line.
 MIN_SHARE = 0.01
 #: Cells that a message names.
 MAX_NAMED = 8
+#: Samples of a timer come late where interrupts were off: what ran meanwhile is not known, and is a row of its own.
+APART = "Apart from samples where interrupts were enabled, "
 
 
 def print_cost(experiment: Experiment, cell: str | None, functions: int, *, as_json: bool) -> int:
@@ -142,7 +145,10 @@ def summary_lines(found: Cost) -> Iterator[str]:
         most = max(known, key=lambda entry: basis.exclusive(entry).mean)
         of = f" of {cell.id}" if len(found.cells) > 1 else ""
         cost = f"{cycles(basis.exclusive(most).mean)} of {cycles(basis.total(side).mean)} cycles per {basis.unit}"
-        yield f"{role.capitalize()}{of}: {most.title} costs most, {cost}."
+        unseen = next((entry for entry in side.classes if entry.name == INTERRUPTS_ON), None)
+        is_largest = unseen is None or basis.exclusive(unseen).mean < basis.exclusive(most).mean
+        what = most.title if is_largest else f"{APART}{uncapitalized(most.title)}"
+        yield f"{role.capitalize()}{of}: {what} costs most, {cost}."
         if cell.id != cheap_cell.id and basis is basis_of(cheap_cell, cheap):
             before = {entry.name: basis.exclusive(entry).mean for entry in cheap.classes}
             grown = max(side.classes, key=lambda entry: basis.exclusive(entry).mean - before.get(entry.name, 0.0))

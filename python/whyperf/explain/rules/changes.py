@@ -123,7 +123,7 @@ def _receive_buffer(finding: Finding, facts: Facts, setup: Setup) -> Change:
 def _send_buffer(finding: Finding, facts: Facts, setup: Setup) -> Change:
     wanted = _power(finding.targets.get("buffer_bytes", 1 << 20))
     return _change(
-        "send_buffer",
+        "send_buffer" if setter_of_buffer("send_buffer_bytes", setup) else "send_buffer.of_kernel",
         size_of_buffer("send_buffer_bytes", wanted, "w", facts.sender, setup),
         bounds_of_buffer("send_buffer_bytes", wanted, "w", facts.sender, setup),
         facts.sender.host,

@@ -78,7 +78,7 @@ def find_truth(wanted: Wanted) -> int:
         try:
             if wanted.hosts:
                 return _on_model(experiment, catalog, wanted)
-            _measure(experiment, catalog, wanted)
+            measure(experiment, catalog, as_json=wanted.as_json)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
         except BaseException:
@@ -96,7 +96,7 @@ def _wanted_catalog(wanted: Wanted) -> Catalog:
         catalog = catalog.named(list(wanted.only))
     if wanted.hosts:
         return simulated_part(catalog, wanted.hosts, wanted.only, short=wanted.short)
-    return catalog if wanted.dry_run else _possible(catalog)
+    return catalog if wanted.dry_run else possible(catalog)
 
 
 def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
@@ -107,7 +107,7 @@ def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
         return _print(experiment, catalog, wanted, workers)
 
 
-def _possible(catalog: Catalog) -> Catalog:
+def possible(catalog: Catalog) -> Catalog:
     """The catalog without the situations that this host cannot disturb; a message names each with the reason."""
     impossible = {
         situation.name: reason
@@ -189,7 +189,7 @@ def _with_figures(path: Path, figures: str, mark: str) -> str:
         raise UsageError(f"--page: {path}: {error}") from None
 
 
-def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
+def measure(experiment: Experiment, catalog: Catalog, *, as_json: bool) -> None:
     """Measures what the record lacks."""
     plan = experiment.plan
     missing = experiment.missing_trials()
@@ -205,7 +205,7 @@ def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
             experiment.write_host(host, facts)
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
-        with watcher_for(plan, missing, as_json=wanted.as_json) as watcher:
+        with watcher_for(plan, missing, as_json=as_json) as watcher:
             disturber = _disturber(watcher, session, catalog)
             session.disturb = disturber.disturb
             run_plan(session, experiment, disturber, lambda _: _NO_GOODPUT)

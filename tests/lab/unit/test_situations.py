@@ -1,0 +1,187 @@
+"""Drawn situations: what is drawn, what is right to say of it, and that a seed is judged once."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from lab.situations import first_looks
+from lab.situations.causes import CAUSES
+from lab.situations.command import run
+from lab.situations.distributions import LOADS, NONE_CAUSES
+from lab.situations.draw import UNDISTURBED, situations
+from lab.situations.judge import OUTCOMES, Judged, Outcome, Share, judged, shares, void_situations
+from lab.truth.catalog import Catalog
+from lab.truth.design import CellKind, Role
+from lab.truth.levels import Diagnosis, View
+from whyperf.cli.exits import UsageError
+from whyperf.explain.causes import Cause
+
+#: Any seed: what holds of it holds of all.
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Catalog:
+    """Many situations, so that rare ones are among them."""
+    return situations(1000, SEED)
+
+
+def test_a_seed_gives_the_same_situations_in_another_process_and_at_another_count() -> None:
+    program = f"from lab.situations.draw import situations; print(situations(5, {SEED}).model_dump_json())"
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert Catalog.model_validate_json(done.stdout) == situations(5, SEED)
+    assert situations(8, SEED).situation[:5] == situations(5, SEED).situation
+    assert situations(5, SEED + 1).situation != situations(5, SEED).situation
+
+
+def test_each_kind_of_cause_and_each_load_is_drawn(drawn: Catalog) -> None:
+    kinds = Counter(part.name for situation in drawn.situation for part in situation.ingredient)
+    assert {cause.name: kinds[cause.name] for cause in CAUSES if kinds[cause.name] < 5} == {}
+    assert {situation.group for situation in drawn.situation} == {load.name for load in LOADS}
+
+
+def test_as_many_causes_are_drawn_as_is_stated(drawn: Catalog) -> None:
+    none = sum(situation.ingredient[0].name == UNDISTURBED for situation in drawn.situation)
+    assert none / len(drawn.situation) == pytest.approx(NONE_CAUSES[0], abs=0.03)
+    numbers = Counter(len(situation.ingredient) for situation in drawn.situation)
+    assert numbers[3] / len(drawn.situation) == pytest.approx(NONE_CAUSES[3], abs=0.03)
+
+
+def test_shares_that_are_stated_add_up() -> None:
+    assert sum(NONE_CAUSES) == pytest.approx(1)
+    assert sum(load.weight for load in LOADS) == pytest.approx(1)
+    for load in LOADS:
+        assert sum(weight for _, weight in load.transports) == pytest.approx(1), load.name
+
+
+def test_no_two_causes_of_a_situation_set_the_same(drawn: Catalog) -> None:
+    """Otherwise a situation without one of them would have the other's dose, or neither."""
+    for situation in drawn.situation:
+        names = [name for part in situation.ingredient for name in part.factors if part.factors != {"workload": "crr"}]
+        offloads = {"tso", "gso", "gro", "workload"}
+        twice = [name for name, number in Counter(names).items() if number > 1 and name not in offloads]
+        assert twice == [], situation.name
+
+
+def test_every_cause_has_a_name_that_a_verdict_can_give() -> None:
+    for cause in CAUSES:
+        assert set(cause.causes) <= set(Cause), cause.name
+        assert len(cause.because) == len(cause.causes) - 1
+
+
+def of_one(name: str = "bulk", group: str = "stream", cause: str = "random_loss", **part: object) -> Catalog:
+    """A catalog of one situation with one cause."""
+    ingredient = {"name": "it", "causes": [cause], **(part or {"factors": {"path_loss": 0.01}})}
+    return Catalog.model_validate(
+        {
+            "baseline": {"base": {"about": "", "factors": {}}},
+            "situation": [{"name": name, "about": "", "group": group, "baseline": "base", "ingredient": [ingredient]}],
+        }
+    )
+
+
+def said(*found: str, counts: bool = True, accepted: tuple[str, ...] = ("random_loss",)) -> Diagnosis:
+    """What the diagnosis of a trial says."""
+    role = Role("bulk", CellKind.SITUATION, {}, {})
+    return Diagnosis(
+        role, View.SEGMENTS, "log01-c0001", accepted, counts, 0.5, found, "high", (None, None, None), "", ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "group", "outcome"),
+    [
+        # An injected cause that counts is to be named.
+        (said("random_loss", "bottleneck"), "stream", "right"),
+        (said("not_known", "random_loss"), "stream", "candidate"),
+        (said("not_known", "burst_loss"), "stream", "not_known"),
+        (said("bottleneck", "random_loss"), "stream", "wrong"),
+        (said(), "stream", "not_known"),
+        # Nothing counts: only the capacity, the link, or nothing may be named.
+        (said("capacity", counts=False), "stream", "right"),
+        (said("bottleneck", counts=False), "stream", "right"),
+        (said(counts=False), "stream", "right"),
+        (said("random_loss", counts=False), "stream", "wrong"),
+        # Who waits for answers has the length of the path, and datagrams the rate that was asked for.
+        (said("round_trip", counts=False), "requests", "right"),
+        (said("round_trip", counts=False), "stream", "wrong"),
+        (said("asked_rate", counts=False), "datagrams", "right"),
+    ],
+)
+def test_what_a_first_verdict_is_worth(diagnosis: Diagnosis, group: str, outcome: str) -> None:
+    (found,) = judged(of_one(group=group), [diagnosis], {})
+    assert found.outcome == outcome
+
+
+def test_what_was_not_carried_out_is_void_and_not_judged() -> None:
+    catalog = of_one()
+    rates = {"bulk-situation": 1e6, "bulk-without1": None}
+    void = void_situations(catalog, rates)
+    assert void == {"bulk": "no trial of bulk-without1 was carried out"}
+    assert judged(catalog, [said("random_loss")], void) == []
+    assert void_situations(catalog, rates | {"bulk-without1": 2e6}) == {}
+    assert void_situations(catalog, {}) == {"bulk": "no trial of it was carried out"}
+
+
+def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None:
+    rates = {"bulk-situation": 1e6, "bulk-without1": 1e6}
+    busy = frozenset({"bulk-situation"})
+    assert "other programs" in void_situations(of_one(), rates, busy)["bulk"]
+    burning = of_one(cause="other_load", disturb=[{"kind": "burn", "host": "near", "programs": 1}])
+    assert void_situations(burning, rates, busy) == {}
+
+
+def test_each_situation_counts_once_at_a_level() -> None:
+    def row(situation: str, outcome: str) -> Judged:
+        return Judged(situation, View.USER, "", (), True, (), "", outcome)  # type: ignore[arg-type]  # a literal
+
+    found = shares([row("a", "right"), row("a", "wrong"), row("b", "wrong"), row("c", "right")])
+    assert {name: share.number for name, share in found[View.USER].items()} == {
+        "right": 2,
+        "candidate": 0,
+        "not_known": 0,
+        "wrong": 1,
+    }
+
+
+def test_the_interval_of_a_share_is_wilsons() -> None:
+    # Brown, Cai, DasGupta, Statistical Science 2001: formula (4), worked by hand for 8 of 10.
+    assert Share(10, 8).interval == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert Share(0, 0).interval == (0.0, 1.0)
+
+
+def test_a_seed_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "first-looks.txt"
+    file.write_text("# comment\n")
+    figures: dict[Outcome, Share] = {outcome: Share(9, 1) for outcome in OUTCOMES}
+    figures["right"] = Share(9, 6)
+    line = first_looks.line_of(date(2026, 1, 2), "abc", ("testbed", 5), (10, 1, 7), {View.USER: figures})
+    assert line == "2026-01-02 abc testbed 5 drawn=10 void=1 counting=7 user=6/1/1/1"
+    first_looks.append(line, file)
+    assert file.read_text() == f"# comment\n{line}\n"
+    with pytest.raises(first_looks.JudgedBeforeError, match="seed 5 on testbed was judged before"):
+        first_looks.refuse_second_look("testbed", 5, file)
+    first_looks.refuse_second_look("testbed", 6, file)
+    first_looks.refuse_second_look("linux-6.18+veth", 5, file)
+    monkeypatch.setattr(first_looks, "FILE", file)
+    monkeypatch.setattr(first_looks.refuse_second_look, "__defaults__", (file,))
+    with pytest.raises(UsageError, match="--again"):
+        run(3, 5, tmp_path, (), dry_run=False, as_json=False, again=False)
+
+
+def test_a_name_that_is_not_drawn_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no situation nothing is drawn; --dry-run lists them"):
+        run(3, 5, tmp_path, ("nothing",), dry_run=True, as_json=False, again=False)
+
+
+def test_a_dry_run_prints_what_is_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(3, SEED, tmp_path, (), dry_run=True, as_json=False, again=False) == 0
+    text = capsys.readouterr().out
+    for situation in situations(3, SEED).situation:
+        assert situation.name in text

@@ -13,6 +13,7 @@ from tests.whole.records.golden import unpack
 from whyperf.cli import main
 from whyperf.plan.model import identify
 from whyperf.record import Experiment, RecordError
+from whyperf.record.export.documents import anonymous_cell
 from whyperf.record.export.pseudonyms import Pseudonyms
 from whyperf.record.export.tables import copy_table
 
@@ -212,6 +213,22 @@ def test_a_name_is_replaced_by_its_kind_and_each_time_by_the_same() -> None:
     # A word of the result may stand in the copy, an identity may not.
     assert {"db7", "alice", "10.1.2.3", "eth0", "/home/alice/x.txt"} <= {*known.distinct()}
     assert not {"stream", "4"} & {*known.distinct()}
+
+
+def test_both_ends_of_a_watched_connection_keep_apart() -> None:
+    known = Pseudonyms(())
+    watched = {"program": "db", "process": 7, "local": "10.1.2.3:40000", "remote": "10.1.2.4:5432"}
+    cells = [
+        anonymous_cell({"id": f"c{number}", "watched": watched | {"local": local}}, known)
+        for number, local in (
+            (1, "10.1.2.3:40000"),
+            (2, "10.1.2.9:40001"),
+        )
+    ]
+    first, second = (cell["watched"] for cell in cells)
+    assert first["remote"] == second["remote"]
+    assert len({first["local"], second["local"], first["remote"]}) == 3
+    assert first["remote"].endswith(":5432")
 
 
 def test_addresses_go_on_in_the_next_range_for_documentation() -> None:

@@ -67,6 +67,26 @@ def test_nothing_is_asked_of_a_host_for_a_plan_without_rules(monkeypatch: pytest
         pass
 
 
+def test_the_rules_are_undone_after_a_trial_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    class Keeping:
+        def __init__(self, *_: object) -> None:
+            done.append("set")
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            done.append("undone")
+
+    monkeypatch.setattr("whyperf.run.firewall.Keeper", Keeping)
+    (cell,) = plan_of(firewall_rules=10).cells
+    with pytest.raises(RunError, match="the trial failed"), firewall(cell.factors, FAR_AGENT):
+        raise RunError("the trial failed")
+    assert done == ["set", "undone"]
+
+
 def test_a_host_without_nft_is_reported_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     sentence = (

@@ -136,7 +136,7 @@ def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
         "variables": {name: _variable(value, names) for name, value in plan.variables.items()},
         "warnings": anonymous(list(plan.warnings), names),
         **{part: anonymous(document[part], names) for part in ("workloads", "overrides", "only")},
-        "cells": [_anonymous_cell(cell, names) for cell in document["cells"]],
+        "cells": [anonymous_cell(cell, names) for cell in document["cells"]],
     }
     if plan.watched is not None:
         far = plan.watched.far_host
@@ -150,7 +150,7 @@ def anonymous_plan(plan: Plan, names: Pseudonyms) -> Plan:
     return made.model_copy(update={"id": identify(made)})
 
 
-def _anonymous_cell(cell: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
+def anonymous_cell(cell: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
     """A cell; of a watched connection with pseudonyms for its program and its ends."""
     kept: dict[str, Any] = anonymous({name: part for name, part in cell.items() if name != "watched"}, names)
     found = cell["watched"]

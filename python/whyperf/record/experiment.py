@@ -35,7 +35,8 @@ from whyperf.record.writer import TrialWriter
 END_NAME = re.compile(r"(near|far)(\d*)")
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
-#: What a folder may hold when a run was killed before it wrote plan.json, apart from files that are half-written.
+#: What a folder may hold when a run was killed before it wrote plan.json, apart from files that are half-written; the
+#: folder of trials is empty then.
 UNFINISHED_CREATION = {".lock", "trials", SEAL, *PROFILES}
 #: The folders of an experiment, each of its own and no link to another.
 FOLDERS = ("trials", "hosts", "set-aside")
@@ -78,6 +79,7 @@ class Experiment:
         self.plan = plan
         self.retry_failed = retry_failed
         self._lock = lock
+        self._factors = {cell.id: cell.factors for cell in plan.cells}
         #: Whether this process made the folder.
         self._fresh = False
         #: Trials recorded by this process: a retried trial that fails again is not tried for ever.
@@ -232,26 +234,27 @@ class Experiment:
             raise RecordError(f"{self.folder} has no folder trials; copy the result whole, or run the experiment again")
         with as_record_error("read", self.folder / "trials"), os.scandir(self.folder / "trials") as entries:
             names = sorted(entry.name for entry in entries if TRIAL_NAME.fullmatch(entry.name))
-        for name in names:
-            found = _read_trial(self.folder / "trials" / name)
+        trials = [_read_trial(self.folder / "trials" / name) for name in names]
+        for read in (*trials, *(each for pack in packs(self.folder / "trials") for each in read_pack(pack))):
+            found = self._as_planned(read)
             if isinstance(found, Manifest):
-                manifests[name] = found
+                manifests[found.trial] = found
             else:
                 damaged.append(found)
-        for pack in packs(self.folder / "trials"):
-            for found in read_pack(pack):
-                if isinstance(found, Manifest):
-                    manifests[found.trial] = found
-                else:
-                    damaged.append(found)
         return Trials(dict(sorted(manifests.items())), damaged)
 
     def trial(self, name: str) -> Manifest | Damaged:
         """Reads one trial's manifest."""
         trials = self.folder / "trials"
         if not (trials / name).exists() and (found := manifest_in_packs(trials, name)) is not None:
-            return found
-        return _read_trial(trials / name)
+            return self._as_planned(found)
+        return self._as_planned(_read_trial(trials / name))
+
+    def _as_planned(self, found: Manifest | Damaged) -> Manifest | Damaged:
+        """The same; what was measured with other factors than those of its cell is no trial of the plan."""
+        if isinstance(found, Manifest) and self._factors.get(found.cell) != found.factors:
+            return Damaged(found.trial, "its factors are not those of its cell in the plan")
+        return found
 
     def write_host(self, host: str, facts: Mapping[str, object]) -> None:
         """Keeps what a host is: `hosts/near.json` or `hosts/far.json`."""
@@ -379,6 +382,9 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
                 )
         elif any(path.name not in UNFINISHED_CREATION and path.suffix != PARTIAL for path in folder.iterdir()):
             raise WrongFolderError(f"{folder} has files that are not an experiment's; name another folder with --out")
+        elif (folder / "trials").exists() and any((folder / "trials").iterdir()):
+            # A run writes plan.json before its first trial: somebody else put these there.
+            raise WrongFolderError(f"{folder} has trials but no plan.json; name another folder with --out")
 
 
 def _read_plan(folder: Path) -> Plan:

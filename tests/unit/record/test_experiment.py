@@ -226,6 +226,29 @@ def test_a_prepared_folder_is_not_resumed(tmp_path: Path, monkeypatch: pytest.Mo
     assert {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()} == before
 
 
+def test_trials_without_a_plan_are_not_taken_for_own_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "sample"
+    with created(folder) as experiment:
+        record(experiment, TRIALS[0])
+    for path in folder.glob("*.*"):
+        path.unlink()
+    (folder / "seal").unlink()
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(WrongFolderError, match=r"sample has trials but no plan\.json; name another folder with --out"):
+        created(folder)
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("changed", [{"factors": {"window_bytes": 1}}, {"cell": "c0002"}, {"cell": "c9999"}])
+def test_a_trial_with_other_factors_than_its_cell_is_measured_again(tmp_path: Path, changed: dict[str, object]) -> None:
+    with created(tmp_path / "sample") as experiment:
+        trial = "001-c0001"
+        experiment.begin_trial(trial).commit(manifest(PLAN, trial) | changed)
+        reason = "its factors are not those of its cell in the plan"
+        assert experiment.trials().damaged == [experiment.trial(trial)] == [(trial, reason)]
+        assert len(experiment.missing_trials()) == len(TRIALS)
+
+
 @pytest.mark.parametrize("name", ["seal", "profile.toml"])
 def test_a_folder_without_a_right_seal_is_not_resumed(tmp_path: Path, name: str) -> None:
     created(tmp_path / "sample").close()

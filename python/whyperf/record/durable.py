@@ -24,8 +24,9 @@ def write_file(
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if in_result else 0))
     try:
-        if in_result:
-            _refuse_owner(folder, path.parent)
+        if in_result and (owner := foreign_owner(os.fstat(folder))) is not None:
+            reason = f"root writes nothing into a result of another user ({owner}); copy it to a folder of your own"
+            raise PermissionError(errno.EPERM, reason, str(path.parent))
         partial = partial_name(path).name
         # With O_EXCL a link is refused like any other file (open(2)).
         mode = 0o600 if is_secret else file_mode(path.parent)
@@ -50,17 +51,12 @@ def write_file(
         os.close(folder)
 
 
-def _refuse_owner(folder: int, name: Path) -> None:
-    """Refuses root a folder of another user than the one who called sudo.
-
-    Raises:
-        PermissionError: with what to do.
+def foreign_owner(found: os.stat_result) -> int | None:
+    """The owner of a folder or link that root does not trust: another user than the one who called sudo. None of what
+    is root's own, and for everybody but root.
     """
-    owner = os.fstat(folder).st_uid
     trusted = {0, *(_caller() or ())[:1]}
-    if os.geteuid() == 0 and owner not in trusted:
-        reason = f"root writes nothing into a result of another user ({owner}); copy it to a folder of your own"
-        raise PermissionError(errno.EPERM, reason, str(name))
+    return found.st_uid if os.geteuid() == 0 and found.st_uid not in trusted else None
 
 
 def _caller() -> tuple[int, int] | None:

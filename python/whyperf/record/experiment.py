@@ -23,7 +23,7 @@ from whyperf.foreign import (
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
-from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
+from whyperf.record.durable import PARTIAL, folder_mode, foreign_owner, remove_partial, write_file
 from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, failure
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import INTERRUPTED, LOST, MAX_RERUNS, RECORD_VERSION, TRIAL_NAME, Damaged, Manifest
@@ -92,10 +92,12 @@ class Experiment:
         What is made is always `plan`: a folder that was prepared by somebody else decides nothing.
 
         Raises:
-            WrongFolderError: the folder is of another plan, not made by this user on this host, or not an experiment's;
-                nothing was changed then.
+            WrongFolderError: the folder is of another plan, not made by this user on this host, not an experiment's, or
+                root's to write while another user owns it; nothing was changed then.
             RecordError: another process measures there, or it cannot be written; nothing was changed then.
         """
+        # Somebody else's link leads root into a folder of its own.
+        _refuse_foreign(folder)
         folder = _named_folder(folder)
         plan = plan.named(folder.name)
         _refuse_other_content(folder, plan)
@@ -115,9 +117,9 @@ class Experiment:
                 remove_partial(folder / "trials")
             if not (folder / "plan.json").exists():
                 with as_record_error("write to", folder):
-                    write_file(folder / _profile_name(profile_text), profile_text.encode())
+                    write_file(folder / _profile_name(profile_text), profile_text.encode(), in_result=True)
                     write_seal(folder, _sealed(plan), profile_text)
-                    write_file(folder / "plan.json", plan.to_json().encode())
+                    write_file(folder / "plan.json", plan.to_json().encode(), in_result=True)
         except BaseException as error:
             if lock is not None:
                 if fresh:
@@ -319,7 +321,7 @@ class Experiment:
     def _write_json(self, path: Path, content: Mapping[str, object]) -> None:
         with as_record_error("write", path):
             path.parent.mkdir(folder_mode(self.folder), exist_ok=True)
-            write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+            write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), in_result=True)
 
     @staticmethod
     def _read_json(path: Path) -> dict[str, Any] | None:
@@ -359,13 +361,25 @@ def _remove_empty(folder: Path, *, with_lock: bool) -> None:
         folder.rmdir()
 
 
+def _refuse_foreign(folder: Path) -> None:
+    """Refuses root a folder or link of another user, who could exchange what is in it; nothing there is fine."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if (owner := foreign_owner(folder.lstat())) is not None:
+            raise WrongFolderError(
+                f"{folder} belongs to another user ({owner}), and root writes nothing into it; "
+                "name another folder with --out"
+            )
+
+
 def _refuse_other_content(folder: Path, plan: Plan) -> None:
-    """Refuses a folder that is not this plan's, so that results never mix."""
+    """Refuses a folder that is not this plan's, so that results never mix, or from which a link leads elsewhere."""
     with as_record_error("read", folder):
         if not folder.exists():
             return
         if not folder.is_dir():
             raise WrongFolderError(f"{folder} is not a folder; name another with --out")
+        _refuse_foreign(folder)
+        _refuse_links(folder)
         if (folder / "plan.json").exists():
             kept = Experiment.open(folder)
             there = kept.plan

@@ -25,7 +25,7 @@ KEY_BYTES = 32
 def write_seal(folder: Path, *sealed: str) -> None:
     """Seals the texts into a result. Where the user's key cannot be kept, the result is as one made elsewhere."""
     with suppress(OSError):
-        write_file(folder / NAME, _seal(_key(), sealed).encode() + b"\n")
+        write_file(folder / NAME, _seal(_key(), sealed).encode() + b"\n", in_result=True)
 
 
 def is_made_here(folder: Path, *sealed: str) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
-from whyperf.record import Experiment, RecordError
+from whyperf.explain.verify.obstacles import Obstacle, refuse_unwritable
+from whyperf.record import Experiment, RecordError, WrongFolderError
 from whyperf.record.durable import write_file
 
 PLAN = sample_plan()
@@ -62,6 +63,59 @@ def test_root_writes_into_no_result_of_another_user(result: Path, monkeypatch: p
         monkeypatch.setenv(name, "65534")
     write_file(result / "report.html", b"page", in_result=True)
     assert (result / "report.html").read_bytes() == b"page"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("planted", ["result", "empty", "link"])
+def test_root_measures_into_no_folder_of_another_user(
+    result: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+) -> None:
+    """`link` is one of another user, to a folder of root's."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    folder = result if planted == "result" else result.with_name(planted)
+    if planted == "link":
+        folder.symlink_to(result)
+    else:
+        folder.mkdir(exist_ok=True)
+    os.chown(folder, 65534, -1, follow_symlinks=False)
+    before = sorted(result.parent.rglob("*"))
+    with pytest.raises(WrongFolderError, match=rf"/{folder.name} belongs to another user \(65534\), and root writes"):
+        Experiment.create(folder, PLAN, PROFILE_TEXT)
+    assert sorted(result.parent.rglob("*")) == before
+    for name in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.setenv(name, "65534")
+    Experiment.create(folder, PLAN, PROFILE_TEXT).close()
+
+
+@pytest.mark.root
+def test_root_makes_a_new_folder_below_one_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container with the user's folder."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    os.chown(tmp_path, 65534, -1)
+    resume(tmp_path / "results" / "sample")
+    resume(tmp_path / "results" / "sample")
+
+
+@pytest.mark.root
+def test_root_stores_no_verification_in_a_folder_of_another_user(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner knows the name that the verification will have."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    refuse_unwritable(result)
+    os.chown(result.parent, 65534, -1)
+    with pytest.raises(
+        Obstacle, match=r"belongs to another user \(65534\), so root stores no verification there\. Copy"
+    ):
+        refuse_unwritable(result)
+
+
+@pytest.mark.parametrize("name", ["trials", "hosts", "set-aside"])
+def test_no_link_is_followed_where_a_result_is_to_be_made(tmp_path: Path, victim: Path, name: str) -> None:
+    folder = tmp_path / "sample"
+    folder.mkdir()
+    (folder / name).symlink_to(victim)
+    with pytest.raises(RecordError, match=rf"cannot use .*/{name}: it is a symbolic link"):
+        Experiment.create(folder, PLAN, PROFILE_TEXT)
+    assert [path.name for path in folder.iterdir()] == [name]
 
 
 def test_nothing_is_written_where_a_link_stands_for_the_result(result: Path, victim: Path) -> None:

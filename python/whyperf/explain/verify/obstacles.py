@@ -11,6 +11,7 @@ from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import change_text
 from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME
+from whyperf.record.durable import foreign_owner
 
 #: What makes two hosts the same one.
 SAME = ("hostname", "cpu_model")
@@ -45,12 +46,16 @@ def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] 
 def refuse_unwritable(explained: Path) -> None:
     """Refuses a result next to which nothing can be stored; `explained` is its folder.
 
+    Nobody named the folder of the verification, so another user could prepare it for root.
+
     Raises:
         Obstacle: naming the folder.
     """
     parent = explained.absolute().parent
     if not os.access(parent, os.W_OK):
         raise Obstacle("unwritable", folder=str(parent))
+    if (owner := foreign_owner(parent.stat())) is not None:
+        raise Obstacle("foreign", folder=str(parent), owner=str(owner))
 
 
 def refuse_other_path(verdict: Verdict, plan: Plan) -> None:

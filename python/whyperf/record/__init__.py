@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         router_ratios,
     )
     from whyperf.record.naming import planned_folder, quick_folder, watch_folder
-    from whyperf.record.tables import TableRead, read_table, scan_table
+    from whyperf.record.tables import TableRead, read_table, sum_by_host
     from whyperf.record.writer import TableFile, TrialWriter
 
 __all__ = [
@@ -47,7 +47,7 @@ __all__ = [
     "quick_folder",
     "read_table",
     "router_ratios",
-    "scan_table",
+    "sum_by_host",
     "watch_folder",
     "wrong_in_table",
 ]
@@ -101,7 +101,7 @@ _MODULES = {
         (
             "TableRead",
             "read_table",
-            "scan_table",
+            "sum_by_host",
         ),
         "tables",
     ),

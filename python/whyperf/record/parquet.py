@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import polars as pl
 
@@ -34,7 +34,7 @@ MAX_TEXT_BYTES = 1 << 16
 
 MAX_FOOTER_BYTES = 16 << 20
 
-_OWN_FILES = Path("/proc/self/fd")
+OWN_FILES = Path("/proc/self/fd")
 """Files of this process that have no name: what stands for them there is a link."""
 
 _MAGIC = b"PAR1"
@@ -58,19 +58,48 @@ _PAGE_HEADER_BYTES = 1 << 16
 _USUAL_HEADER_BYTES = 256
 
 
-def bytes_in_memory(path: Path) -> int:
-    """What a table takes in memory at most.
+class OpenTable(NamedTuple):
+    """A table that was checked and is open: whatever takes its place in the folder is not read."""
+
+    file: BinaryIO
+    needed_bytes: int
+    size_bytes: int
+
+    @property
+    def path(self) -> Path:
+        """Leads to the open file, for libraries that take a path, until it is closed."""
+        return OWN_FILES / str(self.file.fileno())
+
+
+def open_table(path: Path) -> OpenTable:
+    """Opens a table and checks what it takes in memory at most, which is `needed_bytes`; to be closed by the caller.
 
     Raises:
         OSError: there is no such file, or it is a link, a FIFO or a device.
         ValueError: it is no Parquet file as agents write them, or takes more than a table of its size may.
     """
-    descriptor = open_file(path, is_users=path.parent == _OWN_FILES)
+    file = os.fdopen(open_file(path, is_users=path.parent == OWN_FILES), "rb")
     try:
-        found = os.fstat(descriptor)
-        return _checked(_Key(descriptor, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)))
-    finally:
-        os.close(descriptor)
+        found = os.fstat(file.fileno())
+        key = _Key(file.fileno(), (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+        return OpenTable(file, _checked(key), found.st_size)
+    except BaseException:
+        file.close()
+        raise
+
+
+def bytes_in_memory(path: Path) -> int:
+    """What a table takes in memory at most; raises as `open_table`."""
+    table = open_table(path)
+    table.file.close()
+    return table.needed_bytes
+
+
+def scan(path: Path) -> pl.LazyFrame:
+    """The rows of a table that was checked, none read yet. The frame holds the file open; raises as `open_table`."""
+    with open_table(path).file as file:
+        # polars duplicates the descriptor of a file.
+        return pl.scan_parquet(file)
 
 
 def allowed_bytes(size: int) -> int:
@@ -138,7 +167,7 @@ def _measured(descriptor: int, texts: Mapping[str, _Texts]) -> dict[str, _Texts]
     Raises:
         ValueError: they cannot be read.
     """
-    scan = pl.scan_parquet(_OWN_FILES / str(descriptor), glob=False)
+    scan = pl.scan_parquet(OWN_FILES / str(descriptor), glob=False)
     found = {}
     try:
         kinds = scan.collect_schema()

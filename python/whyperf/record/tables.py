@@ -6,7 +6,8 @@ and 0.01 ms a column for what the file declares.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,10 +18,10 @@ from whyperf.record.experiment import Experiment
 from whyperf.record.kinds import UNREADABLE
 from whyperf.record.manifest import TABLE_OF_END, TRIAL_NAME, Damaged
 from whyperf.record.pack import packs
-from whyperf.record.parquet import allowed_bytes, bytes_in_memory
+from whyperf.record.parquet import OpenTable, allowed_bytes, open_table
 
-#: Files read at once. Larger batches are no faster and hold more footers in memory.
-BATCH = 4096
+#: Files read at once, each open meanwhile: a process may have 1,024 open files where nobody raised the limit.
+BATCH = 256
 PATH = "__path"
 KEYS = {"trial": pl.String(), "block": pl.Int64(), "cell": pl.String()}
 
@@ -54,11 +55,9 @@ def read_table(
     """
     damaged: list[Damaged] = []
     room = _Room(name, damaged)
-    files = [file for file in _files(experiment.folder / "trials", name, trials) if room.has_for(Path(file))]
     frames: list[pl.DataFrame] = []
-    at_once = BATCH if shrink is None else 1
-    for start in range(0, len(files), at_once):
-        batch = files[start : start + at_once]
+    files = list(_files(experiment.folder / "trials", name, trials))
+    for batch in room.opened(files, BATCH if shrink is None else 1):
         try:
             rows = _read(batch, columns)
             frames.append(rows if shrink is None else shrink(rows))
@@ -71,19 +70,25 @@ def read_table(
     return TableRead(pl.concat(frames, how="diagonal_relaxed"), damaged)
 
 
-def scan_table(experiment: Experiment, name: str, trial: str) -> pl.LazyFrame | None:
-    """One table of one trial with the rows of all its ends, nothing read yet; None when no end has it, or a file is not
-    fit to be read, which `read_table` reports.
+def sum_by_host(
+    experiment: Experiment, name: str, trial: str, sums: Callable[[pl.LazyFrame], pl.LazyFrame]
+) -> pl.DataFrame | None:
+    """Sums of one table of one trial, which `sums` makes of some of its ends at a time; None when no end has it, or a
+    file is not fit to be read, which `read_table` reports.
 
     Raises:
         RecordError: the files would take far more memory than their size allows.
     """
     damaged: list[Damaged] = []
-    room = _Room(name, damaged)
-    files = [file for file in _files(experiment.folder / "trials", name, (trial,)) if room.has_for(Path(file))]
-    if damaged or not files:
+    files = list(_files(experiment.folder / "trials", name, (trial,)))
+    try:
+        frames = [
+            sums(pl.scan_parquet(list(batch), glob=False, missing_columns="insert")).collect(engine="streaming")
+            for batch in _Room(name, damaged).opened(files, BATCH)
+        ]
+        return pl.concat(frames) if frames and not damaged else None
+    except UNREADABLE:
         return None
-    return pl.scan_parquet(files, glob=False, missing_columns="insert")
 
 
 class _Room:
@@ -95,24 +100,39 @@ class _Room:
         self._needed = 0
         self._size = 0
 
-    def has_for(self, path: Path) -> bool:
-        """Whether a file is fit to be read.
+    def open(self, path: Path, closing: ExitStack) -> OpenTable | None:
+        """The file, open until `closing` ends; None where it is not fit to be read.
 
         Raises:
             RecordError: all files together would take too much.
         """
         try:
-            self._needed += bytes_in_memory(path)
-            self._size += path.lstat().st_size
+            table = open_table(path)
         except (OSError, ValueError) as error:
             self.damaged.append(_unreadable(path, error))
-            return False
+            return None
+        closing.enter_context(table.file)
+        self._needed += table.needed_bytes
+        self._size += table.size_bytes
         if self._needed > allowed_bytes(self._size):
             raise RecordError(
                 f"the tables {self._name} in {path.parents[1]} would take over {self._needed:,} bytes of memory, far "
                 "more than tables of their size do; do not trust this result"
             )
-        return True
+        return table
+
+    def opened(self, files: Sequence[str], at_once: int) -> Iterator[dict[str, Path]]:
+        """Files that are fit to be read, by the path that leads to the open file until the next ones are opened.
+
+        Raises:
+            RecordError: as `open`.
+        """
+        for start in range(0, len(files), at_once):
+            with ExitStack() as closing:
+                paths = [Path(file) for file in files[start : start + at_once]]
+                tables = {str(table.path): path for path in paths if (table := self.open(path, closing)) is not None}
+                if tables:
+                    yield tables
 
 
 def _unreadable(path: Path, error: BaseException) -> Damaged:
@@ -147,10 +167,13 @@ def _place(name: str) -> tuple[int, str]:
     return int(end.lstrip("farne") or 1), end
 
 
-def _read(files: Sequence[str], columns: Sequence[str] | None) -> pl.DataFrame:
-    """The files' rows in order. Trial names are short, so polars keeps them without a heap string each."""
+def _read(files: Mapping[str, Path], columns: Sequence[str] | None) -> pl.DataFrame:
+    """The rows in order of files by the paths that lead to them. Trial names are short, so polars keeps them without a
+    heap string each.
+    """
     scanned = pl.scan_parquet(list(files), include_file_paths=PATH, glob=False, missing_columns="insert")
-    trial = pl.col(PATH).str.extract(r"([^/]+)/[^/]+$").alias("trial")
+    trials = {opened: path.parent.name for opened, path in files.items()}
+    trial = pl.col(PATH).replace_strict(trials, return_dtype=pl.String).alias("trial")
     frame = scanned.select(trial, *(columns if columns is not None else [pl.all().exclude(PATH)])).collect()
     number, cell = pl.col("trial").str.extract(r"^(?:log|stages)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
     return frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), pl.all().exclude("trial"))
@@ -168,34 +191,36 @@ def _read_packs(
     for pack in packs(folder):
         for host in ("far", "near"):
             path = pack / f"{name}.{host}.parquet"
-            if pack.is_symlink() or not os.path.lexists(path) or not room.has_for(path):
+            if pack.is_symlink() or not os.path.lexists(path):
                 continue
             number, cell = (
                 pl.col("trial").str.extract(r"^(?:log|stages)?(\d+)-"),
                 pl.col("trial").str.extract(r"-(.+)$"),
             )
             own = pl.all().exclude("trial") if columns is None else pl.col(*columns)
-            try:
-                frame = pl.read_parquet(path)
-                if trials is not None:
-                    frame = frame.filter(pl.col("trial").is_in(list(trials)))
-                frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
-            except UNREADABLE as error:
-                room.damaged.append(_unreadable(path, error))
+            with ExitStack() as closing:
+                if (table := room.open(path, closing)) is None:
+                    continue
+                try:
+                    frame = pl.read_parquet(table.file)
+                    if trials is not None:
+                        frame = frame.filter(pl.col("trial").is_in(list(trials)))
+                    frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
+                except UNREADABLE as error:
+                    room.damaged.append(_unreadable(path, error))
     return frames
 
 
 def _read_singly(
-    files: Sequence[str],
+    files: Mapping[str, Path],
     columns: Sequence[str] | None,
     frames: list[pl.DataFrame],
     damaged: list[Damaged],
     shrink: Callable[[pl.DataFrame], pl.DataFrame] | None,
 ) -> None:
-    for file in files:
-        path = Path(file)
+    for opened, path in files.items():
         try:
-            frame = _read([file], None)
+            frame = _read({opened: path}, None)
         except UNREADABLE as error:
             damaged.append(_unreadable(path, error))
             continue

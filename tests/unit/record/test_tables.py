@@ -1,12 +1,16 @@
 """Tables over all trials."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan, table
-from whyperf.record import Experiment, read_table
+from whyperf.record import Experiment, parquet, read_table, sum_by_host
+from whyperf.record.export.pseudonyms import Pseudonyms
+from whyperf.record.export.tables import copy_table
+from whyperf.record.parquet import OWN_FILES
 
 PLAN = sample_plan()
 TRIALS = sorted(trial.id for trial in PLAN.trials())
@@ -72,6 +76,50 @@ def test_a_table_nobody_wrote_is_empty(experiment: Experiment) -> None:
     assert frame.columns == ["trial", "block", "cell"]
     assert frame.is_empty()
     assert damaged == []
+
+
+@pytest.fixture
+def swapped(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table whose owner puts another in its place as soon as it was checked."""
+    path = experiment.folder / "trials" / TRIALS[0] / "intervals.far.parquet"
+    forged = experiment.folder / "forged"
+    pl.read_parquet(path).with_columns(pl.col("payload_bytes") + 1).write_parquet(forged)
+    check = parquet._checked
+
+    def checked(file: Any) -> int:
+        needed = check(file)
+        if path.exists() and path.samefile(f"/proc/self/fd/{file.descriptor}"):
+            forged.rename(path)
+        return needed
+
+    monkeypatch.setattr(parquet, "_checked", checked)
+    return path
+
+
+def test_the_table_that_was_checked_is_read(experiment: Experiment, swapped: Path) -> None:
+    before = sorted(OWN_FILES.iterdir())
+    frame, damaged = read_table(experiment, "intervals")
+    assert (damaged, frame["payload_bytes"].unique().to_list()) == ([], [1000])
+    assert pl.read_parquet(swapped)["payload_bytes"].unique().to_list() == [1001]
+    assert sorted(OWN_FILES.iterdir()) == before
+
+
+def test_the_table_that_was_checked_is_summed(experiment: Experiment, swapped: Path) -> None:
+    sums = sum_by_host(experiment, "intervals", swapped.parent.name, lambda rows: rows.select(pl.sum("payload_bytes")))
+    assert sums is not None
+    assert sums.rows() == [(6000,)]
+
+
+def test_the_table_that_was_checked_is_copied(swapped: Path, tmp_path: Path) -> None:
+    content = swapped.read_bytes()
+    copy_table(swapped.name, swapped.parent, tmp_path, Pseudonyms([]))
+    assert (tmp_path / swapped.name).read_bytes() == content
+
+
+def test_more_tables_are_read_than_are_open_at_once(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_table(experiment, "intervals").frame
+    monkeypatch.setattr("whyperf.record.tables.BATCH", 5)
+    assert read_table(experiment, "intervals").frame.equals(whole)
 
 
 def test_partial_trials_are_not_read(experiment: Experiment) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 from whyperf.analyze.fleet.inputs import COUNTS, DEVICES, GAPS, SOCKETS, WAITS, FleetInputs
 from whyperf.analyze.fleet.instants import instants_of
 from whyperf.plan import Plan
-from whyperf.record import LOST, Experiment, Manifest, scan_table
+from whyperf.record import LOST, Experiment, Manifest, sum_by_host
 
 COUNTED = ("TcpExtTCPTimeouts", "cpu_quota", "cpu_period", "cpu_throttled", "qdisc_rate", "qdisc_dropped")
 """Counters of `host_counters` that are read."""
@@ -41,10 +41,11 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
         table: str, schema: Mapping[str, pl.DataType], sums: Callable[[pl.LazyFrame], pl.LazyFrame]
     ) -> pl.DataFrame:
         found = [
-            frame
+            frame.with_columns(pl.lit(trial).alias("trial")).select(
+                pl.col(each).cast(kind) for each, kind in schema.items()
+            )
             for trial in ran
-            if (scanned := scan_table(experiment, table, trial)) is not None
-            and (frame := _collected(sums(scanned), trial, schema)) is not None
+            if (frame := sum_by_host(experiment, table, trial, sums)) is not None
         ]
         return pl.concat(found) if found else pl.DataFrame(schema=dict(schema))
 
@@ -94,21 +95,8 @@ def _by_host(
     experiment: Experiment, table: str, trial: str, sums: Callable[[pl.LazyFrame], pl.LazyFrame]
 ) -> list[tuple[Any, ...]]:
     """Sums of a table of a trial; none where it cannot be read."""
-    scanned = scan_table(experiment, table, trial)
-    if scanned is None:
-        return []
-    try:
-        return sums(scanned).collect(engine="streaming").rows()
-    except (pl.exceptions.PolarsError, OSError):
-        return []
-
-
-def _collected(sums: pl.LazyFrame, trial: str, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | None:
-    try:
-        found = sums.with_columns(pl.lit(trial).alias("trial")).collect(engine="streaming")
-    except (pl.exceptions.PolarsError, OSError):
-        return None
-    return found.select(pl.col(name).cast(kind) for name, kind in schema.items())
+    found = sum_by_host(experiment, table, trial, sums)
+    return [] if found is None else found.rows()
 
 
 def _grown(name: str) -> pl.Expr:

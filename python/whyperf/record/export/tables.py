@@ -2,17 +2,17 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
 
-from whyperf.foreign import open_file
 from whyperf.record.durable import restrict
 from whyperf.record.errors import RecordError
 from whyperf.record.export.pseudonyms import Pseudonyms
 from whyperf.record.kinds import code_words, is_table
 from whyperf.record.manifest import TABLE_OF_END
-from whyperf.record.parquet import bytes_in_memory
+from whyperf.record.parquet import open_table
 
 #: Columns of names that the record itself gives.
 _OWN = frozenset({"host", "trial"})
@@ -34,26 +34,28 @@ def copy_table(name: str, source_folder: Path, target_folder: Path, names: Pseud
     """
     source, target = source_folder / name, target_folder / name
     table = name.partition(".")[0]
-    try:
-        if not (TABLE_OF_END.fullmatch(name) and is_table(table)):
-            raise ValueError("the record has no such table")
-        bytes_in_memory(source)
-        changed = _changed(source, table, names)
-    except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = str(error).partition("\n")[0]
-        raise RecordError(f"cannot export {source}: {reason}; move this trial out of the result") from None
-    with open(open_file(source), "rb") as read, target.open("xb") as written:  # noqa: PTH123 - a descriptor
+    with ExitStack() as closing:
+        try:
+            if not (TABLE_OF_END.fullmatch(name) and is_table(table)):
+                raise ValueError("the record has no such table")
+            opened = open_table(source)
+            read = closing.enter_context(opened.file)
+            changed = _changed(pl.scan_parquet(read), table, names)
+        except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            reason = str(error).partition("\n")[0]
+            raise RecordError(f"cannot export {source}: {reason}; move this trial out of the result") from None
+        written = closing.enter_context(target.open("xb"))
         restrict(target)
         if changed is None:
+            read.seek(0)
             shutil.copyfileobj(read, written)
         else:
             # Units, meanings and sources of the columns stand in the Arrow schema.
-            changed.write_parquet(written, metadata=dict(pl.read_parquet_metadata(source)))
+            changed.write_parquet(written, metadata=dict(pl.read_parquet_metadata(opened.path)))
 
 
-def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None:
+def _changed(scan: pl.LazyFrame, table: str, names: Pseudonyms) -> pl.DataFrame | None:
     """The table with pseudonyms; None where it has nothing to replace."""
-    scan = pl.scan_parquet(source)
     texts = [name for name, kind in scan.collect_schema().items() if isinstance(kind, pl.String | pl.Categorical)]
     replaced: dict[str, dict[str, str]] = {}
     for column in texts:
@@ -67,7 +69,7 @@ def _changed(source: Path, table: str, names: Pseudonyms) -> pl.DataFrame | None
     numbers = [column for column in _NUMBERS if column in scan.collect_schema()]
     if not replaced and table not in _OF_PROGRAMS and not numbers:
         return None
-    frame = pl.read_parquet(source)
+    frame = scan.collect()
     columns = {
         column: pl.col(column).cast(pl.String).replace(changes).cast(frame.schema[column])
         for column, changes in replaced.items()

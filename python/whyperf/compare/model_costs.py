@@ -83,11 +83,11 @@ def _costs(trial: FlowTrial, host: HostStages, kbytes: float) -> dict[Row, tuple
 
 def _busy_ns(trial: FlowTrial, host: str) -> float:
     """Time of the processors in the measured window; of a transfer in all of it."""
-    path = trial.file("cpu", host)
-    if path is None:
+    source = trial.table("cpu", host)
+    if source is None:
         return 0.0
-    with reported_unreadable(path):
-        rows = pl.read_parquet(path, columns=["phase", "system_ns", "softirq_ns", "irq_ns"])
+    with reported_unreadable(source.path):
+        rows = source.rows.select("phase", "system_ns", "softirq_ns", "irq_ns").collect()
     measured = rows.filter(pl.col("phase") == "measure")
     own = rows if measured.is_empty() else measured
     return float(own.select(pl.sum_horizontal("system_ns", "softirq_ns", "irq_ns").sum()).item() or 0)

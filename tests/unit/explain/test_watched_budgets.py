@@ -168,5 +168,5 @@ def test_a_view_of_one_side_hides_what_only_the_own_load_counts(tmp_path: Path) 
     alone = as_watched(at_levels(trial, {"sender": "user"}), "receiver")
     assert alone.end("sender") is None
     assert alone.is_watched
-    assert alone.file("transactions", "near") is None
-    assert alone.file("tcp_info", "far") is not None
+    assert alone.table("transactions", "near") is None
+    assert alone.table("tcp_info", "far") is not None

@@ -31,13 +31,13 @@ def read_calls(trial: FlowTrial, host: str, connections: Collection[int] | None 
     Raises:
         RecordError: the file cannot be read.
     """
-    path = trial.file("calls", host)
-    if path is None:
+    source = trial.table("calls", host)
+    if source is None:
         return None
     shift = trial.ends[host].offset_ns + trial.zero_mono_ns
     instants = [(pl.col(f"{which}_mono_ns").cast(pl.Int64) - shift).alias(f"{which}_ns") for which in ("start", "end")]
-    with reported_unreadable(path):
-        rows = pl.scan_parquet(path)
+    with reported_unreadable(source.path):
+        rows = source.rows
         if connections is not None:
             rows = rows.filter(pl.col("connection").is_in(list(connections)))
         columns = (

@@ -1,14 +1,13 @@
 """The segment log of one host, typed small and on the controller's clock."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow.relative import Raw, stream_of, unwrap
-from whyperf.analyze.flow.trial import FlowTrial, reported_unreadable
+from whyperf.analyze.flow.trial import FlowTrial, TableOfEnd, reported_unreadable
 from whyperf.record import code_words
 
 _WORDS = {column: code_words("segments", column) for column in ("direction", "context", "ack_reason", "retransmission")}
@@ -28,8 +27,8 @@ def scan_log(trial: FlowTrial, host: str, connections: Collection[int] | None = 
     `segment_mono_ns`, without `host` and `role`; texts are enums. `sequence` and `acknowledgment`
     are raw (UInt32).
     """
-    path = trial.file("segments", host)
-    return None if path is None else _scan(trial, host, path, connections)
+    source = trial.table("segments", host)
+    return None if source is None else _scan(trial, host, source, connections)
 
 
 def read_log(
@@ -56,19 +55,19 @@ def read_log(
     Raises:
         RecordError: the file cannot be read.
     """
-    path = trial.file("segments", host)
-    if path is None:
+    source = trial.table("segments", host)
+    if source is None:
         return None
-    with reported_unreadable(path):
-        return _Reader(_scan(trial, host, path, connections), columns, where).frame()
+    with reported_unreadable(source.path):
+        return _Reader(_scan(trial, host, source, connections), columns, where).frame()
 
 
-def _scan(trial: FlowTrial, host: str, path: Path, connections: Collection[int] | None) -> pl.LazyFrame:
+def _scan(trial: FlowTrial, host: str, source: TableOfEnd, connections: Collection[int] | None) -> pl.LazyFrame:
     shift = trial.ends[host].offset_ns + trial.zero_mono_ns
     time = (pl.col("segment_mono_ns").cast(pl.Int64) - shift).alias("time_ns")
     enums = [pl.col(name).cast(pl.Enum(list(known))) for name, known in _WORDS.items()]
-    with reported_unreadable(path):
-        log = pl.scan_parquet(path)
+    with reported_unreadable(source.path):
+        log = source.rows
         names = [name for name in log.collect_schema() if name not in {"host", "role", "segment_mono_ns", *_WORDS}]
     if connections is not None:
         log = log.filter(pl.col("connection").is_in(list(connections)))

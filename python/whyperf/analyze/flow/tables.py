@@ -103,17 +103,17 @@ def read_user(trial: FlowTrial, host: str) -> UserTables:
 def _read(trial: FlowTrial, host: str, name: str) -> pl.DataFrame:
     """The table with its instants moved; without a file, its columns and no row."""
     kinds = COLUMNS[name]
-    path = trial.file(name, host)
-    if path is None:
+    source = trial.table(name, host)
+    if source is None:
         table = pl.DataFrame(schema=dict(kinds))
     else:
-        with reported_unreadable(path):
-            there = pl.scan_parquet(path).collect_schema().names()
+        with reported_unreadable(source.path):
+            there = source.rows.collect_schema().names()
             columns = [
                 (pl.col(column) if column in there else pl.lit(None)).cast(kind).alias(column)
                 for column, kind in kinds.items()
             ]
-            table = pl.scan_parquet(path).select(columns).collect()
+            table = source.rows.select(columns).collect()
     shift = trial.zero_mono_ns + (trial.ends[host].offset_ns if host in trial.ends else 0)
     instants = [column for column in kinds if column.endswith("_mono_ns")]
     moved = [(pl.col(column).cast(pl.Int64) - shift).alias(column.replace("_mono_ns", "_ns")) for column in instants]

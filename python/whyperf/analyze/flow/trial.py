@@ -13,12 +13,19 @@ from whyperf.foreign import parse_json, read_bytes, refuse_link
 from whyperf.record import RecordError, WrongFolderError, router_ratios
 from whyperf.record.errors import failure
 from whyperf.record.kinds import UNREADABLE
-from whyperf.record.parquet import bytes_in_memory
+from whyperf.record.parquet import scan
 
 LEVELS = ("user", "counters", "segments")
 """Levels of evidence, each with those before it."""
 WATCHED = "watched"
 """The origin of a trial that is a connection of another program, which was watched."""
+
+
+class TableOfEnd(NamedTuple):
+    """A table that is fit to be read: `rows` are those of the file that was checked, whatever takes its place."""
+
+    path: Path
+    rows: pl.LazyFrame
 
 
 @dataclass(frozen=True)
@@ -93,15 +100,15 @@ class FlowTrial:
         """The end with this role; None when the trial failed before it was known."""
         return next((end for end in self.ends.values() if end.role == role), None)
 
-    def file(self, table: str, host: str) -> Path | None:
-        """The file of a table, which is fit to be read; None when that end did not write it, or it is hidden.
+    def table(self, table: str, host: str) -> TableOfEnd | None:
+        """A table, nothing of it read yet; None when that end did not write it, or it is hidden.
 
         Raises:
             RecordError: it is there and is no table, or one that would take far more memory than its size.
         """
         if (table, host) in self.hidden:
             return None
-        return _table(self.folder / f"{table}.{label(host, self.pair or 0)}.parquet")
+        return read_lazily(self.folder / f"{table}.{label(host, self.pair or 0)}.parquet")
 
 
 def open_trial(folder: Path) -> FlowTrial:
@@ -228,13 +235,14 @@ def _by_cpu(report: Mapping[str, Any], name: str) -> dict[int, int]:
 
 
 def _span(path: Path, offset_ns: int) -> _Span | None:
-    if _table(path) is None:
+    table = read_lazily(path)
+    if table is None:
         return None
     start, end = pl.col("start_mono_ns"), pl.col("end_mono_ns")
     measured = pl.col("phase") == "measure"
     bounds = (start.min(), start.filter(measured).min().alias("from"), end.filter(measured).max().alias("to"))
     with reported_unreadable(path):
-        row = pl.scan_parquet(path).select(pl.col("phase"), start, end).select(bounds).collect().row(0)
+        row = table.rows.select(pl.col("phase"), start, end).select(bounds).collect().row(0)
     if row[0] is None:
         return None
     first, start_ns, stop_ns = (None if value is None else int(value) - offset_ns for value in row)
@@ -244,24 +252,28 @@ def _span(path: Path, offset_ns: int) -> _Span | None:
 
 def _first_segment(folder: Path, end: FlowEnd) -> int:
     """The first instant of a log without intervals, on the controller's clock; 0 without a log."""
-    path = folder / f"segments.{end.host}.parquet"
-    if _table(path) is None:
+    table = read_lazily(folder / f"segments.{end.host}.parquet")
+    if table is None:
         return 0
-    with reported_unreadable(path):
-        first = pl.scan_parquet(path).select(pl.col("segment_mono_ns").min()).collect().item()
+    with reported_unreadable(table.path):
+        first = table.rows.select(pl.col("segment_mono_ns").min()).collect().item()
     return 0 if first is None else int(first) - end.offset_ns
 
 
-def _table(path: Path) -> Path | None:
+def read_lazily(path: Path) -> TableOfEnd | None:
+    """A table of a trial, nothing of it read yet; None without the file.
+
+    Raises:
+        RecordError: it is there and is no table, or one that would take far more memory than its size.
+    """
     try:
-        bytes_in_memory(path)
+        return TableOfEnd(path, scan(path))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise failure("read", path, error) from None
     except ValueError as error:
         raise RecordError(f"the table {path} cannot be read: {error}") from None
-    return path
 
 
 @contextmanager

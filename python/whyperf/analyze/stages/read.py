@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow.relative import stream_of, unwrap
-from whyperf.analyze.flow.trial import FlowTrial, read_manifest, reported_unreadable
+from whyperf.analyze.flow.trial import FlowTrial, read_lazily, read_manifest, reported_unreadable
 from whyperf.analyze.stages.probe_cost import ProbeCost, probe_cost
 from whyperf.analyze.stages.writes import with_copies_placed
 
@@ -91,7 +91,7 @@ class HostStages:
 
 def has_stages(trial: FlowTrial) -> bool:
     """Whether a host of the trial has stage times."""
-    return any(trial.file(TABLE, host) is not None for host in trial.ends)
+    return any(trial.table(TABLE, host) is not None for host in trial.ends)
 
 
 def read_stages(trial: FlowTrial, host: str, usual_probe_ns: int | None = None) -> HostStages | None:
@@ -105,16 +105,16 @@ def read_stages(trial: FlowTrial, host: str, usual_probe_ns: int | None = None) 
     Raises:
         RecordError: a table cannot be read.
     """
-    path = trial.file(TABLE, host)
-    if path is None:
+    source = trial.table(TABLE, host)
+    if source is None:
         return None
     end = trial.ends[host]
-    with reported_unreadable(path):
-        there = pl.scan_parquet(path).collect_schema().names()
+    with reported_unreadable(source.path):
+        there = source.rows.collect_schema().names()
         columns = [
             (pl.col(name) if name in there else pl.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items()
         ]
-        rows = pl.scan_parquet(path).select(columns).collect()
+        rows = source.rows.select(columns).collect()
     manifest = read_manifest(trial.folder).get("hosts", {}).get(host, {})
     report = report_of((manifest.get("evidence") or {}).get("stages") or {}, rows["one_in_count"])
     cost = probe_cost(report.empty_pair_ns, usual_probe_ns, rows)
@@ -223,10 +223,10 @@ def gaps_of(folder: Path, host: str) -> dict[str, int]:
     Raises:
         RecordError: the table cannot be read.
     """
-    path = folder / f"stage_gaps.{host}.parquet"
-    if not path.exists():
+    source = read_lazily(folder / f"stage_gaps.{host}.parquet")
+    if source is None:
         return {}
-    with reported_unreadable(path):
-        found = pl.read_parquet(path, columns=["reason", "gaps_count"])
+    with reported_unreadable(source.path):
+        found = source.rows.select("reason", "gaps_count").collect()
     counted = found.group_by("reason").agg(pl.col("gaps_count").sum()).sort("gaps_count", descending=True)
     return {str(reason): int(count) for reason, count in counted.iter_rows() if count}

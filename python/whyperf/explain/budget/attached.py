@@ -5,13 +5,11 @@ watcher's clock, which is none of the connection's. So the part of the samples t
 in which some waited, as far as nothing repeats in the time between two samples.
 """
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.analyze.flow.trial import reported_unreadable
+from whyperf.analyze.flow.trial import TableOfEnd, reported_unreadable
 from whyperf.explain.states import ReceiverState, SenderState
 
 Lifespan = tuple[int, int]
@@ -25,19 +23,18 @@ def attached(trial: FlowTrial, end: FlowEnd) -> dict[int, Lifespan]:
         RecordError: a table cannot be read.
     """
     shift = trial.zero_mono_ns + end.offset_ns
-    found = _bounds(trial.file("tcp_info", end.host), ("sample_mono_ns", "sample_mono_ns"), shift)
-    return found | _bounds(trial.file("watched", end.host), ("first_mono_ns", "last_mono_ns"), shift)
+    found = _bounds(trial.table("tcp_info", end.host), ("sample_mono_ns", "sample_mono_ns"), shift)
+    return found | _bounds(trial.table("watched", end.host), ("first_mono_ns", "last_mono_ns"), shift)
 
 
-def _bounds(path: Path | None, columns: tuple[str, str], shift: int) -> dict[int, Lifespan]:
+def _bounds(source: TableOfEnd | None, columns: tuple[str, str], shift: int) -> dict[int, Lifespan]:
     """The least of the first column and the most of the second, by connection."""
-    if path is None:
+    if source is None:
         return {}
     first, last = columns
-    with reported_unreadable(path):
+    with reported_unreadable(source.path):
         rows = (
-            pl.scan_parquet(path)
-            .group_by("connection")
+            source.rows.group_by("connection")
             .agg(pl.col(first).cast(pl.Int64).min().alias("first"), pl.col(last).cast(pl.Int64).max().alias("last"))
             .collect()
         )
@@ -55,14 +52,13 @@ def read_queues(trial: FlowTrial, end: FlowEnd) -> dict[int, pl.DataFrame]:
     Raises:
         RecordError: the table cannot be read.
     """
-    path = trial.file("sockets", end.host)
-    if path is None:
+    source = trial.table("sockets", end.host)
+    if source is None:
         return {}
     shift = trial.zero_mono_ns + end.offset_ns
-    with reported_unreadable(path):
+    with reported_unreadable(source.path):
         rows = (
-            pl.scan_parquet(path)
-            .select(
+            source.rows.select(
                 "connection",
                 (pl.col("sample_mono_ns").cast(pl.Int64) - shift).alias("sample_ns"),
                 pl.col("receive_queue_bytes").cast(pl.Int64),

@@ -47,12 +47,12 @@ def read_calls_of(trial: FlowTrial, host: str, call: str) -> dict[int, Calls] | 
     Raises:
         RecordError: the file cannot be read.
     """
-    path = trial.file("calls", host)
-    if path is None:
+    source = trial.table("calls", host)
+    if source is None:
         return None
     shift = trial.zero_mono_ns + trial.ends[host].offset_ns
-    with reported_unreadable(path):
-        found = pl.scan_parquet(path)
+    with reported_unreadable(source.path):
+        found = source.rows
         there = found.collect_schema().names()
         end = pl.col("end_mono_ns").cast(pl.Int64) - shift
         start = (pl.col("start_mono_ns").cast(pl.Int64) - shift).fill_null(end)

@@ -31,12 +31,12 @@ def read_samples(trial: FlowTrial, host: str) -> dict[int, pl.DataFrame]:
     Raises:
         RecordError: the table cannot be read.
     """
-    path = trial.file("tcp_info", host)
-    if path is None:
+    source = trial.table("tcp_info", host)
+    if source is None:
         return {}
     shift = trial.zero_mono_ns + trial.ends[host].offset_ns
-    with reported_unreadable(path):
-        table = pl.scan_parquet(path)
+    with reported_unreadable(source.path):
+        table = source.rows
         if not {"connection", "sample_mono_ns", *CLOCKS} <= set(table.collect_schema()):
             return {}
         samples = (

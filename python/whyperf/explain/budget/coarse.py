@@ -103,11 +103,11 @@ def running_ratio(trial: FlowTrial, host: str) -> float:
     Raises:
         RecordError: the table cannot be read.
     """
-    path = trial.file("threads", host)
-    if path is None:
+    source = trial.table("threads", host)
+    if source is None:
         return 0.0
-    with reported_unreadable(path):
-        rows = pl.scan_parquet(path).filter(pl.col("phase") == "measure")
+    with reported_unreadable(source.path):
+        rows = source.rows.filter(pl.col("phase") == "measure")
         wall = pl.col("end_mono_ns").cast(pl.Int64) - pl.col("start_mono_ns").cast(pl.Int64)
         sums = rows.group_by("thread").agg(pl.col("cpu_ns").cast(pl.Int64).sum(), wall.sum().alias("wall_ns"))
         ran = sums.filter(pl.col("wall_ns") > 0).select((pl.col("cpu_ns") / pl.col("wall_ns")).max()).collect().item()

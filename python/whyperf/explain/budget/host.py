@@ -117,11 +117,11 @@ def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> Hos
 
 def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
     """What the table `flows` has of each connection's socket."""
-    path = trial.file("flows", host)
-    if path is None:
+    source = trial.table("flows", host)
+    if source is None:
         return {}
-    with reported_unreadable(path):
-        flows = pl.scan_parquet(path)
+    with reported_unreadable(source.path):
+        flows = source.rows
         there = flows.collect_schema().names()
         asked = {"no_delay": pl.lit(False), "mss_bytes": pl.lit(1)}
         columns = [

@@ -16,13 +16,13 @@ def read_columns(trial: FlowTrial, table: str, host: str, columns: Sequence[str]
     Raises:
         RecordError: the file cannot be read.
     """
-    path = trial.file(table, host)
-    if path is None:
+    source = trial.table(table, host)
+    if source is None:
         return None
-    with reported_unreadable(path):
-        there = pl.scan_parquet(path).collect_schema().names()
+    with reported_unreadable(source.path):
+        there = source.rows.collect_schema().names()
         known = [pl.col(name) if name in there else pl.lit(None).alias(name) for name in columns]
-        return pl.scan_parquet(path).select(known).collect()
+        return source.rows.select(known).collect()
 
 
 def first(frame: pl.DataFrame | None, expression: pl.Expr) -> float | None:

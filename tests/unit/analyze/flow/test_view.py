@@ -22,7 +22,7 @@ def trial(tmp_path: Path) -> FlowTrial:
 
 
 def seen(trial: FlowTrial, host: str) -> set[str]:
-    return {table for table in TABLES_OF_TRIAL if trial.file(table, host) is not None}
+    return {table for table in TABLES_OF_TRIAL if trial.table(table, host) is not None}
 
 
 @pytest.mark.parametrize(

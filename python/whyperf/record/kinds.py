@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from whyperf.record.keys import wrong_in_rows
 from whyperf.record.parquet import bytes_in_memory
 
 #: What polars raises for files that are damaged. It panics where its authors thought a file could not be so.
@@ -46,7 +47,7 @@ def wrong_in_table(path: Path, name: str) -> str | None:
     """What is wrong with a file that should be the table `name`, in words that follow "a table that"; or None.
 
     Reads what the file declares, and refuses what would take too much memory. Then reads of columns with 64 bits the
-    largest number, a part of the file at a time.
+    largest number, a part of the file at a time, and refuses rows that no agent writes (`record/keys.py`).
     """
     wanted = _columns()[name]
     try:
@@ -64,6 +65,7 @@ def wrong_in_table(path: Path, name: str) -> str | None:
             return f"claims {rows:,} rows in {path.stat().st_size:,} bytes"
         largest = scan.select(pl.col(pl.UInt64).max()).collect(engine="streaming")
         beyond = [column for column in largest.columns if (largest[column].item() or 0) >= _LARGEST]
+        wrong = wrong_in_rows(scan, name)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None)
         return f"cannot be read: {reason}" if reason else "is not a Parquet file that can be read"
@@ -71,7 +73,7 @@ def wrong_in_table(path: Path, name: str) -> str | None:
         return f"cannot be read: {error}"
     # The kernel writes all ones for a pacing rate that is none.
     beyond = [column for column in beyond if column != "pacing_rate_bytes_per_second"]
-    return f"has a {beyond[0]} of over 2^62" if beyond else None
+    return f"has a {beyond[0]} of over 2^62" if beyond else wrong
 
 
 @cache

@@ -15,6 +15,7 @@ import polars as pl
 
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment
+from whyperf.record.keys import key_of, wrong_trials
 from whyperf.record.kinds import UNREADABLE
 from whyperf.record.manifest import TABLE_OF_END, TRIAL_NAME, Damaged
 from whyperf.record.pack import packs
@@ -50,24 +51,41 @@ def read_table(
         trials: names of the trials wanted; all when absent.
         shrink: makes the rows of a file fewer. With it, memory holds one whole file at a time.
 
-    Returns the rows and the trials with an unreadable file; the frame has no columns but the three
-    keys when no trial has the table.
+    Returns the rows and the trials with an unreadable file, or with rows that no agent writes; the frame has no columns
+    but the three keys when no trial has the table.
     """
     damaged: list[Damaged] = []
+    added: list[str] = []
+    if columns is not None:
+        added = [column for column in key_of(name) if column not in columns]
+        columns = [*columns, *added]
+
+    def shrunk(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows if shrink is None else shrink(_right(rows, name, damaged))
+
     room = _Room(name, damaged)
     frames: list[pl.DataFrame] = []
     files = list(_files(experiment.folder / "trials", name, trials))
     for batch in room.opened(files, BATCH if shrink is None else 1):
         try:
-            rows = _read(batch, columns)
-            frames.append(rows if shrink is None else shrink(rows))
+            frames.append(shrunk(_read(batch, columns)))
         except UNREADABLE:
             # One file is damaged, or of a version with other columns: find out which.
-            _read_singly(batch, columns, frames, damaged, shrink)
+            _read_singly(batch, columns, frames, damaged, shrunk)
     frames += _read_packs(experiment.folder / "trials", name, columns, trials, room)
     if not frames:
         return TableRead(pl.DataFrame(schema=KEYS), damaged)
-    return TableRead(pl.concat(frames, how="diagonal_relaxed"), damaged)
+    frame = pl.concat(frames, how="diagonal_relaxed")
+    if shrink is None:
+        frame = _right(frame, name, damaged)
+    return TableRead(frame.drop(added, strict=False), damaged)
+
+
+def _right(rows: pl.DataFrame, name: str, damaged: list[Damaged]) -> pl.DataFrame:
+    """The rows without those of trials that have wrong ones, which are `damaged`."""
+    wrong = wrong_trials(rows, name)
+    damaged += (Damaged(trial, f"its table {name} {what}") for trial, what in wrong.items())
+    return rows.filter(~pl.col("trial").is_in(list(wrong))) if wrong else rows
 
 
 def sum_by_host(
@@ -216,7 +234,7 @@ def _read_singly(
     columns: Sequence[str] | None,
     frames: list[pl.DataFrame],
     damaged: list[Damaged],
-    shrink: Callable[[pl.DataFrame], pl.DataFrame] | None,
+    shrunk: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> None:
     for opened, path in files.items():
         try:
@@ -226,4 +244,4 @@ def _read_singly(
             continue
         if columns is not None:
             frame = frame.select(*KEYS, *(column for column in columns if column in frame.columns))
-        frames.append(frame if shrink is None else shrink(frame))
+        frames.append(shrunk(frame))

@@ -14,8 +14,11 @@ TRIALS = [trial.id for trial in PLAN.trials()]
 
 def packed(experiment: Experiment, trials: list[str]) -> None:
     with experiment.begin_pack() as pack:
-        rows = {"trial": trials, "host": ["near"] * len(trials), "payload_bytes": list(range(len(trials)))}
-        pl.DataFrame(rows).write_parquet(pack.folder / "flows.near.parquet")
+        rows = pl.DataFrame({"trial": trials, "payload_bytes": range(len(trials))})
+        key = {"host": "near", "connection": 0, "role": "sender"}
+        rows.with_columns(pl.lit(value).alias(name) for name, value in key.items()).write_parquet(
+            pack.folder / "flows.near.parquet"
+        )
         pack.commit([manifest(PLAN, trial) for trial in trials])
 
 

@@ -384,7 +384,8 @@ def test_a_table_has_the_columns_of_its_name(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     for frame, wrong in (
         (row.clear(), None),
-        (pl.concat([row] * 3000), None),
+        (pl.concat([row] * 3000).with_columns(pl.int_range(3000, dtype=pl.UInt32()).alias("interval")), None),
+        (pl.concat([row] * 3), "has 3 rows of the same host, connection, role, interval"),
         (row.drop("payload_bytes"), "has no column payload_bytes"),
         (row.with_columns(pl.lit(1).alias("x" * 50)), f"has the column '{'x' * 40}' of another table"),
         (row.with_columns(number.cast(pl.Int64)), "has the column payload_bytes in another type"),

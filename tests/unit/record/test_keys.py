@@ -1,0 +1,80 @@
+"""Tables with rows that no agent writes: small ones would take any amount of memory when they are joined."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
+from whyperf.record import Experiment, keys, read_table
+from whyperf.record.keys import KEYS, MAX_FUNCTIONS_OF_STACK, wrong_in_rows
+from whyperf.record.kinds import COLUMNS
+
+PLAN = sample_plan()
+TRIALS = sorted(trial.id for trial in PLAN.trials())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT) as experiment:
+        for trial in TRIALS:
+            record(experiment, trial)
+    return tmp_path / "sample"
+
+
+def put(folder: Path, table: str, rows: dict[str, object]) -> None:
+    for trial in TRIALS:
+        values = rows if trial == TRIALS[1] else {name: [value[0]] for name, value in rows.items()}  # type: ignore[index]
+        pl.DataFrame(values).write_parquet(folder / "trials" / trial / f"{table}.near.parquet")
+
+
+def test_all_tables_but_logs_have_a_key_of_their_columns() -> None:
+    columns = json.loads(COLUMNS.read_text())
+    assert columns.keys() - KEYS.keys() == {"segments", "calls", "stages", "stage_gaps"}
+    assert all(set(key) <= columns[name].keys() for name, key in KEYS.items())
+
+
+@pytest.mark.parametrize("columns", [None, ["payload_bytes"]])
+@pytest.mark.parametrize("is_shrunk", [True, False])
+def test_a_trial_with_a_repeated_row_is_damaged_and_the_others_are_read(
+    folder: Path, columns: list[str] | None, is_shrunk: bool
+) -> None:
+    rows = {"host": ["near"] * 3, "interval": [0, 1, 1], "payload_bytes": [7] * 3}
+    put(folder, "intervals", rows)
+    shrink = (lambda frame: frame) if is_shrunk else None
+    frame, damaged = read_table(Experiment.open(folder), "intervals", columns=columns, shrink=shrink)
+    assert [*damaged] == [(TRIALS[1], "its table intervals has 2 rows of the same host, interval")]
+    # A row of the near side and three of the far one, which is left where files are read one by one.
+    assert frame.height == (len(TRIALS) - 1) * 4 + 3 * is_shrunk
+
+
+def test_rows_of_one_side_are_not_repeated_in_the_file_of_another(folder: Path) -> None:
+    """Each file is right; with many of them, the joined table would grow by the square of their number."""
+    home = folder / "trials" / TRIALS[0]
+    (home / "intervals.far.parquet").write_bytes((home / "intervals.near.parquet").read_bytes())
+    _, damaged = read_table(Experiment.open(folder), "intervals", columns=["payload_bytes"])
+    assert [trial for trial, _ in damaged] == [TRIALS[0]]
+
+
+def test_a_stack_has_no_more_functions_than_the_kernel_gives_it(folder: Path) -> None:
+    most = " ".join(["1"] * MAX_FUNCTIONS_OF_STACK)
+    put(folder, "stacks", {"host": ["near"] * 2, "functions": [most, f"{most} 2"]})
+    frame, damaged = read_table(Experiment.open(folder), "stacks")
+    wrong = "has a stack of 4,192 functions, and a stack has at most 4,191"
+    assert [*damaged] == [(TRIALS[1], f"its table stacks {wrong}")]
+    assert frame.height == len(TRIALS) - 1
+    file = folder / "trials" / TRIALS[1] / "stacks.near.parquet"
+    assert wrong_in_rows(pl.scan_parquet(file), "stacks") == wrong
+
+
+def test_the_functions_on_all_stacks_have_a_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each trial has fewer; the first ones are read."""
+    monkeypatch.setattr(keys, "MAX_FUNCTIONS_OF_STACKS", 5)
+    put(folder, "stacks", {"host": ["near"] * 2, "functions": ["1 2", "1"]})
+    frame, damaged = read_table(Experiment.open(folder), "stacks")
+    assert sorted(set(frame["trial"])) == TRIALS[:2]
+    assert sorted(trial for trial, _ in damaged) == TRIALS[2:]
+    assert wrong_in_rows(pl.LazyFrame({"functions": ["1 2 3", "1 2 3"]}), "stacks") == (
+        "has 6 functions on its stacks, and may have 5"
+    )

@@ -1,11 +1,14 @@
 """What hosts report of their sampling, from the manifests of trials."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import polars as pl
 from pydantic import BaseModel, Field, ValidationError
+
+from whyperf.analyze.text import percent
+from whyperf.analyze.warnings.evidence import MIN_LOST_SAMPLES_RATIO
 
 
 def sampling_reports(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -65,4 +68,16 @@ def sampling_notes(manifests: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...
         for _, host, report in found
         if report.unnamed_programs
     }
-    return tuple(sorted(refused | unnamed | programs))
+    return (*_lost(sampling_reports(manifests)), *sorted(refused | unnamed | programs))
+
+
+def _lost(reports: pl.DataFrame) -> Iterator[str]:
+    """Hosts that lost more than a few of their samples, a sentence each."""
+    sums = reports.group_by("host").agg(pl.col("samples_count", "lost_samples_count").sum()).sort("host")
+    for host, samples, lost in sums.iter_rows():
+        if lost and lost >= MIN_LOST_SAMPLES_RATIO * samples:
+            yield (
+                f"The budget of the {host} side is incomplete: {lost:,} of {samples:,} samples "
+                f"({percent(lost / max(samples, 1))}) were lost. "
+                "Their cycles are not attributed, and belong to classes that this result cannot name."
+            )

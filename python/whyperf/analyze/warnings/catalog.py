@@ -172,6 +172,11 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "The kernel's counts of the {end} side in {trial} are not complete: {what}.",
         "Goodput is not affected. The counts are too low by that.",
     ),
+    "lost_samples": WarningText(
+        "{lost} of {of} of the {end} side in {trial} lost: there were more different stacks than whyperf keeps.",
+        "Goodput is not affected. The cost budget has them as not attributed. Stop other programs on this host, or "
+        "measure for a shorter time.",
+    ),
     "failed_logs": WarningText(
         "{count} failed; goodput is not affected. First reason: {reason}",
         "Remove the cause and run the experiment again with --retry-failed.",

@@ -33,13 +33,18 @@ EVIDENCE: Mapping[str, pl.DataType] = {
     "broken_off": pl.String(),
     "unsampled": pl.String(),
     "sampled_hz": pl.Int64(),
+    "samples": pl.Int64(),
+    "lost_samples": pl.Int64(),
 }
 """Columns of `evidence_rows`: what was asked and reached and `why` it is less, the segments that the log should hold
 and those `lost` with the CPUs in words, the `calls` it
 should hold and those lost, runs of programs `missed`, segments TCP counted
 that no program saw (`unseen`, at least), why the log was `broken_off`, why stacks were `unsampled` that should be
-sampled, and how many samples a second were asked for (`sampled_hz`, null for none). A trial that failed has one row
-without a `host`."""
+sampled, how many samples a second were asked for (`sampled_hz`, null for none), and the `samples` taken with those lost
+of them. A trial that failed has one row without a `host`."""
+
+MIN_LOST_SAMPLES_RATIO = 0.01
+"""From here on lost samples are worth a sentence: as much as classes of costs differ between equal trials."""
 
 
 def evidence_rows(manifests: Iterable[Document]) -> pl.DataFrame:
@@ -72,7 +77,9 @@ def _rows(manifest: Document) -> Iterator[dict[str, object]]:
             "unseen": int(report.get("unseen_segments_count") or 0),
             "broken_off": report.get("broken_off"),
             "unsampled": _why_unsampled(report.get("profile")),
-            "sampled_hz": _asked_hz(report.get("profile")),
+            "sampled_hz": _number(report.get("profile"), "frequency_hz"),
+            "samples": _number(report.get("profile"), "samples_count") or 0,
+            "lost_samples": _number(report.get("profile"), "lost_samples_count") or 0,
         }
 
 
@@ -81,9 +88,9 @@ def _why_unsampled(profile: object) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def _asked_hz(profile: object) -> int | None:
-    frequency = profile.get("frequency_hz") if isinstance(profile, dict) else None
-    return frequency if isinstance(frequency, int) else None
+def _number(profile: object, name: str) -> int | None:
+    value = profile.get(name) if isinstance(profile, dict) else None
+    return value if isinstance(value, int) and 0 <= value < 2**63 else None
 
 
 def is_whole() -> pl.Expr:

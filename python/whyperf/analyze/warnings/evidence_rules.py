@@ -9,7 +9,7 @@ import polars as pl
 from whyperf.analyze.summary import Evidence
 from whyperf.analyze.text import count
 from whyperf.analyze.warnings.catalog import RaisedWarning
-from whyperf.analyze.warnings.evidence import LEVELS, LOG, of_measured
+from whyperf.analyze.warnings.evidence import LEVELS, LOG, MIN_LOST_SAMPLES_RATIO, of_measured
 
 Row = Mapping[str, Any]
 
@@ -40,6 +40,10 @@ def of_cell(rows: Sequence[Row]) -> Iterator[RaisedWarning]:
         if row["host"] is not None:
             named = {"trial": str(row["trial"]), "end": str(row["host"])}
             yield from _of_log(row, named) if row["asked"] == LOG else _of_counters(row, named)
+            if row["lost_samples"] and row["lost_samples"] >= MIN_LOST_SAMPLES_RATIO * row["samples"]:
+                yield RaisedWarning(
+                    "lost_samples", named | {"lost": f"{row['lost_samples']:,}", "of": count(row["samples"], "sample")}
+                )
 
 
 def _of_log(row: Row, named: dict[str, str]) -> Iterator[RaisedWarning]:

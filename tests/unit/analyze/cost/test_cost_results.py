@@ -11,9 +11,12 @@ from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.cost.sampled_results import SENDER, add_samples
 from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
+from whyperf.analyze import summarize_inputs
+from whyperf.analyze.cost.classes import NOT_ATTRIBUTED
 from whyperf.analyze.cost.read import read_cost, read_stacks
 from whyperf.analyze.cost.result import SideCost
 from whyperf.analyze.cost.samples import MAX_NAME_CHARACTERS
+from whyperf.analyze.read.record import read_inputs
 from whyperf.record import Experiment
 
 PER_S = (1000.0, 1250.0, 800.0)
@@ -84,7 +87,7 @@ def test_streams_have_no_cost_per_transaction(tmp_path: Path) -> None:
 def test_samples_without_cycles_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "rr"
     write_exchanges(folder, in_blocks(Exchange(made.Trial(duration_s=2)), PER_S))
-    experiment = add_samples(folder)
+    experiment = add_samples(folder, lost=0)
     for path in (folder / "trials").glob("*/manifest.json"):
         manifest = json.loads(path.read_text())
         manifest["hosts"]["far"]["tsc_hz"] = None
@@ -93,6 +96,24 @@ def test_samples_without_cycles_are_named(tmp_path: Path) -> None:
     assert [side.role for side in found.cells[0].sides] == ["sender"]
     (note,) = found.notes
     assert note.startswith("Samples of the far side have no cycles to split: its time stamp counter")
+
+
+@pytest.mark.parametrize(("lost", "notes"), [(300, 1), (7, 0), (8, 1)])
+def test_samples_that_were_lost_are_named(tmp_path: Path, lost: int, notes: int) -> None:
+    """From 1 % on. Of 700 samples that were kept, `lost` ones more were taken."""
+    folder = made.write(tmp_path / "lost", [made.Trial(duration_s=2)])
+    experiment = add_samples(folder, {"near": SENDER}, lost=lost)
+    found = read_cost(experiment)
+    assert [note.partition(" (")[0] for note in found.notes] == [
+        f"The budget of the near side is incomplete: {lost} of {700 + lost:,} samples"
+    ] * notes
+    (side,) = found.cells[0].sides
+    (rest,) = [entry for entry in side.classes if entry.name == NOT_ATTRIBUTED]
+    assert rest.exclusive.mean >= side.total.mean * lost / (700 + lost) * 0.99
+    raised = [
+        warning for warning in summarize_inputs(read_inputs(experiment)).warnings if warning.code == "lost_samples"
+    ]
+    assert len(raised) == notes
 
 
 def test_a_name_of_30_mb_is_refused_with_its_table(tmp_path: Path) -> None:

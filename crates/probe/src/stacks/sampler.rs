@@ -20,6 +20,8 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o.z"
 pub const STACKS_MOST: u32 = 16_384;
 /// Different combinations of stacks and threads that are counted, for each stack that is kept.
 const COUNTS_EACH: u32 = 2;
+/// Programs that are not the load have maps of their own: for one stack where the load has so many.
+const LESS_FOR_OTHERS: u32 = 4;
 /// Processes of watched programs that are distinguished from others.
 const PROCESSES_MOST: u32 = 4096;
 
@@ -116,10 +118,13 @@ impl Sampler {
             SampledLoad::Threads(threads) => u32::try_from(threads.len()).unwrap_or(u32::MAX).max(1),
             SampledLoad::Processes(_) => PROCESSES_MOST,
         };
+        let of_others = asked.stacks_most.div_ceil(LESS_FOR_OTHERS);
         for mut map in object.maps_mut() {
             match map.name().to_string_lossy().as_ref() {
                 "counts" => map.set_max_entries(asked.stacks_most.saturating_mul(COUNTS_EACH))?,
                 "stacks" => map.set_max_entries(asked.stacks_most)?,
+                "counts_of_others" => map.set_max_entries(of_others.saturating_mul(COUNTS_EACH))?,
+                "stacks_of_others" => map.set_max_entries(of_others)?,
                 "load_threads" => map.set_max_entries(room)?,
                 _ => {}
             }
@@ -179,18 +184,23 @@ impl Sampler {
         drop(links);
         drop(events);
         let mut sampled = Sampled { event, cpus, on_cpu_ns: sees_switches.then_some(0), ..Sampled::default() };
-        let [counts, stacks, of_cpus] = ["counts", "stacks", "cpus"].map(|name| map(&object, name));
-        let (counts, stacks, of_cpus) = (counts?, stacks?, of_cpus?);
-        for key in counts.keys() {
-            let Some(count) = counts.lookup(&key, MapFlags::ANY)? else { continue };
-            sampled.counts.push((read::<Key>(&key), read::<u64>(&count)));
+        for name in ["counts", "counts_of_others"] {
+            let counts = map(&object, name)?;
+            for key in counts.keys() {
+                let Some(count) = counts.lookup(&key, MapFlags::ANY)? else { continue };
+                sampled.counts.push((read::<Key>(&key), read::<u64>(&count)));
+            }
         }
-        for key in stacks.keys() {
-            let Some(value) = stacks.lookup(&key, MapFlags::ANY)? else { continue };
-            let frames = read::<Frames>(&value);
-            let length = usize::try_from(frames.count).unwrap_or(0).min(frames.addresses.len());
-            sampled.stacks.insert(read::<u64>(&key), frames.addresses[..length].to_vec());
+        for name in ["stacks", "stacks_of_others"] {
+            let stacks = map(&object, name)?;
+            for key in stacks.keys() {
+                let Some(value) = stacks.lookup(&key, MapFlags::ANY)? else { continue };
+                let frames = read::<Frames>(&value);
+                let length = usize::try_from(frames.count).unwrap_or(0).min(frames.addresses.len());
+                sampled.stacks.insert(read::<u64>(&key), frames.addresses[..length].to_vec());
+            }
         }
+        let of_cpus = map(&object, "cpus")?;
         let of_cpus = of_cpus.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
         for of_cpu in of_cpus.iter().map(|bytes| read::<layout::SampledCpu>(bytes)) {
             sampled.samples_count += of_cpu.samples_count;

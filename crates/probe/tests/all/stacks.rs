@@ -185,7 +185,7 @@ fn samples_of_stacks_that_find_no_room_are_lost_and_counted() {
     let Some(sampler) = sampler_of(&SamplingRequest { stacks_most: 4, ..request() }) else { return };
     copy(WORK);
     let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
-    assert!(found.lost_count > 0 && found.stacks.len() <= 4, "{} lost, {} stacks", found.lost_count, found.stacks.len());
+    assert!(found.lost_count > 0 && found.stacks.len() <= 4 + 1, "{} lost, {} stacks", found.lost_count, found.stacks.len());
     let counted: u64 = found.counts.iter().map(|(_, count)| count).sum();
     assert_eq!(counted + found.lost_count, found.samples_count);
 }
@@ -207,6 +207,22 @@ const SPINS: &str = "#include <stdio.h>
     volatile unsigned long counted;
     __attribute__((noinline)) void spins_in_here(void) { for (;;) counted++; }
     int main(void) { puts(\"it runs\"); fflush(stdout); spins_in_here(); }";
+
+/// A program that is in other functions all the time: 2^16 different stacks.
+const WANDERS: &str = "#include <stdio.h>
+    volatile unsigned long counted;
+    void f(unsigned long path, int depth);
+    __attribute__((noinline)) void g(unsigned long path, int depth) { f(path, depth); counted++; }
+    __attribute__((noinline)) void f(unsigned long path, int depth) {
+        if (depth == 0) for (int i = 0; i < 100000; i++) counted++;
+        else if (path & 1) g(path >> 1, depth - 1);
+        else f(path >> 1, depth - 1);
+        counted++;
+    }
+    int main(void) {
+        puts(\"it runs\"); fflush(stdout);
+        for (unsigned long path = 1;; path = path * 75 % 65537) f(path, 16);
+    }";
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -245,13 +261,34 @@ fn works(running: &Running) {
 
 /// Compiles the program with these words into a folder of its own.
 fn compiled(compile_with: &[&str]) -> (PathBuf, PathBuf) {
+    compiled_of(SPINS, compile_with)
+}
+
+fn compiled_of(text: &str, compile_with: &[&str]) -> (PathBuf, PathBuf) {
     let folder = std::env::temp_dir().join(format!("whyperf-spins-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (source, program) = (folder.join("spins.c"), folder.join("spins"));
-    std::fs::write(&source, SPINS).expect("a file");
+    std::fs::write(&source, text).expect("a file");
     let status = Command::new("cc").arg("-O1").args(compile_with).arg(&source).arg("-o").arg(&program).status();
     assert!(status.expect("a compiler").success());
     (folder, program)
+}
+
+#[test]
+fn a_program_of_others_takes_no_room_from_the_load() {
+    let _guard = guard();
+    let (folder, program) = compiled_of(WANDERS, &["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]);
+    let request = SamplingRequest { stacks_most: 2_000, frequency_hz: 10_000, ..request() };
+    let Some(sampler) = sampler_of(&request) else { return };
+    let running = Running::start(&mut Command::new(&program));
+    works(&running);
+    let found = sampler.finish().unwrap_or_else(|refused| panic!("{}", refused.reason));
+    drop(running);
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    let without_name: u64 = found.counts.iter().filter(|(key, _)| key.group == 4 && key.process == 0).map(|(_, count)| count).sum();
+    assert!(without_name > 400, "{without_name} samples found no room for their stack");
+    assert!(found.lost_count * 10 < without_name, "{} of {} lost", found.lost_count, found.samples_count);
+    assert_eq!(found.counts.iter().map(|(_, count)| count).sum::<u64>() + found.lost_count, found.samples_count);
 }
 
 /// Names of the functions that a program of others was in: one that is compiled and started with these words, and has

@@ -30,6 +30,21 @@ struct {
 	__type(value, struct frames);
 } stacks SEC(".maps");
 
+/* The same of programs that are not the load: any user can run one that has another stack at each sample. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct sampled);
+	__type(value, __u64);
+} counts_of_others SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct frames);
+} stacks_of_others SEC(".maps");
+
 /* The load's threads, or where other programs are watched their processes, by their numbers in the agent's PID namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -70,7 +85,7 @@ static __always_inline __u64 number_of(const struct frames *frames)
 }
 
 /* Keeps the stack, and gives its number: 0 for none, or where there is no room. */
-static __always_inline __u64 kept(void *context, __u64 flags, bool *is_lost)
+static __always_inline __u64 kept(void *context, __u64 flags, void *stacks, bool *is_lost)
 {
 	__u32 zero = 0;
 	struct frames *frames = bpf_map_lookup_elem(&scratch, &zero);
@@ -84,8 +99,8 @@ static __always_inline __u64 kept(void *context, __u64 flags, bool *is_lost)
 		return 0;
 	frames->count = (__u64)bytes / sizeof(__u64);
 	number = number_of(frames);
-	if (!bpf_map_lookup_elem(&stacks, &number) && bpf_map_update_elem(&stacks, &number, frames, BPF_NOEXIST) &&
-	    !bpf_map_lookup_elem(&stacks, &number))
+	if (!bpf_map_lookup_elem(stacks, &number) && bpf_map_update_elem(stacks, &number, frames, BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(stacks, &number))
 		*is_lost = true;
 	return number;
 }
@@ -125,20 +140,36 @@ static __always_inline __u32 group_of_task(void)
 	return bpf_map_lookup_elem(&load_threads, &here.pid) ? GROUP_LOAD : GROUP_AGENT;
 }
 
-static __always_inline void count(struct sampled *sampled, bool *is_lost)
+static __always_inline void count(struct sampled *sampled, void *counts, bool *is_lost)
 {
-	__u64 first_count = 1, *found = bpf_map_lookup_elem(&counts, sampled);
+	__u64 first_count = 1, *found = bpf_map_lookup_elem(counts, sampled);
 
 	if (!found) {
-		if (!bpf_map_update_elem(&counts, sampled, &first_count, BPF_NOEXIST))
+		if (!bpf_map_update_elem(counts, sampled, &first_count, BPF_NOEXIST))
 			return;
 		/* Another CPU was faster, or there is no room. */
-		found = bpf_map_lookup_elem(&counts, sampled);
+		found = bpf_map_lookup_elem(counts, sampled);
 	}
 	if (found)
 		__sync_fetch_and_add(found, 1);
 	else
 		*is_lost = true;
+}
+
+/* Counts a sample of a program that is not the load: where there is no room, without what that program chooses. */
+static __always_inline void count_other(void *context, struct sampled *sampled, bool *is_lost)
+{
+	bool has_no_room = false;
+
+	sampled->user_stack = kept(context, BPF_F_USER_STACK, &stacks_of_others, &has_no_room);
+	if (!has_no_room)
+		count(sampled, &counts_of_others, &has_no_room);
+	if (!has_no_room)
+		return;
+	sampled->user_stack = 0;
+	sampled->process = 0;
+	__builtin_memset(sampled->name, 0, sizeof(sampled->name));
+	count(sampled, &counts, is_lost);
 }
 
 SEC("perf_event")
@@ -156,16 +187,18 @@ int sample(void *context)
 	if (!cpu)
 		return 0;
 	sampled.group = group_of_task();
-	sampled.kernel_stack = kept(context, 0, &is_lost);
-	if (sampled.group != GROUP_IDLE && sampled.group != GROUP_KERNEL)
-		sampled.user_stack = kept(context, BPF_F_USER_STACK, &is_lost);
+	sampled.kernel_stack = kept(context, 0, &stacks, &is_lost);
+	if (sampled.group == GROUP_LOAD || sampled.group == GROUP_AGENT)
+		sampled.user_stack = kept(context, BPF_F_USER_STACK, &stacks, &is_lost);
 	is_of_others = sampled.group == GROUP_OTHER || (sampled.group == GROUP_LOAD && asked.watches);
 	if (is_of_others)
 		sampled.process = bpf_get_current_pid_tgid() >> 32;
 	if (is_of_others || sampled.group == GROUP_KERNEL)
 		bpf_get_current_comm(sampled.name, sizeof(sampled.name));
-	if (!is_lost)
-		count(&sampled, &is_lost);
+	if (!is_lost && sampled.group == GROUP_OTHER)
+		count_other(context, &sampled, &is_lost);
+	else if (!is_lost)
+		count(&sampled, &counts, &is_lost);
 	cpu->apart_ns = irq_ns_apart();
 	if (cpu->samples_count == 0)
 		cpu->apart_from_ns = cpu->apart_ns;

@@ -51,6 +51,7 @@ def measured(folder: Path, name: str, host: str) -> pl.DataFrame:
     return pl.read_parquet(path).filter(pl.col("phase") == "measure")
 
 
+@pytest.mark.alone
 def test_softirqs_on_top_of_the_load_are_in_its_threads_time_and_nowhere_else(folder: Path) -> None:
     experiment = run(folder, "--evidence", "profile")
     found = measure_trials(read_inputs(experiment, tables=TABLES))

@@ -140,10 +140,10 @@ def _watched(experiment: Experiment, name: str, folder: Path, *, is_mid_life: bo
     if logs.sender is None or logs.receiver is None or trial.window_ns is None:
         return None
     for end in trial.ends.values():
-        flows = trial.file("flows", end.host)
-        if trial.file("tcp_info", end.host) is None or flows is None:
+        flows = trial.table("flows", end.host)
+        if trial.table("tcp_info", end.host) is None or flows is None:
             return None
-        if not set(pl.read_parquet(flows, columns=["transport"])["transport"].cast(pl.String)) <= {"tcp", "tls"}:
+        if not set(flows.rows.select("transport").collect()["transport"].cast(pl.String)) <= {"tcp", "tls"}:
             return None
         _write_sockets(trial, logs, end.host)
     for file in copy.glob("*.parquet"):

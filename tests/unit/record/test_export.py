@@ -215,7 +215,7 @@ def test_a_name_is_replaced_by_its_kind_and_each_time_by_the_same() -> None:
     assert not {"stream", "4"} & {*known.distinct()}
 
 
-def test_both_ends_of_a_watched_connection_keep_apart() -> None:
+def test_addresses_of_a_watched_connection_keep_apart() -> None:
     known = Pseudonyms(())
     watched = {"program": "db", "process": 7, "local": "10.1.2.3:40000", "remote": "10.1.2.4:5432"}
     cells = [

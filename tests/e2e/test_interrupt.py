@@ -122,18 +122,19 @@ def test_a_stop_while_the_testbed_is_built_or_used(ours: Ours, tmp_path: Path, r
 def test_a_stopped_single_run_prints_what_it_has_and_keeps_it_as_partial(
     ours: Ours, tmp_path: Path, started: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("run", *LOOPBACK, "--time", "3", "--set", "warmup_s=0")
+    arguments = ("run", *LOOPBACK, "--time", "20", "--set", "warmup_s=0")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     controller = started(whyperf_command.argv(*arguments), cwd=tmp_path, start_new_session=True, **streams)
     assert controller.stdout is not None
-    while b"0.00-1.00 " not in controller.stdout.readline():
+    # The end of an interval is when it was seen.
+    while b" 0.00-" not in controller.stdout.readline():
         assert controller.poll() is None
     os.killpg(controller.pid, signal.SIGINT)
     out, err = controller.communicate(timeout=STOPS_WITHIN_S)
     ours.await_none(STOPS_WITHIN_S)
     assert controller.returncode == INTERRUPTED
     assert b"Traceback" not in err, err
-    assert re.search(rb"Goodput +[0-9.]+ [MG]bit/s over [1-3]\.\d+ s, until it was stopped", out), out
+    assert re.search(rb"Goodput +[0-9.]+ [MG]bit/s over \d+\.\d+ s, until it was stopped", out), out
     assert b"stopped; 0 of 1 trials are in results, and a partial one; the same command resumes" in err
 
     results = tmp_path / "results"

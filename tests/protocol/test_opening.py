@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -50,7 +51,11 @@ def killed_while_it_listens(talk: StartTalk, token: str) -> Path:
     """A listening agent dies; the folder that it leaves."""
     far = talk().hello()
     assert far.ask("prepare", **trial(transport="unix", token=token))["reply"] == "prepared"
-    held = {str(entry.readlink()) for entry in Path(f"/proc/{far.process.pid}/fd").iterdir()}
+    held = set()
+    for entry in Path(f"/proc/{far.process.pid}/fd").iterdir():
+        # What the agent has opened for a moment may be closed by now.
+        with suppress(FileNotFoundError):
+            held.add(str(entry.readlink()))
     rows = (row.split() for row in Path("/proc/net/unix").read_text().splitlines()[1:])
     (left,) = {Path(row[7]).parent for row in rows if len(row) > 7 and f"socket:[{row[6]}]" in held}
     far.kill()

@@ -51,7 +51,7 @@ def write_trial(
         for host in ("near", "far"):
             for name, frame in tables(host, limited_ns=limited_ns).items():
                 with writer.open_table(name, host) as file:
-                    file.write(_parquet(frame))
+                    file.write(_parquet(frame.with_columns(host=pl.lit(host))))
         found = manifest(experiment.plan, trial, status)
         for end in found["hosts"].values():
             end["clock"]["offset_ns"] = 0

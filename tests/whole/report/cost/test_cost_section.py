@@ -82,7 +82,9 @@ def test_of_many_cells_those_with_the_highest_cost_are_drawn_in_full(tmp_path: P
     # The same CPU time for the lowest rate.
     assert [cell.id for cell in found.cells] == [f"c{MAX_BARS + 1 - place:04d}" for place in range(MAX_CELLS)]
     assert found.cells[0].setting == f"write size {1024 * (MAX_BARS + 1):,} bytes"
-    assert [note for note in found.notes if "24 of 25 cells" in note or "4 cells" in note] == list(found.notes)
+    of_cells = [note for note in found.notes if "24 of 25 cells" in note or "4 cells" in note]
+    # Some of the samples were lost, which is said first.
+    assert of_cells == [note for note in found.notes if "samples" not in note]
     text = part_of(page(tmp_path / "sweep"))
     assert text.count("<details") == text.count("</details>") == MAX_CELLS
 

@@ -177,6 +177,14 @@ mod tests {
     }
 
     #[test]
+    fn users_share_a_poisson_rate() {
+        let arrivals = Arrivals::Poisson { per_kilosecond: 1_000_000 };
+        // Each of four has a fourth of 1000 a second.
+        let last = *instants(&arrivals, Share { position: 1, strands_count: 4, seed: 42 }, 100_000).last().expect("they go on");
+        assert!((last as f64 / 1e9 / 400.0 - 1.0).abs() < 0.02, "{last}");
+    }
+
+    #[test]
     fn a_trace_is_dealt_out_and_ends() {
         let arrivals = Arrivals::Trace { intended_ns: vec![5, 6, 9] };
         assert_eq!(instants(&arrivals, Share { position: 0, strands_count: 2, seed: 0 }, 9), [5, 9]);

@@ -111,6 +111,20 @@ def test_what_comes_before_an_answer_gives_no_more_time(tmp_path: Path) -> None:
             far.call({"request": "abort"}, timeout_s=0.4)
 
 
+def test_the_true_offset_of_a_clock_is_within_its_uncertainty(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(_: Agent, __: object) -> dict[str, int]:
+        # All of the time passes before the clock is read.
+        time.sleep(0.005)
+        return {"mono_ns": time.monotonic_ns(), "realtime_ns": 0}
+
+    monkeypatch.setattr(Agent, "call", call)
+    far = Agent.__new__(Agent)
+    far.shares_clock = False
+    found = far.clock()
+    # Both sides read the same clock here: its offset is 0.
+    assert abs(found.offset_ns) <= found.uncertainty_ns
+
+
 def test_a_table_nobody_reads_does_not_keep_the_agent_from_ending_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

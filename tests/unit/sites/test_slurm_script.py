@@ -65,3 +65,9 @@ def test_directives_come_before_the_first_command(job: Job) -> None:
     assert first == "#!/bin/bash"
     places = [number for number, line in enumerate(lines) if line.startswith("#SBATCH")]
     assert places == list(range(len(places)))
+
+
+def test_partition_and_account_are_asked_for() -> None:
+    lines = script(Job(partition="short", account="network")).splitlines()
+    assert {"#SBATCH --partition=short", "#SBATCH --account=network"} <= set(lines)
+    assert not [line for line in script(Job()).splitlines() if "partition" in line or "account" in line]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from whyperf.analyze.summary import CellResult
 from whyperf.plan import build
 from whyperf.profile import find
 from whyperf.record import Experiment
+from whyperf.report.studies.atm import first_study_section
 from whyperf.report.studies.function_costs import COUNTERPARTS, FEW, MANY, cost_of_function, functions_table
 from whyperf.report.studies.packet_steering import steering_table
 from whyperf.report.studies.published import read, study_section
@@ -166,3 +168,22 @@ def test_both_io_models_stand_next_to_the_studys_row(tmp_path: Path) -> None:
     slow, fast = (float(rates[0].split()[0].replace(",", "")) for rates in (threads, events))
     assert fast == pytest.approx(2 * slow, rel=0.01)
     assert threads[1:] == events[1:] == [""] * 5
+
+
+def test_points_of_the_atm_study_stand_next_to_those_of_the_model(made_cells: Any) -> None:
+    hosts = "sparc2+sba-100@2.2.6"
+    sizes = {"hosts": hosts, "write_size_bytes": 8192, "read_size_bytes": 8192}
+    # The study has 14 and 22 Mbit/s.
+    cells = made_cells((sizes | {"window_bytes": 4096}, 15.4), (sizes | {"window_bytes": 16384}, 17.6))
+    summary: Any = SimpleNamespace(cells=cells)
+    assert first_study_section("quick", summary) is None
+    section = first_study_section("first-study", summary)
+    assert section is not None
+    points, _, errors = (columns(table.table) for table in section.tables)
+    assert points["Window (bytes)"] == ["4,096", "16,384"]
+    assert points["Reported (Mbit/s)"] == ["14", "22"]
+    assert points["Error"] == ["+10.0 %", "-20.0 %"]
+    assert errors["Hosts"] == [hosts, "all"]
+    assert errors["Points"] == ["2", "2"]
+    assert errors["Mean error"] == ["15 %"] * 2
+    assert errors["Largest error"] == ["20 %"] * 2

@@ -122,6 +122,7 @@ def test_rules_of_a_firewall_are_in_the_ip_stage(tmp_path: Path) -> None:
     assert ip[1] - ip[0] > 3 * abs(tcp[1] - tcp[0])
 
 
+@pytest.mark.alone
 def test_stage_times_are_about_the_cpu_time_that_the_kernel_counts(tmp_path: Path) -> None:
     """Both hosts together: softirqs of one may run on the other's CPU."""
     with trials_on(tmp_path) as trials:

@@ -14,7 +14,6 @@ import pytest
 from lab.disturb import launcher
 
 WAIT_S = 20.0
-ENDS_S = 2.0
 PROGRAM = ["sh", "-c", "echo $$ > number; exec sleep 1000"]
 #: Nothing listens there.
 PORT = 1
@@ -57,5 +56,5 @@ def test_no_program_outlives_a_killed_controller(orders: list[dict[str, object]]
         program = Path("/proc") / number.read_text().strip()
         assert program.exists()
         os.kill(owner.pid, signal.SIGKILL)
-    assert until(lambda: not program.exists(), ENDS_S)
-    assert until(lambda: not folder.exists(), ENDS_S)
+    assert until(lambda: not program.exists(), WAIT_S)
+    assert until(lambda: not folder.exists(), WAIT_S)

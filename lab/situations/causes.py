@@ -4,14 +4,11 @@ A dose is drawn so that the cause often limits, and sometimes does not: most are
 5 % to 120 % of it. Whether it limits is measured, not assumed.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 
 from lab.disturb.model import (
     Burn,
     CpuQuota,
-    Disturbance,
     Firewall,
     MemoryLimit,
     Pause,
@@ -20,67 +17,13 @@ from lab.disturb.model import (
     Traffic,
 )
 from lab.situations.distributions import log_integer, log_uniform
+from lab.situations.injecting import Dose, injected, registered
 from lab.situations.setting import Setting
 from whyperf.disturb.model import Side
 from whyperf.profile import Factors
 
-Drawing = Callable[[Random, Setting], "Dose"]
-"""Draws the dose of an injection."""
-
 PARTS = (0.05, 1.2)
 """A dose as a part of what the path carries, or of what fills it."""
-
-
-@dataclass(frozen=True)
-class Dose:
-    """What one injection sets: factors, and what is done to the hosts."""
-
-    factors: Factors
-    disturb: tuple[Disturbance, ...] = ()
-
-
-@dataclass(frozen=True)
-class Injected:
-    """A cause that can be injected.
-
-    `causes` are the names that a verdict may give it, the injected one first; `because` gives the reason for each
-    further one. `needs` and `not_with` are traits of the setting; `dose` draws one. Causes of the same `slot` exclude
-    each other.
-    """
-
-    name: str
-    causes: tuple[str, ...]
-    because: tuple[str, ...]
-    needs: frozenset[str]
-    not_with: frozenset[str]
-    slot: str
-    dose: Drawing
-
-    def fits(self, setting: Setting) -> bool:
-        """Whether the setting can have it."""
-        return self.needs <= setting.traits and not self.not_with & setting.traits
-
-
-CAUSES: list[Injected] = []
-"""All of them, in the order of this file."""
-
-
-def injected(
-    causes: str, needs: str = "", *, not_with: str = "", slot: str = "", **because: str
-) -> Callable[[Drawing], Drawing]:
-    """Adds the decorated drawing of doses to `CAUSES`; the names of causes and traits are separated by spaces."""
-
-    def add(dose: Drawing) -> Drawing:
-        name = dose.__name__.replace("_", "-")
-        names = tuple(causes.split())
-        reasons = tuple(because[cause] for cause in names[1:])
-        found = Injected(
-            name, names, reasons, frozenset(needs.split()), frozenset(not_with.split()), slot or name, dose
-        )
-        CAUSES.append(found)
-        return dose
-
-    return add
 
 
 def _part(rng: Random) -> float:
@@ -259,7 +202,7 @@ def pacing(rng: Random, setting: Setting) -> Dose:
 # Segments and offloads.
 
 
-@injected("small_mtu", "kernel_tcp packets", not_with="exchange", slot="mss", offloads_off="")
+@injected("small_mtu", "kernel_tcp packets", not_with="exchange", slot="mss")
 def small_segments(rng: Random, _: Setting) -> Dose:
     """TCP_MAXSEG: more packets for the same payload, and more headers."""
     return Dose({"mss_bytes": log_integer(rng, 88, 600)})
@@ -548,3 +491,7 @@ def lost_syns(rng: Random, _: Setting) -> Dose:
 def full_accept_queue(rng: Random, _: Setting) -> Dose:
     """A listener with room for one or two."""
     return Dose({"workload": "crr"}, (Sysctl(host="far", settings={"net.core.somaxconn": str(rng.choice((1, 2)))}),))
+
+
+CAUSES = registered()
+"""All of them, in the order of this file."""

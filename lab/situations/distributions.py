@@ -19,7 +19,7 @@ NO_PATH = 0.25
 """How often both sides are on one veth pair, without an emulated path."""
 RTT_MS = (0.2, 300.0)
 RATE_BPS = (1e6, 2e9)
-"""Above it the router of the testbed needs more than its CPU (shared figures of platforms: about 2 Gbit/s)."""
+"""Rates of access and site links; the router of the testbed carries them (docs/how-to/paths.md)."""
 MAX_BDP_BYTES = 4_000_000
 """What a connection fills within the warm-up: a larger product of rate and RTT is drawn again."""
 QUEUE_BDP = (0.05, 4.0)

@@ -4,8 +4,9 @@ import tomllib
 from pathlib import Path
 from random import Random
 
-from lab.situations.causes import CAUSES, Injected
+from lab.situations.causes import CAUSES
 from lab.situations.distributions import NONE_CAUSES
+from lab.situations.injecting import Injected
 from lab.situations.setting import Setting, draw_setting
 from lab.truth.catalog import Baseline, Catalog
 from lab.truth.situation import Ingredient, Situation

@@ -24,7 +24,7 @@ from whyperf.report.flow.page import Page as FlowPage
 from whyperf.report.flow.terms import ACK_REASON_NAMES, CONTEXT_NAMES, RETRANSMISSION_NAMES
 from whyperf.report.flow.track import Track
 
-Where = Literal["inside", "beside"]
+Where = Literal["inside", "outside"]
 
 ROWS = 6000
 READY = "html[data-flow-ready=true]"
@@ -75,7 +75,7 @@ def written(folder: Path, where: Where, rows: int = ROWS) -> Made:
         patch.setattr(levels, "GROUP", 4)
         patch.setattr(levels, "TILE_BINS", 256)
         patch.setattr(levels, "TOP_BINS", 2048)
-        if where == "beside":
+        if where == "outside":
             patch.setattr(drawing, "INLINE_ROWS", 100)
             patch.setattr(drawing, "FIRST_BYTES", 20_000)
         drawn = draw(((logged, about(logged)) for logged in tracks), 4 * rows, folder / "flow-log01-c0001")
@@ -89,14 +89,14 @@ def written(folder: Path, where: Where, rows: int = ROWS) -> Made:
         text = render(content, drawn)
     path = folder / "flow-log01-c0001.html"
     path.write_text(text)
-    assert (drawn.outside is not None) == (where == "beside")
+    assert (drawn.outside is not None) == (where == "outside")
     return Made(path, tracks)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[Where, Made]:
     """The same page, with its rows inside and in files next to it."""
-    wheres: tuple[Where, ...] = ("inside", "beside")
+    wheres: tuple[Where, ...] = ("inside", "outside")
     return {where: written(tmp_path_factory.mktemp(where), where) for where in wheres}
 
 
@@ -135,7 +135,7 @@ def page(shared: tuple[Page, Observation]) -> Iterator[Page]:
     assert seen.complaints == []
 
 
-@pytest.mark.parametrize(("where", "number"), [("inside", 0), ("beside", 1)])
+@pytest.mark.parametrize(("where", "number"), [("inside", 0), ("outside", 1)])
 def test_close_up_every_row_is_there_as_it_was_logged(
     browser: Browser, made: dict[Where, Made], where: Where, number: int
 ) -> None:
@@ -179,7 +179,7 @@ def expected_columns(logged: Track, start: int, end: int, width: int) -> list[np
     return [np.flatnonzero(column == number) for number in range(-1, width + 1)]
 
 
-@pytest.mark.parametrize(("where", "part"), [("inside", 1.0), ("beside", 0.6), ("beside", 0.45)])
+@pytest.mark.parametrize(("where", "part"), [("inside", 1.0), ("outside", 0.6), ("outside", 0.45)])
 def test_from_afar_no_extreme_is_lost(browser: Browser, made: dict[Where, Made], where: Where, part: float) -> None:
     """What is drawn in a column is in the log within one column of it, and the other way round."""
     path, tracks = made[where]
@@ -231,7 +231,7 @@ def test_all_figures_are_drawn_and_fit(browser: Browser, made: dict[Where, Made]
 
 
 def test_only_the_folder_next_to_is_loaded_and_only_when_needed(browser: Browser, made: dict[Where, Made]) -> None:
-    path, tracks = made["beside"]
+    path, tracks = made["outside"]
     folder = path.with_suffix("").as_uri()
     with opened(browser, path, ready=READY) as (page, seen):
         assert len(seen.requests) <= 2
@@ -246,7 +246,7 @@ def test_only_the_folder_next_to_is_loaded_and_only_when_needed(browser: Browser
 
 
 def test_a_page_without_its_folder_says_so(browser: Browser, made: dict[Where, Made], tmp_path: Path) -> None:
-    path, tracks = made["beside"]
+    path, tracks = made["outside"]
     alone = tmp_path / path.name
     alone.write_text(path.read_text())
     with opened(browser, alone, ready=READY) as (page, _):
@@ -343,7 +343,7 @@ def test_retransmissions_can_be_jumped_to(page: Page, made: dict[Where, Made]) -
 
 def test_connections_and_hosts_are_selected(browser: Browser, made: dict[Where, Made]) -> None:
     shown = "() => [whyperfFlow.view.track.about.connection, whyperfFlow.view.track.about.host]"
-    with opened(browser, made["beside"].path, ready=READY) as (page, seen):
+    with opened(browser, made["outside"].path, ready=READY) as (page, seen):
         assert page.evaluate(shown) == [0, "near"]
         page.select_option("#flow-end", "far")
         assert page.evaluate(shown) == [0, "far"]

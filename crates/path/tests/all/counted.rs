@@ -1,16 +1,9 @@
 //! An emulated path by the kernel's own disciplines, on the real kernel. Needs root and the
 //! disciplines; without them every test says so and passes.
 
-use std::ffi::OsString;
-use std::io::Write;
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
-use crate::support::{Exclusive, inside, received_twice, sent_again, spec, when_privileged};
-use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::TcpCongestion;
+use crate::support::{Exclusive, received_twice, spec, transfer_counted, when_privileged};
 use path::netem::{Counted, Interval};
 use path::{Carried, PathError, Testbed, build};
 use schema::path::{DirectionSpec, LossSpec, PathImplementation, PathSpec, QueueLimit, QueueSpec};
@@ -51,24 +44,11 @@ fn sum(intervals: &[Interval], of: impl Fn(&Interval) -> u64) -> u64 {
     intervals.iter().map(of).sum()
 }
 
-/// Sends `bytes` from the near to the far host; how many segments the sender sent again.
-fn sent_over(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> u32 {
-    let listener = inside(&far.netns, || TcpListener::bind((address, 0))).expect("listen");
-    let to = listener.local_addr().expect("address");
-    thread::scope(|scope| {
-        let receiver = scope.spawn(move || {
-            let mut stream = listener.accept().expect("accept").0;
-            stream.set_read_timeout(Some(Duration::from_secs(20))).expect("timeout");
-            std::io::copy(&mut stream, &mut std::io::sink()).expect("receive")
-        });
-        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(20))).expect("connect");
-        setsockopt(&stream, TcpCongestion, &OsString::from("reno")).expect("Reno");
-        stream.set_write_timeout(Some(Duration::from_secs(20))).expect("timeout");
-        stream.write_all(&vec![7; bytes]).expect("send");
-        stream.shutdown(Shutdown::Write).expect("shutdown");
-        assert_eq!(receiver.join().expect("receiver"), bytes as u64);
-        sent_again(&stream)
-    })
+/// Sends all of `bytes`; how many segments the sender sent again.
+fn sent_over(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> u64 {
+    let (received, again) = transfer_counted(near, far, address, bytes);
+    assert_eq!(received, bytes);
+    u64::from(again)
 }
 
 /// Needs nothing but tbf, which has a queue of bytes.
@@ -82,7 +62,7 @@ fn what_the_bottleneck_drops_is_sent_again_and_counted() {
         testbed.carry_path(&path, MS).expect("carry");
         testbed.begin_path(0).expect("begin");
         let before = received_twice(far);
-        let again = u64::from(sent_over(near, far, address, 1000 * MSS_BYTES));
+        let again = sent_over(near, far, address, 1000 * MSS_BYTES);
         let twice = received_twice(far) - before;
         let counted = ended(&testbed);
         let [forward, backward] = &counted.intervals;
@@ -118,12 +98,12 @@ fn loss_begins_with_the_path_and_ends_with_it() {
     );
     let Some((_guard, testbed)) = with_path(&path) else { return };
     let (near, far) = (&testbed.report().near, &testbed.report().far);
-    let again = u64::from(sent_over(near, far, &far.ipv4, 2000 * MSS_BYTES));
+    let again = sent_over(near, far, &far.ipv4, 2000 * MSS_BYTES);
     let counted = ended(&testbed);
     let lost = sum(&counted.intervals[0], |interval| interval.lost_random_packets);
     let twice = received_twice(far);
     assert!(lost > 0 && again >= lost && again - lost <= twice + 3, "{again} sent again for {lost}, {twice} came twice");
-    let again = u64::from(sent_over(near, far, &far.ipv4, 2000 * MSS_BYTES));
+    let again = sent_over(near, far, &far.ipv4, 2000 * MSS_BYTES);
     assert!(again <= received_twice(far) - twice, "{again} sent again, although nothing was lost");
 }
 

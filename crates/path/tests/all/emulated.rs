@@ -1,18 +1,15 @@
 //! The emulated path on the real kernel: what crosses it, and what does not. Needs root; without it
 //! every test says so and passes.
 
-use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{counter, inside, received_twice, sent_again, spec, transfer, when_privileged};
+use crate::support::{counter, inside, received_twice, spec, transfer, transfer_counted, when_privileged};
 use emulate::PathDirection;
 use emulate::ledger::Tally;
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{RcvBufForce, TcpCongestion, UdpGsoSegment};
+use nix::sys::socket::sockopt::{RcvBufForce, UdpGsoSegment};
 use path::router::Carried;
 use path::{Carried as ByAny, PathError, Testbed, build};
 use schema::path::{DirectionSpec, Discipline, LossSpec, PathImplementation, PathSpec, QueueLimit, QueueSpec};
@@ -275,41 +272,4 @@ fn what_the_host_cannot_carry_is_named_before() {
         assert!(matches!(error, PathError::Path { .. }), "{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
-}
-
-/// Sends `bytes` with Reno from the near to the far host; how many came, and how many segments the
-/// sender sent again.
-fn transfer_counted(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> (usize, u32) {
-    let listener = inside(&far.netns, || TcpListener::bind((address, 0))).expect("listen");
-    let to = listener.local_addr().expect("address");
-    thread::scope(|scope| {
-        let receiver = scope.spawn(move || {
-            let mut stream = listener.accept().expect("accept").0;
-            stream.set_read_timeout(Some(Duration::from_secs(20))).expect("timeout");
-            let (mut received, mut buffer) = (0, vec![0; 1 << 16]);
-            loop {
-                match stream.read(&mut buffer).expect("receive") {
-                    0 => return received,
-                    length => {
-                        let right = (received..).zip(&buffer[..length]).all(|(at, &byte)| byte == pattern(at));
-                        assert!(right, "other bytes at {received}");
-                        received += length;
-                    }
-                }
-            }
-        });
-        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(20))).expect("connect");
-        setsockopt(&stream, TcpCongestion, &OsString::from("reno")).expect("Reno");
-        stream.set_write_timeout(Some(Duration::from_secs(20))).expect("timeout");
-        let payload: Vec<u8> = (0..bytes).map(pattern).collect();
-        stream.write_all(&payload).expect("send");
-        stream.shutdown(Shutdown::Write).expect("shutdown");
-        let count = receiver.join().expect("receiver");
-        (count, sent_again(&stream))
-    })
-}
-
-/// Byte `at` of what is sent: a period that fits no segment size.
-fn pattern(at: usize) -> u8 {
-    u8::try_from(at % 251).unwrap_or_default()
 }

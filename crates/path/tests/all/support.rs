@@ -1,16 +1,18 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns, unshare};
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
+use nix::sys::socket::sockopt::TcpCongestion;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use schema::testbed::{TcpQueueing, TestbedEnd, TestbedSpec};
 
 /// How long a busy host may take for anything.
@@ -171,4 +173,41 @@ pub fn counter(table: &str, group: &str, name: &str) -> u64 {
     let mut lines = table.lines().filter(|line| line.starts_with(group)).map(str::split_whitespace);
     let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
     names.zip(values).find(|(found, _)| *found == name).expect("counter").1.parse().expect("number")
+}
+
+/// Sends `bytes` with Reno from the near to the far host; how many came, and how many segments the
+/// sender sent again.
+pub fn transfer_counted(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> (usize, u32) {
+    let listener = inside(&far.netns, || TcpListener::bind((address, 0))).expect("listen");
+    let to = listener.local_addr().expect("address");
+    thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            let mut stream = listener.accept().expect("accept").0;
+            stream.set_read_timeout(Some(Duration::from_secs(20))).expect("timeout");
+            let (mut received, mut buffer) = (0, vec![0; 1 << 16]);
+            loop {
+                match stream.read(&mut buffer).expect("receive") {
+                    0 => return received,
+                    length => {
+                        let right = (received..).zip(&buffer[..length]).all(|(at, &byte)| byte == pattern(at));
+                        assert!(right, "other bytes at {received}");
+                        received += length;
+                    }
+                }
+            }
+        });
+        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(20))).expect("connect");
+        setsockopt(&stream, TcpCongestion, &OsString::from("reno")).expect("Reno");
+        stream.set_write_timeout(Some(Duration::from_secs(20))).expect("timeout");
+        let payload: Vec<u8> = (0..bytes).map(pattern).collect();
+        stream.write_all(&payload).expect("send");
+        stream.shutdown(Shutdown::Write).expect("shutdown");
+        let count = receiver.join().expect("receiver");
+        (count, sent_again(&stream))
+    })
+}
+
+/// Byte `at` of what is sent: a period that fits no segment size.
+fn pattern(at: usize) -> u8 {
+    u8::try_from(at % 251).unwrap_or_default()
 }

@@ -34,6 +34,7 @@ class WarmCommand:
     def __init__(self) -> None:
         """Nothing runs before the first command."""
         self._process: subprocess.Popen[str] | None = None
+        self._read = b""
         self._lock = threading.Lock()
 
     def run(
@@ -85,18 +86,22 @@ class WarmCommand:
             self._process = subprocess.Popen(
                 command, cwd=TREE, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
             )
+            self._read = b""
         return self._process
 
-    @staticmethod
-    def _line(process: subprocess.Popen[str], timeout_s: float) -> str:
+    def _line(self, process: subprocess.Popen[str], timeout_s: float) -> str:
+        """The next line. It may have come with the one before it, so none is left in a buffer that nobody waits for."""
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            if not selector.select(timeout_s):
-                raise TimeoutError
-        line = process.stdout.readline()
-        assert line, "the process that forks has ended"
-        return line
+            while b"\n" not in self._read:
+                if not selector.select(timeout_s):
+                    raise TimeoutError
+                received = os.read(process.stdout.fileno(), 4096)
+                assert received, "the process that forks has ended"
+                self._read += received
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode()
 
 
 def load_all() -> None:

@@ -14,7 +14,7 @@ from itertools import count
 from select import select
 
 from lab.disturb.host import Burning, Pausing, cpu_quota, memory_limit
-from lab.disturb.network import Discipline, OtherTraffic, Settings
+from lab.disturb.network import Discipline, OtherTraffic, PacketPrograms, RouteOptions, Settings
 from whyperf.disturb.action import Action, Item, Places
 from whyperf.disturb.keeper import keep
 from whyperf.disturb.keeper import main as keeper_main
@@ -27,6 +27,8 @@ ACTIONS: dict[str, Callable[[Item, Places], Action]] = {
     "pause": Pausing,
     "firewall": FirewallRules,
     "queue": Discipline,
+    "route": RouteOptions,
+    "classifiers": PacketPrograms,
     "sysctl": Settings,
     "traffic": OtherTraffic,
 }

@@ -83,6 +83,24 @@ class Queue(Timed):
     discipline: str = Field(min_length=1)
 
 
+class Route(Timed):
+    """Options of the side's route to the other side's address, in the words of ip-route(8), such as `initcwnd 2`."""
+
+    kind: Literal["route"] = "route"
+    options: str = Field(min_length=1)
+
+
+class Classifiers(Timed):
+    """BPF programs at the side's device, which look at each packet that arrives and let it pass (tc-bpf(8)).
+
+    Each has `instructions`, all of which it executes.
+    """
+
+    kind: Literal["classifiers"] = "classifiers"
+    programs: int = Field(ge=1, le=1000)
+    instructions: int = Field(default=4000, ge=2, le=4096)
+
+
 class Sysctl(Timed):
     """Kernel parameters of the side's network namespace."""
 
@@ -109,7 +127,8 @@ class Traffic(Timed):
 
 
 Disturbance = Annotated[
-    Burn | CpuQuota | MemoryLimit | Pause | Firewall | Queue | Sysctl | Traffic, Field(discriminator="kind")
+    Burn | CpuQuota | MemoryLimit | Pause | Firewall | Queue | Route | Classifiers | Sysctl | Traffic,
+    Field(discriminator="kind"),
 ]
 
 

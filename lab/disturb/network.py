@@ -6,6 +6,11 @@ from pathlib import Path
 from lab.disturb.programs import SEND, TAKE, Programs
 from whyperf.disturb.action import DisturbError, Item, Places, inside, run
 
+_LOAD_LENGTH = "128 0 0 0"
+"""BPF_LD | BPF_W | BPF_LEN (include/uapi/linux/bpf_common.h)."""
+_RETURN_NO_MATCH = "6 0 0 0"
+"""BPF_RET | BPF_K: 0 is no match, so the next program looks (net/sched/cls_bpf.c)."""
+
 
 class Discipline:
     """A queueing discipline at the device that leads to the other side."""
@@ -28,6 +33,62 @@ class Discipline:
             with suppress(DisturbError):
                 run(inside(self._process, "tc", "qdisc", "del", "dev", self._device, "root"))
         self._device = ""
+
+
+class RouteOptions:
+    """A route to the other side's address, which the options are of."""
+
+    def __init__(self, item: Item, places: Places) -> None:
+        """Of a `Route`."""
+        self._process = int(places[item["host"]]["process"])
+        self._to = places["far" if item["host"] == "near" else "near"]["address"]
+        self._options = item["options"].split()
+        self._is_there = False
+
+    def start(self) -> None:
+        """Add it."""
+        way = ("dev", device_of(self._process))
+        run(inside(self._process, "ip", "route", "add", f"{self._to}/32", *way, *self._options))
+        self._is_there = True
+
+    def stop(self) -> None:
+        """Remove it; the route of the network counts again."""
+        if self._is_there:
+            with suppress(DisturbError):
+                run(inside(self._process, "ip", "route", "del", f"{self._to}/32"))
+        self._is_there = False
+
+
+class PacketPrograms:
+    """Programs of classic BPF that the kernel translates: each loads the packet's length again and again."""
+
+    def __init__(self, item: Item, places: Places) -> None:
+        """Of `Classifiers`."""
+        self._process = int(places[item["host"]]["process"])
+        self._item = item
+        self._device = ""
+
+    def start(self) -> None:
+        """Attach them."""
+        device = device_of(self._process)
+        run(inside(self._process, "tc", "qdisc", "add", "dev", device, "clsact"))
+        self._device = device
+        run(inside(self._process, "tc", "-batch", "-"), self._text(device))
+
+    def stop(self) -> None:
+        """Remove them."""
+        if self._device:
+            with suppress(DisturbError):
+                run(inside(self._process, "tc", "qdisc", "del", "dev", self._device, "clsact"))
+        self._device = ""
+
+    def _text(self, device: str) -> str:
+        count = int(self._item["instructions"])
+        program = ",".join((str(count), *(_LOAD_LENGTH for _ in range(count - 1)), _RETURN_NO_MATCH))
+        return "".join(
+            f"filter add dev {device} ingress prio {number} bpf bytecode '{program}'\n"
+            for number in range(1, int(self._item["programs"]) + 1)
+        )
 
 
 class Settings:

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lab.disturb.host import CGROUPS
-from lab.disturb.model import CpuQuota, Disturbance, Firewall, MemoryLimit, Queue, Sysctl, Traffic
+from lab.disturb.model import Classifiers, CpuQuota, Disturbance, Firewall, MemoryLimit, Queue, Route, Sysctl, Traffic
 
 _PROGRAMS: dict[type, tuple[str, str]] = {
     Firewall: ("nft", "nftables"),
     Queue: ("tc", "iproute2"),
+    Route: ("ip", "iproute2"),
+    Classifiers: ("tc", "iproute2"),
     Sysctl: ("sysctl", "procps"),
     Traffic: ("nsenter", "util-linux"),
 }

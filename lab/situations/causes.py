@@ -8,11 +8,13 @@ from random import Random
 
 from lab.disturb.model import (
     Burn,
+    Classifiers,
     CpuQuota,
     Firewall,
     MemoryLimit,
     Pause,
     Queue,
+    Route,
     Sysctl,
     Traffic,
 )
@@ -232,6 +234,19 @@ def firewall_rules(rng: Random, _: Setting) -> Dose:
     """Rules that match nothing, for each packet."""
     rules = log_integer(rng, 50, 2000)
     return Dose({"firewall_rules": rules, "tso": False, "gso": False, "gro": False})
+
+
+@injected(
+    "other_bpf packet_filters receiver_cpu offloads_off",
+    "lan bulk kernel_tcp",
+    packet_filters="The programs look at each packet as filters do.",
+    receiver_cpu="They cost CPU time of the receiver.",
+    offloads_off="Without them each packet passes the programs.",
+)
+def foreign_bpf(rng: Random, setting: Setting) -> Dose:
+    """BPF programs of another product at the receiving device."""
+    programs = Classifiers(host=setting.receiver, programs=log_integer(rng, 1, 30))
+    return Dose({"tso": False, "gso": False, "gro": False}, (programs,))
 
 
 # Losses and order.
@@ -480,17 +495,28 @@ def quick_ack(_: Random, __: Setting) -> Dose:
 # Opening connections.
 
 
-@injected("connection_setup", "connects path", slot="syn")
+@injected("connection_setup", "reconnects path", slot="syn")
 def lost_syns(rng: Random, _: Setting) -> Dose:
     """Some SYNs get lost: each costs a second (RFC 6298)."""
     rule = f"tcp flags & (syn | ack) == syn numgen random mod 100 < {log_integer(rng, 3, 40)} drop"
-    return Dose({"workload": "crr"}, (Firewall(host="far", hook="input", rules=(rule,)),))
+    return Dose({}, (Firewall(host="far", hook="input", rules=(rule,)),))
 
 
-@injected("connection_setup", "connects many", slot="syn")
+@injected("connection_setup", "reconnects many", slot="syn")
 def full_accept_queue(rng: Random, _: Setting) -> Dose:
     """A listener with room for one or two."""
-    return Dose({"workload": "crr"}, (Sysctl(host="far", settings={"net.core.somaxconn": str(rng.choice((1, 2)))}),))
+    return Dose({}, (Sysctl(host="far", settings={"net.core.somaxconn": str(rng.choice((1, 2)))}),))
+
+
+@injected(
+    "slow_start connection_setup round_trip",
+    "reconnects path ipv4",
+    connection_setup="Kept connections would have a window that has grown.",
+    round_trip="A small first window costs round trips.",
+)
+def initial_window(rng: Random, setting: Setting) -> Dose:
+    """Fewer segments in the first round trip than RFC 6928 allows."""
+    return Dose({}, (Route(host=setting.sender, options=f"initcwnd {log_integer(rng, 1, 6)}"),))
 
 
 CAUSES = registered()

@@ -1,5 +1,6 @@
 """`whyperf-lab situations`: draws, measures and judges; each seed once."""
 
+import dataclasses
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,14 @@ import typer
 
 from lab.situations import first_looks
 from lab.situations.draw import UNDISTURBED, situations
-from lab.situations.judge import OUTCOMES, Judged, Outcome, Share, judged, shares, void_situations
+from lab.situations.figures import shares
+from lab.situations.judge import Judged, judged, void_situations
+from lab.situations.labels import labels_of
+from lab.situations.printed import print_judged
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
-from lab.truth.levels import View
 from lab.truth.situation import Situation
-from lab.truth.workflow.levels import diagnose
+from lab.truth.workflow.levels import explain_levels
 from lab.truth.workflow.run import measure, possible
 from whyperf.analyze import summarize
 from whyperf.analyze.summary import Summary
@@ -86,18 +89,17 @@ def run(
             experiment.discard_if_empty()
             raise
         found, void = _judge(experiment, catalog)
-    figures = shares(found)
     counting = len({row.situation for row in found if row.counts})
     (folder / JUDGED).write_text(_document(found, void), encoding="utf-8")
     if is_first:
         numbers = (len(catalog.situation), len(void), counting)
-        line = first_looks.line_of(datetime.now().date(), _commit(), (PLACE, seed), numbers, figures)
+        line = first_looks.line_of(datetime.now().date(), _commit(), (PLACE, seed), numbers, shares(found))
         first_looks.append(line)
         say(f"Added to {first_looks.FILE.name}: {line}")
     if as_json:
         typer.echo(_document(found, void))
     else:
-        _print(found, void, figures, len(catalog.situation), counting)
+        print_judged(found, void, len(catalog.situation), counting)
     return DONE
 
 
@@ -110,11 +112,13 @@ def _named(catalog: Catalog, names: Sequence[str]) -> Catalog:
 
 def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], dict[str, str]]:
     summary = summarize(experiment)
-    by_cell = {cell.id: cell.goodput_bps.median for cell in summary.cells}
-    rates = {cell.sweep: by_cell.get(cell.id) for cell in experiment.plan.cells}
+    by_cell = {cell.id: cell.goodput_bps for cell in summary.cells}
+    rates = {cell.sweep: by_cell[cell.id] for cell in experiment.plan.cells}
     void = void_situations(catalog, rates, _busy_cells(experiment, summary))
     say(f"Judging {len(catalog.situation) - len(void)} situations")
-    return judged(catalog, diagnose(experiment, catalog, by_cell), void), void
+    judgeable = catalog.without(set(void))
+    medians = {cell: rate.median for cell, rate in by_cell.items()}
+    return judged(labels_of(judgeable, rates), explain_levels(experiment, judgeable, medians)), void
 
 
 def _busy_cells(experiment: Experiment, summary: Summary) -> frozenset[str]:
@@ -138,40 +142,7 @@ def _print_drawn(drawn: Sequence[Situation], *, as_json: bool) -> None:
 
 
 def _document(found: Sequence[Judged], void: Mapping[str, str]) -> str:
-    rows = [
-        {
-            "situation": row.situation,
-            "view": str(row.view),
-            "trial": row.trial,
-            "counts": row.counts,
-            "accepted": sorted(map(str, row.accepted)),
-            "found": list(map(str, row.found)),
-            "confidence": row.confidence,
-            "outcome": row.outcome,
-        }
-        for row in found
-    ]
-    return json.dumps({"void": dict(void), "judged": rows}, indent=1)
-
-
-def _print(
-    found: Sequence[Judged],
-    void: Mapping[str, str],
-    figures: Mapping[View, Mapping[Outcome, Share]],
-    drawn: int,
-    counting: int,
-) -> None:
-    typer.echo(f"{drawn} situations drawn, {len(void)} void, {counting} with a cause that counts")
-    for name, reason in void.items():
-        typer.echo(f"void: {name}: {reason}")
-    typer.echo(f"{'':18}" + "".join(f"{outcome.replace('_', ' '):>22}" for outcome in OUTCOMES))
-    for view, of_view in figures.items():
-        cells = (f"{share.ratio:.0%} ({share.interval[0]:.0%}-{share.interval[1]:.0%})" for share in of_view.values())
-        typer.echo(f"{view:18}" + "".join(f"{cell:>22}" for cell in cells))
-    for row in found:
-        if row.outcome == "wrong" and row.view in {View.SEGMENTS, View.COUNTERS, View.USER}:
-            right = ", ".join(sorted(map(str, row.accepted)))
-            typer.echo(f"wrong: {row.situation} {row.view}: {row.found[0]} ({row.confidence}); right: {right}")
+    return json.dumps({"void": dict(void), "judged": [dataclasses.asdict(row) for row in found]}, indent=1)
 
 
 def _commit() -> str:

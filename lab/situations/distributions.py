@@ -38,6 +38,9 @@ ONE_CONNECTION = 0.5
 RECEIVES = 0.3
 """How often the far side sends."""
 
+SCHEDULES = (("staircase", 1 / 60), ("seven-regions", 0.005), ("forward-reverse", 0.005))
+"""Flows that come and go, or go both ways, with the scale at which their shortest region is 0.5 s or 0.6 s."""
+
 LAN_RATE_BPS = 1e10
 """What a veth pair of this kind of machine carries, in order of magnitude: doses that depend on a rate use it."""
 LAN_RTT_S = 1e-4
@@ -61,7 +64,7 @@ def _load(name: str, weight: float, traits: str, factors: Factors, **more: tuple
 LOADS = (
     _load(
         "stream",
-        0.33,
+        0.27,
         "bulk",
         {},
         transports=(("tcp", 0.78), ("tls", 0.08), ("mptcp", 0.05), ("quic", 0.05), ("srt", 0.02), ("udt", 0.02)),
@@ -75,7 +78,9 @@ LOADS = (
     _load("two-writes", 0.05, "exchange pieces", {"workload": "asking-in-pieces", "no_delay": True}),
     _load("burst", 0.03, "exchange", {"workload": "burst"}),
     _load("credit", 0.04, "exchange credit", {"workload": "asking", "io_model": "blocking", "no_delay": True}),
-    _load("connections", 0.08, "exchange connects", {"workload": "rr"}),
+    _load("kept-connections", 0.05, "exchange connects", {"workload": "rr"}),
+    _load("new-connections", 0.06, "exchange reconnects", {"workload": "crr"}),
+    _load("schedule", 0.03, "bulk scheduled", {"schedule": "staircase"}),
     _load("datagrams", 0.06, "datagrams", {"workload": "udp-stream"}, transports=(("udp", 1.0),)),
 )
 """The shares add up to 1. `bulk`: payload without answers; `exchange`: somebody waits for an answer. The workloads that

@@ -9,6 +9,7 @@ from lab.situations.distributions import NONE_CAUSES
 from lab.situations.injecting import Injected
 from lab.situations.setting import Setting, draw_setting
 from lab.truth.catalog import Baseline, Catalog
+from lab.truth.design import INTERVAL_MS
 from lab.truth.situation import Ingredient, Situation
 from whyperf.plan import build
 from whyperf.profile import Design, Factors, Profile, ProfileError, Sweep
@@ -18,7 +19,9 @@ WORKLOADS = Path(__file__).with_name("workloads.toml")
 #: Settings whose causes contradict each other are drawn again; more often than this, the distributions are wrong.
 MAX_DRAWS = 1000
 UNDISTURBED = "none"
-OF_ONE_LOAD = frozenset({"reads", "writes", "thinks", "pieces", "credit", "connects", "datagrams", "quic"})
+OF_ONE_LOAD = frozenset(
+    {"reads", "writes", "thinks", "pieces", "credit", "connects", "reconnects", "datagrams", "quic"}
+)
 """Traits that one or two loads have."""
 OWN_LOAD = 25
 """Weight of a cause that asks for one of them: about that of all the others that the load can have."""
@@ -82,7 +85,8 @@ def _ingredient(rng: Random, setting: Setting, cause: Injected) -> Ingredient:
 
 def _nothing(setting: Setting) -> Ingredient:
     """What stands for no cause: a factor at the level that it has anyway."""
-    return Ingredient(name=UNDISTURBED, causes=("capacity",), factors={"duration_s": setting.factors["duration_s"]})
+    factor = "schedule" if "schedule" in setting.factors else "duration_s"
+    return Ingredient(name=UNDISTURBED, causes=("capacity",), factors={factor: setting.factors[factor]})
 
 
 def _can_be_planned(situation: Situation, base: Factors, tables: list[dict[str, object]]) -> bool:
@@ -102,7 +106,7 @@ def _can_be_planned(situation: Situation, base: Factors, tables: list[dict[str, 
                 about="",
                 seed=1,
                 kind="veth",
-                fixed={},
+                fixed={"interval_ms": INTERVAL_MS},
                 design=Design(trials=1),
                 sweeps=sweeps,
                 workloads=workloads,

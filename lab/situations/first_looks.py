@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from lab.situations.judge import OUTCOMES, Outcome, Share
+from lab.situations.figures import Shares
+from lab.situations.judge import OUTCOMES
 from lab.truth.levels import View
 
 FILE = Path(__file__).parents[1] / "first-looks.txt"
@@ -38,7 +39,7 @@ def line_of(
     commit: str,
     place: tuple[str, int],
     numbers: tuple[int, int, int],
-    figures: Mapping[View, Mapping[Outcome, Share]],
+    figures: Mapping[View, Shares],
 ) -> str:
     """A line of the file.
 

@@ -1,44 +1,60 @@
-"""What the diagnosis of each drawn situation is worth, at each level of evidence.
+"""What the diagnosis of each drawn situation is worth, at each level of evidence."""
 
-A cause counts where removing it raises the rate by 15 % or more, alone, or together with the others
-(`lab.truth.situation.helpful`). Where nothing counts the situation is undisturbed: naming the capacity, the link,
-or nothing is right there, and everything else is wrong.
-"""
-
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Literal
 
 from lab.disturb.model import Burn, Traffic
+from lab.situations.labels import Label
 from lab.truth.catalog import Catalog
-from lab.truth.levels import Diagnosis, View
+from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.situation import Situation
+from whyperf.analyze.spread import Spread
 from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, JointGain, Verdict
 
 Outcome = Literal["right", "candidate", "not_known", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = ("right", "candidate", "not_known", "wrong")
 
 LIMITS: Mapping[str, frozenset[str]] = {
     "datagrams": frozenset({Cause.ASKED_RATE}),
+    "new-connections": frozenset({Cause.ROUND_TRIP, Cause.CONNECTION_SETUP, Cause.SLOW_START}),
     **dict.fromkeys(
-        ("requests", "two-writes", "burst", "connections", "credit", "uploads"), frozenset({Cause.ROUND_TRIP})
+        ("requests", "two-writes", "burst", "kept-connections", "credit", "uploads"), frozenset({Cause.ROUND_TRIP})
     ),
 }
 """What limits a load that nothing disturbs, in addition to `CAPACITY` and the link: datagrams have a rate that was
-asked for, and whoever waits for an answer has the length of the path."""
+asked for, whoever waits for an answer has the length of the path, and a new connection is opened and starts slowly."""
 UNDISTURBED = frozenset({Cause.CAPACITY, Cause.BOTTLENECK, Cause.NOT_KNOWN})
+"""What is right where nothing that was injected limits; everything else is wrong."""
 
-Z95 = 1.96
-"""Of the interval of a share, 95 % (Wilson 1927)."""
+
+@dataclass(frozen=True)
+class Gain:
+    """A gain that was predicted, and what the removal brought: rates over the rate as drawn."""
+
+    predicted: float | None
+    low: float | None
+    high: float | None
+    measured: float
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the measured gain is in the predicted interval."""
+        return self.low is not None and self.high is not None and self.low <= self.measured <= self.high
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One diagnosis of one trial: what was right, what was said, what that is worth."""
+    """One diagnosis of one trial: what was right, what was said, what that is worth.
+
+    `single` is the gain of the first verdict, where it names an injected cause; `joint` that of removing all causes
+    together, where the diagnosis predicts it.
+    """
 
     situation: str
+    group: str
+    main: str
     view: View
     trial: str
     accepted: tuple[str, ...]
@@ -46,23 +62,23 @@ class Judged:
     found: tuple[str, ...]
     confidence: str
     outcome: Outcome
+    single: Gain | None = None
+    joint: Gain | None = None
 
 
 def void_situations(
-    catalog: Catalog,
-    rates: Mapping[str, float | None],
-    disturbed_by_others: frozenset[str] = frozenset(),
+    catalog: Catalog, rates: Mapping[str, Spread], disturbed_by_others: frozenset[str] = frozenset()
 ) -> dict[str, str]:
     """The situations that could not be carried out as drawn, with the reason.
 
     Args:
         catalog: the situations.
-        rates: of each part, by the name of its sweep; None where no trial was carried out faithfully.
+        rates: of each part, by the name of its sweep; without a median where no trial was carried out faithfully.
         disturbed_by_others: sweeps whose CPUs other programs of this host used.
     """
     found: dict[str, str] = {}
     for situation in catalog.situation:
-        own = {name: rate for name, rate in rates.items() if name.rpartition("-")[0] == situation.name}
+        own = {name: rate.median for name, rate in rates.items() if name.rpartition("-")[0] == situation.name}
         lacking = sorted(name for name, rate in own.items() if not rate)
         if not own or lacking:
             found[situation.name] = f"no trial of {', '.join(lacking) or 'it'} was carried out"
@@ -76,61 +92,63 @@ def _is_busy(situation: Situation) -> bool:
     return any(isinstance(done, Burn | Traffic) for part in situation.ingredient for done in part.disturb)
 
 
-def judged(catalog: Catalog, diagnoses: Sequence[Diagnosis], void: Mapping[str, str]) -> list[Judged]:
-    """The diagnoses of all situations that were carried out as drawn."""
-    situations = {situation.name: situation for situation in catalog.situation}
-    return [_judged(situations[found.role.of], found) for found in diagnoses if found.role.of not in void]
+def judged(labels: Mapping[str, Label], explained: Sequence[Explained]) -> list[Judged]:
+    """The explanations of the situations that have a label."""
+    return [_judged(labels[found.role.of], found) for found in explained if found.role.of in labels]
 
 
-def _judged(situation: Situation, found: Diagnosis) -> Judged:
-    accepted = found.accepted if found.counts else tuple(UNDISTURBED | LIMITS.get(situation.group, frozenset()))
-    first = found.found[0] if found.found else str(Cause.NOT_KNOWN)
-    outcome: Outcome
-    if first in accepted:
-        outcome = "right"
-    elif first == Cause.NOT_KNOWN:
-        outcome = "candidate" if set(found.found) & set(accepted) else "not_known"
+def _judged(label: Label, explained: Explained) -> Judged:
+    situation, explanation = label.situation, explained.explanation
+    verdicts = explanation.verdicts
+    names = tuple(str(verdict.cause) for verdict in verdicts)
+    if label.counts:
+        accepted = set(with_path_loss(tuple(sorted(label.accepted)), explained.view, verdicts))
     else:
-        outcome = "wrong"
+        accepted = set(UNDISTURBED | LIMITS.get(situation.group, frozenset()))
     return Judged(
-        situation.name, found.view, found.trial, accepted, found.counts, found.found, found.confidence, outcome
+        situation.name,
+        situation.group,
+        label.main,
+        explained.view,
+        explained.trial,
+        tuple(sorted(map(str, accepted))),
+        label.counts,
+        names,
+        verdicts[0].confidence if verdicts else "",
+        _outcome(names, accepted),
+        _single(label, verdicts),
+        _joint(label, explanation),
     )
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share with its 95 % interval (Wilson)."""
-
-    of: int
-    number: int
-
-    @property
-    def ratio(self) -> float:
-        """The share; 0 of nothing."""
-        return self.number / self.of if self.of else 0.0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Its ends; all of it where there is nothing."""
-        if not self.of:
-            return 0.0, 1.0
-        middle = (self.ratio + Z95**2 / (2 * self.of)) / (1 + Z95**2 / self.of)
-        half = Z95 * sqrt(self.ratio * (1 - self.ratio) / self.of + Z95**2 / (4 * self.of**2)) / (1 + Z95**2 / self.of)
-        return middle - half, middle + half
+def _outcome(names: Sequence[str], accepted: set[str]) -> Outcome:
+    first = names[0] if names else str(Cause.NOT_KNOWN)
+    if first in accepted:
+        return "right"
+    if first == Cause.NOT_KNOWN:
+        return "candidate" if set(names) & accepted else "not_known"
+    return "wrong"
 
 
-def shares(found: Sequence[Judged]) -> dict[View, dict[Outcome, Share]]:
-    """How often each outcome occurs at each level, in the order of the levels.
+def _single(label: Label, verdicts: Sequence[Verdict]) -> Gain | None:
+    """The gain of the first verdict next to the best removal of a cause that it names."""
+    if not verdicts:
+        return None
+    first = verdicts[0]
+    removed = [label.raises[part.name] for part in label.situation.ingredient if first.cause in part.causes]
+    if not removed:
+        return None
+    return Gain(first.predicted_gain, first.predicted_low, first.predicted_high, max(removed))
 
-    Trials of one situation are not independent, so each situation counts once, by its first trial at that level.
-    """
-    figures: dict[View, dict[Outcome, Share]] = {}
-    for view in View:
-        first: dict[str, Judged] = {}
-        for row in found:
-            if row.view is view:
-                first.setdefault(row.situation, row)
-        if first:
-            counted = Counter(row.outcome for row in first.values())
-            figures[view] = {outcome: Share(len(first), counted[outcome]) for outcome in OUTCOMES}
-    return figures
+
+def _joint(label: Label, explanation: CellExplanation) -> Gain | None:
+    """The gain of the joint change that names each of several causes: what was measured without all."""
+    parts = label.situation.ingredient
+    for joint in explanation.joint if len(parts) > 1 else ():
+        if all(_names(joint, part.causes) for part in parts):
+            return Gain(joint.gain, joint.low, joint.high, label.together)
+    return None
+
+
+def _names(joint: JointGain, causes: Sequence[str]) -> bool:
+    return bool(set(map(str, joint.causes)) & set(causes))

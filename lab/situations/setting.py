@@ -21,6 +21,7 @@ from lab.situations.distributions import (
     RATE_BPS,
     RECEIVES,
     RTT_MS,
+    SCHEDULES,
     Load,
     log_integer,
     log_uniform,
@@ -97,7 +98,8 @@ def draw_setting(rng: Random) -> Setting:
         factors |= {"tso": False, "gso": False, "gro": False}
     if {"tso"} & set(factors):
         traits.add("packets")
-    factors |= _phases(rtt_s if has_path else 0.0)
+    if "schedule" not in factors:
+        factors |= _phases(rtt_s if has_path else 0.0)
     sender: Side = "far" if far_sends else "near"
     receiver: Side = "near" if far_sends else "far"
     return Setting(load, factors, frozenset(traits), rate_bps, rtt_s, connections, sender, receiver)
@@ -147,10 +149,12 @@ def _shape(rng: Random, load: Load, factors: Factors, rate_bps: float, rtt_s: fl
         case "two-writes":
             factors["request_size_bytes"] = log_integer(rng, 100, 1200)
             factors["response_size_bytes"] = log_integer(rng, 64, 8192)
-        case "connections":
+        case "kept-connections" | "new-connections":
             factors["request_size_bytes"] = log_integer(rng, 64, 1024)
             factors["response_size_bytes"] = log_integer(rng, 64, 65_536)
             return True
+        case "schedule":
+            factors["schedule"], factors["schedule_scale"] = rng.choice(SCHEDULES)
         case "datagrams":
             factors["write_rate_bps"] = max(100_000, round(min(rate_bps, 1e9) * 0.8 / connections))
         case _:

@@ -17,8 +17,18 @@ def diagnose(
 ) -> list[Diagnosis]:
     """The diagnosis of each trial of each explained cell at each level, with the correct answers.
 
-    A level that the trials do not have is left out. `rates` are the medians of the trials without the log, by cell.
+    `rates` are the medians of the trials without the log, by cell.
     """
+    return diagnoses(catalog, experiment.plan, rates, explain_levels(experiment, catalog, rates, explain_each))
+
+
+def explain_levels(
+    experiment: Experiment,
+    catalog: Catalog,
+    rates: Mapping[str, float | None],
+    explain_each: ExplainEach | None = None,
+) -> list[Explained]:
+    """The explanation of each trial of each explained cell at each level; a level that the trials lack is left out."""
     plan = experiment.plan
     complete = [name for name, manifest in experiment.trials().manifests.items() if manifest.status not in LOST]
     cells = {cell.sweep: cell.id for cell in plan.cells}
@@ -36,8 +46,7 @@ def diagnose(
                 )
                 asked.append((role, view, question))
     found = (explain_each or explain_here)(experiment, [question for *_, question in asked])
-    explained = [
+    return [
         Explained(role, view, str(question.trial), explanation)
         for (role, view, question), explanation in zip(asked, found, strict=True)
     ]
-    return diagnoses(catalog, plan, rates, explained)

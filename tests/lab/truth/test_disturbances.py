@@ -97,6 +97,15 @@ def _rmem(sides: Sides) -> str:
     return printed(*inside(sides["far"].pid, "sysctl", "-n", "net.ipv4.tcp_rmem")).split()[2]
 
 
+def _route(sides: Sides) -> str:
+    return printed(*inside(sides["near"].pid, "ip", "route", "show", "192.0.2.2"))
+
+
+def _classifiers(sides: Sides) -> int:
+    shown = printed(*inside(sides["far"].pid, "tc", "-j", "filter", "show", "dev", "wp-far", "ingress"))
+    return sum("bytecode" in line for line in shown.split("{"))
+
+
 def _received(sides: Sides) -> int:
     line = Path(f"/proc/{sides['far'].pid}/net/dev").read_text().split("wp-far:")[1]
     return int(line.split()[0])
@@ -119,6 +128,14 @@ CASES: dict[str, tuple[dict[str, object], Check]] = {
     "queue": (
         {"kind": "queue", "host": "near", "discipline": "tbf rate 10mbit burst 10kb limit 20kb"},
         lambda sides: _discipline(sides) == "tbf",
+    ),
+    "route": (
+        {"kind": "route", "host": "near", "options": "initcwnd 2"},
+        lambda sides: "initcwnd 2" in _route(sides),
+    ),
+    "classifiers": (
+        {"kind": "classifiers", "host": "far", "programs": 3},
+        lambda sides: _classifiers(sides) == 3,
     ),
     "sysctl": (
         {"kind": "sysctl", "host": "far", "settings": {"net.ipv4.tcp_rmem": "4096 16384 20000"}},
@@ -169,6 +186,8 @@ def _left(sides: Sides) -> tuple[object, ...]:
         tables,
         _discipline(sides),
         _rmem(sides),
+        _route(sides),
+        _classifiers(sides),
         [
             _programs(text)
             for text in ("sched_setaffinity", "SO_MAX_PACING_RATE", "selectors, socket", "disturb.keeper")

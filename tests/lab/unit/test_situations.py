@@ -14,12 +14,16 @@ from lab.situations.causes import CAUSES
 from lab.situations.command import run
 from lab.situations.distributions import LOADS, NONE_CAUSES
 from lab.situations.draw import UNDISTURBED, situations
-from lab.situations.judge import OUTCOMES, Judged, Outcome, Share, judged, shares, void_situations
+from lab.situations.figures import Share, Shares, classes, gains, shares, stated
+from lab.situations.judge import OUTCOMES, Gain, Judged, judged, void_situations
+from lab.situations.labels import labels_of
 from lab.truth.catalog import Catalog
 from lab.truth.design import CellKind, Role
-from lab.truth.levels import Diagnosis, View
+from lab.truth.levels import Explained, View
+from whyperf.analyze.spread import Spread
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, JointGain
 
 #: Any seed: what holds of it holds of all.
 SEED = 7
@@ -75,71 +79,147 @@ def test_every_cause_has_a_name_that_a_verdict_can_give() -> None:
         assert len(cause.because) == len(cause.causes) - 1
 
 
-def of_one(name: str = "bulk", group: str = "stream", cause: str = "random_loss", **part: object) -> Catalog:
-    """A catalog of one situation with one cause."""
-    ingredient = {"name": "it", "causes": [cause], **(part or {"factors": {"path_loss": 0.01}})}
+def of_one(group: str = "stream", *causes: str, **part: object) -> Catalog:
+    """A catalog of one situation with one cause, or several."""
+    injected = part or {"factors": {"path_loss": 0.01}}
+    parts = [{"name": name, "causes": [name], **injected} for name in causes or ("random_loss",)]
     return Catalog.model_validate(
         {
             "baseline": {"base": {"about": "", "factors": {}}},
-            "situation": [{"name": name, "about": "", "group": group, "baseline": "base", "ingredient": [ingredient]}],
+            "situation": [{"name": "it", "about": "", "group": group, "baseline": "base", "ingredient": parts}],
         }
     )
 
 
-def said(*found: str, counts: bool = True, accepted: tuple[str, ...] = ("random_loss",)) -> Diagnosis:
+def measured(**rates: float | None) -> dict[str, Spread]:
+    """Rates of the parts of the situation."""
+    return {f"it-{name}": Spread(median=rate) for name, rate in rates.items()}
+
+
+def said(*causes: str, joint: JointGain | None = None, **gain: float) -> Explained:
     """What the diagnosis of a trial says."""
-    role = Role("bulk", CellKind.SITUATION, {}, {})
-    return Diagnosis(
-        role, View.SEGMENTS, "log01-c0001", accepted, counts, 0.5, found, "high", (None, None, None), "", ()
+    verdict = {"claim": "", "lost_ratio": 0.5, "confidence": "high", "evidence": [], "refuted_by": "", **gain}
+    explanation = CellExplanation.model_validate(
+        {
+            "cell": "c0001",
+            "trial": "log01-c0001",
+            "rate_bps": 1e6,
+            "dominant_state": None,
+            "missing": [],
+            "budgets": [],
+            "patterns": [],
+            "joint": [joint] if joint else [],
+            "headline": "",
+            "verdicts": [{"cause": cause, **verdict} for cause in causes],
+        }
     )
+    return Explained(Role("it", CellKind.SITUATION, {}, {}), View.SEGMENTS, "log01-c0001", explanation)
+
+
+def test_a_cause_counts_where_removing_it_raises_the_rate_by_15_percent() -> None:
+    catalog = of_one("stream", "random_loss", "send_buffer")
+    label = labels_of(catalog, measured(situation=100, without1=115.1, without2=114.9, control=120))["it"]
+    assert [part.name for part in label.right] == ["random_loss"]
+    assert label.raises == {"random_loss": pytest.approx(1.151), "send_buffer": pytest.approx(1.149)}
+    assert label.main == "random_loss"
+
+
+def test_causes_that_only_help_together_count_together() -> None:
+    catalog = of_one("stream", "random_loss", "send_buffer")
+    together = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=200))["it"]
+    assert together.accepted == {"random_loss", "send_buffer"}
+    assert together.together == 2
+    none = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=110))["it"]
+    assert (none.counts, none.main) == (False, "none")
 
 
 @pytest.mark.parametrize(
-    ("diagnosis", "group", "outcome"),
+    ("without", "found", "group", "outcome"),
     [
         # An injected cause that counts is to be named.
-        (said("random_loss", "bottleneck"), "stream", "right"),
-        (said("not_known", "random_loss"), "stream", "candidate"),
-        (said("not_known", "burst_loss"), "stream", "not_known"),
-        (said("bottleneck", "random_loss"), "stream", "wrong"),
-        (said(), "stream", "not_known"),
+        (2e6, ("random_loss", "bottleneck"), "stream", "right"),
+        (2e6, ("not_known", "random_loss"), "stream", "candidate"),
+        (2e6, ("not_known", "burst_loss"), "stream", "not_known"),
+        (2e6, ("bottleneck", "random_loss"), "stream", "wrong"),
+        (2e6, (), "stream", "not_known"),
         # Nothing counts: only the capacity, the link, or nothing may be named.
-        (said("capacity", counts=False), "stream", "right"),
-        (said("bottleneck", counts=False), "stream", "right"),
-        (said(counts=False), "stream", "right"),
-        (said("random_loss", counts=False), "stream", "wrong"),
+        (1e6, ("capacity",), "stream", "right"),
+        (1e6, ("bottleneck",), "stream", "right"),
+        (1e6, (), "stream", "right"),
+        (1e6, ("random_loss",), "stream", "wrong"),
         # Who waits for answers has the length of the path, and datagrams the rate that was asked for.
-        (said("round_trip", counts=False), "requests", "right"),
-        (said("round_trip", counts=False), "stream", "wrong"),
-        (said("asked_rate", counts=False), "datagrams", "right"),
+        (1e6, ("round_trip",), "requests", "right"),
+        (1e6, ("round_trip",), "stream", "wrong"),
+        (1e6, ("asked_rate",), "datagrams", "right"),
     ],
 )
-def test_what_a_first_verdict_is_worth(diagnosis: Diagnosis, group: str, outcome: str) -> None:
-    (found,) = judged(of_one(group=group), [diagnosis], {})
-    assert found.outcome == outcome
+def test_what_a_first_verdict_is_worth(without: float, found: tuple[str, ...], group: str, outcome: str) -> None:
+    labels = labels_of(of_one(group), measured(situation=1e6, without1=without))
+    (row,) = judged(labels, [said(*found)])
+    assert row.outcome == outcome
+
+
+def test_predicted_gains_are_compared_with_what_the_removal_brought() -> None:
+    catalog = of_one("stream", "random_loss", "send_buffer")
+    labels = labels_of(catalog, measured(situation=100, without1=150, without2=90, control=300))
+    joint = JointGain(
+        causes=[Cause.RANDOM_LOSS, Cause.SEND_BUFFER],
+        alone=1.5,
+        gain=4,
+        low=3.5,
+        high=5,
+        model_gain=4,
+        basis="",
+        words="",
+    )
+    rows = judged(
+        labels,
+        [
+            said("random_loss", joint=joint, predicted_gain=1.4, predicted_low=1.2, predicted_high=1.6),
+            said("send_buffer", predicted_gain=1.8, predicted_low=1.2, predicted_high=2),
+            said("small_mtu", predicted_gain=2),
+        ],
+    )
+    assert [row.single and (row.single.measured, row.single.is_inside) for row in rows] == [
+        (1.5, True),
+        (0.9, False),
+        None,
+    ]
+    assert rows[0].joint == Gain(4, 3.5, 5, 3)
+    found = gains(row.single for row in rows)
+    assert (found.inside, found.useless, found.harmful) == (Share(2, 1), Share(2, 1), Share(2, 1))
+    # |1.4 / 1.5 - 1| and |1.8 / 0.9 - 1|.
+    assert found.median_error_ratio == pytest.approx((1 / 15 + 1) / 2)
+
+
+def test_a_situation_is_listed_under_the_cause_that_helps_most() -> None:
+    catalog = of_one("stream", "random_loss", "send_buffer")
+    labels = labels_of(catalog, measured(situation=100, without1=150, without2=190, control=300))
+    rows = judged(labels, [said("send_buffer")])
+    assert classes(rows, lambda row: row.main)["send_buffer"]["right"] == Share(1, 1)
+    assert stated(rows) == {"high": Share(1, 1)}
 
 
 def test_what_was_not_carried_out_is_void_and_not_judged() -> None:
     catalog = of_one()
-    rates = {"bulk-situation": 1e6, "bulk-without1": None}
+    rates = measured(situation=1e6, without1=None)
     void = void_situations(catalog, rates)
-    assert void == {"bulk": "no trial of bulk-without1 was carried out"}
-    assert judged(catalog, [said("random_loss")], void) == []
-    assert void_situations(catalog, rates | {"bulk-without1": 2e6}) == {}
-    assert void_situations(catalog, {}) == {"bulk": "no trial of it was carried out"}
+    assert void == {"it": "no trial of it-without1 was carried out"}
+    assert judged(labels_of(catalog, rates), [said("random_loss")]) == []
+    assert void_situations(catalog, measured(situation=1e6, without1=2e6)) == {}
+    assert void_situations(catalog, {}) == {"it": "no trial of it was carried out"}
 
 
 def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None:
-    rates = {"bulk-situation": 1e6, "bulk-without1": 1e6}
-    busy = frozenset({"bulk-situation"})
-    assert "other programs" in void_situations(of_one(), rates, busy)["bulk"]
-    burning = of_one(cause="other_load", disturb=[{"kind": "burn", "host": "near", "programs": 1}])
+    rates, busy = measured(situation=1e6, without1=1e6), frozenset({"it-situation"})
+    assert "other programs" in void_situations(of_one(), rates, busy)["it"]
+    burning = of_one("stream", "other_load", disturb=[{"kind": "burn", "host": "near", "programs": 1}])
     assert void_situations(burning, rates, busy) == {}
 
 
 def test_each_situation_counts_once_at_a_level() -> None:
     def row(situation: str, outcome: str) -> Judged:
-        return Judged(situation, View.USER, "", (), True, (), "", outcome)  # type: ignore[arg-type]  # a literal
+        return Judged(situation, "", "", View.USER, "", (), True, (), "", outcome)  # type: ignore[arg-type]  # a literal
 
     found = shares([row("a", "right"), row("a", "wrong"), row("b", "wrong"), row("c", "right")])
     assert {name: share.number for name, share in found[View.USER].items()} == {
@@ -159,7 +239,7 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
 def test_a_seed_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "first-looks.txt"
     file.write_text("# comment\n")
-    figures: dict[Outcome, Share] = {outcome: Share(9, 1) for outcome in OUTCOMES}
+    figures: Shares = {outcome: Share(9, 1) for outcome in OUTCOMES}
     figures["right"] = Share(9, 6)
     line = first_looks.line_of(date(2026, 1, 2), "abc", ("testbed", 5), (10, 1, 7), {View.USER: figures})
     assert line == "2026-01-02 abc testbed 5 drawn=10 void=1 counting=7 user=6/1/1/1"

@@ -1,0 +1,113 @@
+"""Figures of judged situations: how often each outcome occurs, by level, by cause, by load, by confidence."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import median
+
+from lab.situations.judge import OUTCOMES, Gain, Judged, Outcome
+from lab.truth.levels import View
+
+Z95 = 1.96
+"""Of the interval of a share, 95 % (Wilson 1927)."""
+
+NOTHING = 1.05
+"""A change that raises the rate by less does nothing that a user would notice."""
+LOWERS = 0.95
+"""A change that leaves less of the rate lowers it."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its 95 % interval (Wilson)."""
+
+    of: int
+    number: int
+
+    @property
+    def ratio(self) -> float:
+        """The share; 0 of nothing."""
+        return self.number / self.of if self.of else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its ends; all of it where there is nothing."""
+        if not self.of:
+            return 0.0, 1.0
+        middle = (self.ratio + Z95**2 / (2 * self.of)) / (1 + Z95**2 / self.of)
+        half = Z95 * sqrt(self.ratio * (1 - self.ratio) / self.of + Z95**2 / (4 * self.of**2)) / (1 + Z95**2 / self.of)
+        return middle - half, middle + half
+
+    def __str__(self) -> str:
+        """In percent, with the interval."""
+        low, high = self.interval
+        return f"{self.ratio:.0%} ({low:.0%}-{high:.0%})"
+
+
+Shares = dict[Outcome, Share]
+
+
+def shares(found: Sequence[Judged]) -> dict[View, Shares]:
+    """How often each outcome occurs at each level, in the order of the levels."""
+    return {view: _shares(rows) for view in View if (rows := firsts(found, view))}
+
+
+def firsts(found: Iterable[Judged], view: View) -> list[Judged]:
+    """The first trial of each situation at a level: trials of one situation are not independent, so it counts once."""
+    rows: dict[str, Judged] = {}
+    for row in found:
+        if row.view is view:
+            rows.setdefault(row.situation, row)
+    return list(rows.values())
+
+
+def _shares(rows: Sequence[Judged]) -> Shares:
+    counted = Counter(row.outcome for row in rows)
+    return {outcome: Share(len(rows), counted[outcome]) for outcome in OUTCOMES}
+
+
+def classes(rows: Sequence[Judged], kind: Callable[[Judged], str]) -> dict[str, Shares]:
+    """The outcomes of each class of rows, by its name."""
+    names = sorted({kind(row) for row in rows})
+    return {name: _shares([row for row in rows if kind(row) == name]) for name in names}
+
+
+def stated(rows: Sequence[Judged]) -> dict[str, Share]:
+    """How often a first verdict that names a cause is right, by its confidence."""
+    named = [row for row in rows if row.outcome in {"right", "wrong"}]
+    return {
+        confidence: Share(len(own), sum(row.outcome == "right" for row in own))
+        for confidence in ("high", "medium", "low")
+        if (own := [row for row in named if row.confidence == confidence])
+    }
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Predicted gains next to measured ones.
+
+    Attributes:
+        inside: how many of those with an interval have the measured gain in it.
+        median_error_ratio: the error of the predictions as a ratio of the measured gain; None without any.
+        useless: changes that bring less than 5 %.
+        harmful: changes that take more than 5 %.
+    """
+
+    inside: Share
+    median_error_ratio: float | None
+    useless: Share
+    harmful: Share
+
+
+def gains(found: Iterable[Gain | None]) -> Gains:
+    """The figures of gains; None are those that nothing was predicted or measured of."""
+    known = [gain for gain in found if gain is not None]
+    bounded = [gain for gain in known if gain.low is not None and gain.high is not None]
+    errors = [abs(gain.predicted / gain.measured - 1) for gain in known if gain.predicted is not None]
+    return Gains(
+        Share(len(bounded), sum(gain.is_inside for gain in bounded)),
+        median(errors) if errors else None,
+        Share(len(known), sum(gain.measured < NOTHING for gain in known)),
+        Share(len(known), sum(gain.measured < LOWERS for gain in known)),
+    )

@@ -1,0 +1,72 @@
+"""What is right to say of a situation: what removing its causes brought when it was measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.truth.catalog import Catalog
+from lab.truth.design import CellKind
+from lab.truth.situation import Ingredient, Situation, helpful
+from whyperf.analyze.spread import Spread
+
+RAISES_FROM = 1.15
+"""A cause counts where the rate without it is so many times the rate with it: less, a user would not call a limit."""
+TAKES_FROM = 1 - 1 / RAISES_FROM
+"""The same as the part of the rate without the cause that it takes."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """What the measurements of a situation show.
+
+    Attributes:
+        situation: whose.
+        raises: the rate without a cause over the rate with all, by the name of the cause.
+        together: the same without all.
+        right: the causes that count, the one whose removal helps most first.
+    """
+
+    situation: Situation
+    raises: Mapping[str, float]
+    together: float
+    right: tuple[Ingredient, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether anything of what was injected limits."""
+        return bool(self.right)
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """The names of the causes that count; none where nothing does."""
+        return frozenset(cause for ingredient in self.right for cause in ingredient.causes)
+
+    @property
+    def main(self) -> str:
+        """What the situation is listed under: the injection that helps most when it is removed, or "none"."""
+        return self.right[0].name if self.right else "none"
+
+
+def labels_of(catalog: Catalog, rates: Mapping[str, Spread]) -> dict[str, Label]:
+    """The labels of the situations all of whose parts were measured, by their names.
+
+    Args:
+        catalog: the situations.
+        rates: of each part, by the name of its sweep; of two trials `low` and `high` are the two.
+    """
+    found = (_label(situation, rates) for situation in catalog.situation)
+    return {label.situation.name: label for label in found if label is not None}
+
+
+def _label(situation: Situation, rates: Mapping[str, Spread]) -> Label | None:
+    def rate(kind: CellKind, number: int = 0) -> float | None:
+        spread = rates.get(f"{situation.name}-{kind}{number or ''}")
+        return spread.median if spread is not None else None
+
+    numbers = range(1, len(situation.ingredient) + 1)
+    now, without = rate(CellKind.SITUATION), {number: rate(CellKind.WITHOUT, number) for number in numbers}
+    control = rate(CellKind.CONTROL) if len(numbers) > 1 else without[1]
+    if not now or not control or not all(without.values()):
+        return None
+    right = helpful(situation, now, without, control, TAKES_FROM)
+    raises = {situation.ingredient[number - 1].name: (other or 0.0) / now for number, other in without.items()}
+    return Label(situation, raises, control / now, tuple(right))

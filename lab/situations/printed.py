@@ -1,0 +1,65 @@
+"""Judged situations on a terminal: the outcomes of each level, then by cause and by load, then what was wrong."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import typer
+
+from lab.situations.figures import Shares, classes, firsts, gains, shares, stated
+from lab.situations.judge import OUTCOMES, Judged
+from lab.tables import console_of_tables, plain_table
+from lab.truth.levels import View
+
+CLASSED = (View.SEGMENTS, View.COUNTERS, View.USER)
+"""The levels whose classes are printed: the others are parts of these."""
+WORDS = tuple(outcome.replace("_", " ") for outcome in OUTCOMES)
+
+
+def print_judged(found: Sequence[Judged], void: Mapping[str, str], drawn: int, counting: int) -> None:
+    """All figures of a set."""
+    typer.echo(f"{drawn} situations drawn, {len(void)} void, {counting} with a cause that counts")
+    for name, reason in void.items():
+        typer.echo(f"void: {name}: {reason}")
+    _print_levels(found)
+    _print_classes("Cause", found, lambda row: row.main)
+    _print_classes("Load", found, lambda row: row.group)
+    for row in found:
+        if row.outcome == "wrong" and row.view in CLASSED:
+            right = ", ".join(row.accepted)
+            typer.echo(f"wrong: {row.situation} {row.view}: {row.found[0]} ({row.confidence}); right: {right}")
+
+
+def _print_levels(found: Sequence[Judged]) -> None:
+    table = plain_table(
+        *("Level", *WORDS, 'right where "high"', "gain in its interval", "of all together", "changes of no use"),
+        *("that lower the rate",),
+    )
+    for view, of_view in shares(found).items():
+        rows = firsts(found, view)
+        single, joint = gains(row.single for row in rows), gains(row.joint for row in rows)
+        high = stated(rows).get("high")
+        counted = (single.inside, joint.inside, single.useless, single.harmful)
+        table.add_row(
+            str(view),
+            *map(str, of_view.values()),
+            "-" if high is None else str(high),
+            *(f"{share.number} of {share.of}" for share in counted),
+        )
+    console_of_tables().print(table)
+
+
+def _print_classes(title: str, found: Sequence[Judged], kind: Callable[[Judged], str]) -> None:
+    by_level = {view: classes(firsts(found, view), kind) for view in CLASSED}
+    typer.echo(f"{'/'.join(WORDS)}, and the interval of the share that is right")
+    table = plain_table(title, "of", *map(str, CLASSED))
+    for name in sorted({name for of_level in by_level.values() for name in of_level}):
+        own = [of_level.get(name) for of_level in by_level.values()]
+        known = [shares_of for shares_of in own if shares_of is not None]
+        table.add_row(name, str(max(of["right"].of for of in known)), *map(_counts, own))
+    console_of_tables().print(table)
+
+
+def _counts(of: Shares | None) -> str:
+    if of is None:
+        return "-"
+    low, high = of["right"].interval
+    return f"{'/'.join(str(share.number) for share in of.values())} ({low:.0%}-{high:.0%})"

@@ -14,6 +14,10 @@ MAX_PAUSE_S = 2.0
 """A side that is stopped for longer counts as gone: its agent sends no heartbeat."""
 
 
+INSTRUCTIONS = 2000
+"""Of a program of `Classifiers`: a message of tc(8) has 16 KB, and an instruction 8 bytes."""
+
+
 class Timed(BaseModel):
     """When a disturbance acts: from `after_s` on for `for_s`, again every `every_s`; without `for_s` until the end."""
 
@@ -93,12 +97,11 @@ class Route(Timed):
 class Classifiers(Timed):
     """BPF programs at the side's device, which look at each packet that arrives and let it pass (tc-bpf(8)).
 
-    Each has `instructions`, all of which it executes.
+    Each executes all of its `INSTRUCTIONS`.
     """
 
     kind: Literal["classifiers"] = "classifiers"
     programs: int = Field(ge=1, le=1000)
-    instructions: int = Field(default=4000, ge=2, le=4096)
 
 
 class Sysctl(Timed):

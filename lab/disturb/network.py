@@ -3,6 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
+from lab.disturb.model import INSTRUCTIONS
 from lab.disturb.programs import SEND, TAKE, Programs
 from whyperf.disturb.action import DisturbError, Item, Places, inside, run
 
@@ -83,8 +84,7 @@ class PacketPrograms:
         self._device = ""
 
     def _text(self, device: str) -> str:
-        count = int(self._item["instructions"])
-        program = ",".join((str(count), *(_LOAD_LENGTH for _ in range(count - 1)), _RETURN_NO_MATCH))
+        program = ",".join((str(INSTRUCTIONS), *[_LOAD_LENGTH] * (INSTRUCTIONS - 1), _RETURN_NO_MATCH))
         return "".join(
             f"filter add dev {device} ingress prio {number} bpf bytecode '{program}'\n"
             for number in range(1, int(self._item["programs"]) + 1)

@@ -1,7 +1,7 @@
 """What can be injected, with its doses: each entry is a cause that a removal can be measured of.
 
 A dose is drawn so that the cause often limits, and sometimes does not: most are a part of what the path carries, from
-5 % to 120 % of it. Whether it limits is measured, not assumed.
+4 % to 80 % of it. Whether it limits is measured, not assumed.
 """
 
 from random import Random
@@ -24,7 +24,7 @@ from lab.situations.setting import Setting
 from whyperf.disturb.model import Side
 from whyperf.profile import Factors
 
-PARTS = (0.05, 1.2)
+PARTS = (0.04, 0.8)
 """A dose as a part of what the path carries, or of what fills it."""
 
 
@@ -78,13 +78,13 @@ def window_clamped(rng: Random, setting: Setting) -> Dose:
     return Dose({"window_bytes": _bytes(rng, setting)})
 
 
-@injected("window_scaling receive_buffer", "kernel_tcp path bulk", receive_buffer="The window is at its end.")
+@injected("window_scaling receive_buffer", "kernel_tcp path bulk long", receive_buffer="The window is at its end.")
 def window_scaling_off(_: Random, setting: Setting) -> Dose:
     """No window above 65,535 bytes."""
     return Dose({}, (Sysctl(host=setting.receiver, settings={"net.ipv4.tcp_window_scaling": "0"}),))
 
 
-@injected("window_scaling receive_buffer", "kernel_tcp path bulk", receive_buffer="The window is at its end.")
+@injected("window_scaling receive_buffer", "kernel_tcp path bulk long", receive_buffer="The window is at its end.")
 def syn_cookies(_: Random, __: Setting) -> Dose:
     """Cookies without time stamps lose the scale and SACK (net/ipv4/syncookies.c)."""
     settings = {"net.ipv4.tcp_syncookies": "2", "net.ipv4.tcp_timestamps": "0"}
@@ -114,7 +114,7 @@ def memory_limit(rng: Random, setting: Setting) -> Dose:
 @injected("receive_buffer receiver_loss", "datagrams", receiver_loss="The full buffer drops what arrives.")
 def small_udp_buffer(rng: Random, _: Setting) -> Dose:
     """A receive buffer for a few datagrams."""
-    return Dose({"receive_buffer_bytes": log_integer(rng, 2500, 12_000)})
+    return Dose({"receive_buffer_bytes": log_integer(rng, 2304, 5000)})
 
 
 # The application.
@@ -254,9 +254,9 @@ def foreign_bpf(rng: Random, setting: Setting) -> Dose:
 
 @injected("random_loss", "path", slot="loss")
 def random_loss(rng: Random, setting: Setting) -> Dose:
-    """Each packet alone, 0.01 to 3 %."""
+    """Each packet alone, 0.05 to 3 %."""
     name = "path_loss" if setting.is_forward else "path_loss_back"
-    return Dose({name: round(log_uniform(rng, 1e-4, 0.03), 5)})
+    return Dose({name: round(log_uniform(rng, 5e-4, 0.03), 5)})
 
 
 @injected("burst_loss", "path", slot="loss")
@@ -311,19 +311,19 @@ def policer_of_packets(rng: Random, setting: Setting) -> Dose:
 @injected("reordering", "path kernel_tcp forward", not_with="datagrams")
 def reordering(rng: Random, _: Setting) -> Dose:
     """Packets that overtake others."""
-    return Dose({"path_reorder": round(log_uniform(rng, 0.002, 0.2), 4)})
+    return Dose({"path_reorder": round(log_uniform(rng, 0.01, 0.3), 4)})
 
 
 @injected("reordering random_loss", "path kernel_tcp forward", random_loss="A copy is counted as a loss that was none.")
 def duplicates(rng: Random, _: Setting) -> Dose:
     """Packets that arrive twice, and fill the queue twice."""
-    return Dose({"path_duplicate": round(log_uniform(rng, 0.01, 0.3), 3)})
+    return Dose({"path_duplicate": round(log_uniform(rng, 0.05, 0.5), 3)})
 
 
 @injected("reordering round_trip bottleneck", "path", round_trip="It delays.", bottleneck="Its delay is a queue's.")
 def jitter(rng: Random, setting: Setting) -> Dose:
     """A delay that changes, without reordering."""
-    return Dose({"path_jitter_us": max(100, round(setting.rtt_s * 1e6 * log_uniform(rng, 0.02, 0.48)))})
+    return Dose({"path_jitter_us": max(100, round(setting.rtt_s * 1e6 * log_uniform(rng, 0.1, 0.48)))})
 
 
 # The path's rate.
@@ -421,24 +421,24 @@ def outages(rng: Random, setting: Setting) -> Dose:
 
 @injected("ack_path ack_thinning", "path kernel_tcp bulk", slot="acks", ack_thinning="The full queue loses ACKs.")
 def slow_ack_path(rng: Random, setting: Setting) -> Dose:
-    """A rate for ACKs of 0.03 % to 2 % of the payload's."""
+    """A rate for ACKs of 0.03 % to 0.5 % of the payload's."""
     name = "path_rate_back_bps" if setting.is_forward else "path_rate_bps"
-    return Dose({name: max(8000, round(setting.rate_bps * log_uniform(rng, 0.0003, 0.02)))})
+    return Dose({name: max(8000, round(setting.rate_bps * log_uniform(rng, 0.0003, 0.005)))})
 
 
 @injected("ack_path ack_thinning", "path kernel_tcp bulk", slot="acks", ack_thinning="Lost ACKs are fewer ACKs.")
 def lossy_ack_path(rng: Random, setting: Setting) -> Dose:
     """ACKs get lost."""
     name = "path_loss_back" if setting.is_forward else "path_loss"
-    return Dose({name: round(log_uniform(rng, 0.02, 0.6), 3)})
+    return Dose({name: round(log_uniform(rng, 0.1, 0.8), 3)})
 
 
 @injected("ack_thinning ack_path", "path kernel_tcp bulk", slot="acks", ack_path="The return direction drops ACKs.")
 def ack_thinning(rng: Random, setting: Setting) -> Dose:
     """One of so many ACKs passes."""
     if setting.is_forward:
-        return Dose({"path_ack_thinning": log_integer(rng, 4, 200)})
-    rule = f"meta length < 90 tcp flags & (syn | fin | rst) == 0 numgen inc mod {log_integer(rng, 4, 200)} != 0 drop"
+        return Dose({"path_ack_thinning": log_integer(rng, 16, 500)})
+    rule = f"meta length < 90 tcp flags & (syn | fin | rst) == 0 numgen inc mod {log_integer(rng, 16, 500)} != 0 drop"
     return Dose({}, (Firewall(host=setting.sender, hook="input", rules=(rule,)),))
 
 

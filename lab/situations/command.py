@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from lab.situations import first_looks
-from lab.situations.draw import UNDISTURBED, situations
+from lab.situations.draw import situations
 from lab.situations.figures import shares
 from lab.situations.judge import Judged, judged, void_situations
-from lab.situations.labels import labels_of
+from lab.situations.labels import NO_CAUSE, is_clear, labels_of
 from lab.situations.printed import print_judged
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
@@ -36,6 +36,7 @@ EXAMPLE = (
 TRIALS = 2
 """Trials of each part of a situation: a cause counts by their median."""
 PLACE = "testbed"
+UNCLEAR = "its rates vary by more than its causes take"
 JUDGED = "judged.json"
 
 
@@ -78,7 +79,7 @@ def run(
         except first_looks.JudgedBeforeError as error:
             raise UsageError(f"{error}, or --again") from None
     catalog = possible(catalog)
-    profile, plan = plan_truth(catalog, seed=seed, trials=TRIALS)
+    profile, plan = plan_truth(catalog, seed=seed, trials=TRIALS, logs=1)
     folder = out or Path("results") / f"situations-{seed}"
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
@@ -114,11 +115,13 @@ def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], dict
     summary = summarize(experiment)
     by_cell = {cell.id: cell.goodput_bps for cell in summary.cells}
     rates = {cell.sweep: by_cell[cell.id] for cell in experiment.plan.cells}
-    void = void_situations(catalog, rates, _busy_cells(experiment, summary))
+    labels = labels_of(catalog, rates)
+    void = {name: UNCLEAR for name, label in labels.items() if not is_clear(label, rates)}
+    void |= void_situations(catalog, rates, _busy_cells(experiment, summary))
     say(f"Judging {len(catalog.situation) - len(void)} situations")
     judgeable = catalog.without(set(void))
     medians = {cell: rate.median for cell, rate in by_cell.items()}
-    return judged(labels_of(judgeable, rates), explain_levels(experiment, judgeable, medians)), void
+    return judged(labels, explain_levels(experiment, judgeable, medians, most=1)), void
 
 
 def _busy_cells(experiment: Experiment, summary: Summary) -> frozenset[str]:
@@ -136,7 +139,7 @@ def _print_drawn(drawn: Sequence[Situation], *, as_json: bool) -> None:
     for situation in drawn:
         typer.echo(f"{situation.name}  {situation.about}")
         for part in situation.ingredient:
-            if part.name != UNDISTURBED:
+            if part.name != NO_CAUSE:
                 done = [disturbance.model_dump(mode="json", exclude_defaults=True) for disturbance in part.disturb]
                 typer.echo(f"  {part.name} ({part.causes[0]}): {json.dumps(part.factors)} {json.dumps(done)}")
 

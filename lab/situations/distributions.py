@@ -12,7 +12,7 @@ from whyperf.profile import Factors
 
 T = TypeVar("T")
 
-NONE_CAUSES = (0.10, 0.50, 0.28, 0.12)
+NONE_CAUSES = (0.07, 0.46, 0.32, 0.15)
 """How often none, one, two and three causes are injected: with one the label is plainest, with three it is rarest."""
 
 NO_PATH = 0.25
@@ -64,7 +64,7 @@ def _load(name: str, weight: float, traits: str, factors: Factors, **more: tuple
 LOADS = (
     _load(
         "stream",
-        0.27,
+        0.29,
         "bulk",
         {},
         transports=(("tcp", 0.78), ("tls", 0.08), ("mptcp", 0.05), ("quic", 0.05), ("srt", 0.02), ("udt", 0.02)),
@@ -76,12 +76,12 @@ LOADS = (
     _load("requests", 0.11, "exchange thinks", {"workload": "asking", "io_model": "blocking", "no_delay": True}),
     _load("uploads", 0.06, "exchange thinks uploads", {"workload": "asking", "io_model": "blocking", "no_delay": True}),
     _load("two-writes", 0.05, "exchange pieces", {"workload": "asking-in-pieces", "no_delay": True}),
-    _load("burst", 0.03, "exchange", {"workload": "burst"}),
+    _load("burst", 0.02, "exchange", {"workload": "burst"}),
     _load("credit", 0.04, "exchange credit", {"workload": "asking", "io_model": "blocking", "no_delay": True}),
     _load("kept-connections", 0.05, "exchange connects", {"workload": "rr"}),
     _load("new-connections", 0.06, "exchange reconnects", {"workload": "crr"}),
     _load("schedule", 0.03, "bulk scheduled", {"schedule": "staircase"}),
-    _load("datagrams", 0.06, "datagrams", {"workload": "udp-stream"}, transports=(("udp", 1.0),)),
+    _load("datagrams", 0.05, "datagrams", {"workload": "udp-stream"}, transports=(("udp", 1.0),)),
 )
 """The shares add up to 1. `bulk`: payload without answers; `exchange`: somebody waits for an answer. The workloads that
 are not shipped are in `workloads.toml`."""

@@ -7,6 +7,7 @@ from random import Random
 from lab.situations.causes import CAUSES
 from lab.situations.distributions import NONE_CAUSES
 from lab.situations.injecting import Injected
+from lab.situations.labels import NO_CAUSE
 from lab.situations.setting import Setting, draw_setting
 from lab.truth.catalog import Baseline, Catalog
 from lab.truth.design import INTERVAL_MS
@@ -18,7 +19,6 @@ from whyperf.profile.workload import read_workload
 WORKLOADS = Path(__file__).with_name("workloads.toml")
 #: Settings whose causes contradict each other are drawn again; more often than this, the distributions are wrong.
 MAX_DRAWS = 1000
-UNDISTURBED = "none"
 OF_ONE_LOAD = frozenset(
     {"reads", "writes", "thinks", "pieces", "credit", "connects", "reconnects", "datagrams", "quic"}
 )
@@ -86,7 +86,7 @@ def _ingredient(rng: Random, setting: Setting, cause: Injected) -> Ingredient:
 def _nothing(setting: Setting) -> Ingredient:
     """What stands for no cause: a factor at the level that it has anyway."""
     factor = "schedule" if "schedule" in setting.factors else "duration_s"
-    return Ingredient(name=UNDISTURBED, causes=("capacity",), factors={factor: setting.factors[factor]})
+    return Ingredient(name=NO_CAUSE, causes=("capacity",), factors={factor: setting.factors[factor]})
 
 
 def _can_be_planned(situation: Situation, base: Factors, tables: list[dict[str, object]]) -> bool:

@@ -19,12 +19,12 @@ OUTCOMES: tuple[Outcome, ...] = ("right", "candidate", "not_known", "wrong")
 LIMITS: Mapping[str, frozenset[str]] = {
     "datagrams": frozenset({Cause.ASKED_RATE}),
     "new-connections": frozenset({Cause.ROUND_TRIP, Cause.CONNECTION_SETUP, Cause.SLOW_START}),
-    **dict.fromkeys(
-        ("requests", "two-writes", "burst", "kept-connections", "credit", "uploads"), frozenset({Cause.ROUND_TRIP})
-    ),
+    "burst": frozenset({Cause.ROUND_TRIP, Cause.THINK_TIME}),
+    **dict.fromkeys(("requests", "two-writes", "kept-connections", "credit", "uploads"), frozenset({Cause.ROUND_TRIP})),
 }
 """What limits a load that nothing disturbs, in addition to `CAPACITY` and the link: datagrams have a rate that was
-asked for, whoever waits for an answer has the length of the path, and a new connection is opened and starts slowly."""
+asked for, whoever waits for an answer has the length of the path, a new connection is opened and starts slowly, and
+bursts are apart."""
 UNDISTURBED = frozenset({Cause.CAPACITY, Cause.BOTTLENECK, Cause.NOT_KNOWN})
 """What is right where nothing that was injected limits; everything else is wrong."""
 
@@ -74,22 +74,25 @@ def void_situations(
     Args:
         catalog: the situations.
         rates: of each part, by the name of its sweep; without a median where no trial was carried out faithfully.
-        disturbed_by_others: sweeps whose CPUs other programs of this host used.
+        disturbed_by_others: sweeps whose CPUs other programs of this host used. On an emulated path that is seen in
+            packets that are late, which a trial is repeated for; without one the CPUs are the limit.
     """
     found: dict[str, str] = {}
     for situation in catalog.situation:
         own = {name: rate.median for name, rate in rates.items() if name.rpartition("-")[0] == situation.name}
-        lacking = sorted(name for name, rate in own.items() if not rate)
+        lacking = sorted(name for name, rate in own.items() if rate is None)
         if not own or lacking:
             found[situation.name] = f"no trial of {', '.join(lacking) or 'it'} was carried out"
-        elif not _is_busy(situation) and (busy := sorted(disturbed_by_others & own.keys())):
+        elif _needs_its_cpus(catalog, situation) and (busy := sorted(disturbed_by_others & own.keys())):
             found[situation.name] = f"other programs used the CPUs of {busy[0]}"
     return found
 
 
-def _is_busy(situation: Situation) -> bool:
-    """Whether programs of others are what is injected."""
-    return any(isinstance(done, Burn | Traffic) for part in situation.ingredient for done in part.disturb)
+def _needs_its_cpus(catalog: Catalog, situation: Situation) -> bool:
+    """Whether it has no path, and programs of others are not what is injected."""
+    injected = [done for part in situation.ingredient for done in part.disturb]
+    has_path = "path_rtt_ms" in catalog.baseline[situation.baseline].factors
+    return not has_path and not any(isinstance(done, Burn | Traffic) for done in injected)
 
 
 def judged(labels: Mapping[str, Label], explained: Sequence[Explained]) -> list[Judged]:

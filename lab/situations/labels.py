@@ -12,6 +12,10 @@ RAISES_FROM = 1.15
 """A cause counts where the rate without it is so many times the rate with it: less, a user would not call a limit."""
 TAKES_FROM = 1 - 1 / RAISES_FROM
 """The same as the part of the rate without the cause that it takes."""
+NO_CAUSE = "none"
+"""The name of the part of a situation that injects nothing."""
+LEAST_BPS = 1.0
+"""For the rate of what moved nothing in the measurement: how often more the rest is has to be a number."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,26 @@ class Label:
     @property
     def main(self) -> str:
         """What the situation is listed under: the injection that helps most when it is removed, or "none"."""
-        return self.right[0].name if self.right else "none"
+        return self.right[0].name if self.right else NO_CAUSE
+
+
+def is_clear(label: Label, rates: Mapping[str, Spread]) -> bool:
+    """Whether each removal that counts gave more in its worst trial than all causes left in their best.
+
+    Otherwise the rates vary by more than the difference, and nobody knows what is right.
+    """
+    name = label.situation.name
+    numbers = [number for number, part in enumerate(label.situation.ingredient, start=1) if part in label.right]
+    alone = [number for number in numbers if label.raises[label.situation.ingredient[number - 1].name] >= RAISES_FROM]
+    # Where none helps alone, they count together.
+    compared = [f"{name}-{CellKind.WITHOUT}{number}" for number in alone] or [f"{name}-{CellKind.CONTROL}"]
+    now = rates[f"{name}-{CellKind.SITUATION}"]
+    return not label.counts or all(_low(rates[part]) > (now.high or _low(now)) for part in compared)
+
+
+def _low(rate: Spread) -> float:
+    """The lower of the trials, or the only one."""
+    return rate.low if rate.low is not None else rate.median or 0.0
 
 
 def labels_of(catalog: Catalog, rates: Mapping[str, Spread]) -> dict[str, Label]:
@@ -60,13 +83,14 @@ def labels_of(catalog: Catalog, rates: Mapping[str, Spread]) -> dict[str, Label]
 def _label(situation: Situation, rates: Mapping[str, Spread]) -> Label | None:
     def rate(kind: CellKind, number: int = 0) -> float | None:
         spread = rates.get(f"{situation.name}-{kind}{number or ''}")
-        return spread.median if spread is not None else None
+        return None if spread is None or spread.median is None else max(spread.median, LEAST_BPS)
 
     numbers = range(1, len(situation.ingredient) + 1)
     now, without = rate(CellKind.SITUATION), {number: rate(CellKind.WITHOUT, number) for number in numbers}
     control = rate(CellKind.CONTROL) if len(numbers) > 1 else without[1]
     if not now or not control or not all(without.values()):
         return None
-    right = helpful(situation, now, without, control, TAKES_FROM)
+    injects = situation.ingredient[0].name != NO_CAUSE
+    right = helpful(situation, now, without, control, TAKES_FROM) if injects else []
     raises = {situation.ingredient[number - 1].name: (other or 0.0) / now for number, other in without.items()}
     return Label(situation, raises, control / now, tuple(right))

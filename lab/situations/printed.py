@@ -29,22 +29,16 @@ def print_judged(found: Sequence[Judged], void: Mapping[str, str], drawn: int, c
 
 
 def _print_levels(found: Sequence[Judged]) -> None:
-    table = plain_table(
-        *("Level", *WORDS, 'right where "high"', "gain in its interval", "of all together", "changes of no use"),
-        *("that lower the rate",),
-    )
+    outcomes = plain_table("Level", *WORDS, 'right where "high"')
+    changes = plain_table("Changes", "gain in its interval", "of all together", "of no use", "that lower the rate")
     for view, of_view in shares(found).items():
         rows = firsts(found, view)
-        single, joint = gains(row.single for row in rows), gains(row.joint for row in rows)
         high = stated(rows).get("high")
+        outcomes.add_row(str(view), *map(str, of_view.values()), "-" if high is None else str(high))
+        single, joint = gains(row.single for row in rows), gains(row.joint for row in rows)
         counted = (single.inside, joint.inside, single.useless, single.harmful)
-        table.add_row(
-            str(view),
-            *map(str, of_view.values()),
-            "-" if high is None else str(high),
-            *(f"{share.number} of {share.of}" for share in counted),
-        )
-    console_of_tables().print(table)
+        changes.add_row(str(view), *(f"{share.number} of {share.of}" for share in counted))
+    console_of_tables().print(outcomes, changes)
 
 
 def _print_classes(title: str, found: Sequence[Judged], kind: Callable[[Judged], str]) -> None:

@@ -33,6 +33,13 @@ from whyperf.profile import Factors
 TCP = frozenset({"tcp", "tls", "mptcp"})
 """Transports whose windows, timers and losses are those of the kernel's TCP."""
 
+ENDING_S = 2.0
+"""For connections to open and to end what they have begun."""
+SCHEDULE_DEADLINE_S = 8.0
+"""The longest of the schedules takes 4.8 s."""
+LONG_BYTES = 100_000
+"""More than a window has without its scale: what a connection needs to fill its share of a long path."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -98,8 +105,9 @@ def draw_setting(rng: Random) -> Setting:
         factors |= {"tso": False, "gso": False, "gro": False}
     if {"tso"} & set(factors):
         traits.add("packets")
-    if "schedule" not in factors:
-        factors |= _phases(rtt_s if has_path else 0.0)
+    if rate_bps * rtt_s / 8 / connections > LONG_BYTES:
+        traits.add("long")
+    factors |= {"deadline_s": SCHEDULE_DEADLINE_S} if "schedule" in factors else _phases(rtt_s if has_path else 0.0)
     sender: Side = "far" if far_sends else "near"
     receiver: Side = "near" if far_sends else "far"
     return Setting(load, factors, frozenset(traits), rate_bps, rtt_s, connections, sender, receiver)
@@ -163,5 +171,9 @@ def _shape(rng: Random, load: Load, factors: Factors, rate_bps: float, rtt_s: fl
 
 
 def _phases(rtt_s: float) -> Factors:
-    """A warm-up of 12 round trips: slow start fills 4 MB from ten segments in nine."""
-    return {"warmup_s": round(0.3 + 12 * rtt_s, 1), "duration_s": round(max(0.8, 4 * rtt_s), 1)}
+    """A warm-up of 12 round trips: slow start fills 4 MB from ten segments in nine.
+
+    What does not end by itself is cut soon after the measurement, and what it moved until then counts.
+    """
+    warmup_s, duration_s = round(0.3 + 12 * rtt_s, 1), round(max(0.8, 4 * rtt_s), 1)
+    return {"warmup_s": warmup_s, "duration_s": duration_s, "deadline_s": round(warmup_s + duration_s + ENDING_S, 1)}

@@ -79,10 +79,17 @@ def roles_of(catalog: Catalog, *, short: bool = False) -> list[Role]:
 
 
 def plan_truth(
-    catalog: Catalog, *, short: bool = False, seed: int = 1, trials: int = TRIALS, hosts: str = ""
+    catalog: Catalog,
+    *,
+    short: bool = False,
+    seed: int = 1,
+    trials: int = TRIALS,
+    hosts: str = "",
+    logs: int | None = None,
 ) -> tuple[Profile, Plan]:
     """The experiment as a profile and its plan: on the testbed, or on the model of `hosts`.
 
+    A situation has as many trials with the segment log as without, or so many as `logs` says.
     No plan has disturbances. The text of the profile has those of situations, so that a record says what it is of.
 
     Raises:
@@ -90,7 +97,7 @@ def plan_truth(
     """
     groups = list(_groups(catalog, short=short))
     fixed: Factors = {"interval_ms": INTERVAL_MS, **({"hosts": hosts} if hosts else {})}
-    sweeps = tuple(_sweep(role, trials) for group in groups for role in group)
+    sweeps = tuple(_sweep(role, trials, logs or trials) for group in groups for role in group)
     profile = Profile(
         name=NAME,
         where="the catalog of truth experiments",
@@ -104,7 +111,7 @@ def plan_truth(
         workloads=catalog.workloads,
     )
     plan = build(profile, target=MODEL if hosts else "testbed")
-    return profile, _in_groups(plan, groups, trials, seed)
+    return profile, _in_groups(plan, groups, trials, seed, logs or trials)
 
 
 def _disturbances_text(groups: Sequence[Sequence[Role]]) -> str:
@@ -171,24 +178,24 @@ def _of_situation(situation: Situation, base: Factors) -> list[Role]:
     return roles
 
 
-def _sweep(role: Role, trials: int) -> Sweep:
+def _sweep(role: Role, trials: int, logs: int) -> Sweep:
     # A transfer of a fixed size has no phases, and those of a schedule are its own.
     in_field = role.kind in {CellKind.SITUATION, CellKind.WITHOUT, CellKind.CONTROL}
     phases = {} if {"transfer_bytes", "schedule"} & set(role.factors) else FIELD_PHASES if in_field else PHASES
     # What a disturbance stops is cut, and its rate until then counts.
     factors = phases | ({"deadline_s": FIELD_DEADLINE_S} if in_field else {}) | role.factors
     alone = role.kind is CellKind.UNDISTURBED
-    return Sweep(role.sweep, factors, {}, 1 if alone else trials, (), _logs(role, trials))
+    return Sweep(role.sweep, factors, {}, 1 if alone else trials, (), _logs(role, logs))
 
 
-def _logs(role: Role, trials: int) -> int:
-    """How many trials with the segment log its cell has: a situation is diagnosed as often as it is measured."""
+def _logs(role: Role, of_situation: int) -> int:
+    """How many trials with the segment log its cell has."""
     if role.kind is CellKind.SITUATION:
-        return trials
+        return of_situation
     return 1 if role.is_explained else 0
 
 
-def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: int) -> Plan:
+def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: int, logs: int) -> Plan:
     """The plan with its trials in blocks, one experiment per block."""
     cell_of = {cell.sweep: cell.id for cell in plan.cells}
     blocks: list[tuple[str, ...]] = []
@@ -200,11 +207,12 @@ def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: 
             cells = [cell_of[role.sweep] for role in group if repetition == 1 or role.kind is not CellKind.UNDISTURBED]
             if cells:
                 blocks.append(tuple(permutation(cells, rng)))
-    logs = [
-        tuple(cell_of[role.sweep] for role in group if _logs(role, trials) >= repetition)
+    found = (
+        tuple(cell_of[role.sweep] for role in group if _logs(role, logs) >= repetition)
         for repetition in range(1, trials + 1)
         for group in groups
-    ]
-    arranged = plan.model_copy(update={"blocks": tuple(blocks), "log_blocks": tuple(block for block in logs if block)})
+    )
+    log_blocks = tuple(block for block in found if block)
+    arranged = plan.model_copy(update={"blocks": tuple(blocks), "log_blocks": log_blocks})
     identifier = identify(arranged)
     return arranged.model_copy(update={"id": identifier, "experiment": f"{NAME}-{identifier[:6]}"})

@@ -27,8 +27,9 @@ def explain_levels(
     catalog: Catalog,
     rates: Mapping[str, float | None],
     explain_each: ExplainEach | None = None,
+    most: int | None = None,
 ) -> list[Explained]:
-    """The explanation of each trial of each explained cell at each level; a level that the trials lack is left out."""
+    """The explanation of each trial of each explained cell, or of the first `most`, at each level that it has."""
     plan = experiment.plan
     complete = [name for name, manifest in experiment.trials().manifests.items() if manifest.status not in LOST]
     cells = {cell.sweep: cell.id for cell in plan.cells}
@@ -39,7 +40,7 @@ def explain_levels(
         if cell is None or not role.is_explained:
             continue
         for view in views:
-            for trial in trials_of(plan, complete, cell, view):
+            for trial in trials_of(plan, complete, cell, view)[:most]:
                 # What `run` prints may use the rate of the emulated path, which the user asked for.
                 question = TrialQuestion(
                     cell, trial, rate=rates.get(cell), by_plan=view is View.RUN, levels=view.levels

@@ -13,10 +13,10 @@ from lab.situations import first_looks
 from lab.situations.causes import CAUSES
 from lab.situations.command import run
 from lab.situations.distributions import LOADS, NONE_CAUSES
-from lab.situations.draw import UNDISTURBED, situations
+from lab.situations.draw import situations
 from lab.situations.figures import Share, Shares, classes, gains, shares, stated
 from lab.situations.judge import OUTCOMES, Gain, Judged, judged, void_situations
-from lab.situations.labels import labels_of
+from lab.situations.labels import NO_CAUSE, is_clear, labels_of
 from lab.truth.catalog import Catalog
 from lab.truth.design import CellKind, Role
 from lab.truth.levels import Explained, View
@@ -51,7 +51,7 @@ def test_each_kind_of_cause_and_each_load_is_drawn(drawn: Catalog) -> None:
 
 
 def test_as_many_causes_are_drawn_as_is_stated(drawn: Catalog) -> None:
-    none = sum(situation.ingredient[0].name == UNDISTURBED for situation in drawn.situation)
+    none = sum(situation.ingredient[0].name == NO_CAUSE for situation in drawn.situation)
     assert none / len(drawn.situation) == pytest.approx(NONE_CAUSES[0], abs=0.03)
     numbers = Counter(len(situation.ingredient) for situation in drawn.situation)
     assert numbers[3] / len(drawn.situation) == pytest.approx(NONE_CAUSES[3], abs=0.03)
@@ -131,6 +131,41 @@ def test_causes_that_only_help_together_count_together() -> None:
     assert together.together == 2
     none = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=110))["it"]
     assert (none.counts, none.main) == (False, "none")
+
+
+def test_what_injects_nothing_never_counts() -> None:
+    catalog = of_one()
+    part = catalog.situation[0].ingredient[0].model_copy(update={"name": NO_CAUSE})
+    nothing = catalog.situation[0].model_copy(update={"ingredient": (part,)})
+    catalog = catalog.model_copy(update={"situation": (nothing,)})
+    assert not labels_of(catalog, measured(situation=100, without1=160))["it"].counts
+
+
+def test_what_moved_nothing_has_a_label() -> None:
+    label = labels_of(of_one(), measured(situation=0, without1=1e6))["it"]
+    assert label.raises == {"random_loss": 1e6}
+
+
+@pytest.mark.parametrize(
+    ("now", "without", "control", "clear"),
+    [
+        ((90, 110), (120, 180), (120, 180), True),
+        # The best trial with the cause is better than the worst without.
+        ((90, 125), (120, 180), (120, 180), False),
+        # Nothing counts: there is nothing to be unclear.
+        ((90, 125), (100, 115), (100, 115), True),
+        # None helps alone, and all together do.
+        ((90, 110), (90, 115), (150, 160), True),
+        ((90, 151), (90, 115), (150, 160), False),
+    ],
+)
+def test_a_label_is_clear_where_the_trials_do_not_overlap(
+    now: tuple[float, float], without: tuple[float, float], control: tuple[float, float], clear: bool
+) -> None:
+    parts = {"situation": now, "without1": without, "without2": (90, 90), "control": control}
+    rates = {f"it-{name}": Spread(median=sum(ends) / 2, low=ends[0], high=ends[1]) for name, ends in parts.items()}
+    label = labels_of(of_one("stream", "random_loss", "send_buffer"), rates)["it"]
+    assert is_clear(label, rates) is clear
 
 
 @pytest.mark.parametrize(
@@ -213,6 +248,8 @@ def test_what_was_not_carried_out_is_void_and_not_judged() -> None:
 def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None:
     rates, busy = measured(situation=1e6, without1=1e6), frozenset({"it-situation"})
     assert "other programs" in void_situations(of_one(), rates, busy)["it"]
+    on_a_path = of_one().baseline["base"].model_copy(update={"factors": {"path_rtt_ms": 5}})
+    assert void_situations(of_one().model_copy(update={"baseline": {"base": on_a_path}}), rates, busy) == {}
     burning = of_one("stream", "other_load", disturb=[{"kind": "burn", "host": "near", "programs": 1}])
     assert void_situations(burning, rates, busy) == {}
 

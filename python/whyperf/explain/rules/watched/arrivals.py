@@ -16,7 +16,7 @@ from whyperf.explain.rules.watched.exchanges import is_alternating
 from whyperf.explain.rules.watched.open import left_open
 from whyperf.explain.rules.watched.threads import doing
 from whyperf.explain.trial_facts import Facts
-from whyperf.explain.watched_facts import WatchedSockets
+from whyperf.explain.watched_facts import WatchedSockets, WindowShape
 
 TIMESTAMP_NS = 2_000_000
 """Timestamps count ms, and the first and the last of a measured time are rounded."""
@@ -240,9 +240,14 @@ MIN_HELD = 0.1
 """Share of the time that the timer held back an ACK, and the sender."""
 
 
-def is_held_small(seen: WatchedSockets) -> bool:
-    """Whether segments are held to much less than the path's MTU allows."""
+def is_held_small(seen: WatchedSockets, window: WindowShape) -> bool:
+    """Whether segments are held to much less than the path's MTU allows, by something else than their `window`.
+
+    A segment is no larger than half of the largest window (tcp_bound_to_half_wnd, include/net/tcp.h).
+    """
     if not seen.mss_bytes or not seen.pmtu_bytes:
+        return False
+    if window.high_bytes and 2 * seen.mss_bytes >= HALF_OF_WINDOW * window.high_bytes:
         return False
     return seen.mss_bytes <= MAX_MSS_RATIO * (seen.pmtu_bytes - HEADERS_BYTES)
 
@@ -252,7 +257,10 @@ def small_segments(facts: Facts) -> Finding | None:
     end = facts.receiver if facts.watched_sides == "receiver" else facts.sender
     seen, trip = end.watched or WatchedSockets(), facts.windows.rtt_ns_min
     mss, pmtu = seen.mss_bytes, seen.pmtu_bytes
-    if not is_held_small(seen) or not mss or not pmtu or not trip or trip >= NEIGHBOR_RTT_NS or not facts.rate_bps:
+    window = seen.own_window if end is facts.receiver else seen.peer_window
+    if not is_held_small(seen, window) or not mss or not pmtu or not facts.rate_bps:
+        return None
+    if not trip or trip >= NEIGHBOR_RTT_NS:
         return None
     if is_alternating(facts) or (facts.watched_sides == "receiver" and seen.are_full is False):
         return None
@@ -274,6 +282,8 @@ def small_segments(facts: Facts) -> Finding | None:
 MAX_MSS_RATIO = 0.7
 """Segment over what the path's MTU allows, below which something holds segments small: options take 40 bytes of a
 header at most (RFC 9293 section 3.1)."""
+HALF_OF_WINDOW = 0.9
+"""Two segments over the window, from which on they are its halves: options of a header take up to 40 bytes of each."""
 HEADERS_BYTES = 40
 PACKET_NS, MIN_BUSY = 3_000.0, 0.3
 """What a packet costs a host, about (1 to 5 µs are usual), and the part of a CPU that all of them take, from which on

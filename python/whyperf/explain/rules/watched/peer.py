@@ -118,7 +118,7 @@ def _even(facts: Facts, came: Arrivals) -> tuple[Cause, ...]:
 
 def _of_sender(seen: WatchedSockets) -> tuple[Cause, ...]:
     """What the sender's host may do: a program that writes little at a time makes segments that are not full."""
-    small = (Cause.SMALL_MTU,) if is_held_small(seen) else ()
+    small = (Cause.SMALL_MTU,) if is_held_small(seen, seen.own_window) else ()
     tiny = () if seen.are_full else (Cause.TINY_WRITES,)
     return (*small, *AT_WRITER, Cause.SEND_BUFFER, Cause.PACING_RATE, *tiny)
 

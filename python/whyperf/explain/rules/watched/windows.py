@@ -128,7 +128,18 @@ def _is_closed(facts: Facts, shape: WindowShape) -> bool:
 
 def _is_reader_behind(facts: Facts) -> bool:
     """Whether samples of the receiver's queue show that payload waits to be read; not known without them."""
-    return (_sockets(facts.receiver).unread_ratio or 0.0) >= MIN_UNREAD and not is_emptied_at_once(facts)
+    is_unread = (_sockets(facts.receiver).unread_ratio or 0.0) >= MIN_UNREAD
+    return is_unread and sender_waits(facts) >= MIN_LOST and not is_emptied_at_once(facts)
+
+
+def sender_waits(facts: Facts) -> float:
+    """The part of the time in which the sender's busiest thread neither runs nor waits for a CPU, all of it where
+    nobody sees it: no reader, however late, holds a sender for longer.
+    """
+    cpu = facts.sender.processors
+    if cpu.thread_ratio is None:
+        return 1.0
+    return clipped(1 - cpu.thread_ratio - max(cpu.withheld_ratio or 0.0, cpu.run_queue_ratio or 0.0))
 
 
 def is_emptied_at_once(facts: Facts) -> bool:
@@ -156,7 +167,7 @@ def _peer_window(facts: Facts, shape: WindowShape) -> Evidence:
 def reader_behind(facts: Facts) -> Finding | None:
     """Payload waits to be read, and takes up the window: by samples of the receiver's queue."""
     seen = _sockets(facts.receiver)
-    lost = min(seen.pressed_ratio or 0.0, seen.unread_ratio or 0.0)
+    lost = min(seen.pressed_ratio or 0.0, seen.unread_ratio or 0.0, sender_waits(facts))
     if lost < MIN_LOST or is_emptied_at_once(facts):
         return None
     evidence = (*_unread(facts, seen), *_thread(facts.receiver))
@@ -213,7 +224,7 @@ def late_reads(facts: Facts) -> Finding | None:
     seen, by_reads = _sockets(facts.receiver), facts.segments.ack_reasons.get("read_call", 0.0)
     # Of a sender that waits for nothing, and of payload that came just before a sample, nobody is late.
     held = path_wait(facts) if facts.watched_sides == "both" else facts.receiver.ratio(*HELD_BACK)
-    lost = min(seen.unread_ratio or 0.0, held)
+    lost = min(seen.unread_ratio or 0.0, held, sender_waits(facts))
     if lost < MIN_UNREAD or by_reads < MIN_BY_READS or doing(facts.receiver) != "sleeps" or is_alternating(facts):
         return None
     if reader_behind(facts) is not None:

@@ -28,7 +28,8 @@ def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp
 
 def _gain(verdict: Verdict) -> str:
     gain, change = verdict.predicted_gain, verdict.change
-    if change is None:
+    if change is None or verdict.cause is Cause.ASKED_RATE:
+        # A rate that somebody asked for is his choice, and nothing to be fixed.
         return ""
     levels = ", ".join(as_set(change.factors)) or None
     if verdict.unpredicted_because:

@@ -74,6 +74,8 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
         ("run latency", 'there is no profile or workload "latency"; did you mean rr?'),
         ("run latency host7", "did you mean rr?"),
         ("run bufferbloat", "did you mean rrul?"),
+        ("run 1", "1 is a number and no host; the size of writes is -l 1, the number of connections -P 1"),
+        ("run rr 64", "64 is a number and no host"),
         ("run plot", "did you mean `whyperf report`? (a host of that name: --host plot)"),
         ("run host7 -p", "option '-p' requires an argument; -p/--port is: Port of the far host for data;"),
         ("run host7 -p many", "-p/--port is: Port of the far host for data;"),

@@ -3,8 +3,8 @@
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.headline import experiment_headline
-from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.headline import cell_headline, experiment_headline
+from whyperf.explain.model import CellExplanation, Change, Verdict
 
 
 def cell(cause: Cause, *, is_read: bool = True) -> CellExplanation:
@@ -54,3 +54,20 @@ def test_the_cause_of_most_settings_comes_first() -> None:
 def test_causes_of_equally_many_settings_are_in_the_order_of_their_names() -> None:
     assert sorted((LOSS, QUEUE)) == [LOSS, QUEUE]
     assert experiment_headline([cell(QUEUE), cell(LOSS)]) == experiment_headline([cell(LOSS), cell(QUEUE)])
+
+
+@pytest.mark.parametrize(("cause", "fixed"), [(Cause.ASKED_RATE, False), (Cause.SEND_BUFFER, True)])
+def test_a_rate_that_was_asked_for_is_not_to_be_fixed(cause: Cause, fixed: bool) -> None:
+    verdict = Verdict(
+        cause=cause,
+        claim="It is so.",
+        lost_ratio=0.5,
+        confidence="high",
+        evidence=[],
+        refuted_by="",
+        change=Change(by_hand="Change it."),
+        predicted_gain=2.0,
+        predicted_low=1.5,
+        predicted_high=2.5,
+    )
+    assert ("Fixing this" in cell_headline([verdict], "segments")) is fixed

@@ -29,7 +29,7 @@ def test_an_open_loop_says_where_it_was_overloaded(tmp_path: Path) -> None:
     shown = plain_text(text)
     assert "The hosts sustained loads up to offered rate 64,000 transactions/s; 99 % took at most" in shown
     assert "Latency is measured from the intended start of a transaction." in shown
-    assert "For example: 90,000 transactions/s ended instead of the intended 128,000: the backlog" in shown
+    assert "90,000 transactions/s ended instead of the intended 128,000: the backlog" in shown
     assert "the backlog grew by 38,000 a second" in shown
 
 

@@ -289,7 +289,7 @@ class RaisedWarning:
 def merge_warnings(cells: Iterable[Iterable[RaisedWarning]], noun: str = "cell") -> list[tuple[RaisedWarning, str]]:
     """The warnings of all `cells`, one for each code and side in the order of the table, each with its sentence.
 
-    With several cells the sentence says how many are concerned, by their `noun`, and gives the first as an example.
+    With several cells the sentence of the first is followed by how many are concerned, by their `noun`.
     """
     lists = [list(cell) for cell in cells]
     found: dict[tuple[str, str], list[RaisedWarning]] = {}
@@ -304,6 +304,7 @@ def merge_warnings(cells: Iterable[Iterable[RaisedWarning]], noun: str = "cell")
     for key in sorted(found, key=lambda key: order.index(key[0])):
         concerned = found[key]
         first = concerned[0]
-        many = f"In {len(concerned):,} of {count(len(lists), noun)}. For example: {first.text}"
+        be = "is" if len(concerned) == 1 else "are"
+        many = f"{first.text} {len(concerned):,} of {count(len(lists), noun)} {be} concerned."
         merged.append((first, first.text if len(lists) == 1 else many))
     return merged

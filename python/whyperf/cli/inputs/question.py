@@ -167,11 +167,16 @@ def named_question(word: str) -> str | None:
 
 
 def _refuse_protocol(word: str, others: str) -> None:
-    """Refuses the name of a protocol as the name of a host: it is an option, or usual.
+    """Refuses the name of a protocol, or a number, as the name of a host: it is an option, or usual.
 
     Raises:
         UsageError: the command that is meant, with the `others` of the two words.
     """
+    if word.isdecimal():
+        raise UsageError(
+            f"{word} is a number and no host; the size of writes is -l {word}, the number of connections -P {word} "
+            f"(a host of that name: --host {word})"
+        )
     if (option := PROTOCOLS.get(word.lower())) is not None:
         what = "is the option -u" if option else "is what profiles use anyway"
         command = " ".join(filter(None, ["whyperf run", others, option]))

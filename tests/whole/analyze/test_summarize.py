@@ -222,7 +222,7 @@ def test_warnings_of_many_cells_are_reported_once() -> None:
     trials = [made.Trial(cell=f"c{n:04d}", window_bytes=n * 10_000, announced_bytes=1000) for n in range(1, 5)]
     warnings = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]
     assert len(warnings) == 1
-    assert warnings[0].text.startswith("In 4 of 4 cells")
+    assert warnings[0].text.endswith(" 4 of 4 cells are concerned.")
 
 
 def test_every_kind_has_advice_for_every_testbed() -> None:

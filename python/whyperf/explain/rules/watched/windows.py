@@ -52,7 +52,8 @@ def small_window(facts: Facts) -> Finding | None:
         state_evidence(facts.sender, "sender", *_full_states(facts)),
         _peer_window(facts, shape),
     ]
-    if facts.watched_sides == "sender" and (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH:
+    is_far = (facts.windows.rtt_ns_min or 0) >= NEIGHBOR_RTT_NS
+    if facts.watched_sides == "sender" and is_far and (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH:
         # A window that is full before a queue: without it the path may carry no more.
         causes = (Cause.RECEIVE_BUFFER, Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK)
         values = {"window_bytes": shape.median_bytes, "rtt_ns_min": facts.windows.rtt_ns_min}

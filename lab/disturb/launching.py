@@ -15,7 +15,8 @@ from whyperf.run.errors import RunError
 _END_WAIT_S = 10.0
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 """It imports nothing of this repository."""
-_MORE_PROGRAMS = ("/usr/sbin", "/sbin")
+MORE_PROGRAMS = ("/usr/sbin", "/sbin", *(str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]))
+"""Where servers are, in addition to PATH."""
 #: A process namespace, so that the kernel kills all programs with the launcher; a mount namespace, so that a server may
 #: have the folders in /run that it needs.
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--")
@@ -36,7 +37,7 @@ class LaunchedSide:
             [*inside, *own_python(str(_LAUNCHER), str(folder), *map(str, cpus))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=own_environment() | {"PATH": os.pathsep.join(filter(None, (os.environ.get("PATH"), *_MORE_PROGRAMS)))},
+            env=own_environment() | {"PATH": os.pathsep.join(filter(None, (os.environ.get("PATH"), *MORE_PROGRAMS)))},
             start_new_session=True,
         )
         try:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from lab.situations import first_looks
 from lab.situations.draw import situations
 from lab.situations.figures import shares
 from lab.situations.judge import Judged, judged, void_situations
-from lab.situations.labels import NO_CAUSE, is_clear, labels_of
+from lab.situations.labels import NO_CAUSE, Label, is_clear, labels_of
 from lab.situations.printed import print_judged
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
@@ -22,8 +23,9 @@ from lab.truth.situation import Situation
 from lab.truth.workflow.levels import explain_levels
 from lab.truth.workflow.run import measure, possible
 from whyperf.analyze import summarize
+from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import Summary
-from whyperf.cli.exits import DONE, UsageError, say
+from whyperf.cli.exits import DONE, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.workflows.trials import stopped
 from whyperf.record import Experiment
@@ -35,7 +37,8 @@ EXAMPLE = (
 )
 TRIALS = 2
 """Trials of each part of a situation: a cause counts by their median."""
-PLACE = "testbed"
+PLACE, PROGRAMS = "testbed", "programs"
+"""Where a seed is judged, each by itself: our own load on the testbed, and programs of others on it."""
 UNCLEAR = "its rates vary by more than its causes take"
 JUDGED = "judged.json"
 
@@ -43,6 +46,7 @@ JUDGED = "judged.json"
 def command(  # noqa: PLR0917 - the command line
     count: Annotated[int, typer.Option(min=1, max=100_000, help="Situations to draw.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw. A seed is judged once.")] = 1,
+    programs: Annotated[bool, typer.Option("--programs", help="Programs of others, watched, as the load.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the result; the same command resumes.")] = None,
     only: Annotated[
         list[str] | None,
@@ -55,53 +59,131 @@ def command(  # noqa: PLR0917 - the command line
     ] = False,
 ) -> None:
     """Draw situations, measure each with and without its causes, and judge what the diagnosis says of it."""
-    raise typer.Exit(run(count, seed, out, tuple(only or ()), dry_run=dry_run, as_json=as_json, again=again))
+    wanted = Wanted(count, seed, out, tuple(only or ()), dry_run, as_json, again)
+    raise typer.Exit(run_programs(wanted) if programs else run(wanted))
 
 
-def run(
-    count: int, seed: int, out: Path | None, only: tuple[str, ...], *, dry_run: bool, as_json: bool, again: bool
-) -> int:
-    """Does what the command asks; returns the exit code.
+@dataclass(frozen=True)
+class Wanted:
+    """Everything the command line asked for."""
+
+    count: int
+    seed: int
+    out: Path | None
+    only: tuple[str, ...] = ()
+    dry_run: bool = False
+    as_json: bool = False
+    again: bool = False
+
+    def refuse_second_look(self, place: str) -> None:
+        """Refuses to judge a seed for the first time again.
+
+        Raises:
+            UsageError: it was judged before.
+        """
+        try:
+            if self.is_first:
+                first_looks.refuse_second_look(place, self.seed)
+        except first_looks.JudgedBeforeError as error:
+            raise UsageError(f"{error}, or --again") from None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first look at a seed."""
+        return not self.again and not self.only
+
+
+def run(wanted: Wanted) -> int:
+    """Does what the command asks with our own load; returns the exit code.
 
     Raises:
         UsageError: the seed was judged before, or there is no such situation.
     """
-    catalog = situations(count, seed)
-    if only:
-        catalog = _named(catalog, only)
-    if dry_run:
-        _print_drawn(catalog.situation, as_json=as_json)
+    catalog = situations(wanted.count, wanted.seed)
+    if wanted.only:
+        catalog = _named(catalog, wanted.only)
+    if wanted.dry_run:
+        _print_drawn(catalog.situation, as_json=wanted.as_json)
         return DONE
-    is_first = not again and not only
-    if is_first:
-        try:
-            first_looks.refuse_second_look(PLACE, seed)
-        except first_looks.JudgedBeforeError as error:
-            raise UsageError(f"{error}, or --again") from None
+    wanted.refuse_second_look(PLACE)
     catalog = possible(catalog)
-    profile, plan = plan_truth(catalog, seed=seed, trials=TRIALS, logs=1)
-    folder = out or Path("results") / f"situations-{seed}"
+    profile, plan = plan_truth(catalog, seed=wanted.seed, trials=TRIALS, logs=1)
+    folder = wanted.out or Path("results") / f"situations-{wanted.seed}"
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
-            measure(experiment, catalog, as_json=as_json)
+            measure(experiment, catalog, as_json=wanted.as_json)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
         except BaseException:
             experiment.discard_if_empty()
             raise
         found, void = _judge(experiment, catalog)
-    counting = len({row.situation for row in found if row.counts})
-    (folder / JUDGED).write_text(_document(found, void), encoding="utf-8")
-    if is_first:
-        numbers = (len(catalog.situation), len(void), counting)
-        line = first_looks.line_of(datetime.now().date(), _commit(), (PLACE, seed), numbers, shares(found))
+    _report(wanted, PLACE, folder, Outcome(len(catalog.situation), found, void))
+    return DONE
+
+
+def run_programs(wanted: Wanted) -> int:
+    """The same with programs of others, which are watched.
+
+    Raises:
+        UsageError: the seed was judged before, there is no such situation, or this host has no testbed.
+    """
+    # Imported here: what watches and explains loads for a second.
+    from lab.situations.programs import runs  # noqa: PLC0415
+    from lab.situations.programs.draw import DrawnPrograms, draw_programs  # noqa: PLC0415
+
+    drawn = draw_programs(wanted.count, wanted.seed)
+    if wanted.only:
+        catalog = _named(drawn.catalog, wanted.only)
+        others = {case.name for case in drawn.watched.case} - {situation.name for situation in catalog.situation}
+        drawn = DrawnPrograms(catalog, drawn.watched.without(others))
+    if wanted.dry_run:
+        _print_drawn(drawn.catalog.situation, as_json=wanted.as_json)
+        return DONE
+    wanted.refuse_second_look(PROGRAMS)
+    drawn = runs.possible(drawn)
+    folder = wanted.out or Path("results") / f"programs-{wanted.seed}"
+    with interrupts.handled():
+        try:
+            made = runs.measure(drawn, folder, TRIALS, wanted.seed)
+        except KeyboardInterrupt:
+            say(f"whyperf: stopped; the same command with --out {folder} resumes")
+            raise Stopped from None
+    rates = runs.rates_of(drawn, made, wanted.seed)
+    labels, void = _labels(drawn.catalog, rates, frozenset())
+    found = runs.judged({name: label for name, label in labels.items() if name not in void}, made)
+    _report(wanted, PROGRAMS, folder, Outcome(len(drawn.catalog.situation), found, void))
+    return DONE
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was judged of so many `drawn` situations, and why others are void."""
+
+    drawn: int
+    found: Sequence[Judged]
+    void: Mapping[str, str]
+
+    @property
+    def counting(self) -> int:
+        """The situations with a cause that counts."""
+        return len({row.situation for row in self.found if row.counts})
+
+
+def _report(wanted: Wanted, place: str, folder: Path, outcome: Outcome) -> None:
+    """Keeps and prints what was judged; of a first look a line is added to the file of them."""
+    document = _document(outcome.found, outcome.void)
+    (folder / JUDGED).write_text(document, encoding="utf-8")
+    if wanted.is_first:
+        numbers = (outcome.drawn, len(outcome.void), outcome.counting)
+        figures = shares(outcome.found)
+        line = first_looks.line_of(datetime.now().date(), _commit(), (place, wanted.seed), numbers, figures)
         first_looks.append(line)
         say(f"Added to {first_looks.FILE.name}: {line}")
-    if as_json:
-        typer.echo(_document(found, void))
+    if wanted.as_json:
+        typer.echo(document)
     else:
-        print_judged(found, void, len(catalog.situation), counting)
-    return DONE
+        print_judged(outcome.found, outcome.void, outcome.drawn, outcome.counting)
 
 
 def _named(catalog: Catalog, names: Sequence[str]) -> Catalog:
@@ -115,13 +197,20 @@ def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], dict
     summary = summarize(experiment)
     by_cell = {cell.id: cell.goodput_bps for cell in summary.cells}
     rates = {cell.sweep: by_cell[cell.id] for cell in experiment.plan.cells}
-    labels = labels_of(catalog, rates)
-    void = {name: UNCLEAR for name, label in labels.items() if not is_clear(label, rates)}
-    void |= void_situations(catalog, rates, _busy_cells(experiment, summary))
+    labels, void = _labels(catalog, rates, _busy_cells(experiment, summary))
     say(f"Judging {len(catalog.situation) - len(void)} situations")
     judgeable = catalog.without(set(void))
     medians = {cell: rate.median for cell, rate in by_cell.items()}
     return judged(labels, explain_levels(experiment, judgeable, medians, most=1)), void
+
+
+def _labels(
+    catalog: Catalog, rates: Mapping[str, Spread], busy: frozenset[str]
+) -> tuple[dict[str, Label], dict[str, str]]:
+    """The labels, and what is void with the reason."""
+    labels = labels_of(catalog, rates)
+    void = {name: UNCLEAR for name, label in labels.items() if not is_clear(label, rates)}
+    return labels, void | void_situations(catalog, rates, busy)
 
 
 def _busy_cells(experiment: Experiment, summary: Summary) -> frozenset[str]:
@@ -140,8 +229,8 @@ def _print_drawn(drawn: Sequence[Situation], *, as_json: bool) -> None:
         typer.echo(f"{situation.name}  {situation.about}")
         for part in situation.ingredient:
             if part.name != NO_CAUSE:
-                done = [disturbance.model_dump(mode="json", exclude_defaults=True) for disturbance in part.disturb]
-                typer.echo(f"  {part.name} ({part.causes[0]}): {json.dumps(part.factors)} {json.dumps(done)}")
+                dose = part.model_dump(mode="json", exclude={"name", "causes", "also"}, exclude_defaults=True)
+                typer.echo(f"  {part.name} ({part.causes[0]}): {json.dumps(dose)}")
 
 
 def _document(found: Sequence[Judged], void: Mapping[str, str]) -> str:

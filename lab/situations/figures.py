@@ -8,6 +8,7 @@ from statistics import median
 
 from lab.situations.judge import OUTCOMES, Gain, Judged, Outcome
 from lab.truth.levels import View
+from lab.truth.one_sided import WatchedView
 
 Z95 = 1.96
 """Of the interval of a share, 95 % (Wilson 1927)."""
@@ -48,12 +49,16 @@ class Share:
 Shares = dict[Outcome, Share]
 
 
-def shares(found: Sequence[Judged]) -> dict[View, Shares]:
+Level = View | WatchedView
+LEVELS: tuple[Level, ...] = (*View, *WatchedView)
+
+
+def shares(found: Sequence[Judged]) -> dict[Level, Shares]:
     """How often each outcome occurs at each level, in the order of the levels."""
-    return {view: _shares(rows) for view in View if (rows := firsts(found, view))}
+    return {view: _shares(rows) for view in LEVELS if (rows := firsts(found, view))}
 
 
-def firsts(found: Iterable[Judged], view: View) -> list[Judged]:
+def firsts(found: Iterable[Judged], view: Level) -> list[Judged]:
     """The first trial of each situation at a level: trials of one situation are not independent, so it counts once."""
     rows: dict[str, Judged] = {}
     for row in found:

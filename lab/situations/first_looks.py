@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from lab.situations.figures import Shares
+from lab.situations.figures import Level, Shares
 from lab.situations.judge import OUTCOMES
-from lab.truth.levels import View
 
 FILE = Path(__file__).parents[1] / "first-looks.txt"
 
@@ -39,7 +38,7 @@ def line_of(
     commit: str,
     place: tuple[str, int],
     numbers: tuple[int, int, int],
-    figures: Mapping[View, Shares],
+    figures: Mapping[Level, Shares],
 ) -> str:
     """A line of the file.
 

@@ -8,6 +8,7 @@ from lab.disturb.model import Burn, Traffic
 from lab.situations.labels import Label
 from lab.truth.catalog import Catalog
 from lab.truth.levels import Explained, View, with_path_loss
+from lab.truth.one_sided import WatchedView
 from lab.truth.situation import Situation
 from whyperf.analyze.spread import Spread
 from whyperf.explain.causes import Cause
@@ -55,7 +56,7 @@ class Judged:
     situation: str
     group: str
     main: str
-    view: View
+    view: View | WatchedView
     trial: str
     accepted: tuple[str, ...]
     counts: bool
@@ -118,13 +119,14 @@ def _judged(label: Label, explained: Explained) -> Judged:
         label.counts,
         names,
         verdicts[0].confidence if verdicts else "",
-        _outcome(names, accepted),
+        outcome_of(names, accepted),
         _single(label, verdicts),
         _joint(label, explanation),
     )
 
 
-def _outcome(names: Sequence[str], accepted: set[str]) -> Outcome:
+def outcome_of(names: Sequence[str], accepted: set[str]) -> Outcome:
+    """What the causes that were named are worth, the first of which is the verdict."""
     first = names[0] if names else str(Cause.NOT_KNOWN)
     if first in accepted:
         return "right"

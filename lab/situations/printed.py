@@ -9,8 +9,8 @@ from lab.situations.judge import OUTCOMES, Judged
 from lab.tables import console_of_tables, plain_table
 from lab.truth.levels import View
 
-CLASSED = (View.SEGMENTS, View.COUNTERS, View.USER)
-"""The levels whose classes are printed: the others are parts of these."""
+NOT_CLASSED = frozenset({View.SENDER_SEGMENTS, View.RECEIVER_SEGMENTS, View.RUN})
+"""The levels whose classes are not printed: they are parts of others."""
 WORDS = tuple(outcome.replace("_", " ") for outcome in OUTCOMES)
 
 
@@ -23,7 +23,7 @@ def print_judged(found: Sequence[Judged], void: Mapping[str, str], drawn: int, c
     _print_classes("Cause", found, lambda row: row.main)
     _print_classes("Load", found, lambda row: row.group)
     for row in found:
-        if row.outcome == "wrong" and row.view in CLASSED:
+        if row.outcome == "wrong" and row.view not in NOT_CLASSED:
             right = ", ".join(row.accepted)
             typer.echo(f"wrong: {row.situation} {row.view}: {row.found[0]} ({row.confidence}); right: {right}")
 
@@ -42,9 +42,9 @@ def _print_levels(found: Sequence[Judged]) -> None:
 
 
 def _print_classes(title: str, found: Sequence[Judged], kind: Callable[[Judged], str]) -> None:
-    by_level = {view: classes(firsts(found, view), kind) for view in CLASSED}
+    by_level = {view: classes(firsts(found, view), kind) for view in shares(found) if view not in NOT_CLASSED}
     typer.echo(f"{'/'.join(WORDS)}, and the interval of the share that is right")
-    table = plain_table(title, "of", *map(str, CLASSED))
+    table = plain_table(title, "of", *map(str, by_level))
     for name in sorted({name for of_level in by_level.values() for name in of_level}):
         own = [of_level.get(name) for of_level in by_level.values()]
         known = [shares_of for shares_of in own if shares_of is not None]

@@ -77,7 +77,7 @@ def draw_setting(rng: Random) -> Setting:
     factors: Factors = dict(load.factors)
     rate_bps, rtt_s = LAN_RATE_BPS, LAN_RTT_S
     if has_path:
-        path, rate_bps, rtt_s = _path(rng)
+        path, rate_bps, rtt_s = draw_path(rng)
         factors |= path
     if transport not in {"tcp", "udp"}:
         factors["transport"] = transport
@@ -94,26 +94,34 @@ def draw_setting(rng: Random) -> Setting:
         # The rate of the payload's way is the one that doses are a part of.
         rate_bps = float(factors.get("path_rate_back_bps", rate_bps))
     is_tcp = transport in TCP
-    traits = set(load.traits) | {transport, "path" if has_path else "lan"}
+    traits = set(load.traits) | {transport}
     traits |= {"kernel_tcp"} if is_tcp else set()
     traits |= {"forward"} if is_forward else set()
     traits |= {"many"} if connections >= 4 else set()
     traits |= set() if "ip_version" in factors else {"ipv4"}
-    traits |= {"drop_tail"} if has_path and "path_discipline" not in factors else set()
+    traits |= traits_of_path(factors, rate_bps * rtt_s / 8 / connections)
     if has_path and rng.random() >= 0.5:
         # Super-segments pass a router whole; without offloads each packet can be lost or policed alone.
         factors |= {"tso": False, "gso": False, "gro": False}
-    if {"tso"} & set(factors):
+    if "tso" in factors:
         traits.add("packets")
-    if rate_bps * rtt_s / 8 / connections > LONG_BYTES:
-        traits.add("long")
     factors |= {"deadline_s": SCHEDULE_DEADLINE_S} if "schedule" in factors else _phases(rtt_s if has_path else 0.0)
     sender: Side = "far" if far_sends else "near"
     receiver: Side = "near" if far_sends else "far"
     return Setting(load, factors, frozenset(traits), rate_bps, rtt_s, connections, sender, receiver)
 
 
-def _path(rng: Random) -> tuple[Factors, float, float]:
+def traits_of_path(factors: Factors, share_bytes: float) -> set[str]:
+    """What causes ask for of a path; `share_bytes` is what a connection has in flight where it is full."""
+    if "path_rtt_ms" not in factors:
+        return {"lan"}
+    found = {"path"}
+    found |= set() if "path_discipline" in factors else {"drop_tail"}
+    return found | ({"long"} if share_bytes > LONG_BYTES else set())
+
+
+def draw_path(rng: Random) -> tuple[Factors, float, float]:
+    """The factors of a path, its rate in bit/s and its RTT in s."""
     while True:
         rtt_ms, rate = round(log_uniform(rng, *RTT_MS), 1), log_integer(rng, *RATE_BPS)
         bdp = rate * rtt_ms / 8000

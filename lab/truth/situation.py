@@ -68,9 +68,14 @@ class Ingredient(CatalogTable):
             raise ValueError(
                 f"{self.name}: each cause after the first needs its reason under also, and no other has one"
             )
-        if not self.factors and not self.disturb:
+        if not self.injects:
             raise ValueError(f"{self.name} injects nothing: it needs factors or disturb")
         return self
+
+    @property
+    def injects(self) -> bool:
+        """Whether it changes anything."""
+        return bool(self.factors or self.disturb)
 
 
 class Situation(CatalogTable):

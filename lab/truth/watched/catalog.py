@@ -84,6 +84,7 @@ class Case(CatalogTable):
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     fill: dict[str, str] = Field(default_factory=dict)
+    from_start: bool = False
     #: What of the baseline is other than in the doses: arguments, words.
     without: Change = Change()
     doses: tuple[Change, ...] = Field(min_length=1)

@@ -3,8 +3,9 @@
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from whyperf.watch.record import keep_watched
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.watch.sockets import paired, read_sockets
 from whyperf.watch.spool import TableSpool
-from whyperf.wire import ReplyPathCarried
+from whyperf.wire import ReplyPathCarried, Selection
 
 EVIDENCE: Level = "segments"
 """What both agents watch with. Of less, the views hide what is above."""
@@ -48,12 +49,13 @@ FIRST_PORT = 20_000
 
 @dataclass(frozen=True)
 class RunOrder:
-    """A run that is wanted: dose 0 is the one without the cause."""
+    """A run that is wanted: dose 0 is the one without the cause. Others are explained if they are to be graded."""
 
     case: Case
     dose: int
     block: int
     port: int
+    is_graded: bool = True
 
     @property
     def folder(self) -> str:
@@ -97,11 +99,20 @@ class WatchedRunner:
         with ExitStack() as closing:
             spool = closing.enter_context(TableSpool(self._folder))
             watching = closing.enter_context(self._watch_session(cell))
-            watch_s = WATCH_S if order.dose else BASELINE_WATCH_S
+            is_explained = bool(order.dose) and order.is_graded
+            watch_s = WATCH_S if is_explained else BASELINE_WATCH_S
+            selection: Selection = {"ports": [order.port]}
             with self._load(order, cell) as load:
                 watching.watch(
-                    WatchOrder({"ports": [order.port]}, EVIDENCE, duration_s=watch_s, connections_most=MAX_CONNECTIONS),
+                    WatchOrder(
+                        selection,
+                        EVIDENCE,
+                        duration_s=watch_s,
+                        connections_most=MAX_CONNECTIONS,
+                        far_selection=selection if order.case.from_start else None,
+                    ),
                     lambda *_: None,
+                    load.work if order.case.from_start else None,
                 )
                 others, busiest = load.near.others()
                 taken = f"{busiest} and others used {others:.0%} of a CPU" if others > MAX_OTHER_CPUS else ""
@@ -122,7 +133,7 @@ class WatchedRunner:
                 other_cpus=others,
                 busiest=busiest,
             )
-            return self._graded(run, order, sides, started) if order.dose and void is None else run
+            return self._graded(run, order, sides, started) if is_explained and void is None else run
 
     def _watch_session(self, cell: Cell) -> WatchSession:
         self._session.ends_for(cell)
@@ -170,16 +181,23 @@ class WatchedRunner:
                 "python": sys.executable,
                 "peer": str(PEER),
             }
-            start_programs(near, far, folder, commands_of(self._catalog, order.case, order.dose, fill), order.port)
-            keeper.start_times()
-            time.sleep(OPEN_S)
-            if path is not None:
-                path.start(time.monotonic_ns())
-            time.sleep(SETTLE_S)
+            commands = commands_of(self._catalog, order.case, order.dose, fill)
+            start_server(near, far, folder, commands, order.port)
+
+            def begin() -> None:
+                near.start(commands.client)
+                keeper.start_times()
+                time.sleep(OPEN_S)
+                if path is not None:
+                    path.start(time.monotonic_ns())
+
+            if not order.case.from_start:
+                begin()
+                time.sleep(SETTLE_S)
             for side in (near, far):
                 side.check()
             near.others()
-            yield _Load(near, carried)
+            yield _Load(near, carried, begin)
             for side in (near, far):
                 side.check()
 
@@ -210,8 +228,8 @@ class WatchedRunner:
         return run.model_copy(update={"grades": tuple(grades), "kept": kept})
 
 
-def start_programs(near: LaunchedSide, far: LaunchedSide, folder: Path, commands: Commands, port: int) -> None:
-    """Prepare both sides, start the server, then the client.
+def start_server(near: LaunchedSide, far: LaunchedSide, folder: Path, commands: Commands, port: int) -> None:
+    """Prepare both sides, and start the server.
 
     Raises:
         RunError: one of the programs fails.
@@ -223,7 +241,6 @@ def start_programs(near: LaunchedSide, far: LaunchedSide, folder: Path, commands
             side.run(command)
     far.start(commands.server)
     far.wait_for_port(port)
-    near.start(commands.client)
 
 
 def rate_bps(sides: Sequence[WatchedSide]) -> float:
@@ -258,10 +275,16 @@ class _CarriedPath:
 
 @dataclass(frozen=True)
 class _Load:
-    """Programs at work, and their path."""
+    """Programs at work, and their path. `begin` starts the client and the path, where that is still to be done."""
 
     near: LaunchedSide
     path: _CarriedPath | None
+    begin: Callable[[], None]
+
+    def work(self, over: threading.Event) -> None:
+        """Begin, and go on until the watch is over."""
+        self.begin()
+        over.wait()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, TYPE_CHECKING
 
+from lab.disturb.launching import MORE_PROGRAMS
 from lab.disturb.tools import lacks
 from lab.truth.output.page import with_figures
 from lab.truth.watched.catalog import Case, WatchedCatalog, load_watched, plan_watched, sweep_of
@@ -35,8 +36,6 @@ TRIES = 2
 RUN_S = 10.0
 """What a run takes, roughly."""
 SIGHTS = ("both", "sender", "receiver", "user")
-SYSTEM_FOLDERS = "/usr/sbin:/sbin"
-"""Where servers are, in addition to PATH."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def _possible(catalog: WatchedCatalog) -> WatchedCatalog:
 
 def lacking(catalog: WatchedCatalog, case: Case) -> str:
     """Why this host cannot make the runs of a case, with what to install; "" if it can."""
-    paths = f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"
+    paths = os.pathsep.join((os.environ.get("PATH", ""), *MORE_PROGRAMS))
     for program, package in (catalog.program[case.program].needs | {"unshare": "util-linux"}).items():
         if shutil.which(program, path=paths) is None:
             return f"the program {program} is missing; install the package {package}"

@@ -13,8 +13,9 @@ import pytest
 
 from lab.disturb.launcher import cpu_ticks_outside
 from lab.disturb.launching import LaunchedSide
+from lab.situations.programs.draw import draw_programs
 from lab.truth.watched.catalog import PEER, commands_of, load_watched
-from lab.truth.watched.runner import start_programs
+from lab.truth.watched.runner import start_server
 from lab.truth.watched.workflow import lacking
 from tests.lab.truth.two_sides import ADDRESSES, two_sides
 from whyperf.run import RunError
@@ -23,6 +24,8 @@ pytestmark = [pytest.mark.root, pytest.mark.paced]
 
 PORT = 20_111
 CATALOG = load_watched()
+#: So many that each program is among them.
+DRAWN = draw_programs(100, 1).watched
 MOVED_BYTES = 100_000
 Sides = dict[str, "subprocess.Popen[bytes]"]
 
@@ -65,17 +68,19 @@ def running_in(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", CATALOG.program)
+@pytest.mark.parametrize("name", DRAWN.program)
 def test_each_program_moves_bytes_and_ends_with_its_side(name: str, sides: Sides, tmp_path: Path) -> None:
-    case = next(case for case in CATALOG.case if case.program == name)
-    if reason := lacking(CATALOG, case):
+    catalog = CATALOG if name in CATALOG.program else DRAWN
+    case = next(case for case in catalog.case if case.program == name)
+    if reason := lacking(catalog, case):
         pytest.skip(reason)
     fill = {"address": ADDRESSES["far"], "port": str(PORT), "folder": str(tmp_path), "python": sys.executable}
-    commands = commands_of(CATALOG, case, 0, {**fill, "peer": str(PEER)})
-    taker = sides["far" if CATALOG.program[name].sender == "near" else "near"].pid
+    commands = commands_of(catalog, case, 0, {**fill, "peer": str(PEER)})
+    taker = sides["far" if catalog.program[name].sender == "near" else "near"].pid
     with ExitStack() as closing:
         near, far = (closing.enter_context(LaunchedSide(side, sides[side].pid, tmp_path, ())) for side in sides)
-        start_programs(near, far, tmp_path, commands, PORT)
+        start_server(near, far, tmp_path, commands, PORT)
+        near.start(commands.client)
         before = received_bytes(taker)
         assert until(lambda: received_bytes(taker) > before + MOVED_BYTES)
         near.check()

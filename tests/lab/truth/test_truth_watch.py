@@ -86,7 +86,7 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("lab.truth.watched.workflow.SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr("lab.truth.watched.workflow.MORE_PROGRAMS", (str(tmp_path),))
     assert main(["truth", "--watch", "--only", "redis", "--only", "rsync-bwlimit"]) == 2
     redis, rsync, last = capsys.readouterr().err.splitlines()
     assert redis == "Not measured: redis-far: the program redis-server is missing; install the package redis-server"

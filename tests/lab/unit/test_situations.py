@@ -11,7 +11,7 @@ import pytest
 
 from lab.situations import first_looks
 from lab.situations.causes import CAUSES
-from lab.situations.command import run
+from lab.situations.command import Wanted, run
 from lab.situations.distributions import LOADS, NONE_CAUSES
 from lab.situations.draw import situations
 from lab.situations.figures import Share, Shares, classes, gains, shares, stated
@@ -289,16 +289,16 @@ def test_a_seed_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(first_looks, "FILE", file)
     monkeypatch.setattr(first_looks.refuse_second_look, "__defaults__", (file,))
     with pytest.raises(UsageError, match="--again"):
-        run(3, 5, tmp_path, (), dry_run=False, as_json=False, again=False)
+        run(Wanted(3, 5, tmp_path))
 
 
 def test_a_name_that_is_not_drawn_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no situation nothing is drawn; --dry-run lists them"):
-        run(3, 5, tmp_path, ("nothing",), dry_run=True, as_json=False, again=False)
+        run(Wanted(3, 5, tmp_path, ("nothing",), dry_run=True))
 
 
 def test_a_dry_run_prints_what_is_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(3, SEED, tmp_path, (), dry_run=True, as_json=False, again=False) == 0
+    assert run(Wanted(3, SEED, tmp_path, dry_run=True)) == 0
     text = capsys.readouterr().out
     for situation in situations(3, SEED).situation:
         assert situation.name in text

@@ -9,7 +9,7 @@ import typer
 
 from whyperf.cli.commands import completion
 from whyperf.cli.commands.arguments import WindowForOption
-from whyperf.cli.exits import UsageError
+from whyperf.cli.exits import UsageError, say
 from whyperf.cli.output.formats import Format, RateUnit, output_format, window_rate
 
 NAME = "run"
@@ -434,6 +434,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.inputs import iperf3  # noqa: PLC0415
     from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
     from whyperf.cli.inputs.fleet import AskedFleet, in_namespaces  # noqa: PLC0415
+    from whyperf.cli.inputs.namespaces import namespace_of  # noqa: PLC0415
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
     from whyperf.cli.inputs.question import far_host  # noqa: PLC0415
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
@@ -485,6 +486,11 @@ def command(  # noqa: PLR0917 - typer fills them by name
         raise UsageError(f"--bidir is the workload bidirectional; drop it or --workload {workload}")
     fleet = AskedFleet(near, to, None if pattern is None else pattern.value, hosts, via)
     host = far_host(question, far, host)
+    if netns is None and not fleet.is_meant and near is None and (inside := namespace_of(host or question or "")):
+        named = host or question
+        say(f"{named} is in the network namespace {inside} of this host: measured there without ssh (or --via ssh)")
+        netns, address, host = inside, address or named, None
+        question = None if named == question else question
     if netns is not None:
         fleet, host = in_namespaces(netns, fleet, host)
     return measure(

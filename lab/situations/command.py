@@ -16,18 +16,19 @@ from lab.situations.draw import situations
 from lab.situations.figures import shares
 from lab.situations.judge import Judged, judged, void_situations
 from lab.situations.labels import NO_CAUSE, Label, is_clear, labels_of
-from lab.situations.printed import print_judged
+from lab.situations.printed import print_differences, print_judged, read_judged
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
 from lab.truth.situation import Situation
 from lab.truth.workflow.levels import explain_levels
+from lab.truth.workflow.on_model import simulated
 from lab.truth.workflow.run import measure, possible
 from whyperf.analyze import summarize
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import Summary
 from whyperf.cli.exits import DONE, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
-from whyperf.cli.workflows.trials import stopped
+from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.record import Experiment
 
 NAME = "situations"
@@ -47,6 +48,20 @@ def command(  # noqa: PLR0917 - the command line
     count: Annotated[int, typer.Option(min=1, max=100_000, help="Situations to draw.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw. A seed is judged once.")] = 1,
     programs: Annotated[bool, typer.Option("--programs", help="Programs of others, watched, as the load.")] = False,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST[,HOST]",
+            help="Simulate what the model of these hosts can, as whyperf simulate names them.",
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also list the causes that are judged differently there, such as on the testbed.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the result; the same command resumes.")] = None,
     only: Annotated[
         list[str] | None,
@@ -59,7 +74,9 @@ def command(  # noqa: PLR0917 - the command line
     ] = False,
 ) -> None:
     """Draw situations, measure each with and without its causes, and judge what the diagnosis says of it."""
-    wanted = Wanted(count, seed, out, tuple(only or ()), dry_run, as_json, again)
+    wanted = Wanted(count, seed, out, tuple(only or ()), dry_run, as_json, again, hosts or "", against)
+    if programs and hosts is not None:
+        raise UsageError("--programs and --hosts are two places to measure; the model runs no programs")
     raise typer.Exit(run_programs(wanted) if programs else run(wanted))
 
 
@@ -74,6 +91,9 @@ class Wanted:
     dry_run: bool = False
     as_json: bool = False
     again: bool = False
+    #: Of the model, which then takes the place of the testbed.
+    hosts: str = ""
+    against: Path | None = None
 
     def refuse_second_look(self, place: str) -> None:
         """Refuses to judge a seed for the first time again.
@@ -94,7 +114,7 @@ class Wanted:
 
 
 def run(wanted: Wanted) -> int:
-    """Does what the command asks with our own load; returns the exit code.
+    """Does what the command asks with our own load, or on the model; returns the exit code.
 
     Raises:
         UsageError: the seed was judged before, or there is no such situation.
@@ -105,20 +125,26 @@ def run(wanted: Wanted) -> int:
     if wanted.dry_run:
         _print_drawn(catalog.situation, as_json=wanted.as_json)
         return DONE
-    wanted.refuse_second_look(PLACE)
-    catalog = possible(catalog)
-    profile, plan = plan_truth(catalog, seed=wanted.seed, trials=TRIALS, logs=1)
-    folder = wanted.out or Path("results") / f"situations-{wanted.seed}"
+    others = None if wanted.against is None else read_judged(wanted.against / JUDGED)
+    wanted.refuse_second_look(wanted.hosts or PLACE)
+    catalog = simulated(catalog, wanted.hosts) if wanted.hosts else possible(catalog)
+    profile, plan = plan_truth(catalog, seed=wanted.seed, trials=TRIALS, logs=1, hosts=wanted.hosts)
+    folder = wanted.out or Path("results") / f"situations-{wanted.hosts or ''}{wanted.seed}"
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
-            measure(experiment, catalog, as_json=wanted.as_json)
+            if wanted.hosts:
+                simulate_missing_trials(experiment, as_json=wanted.as_json)
+            else:
+                measure(experiment, catalog, as_json=wanted.as_json)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
         except BaseException:
             experiment.discard_if_empty()
             raise
         found, void = _judge(experiment, catalog)
-    _report(wanted, PLACE, folder, Outcome(len(catalog.situation), found, void))
+    _report(wanted, wanted.hosts or PLACE, folder, Outcome(len(catalog.situation), found, void))
+    if others is not None:
+        print_differences(found, others, str(wanted.against))
     return DONE
 
 

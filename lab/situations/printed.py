@@ -1,6 +1,9 @@
 """Judged situations on a terminal: the outcomes of each level, then by cause and by load, then what was wrong."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 
 import typer
 
@@ -8,6 +11,7 @@ from lab.situations.figures import Shares, classes, firsts, gains, shares, state
 from lab.situations.judge import OUTCOMES, Judged
 from lab.tables import console_of_tables, plain_table
 from lab.truth.levels import View
+from whyperf.cli.exits import UsageError
 
 NOT_CLASSED = frozenset({View.SENDER_SEGMENTS, View.RECEIVER_SEGMENTS, View.RUN})
 """The levels whose classes are not printed: they are parts of others."""
@@ -57,3 +61,45 @@ def _counts(of: Shares | None) -> str:
         return "-"
     low, high = of["right"].interval
     return f"{'/'.join(str(share.number) for share in of.values())} ({low:.0%}-{high:.0%})"
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What of a judged set is compared: the situation, what it is listed under, the level, and the outcome."""
+
+    situation: str
+    main: str
+    view: str
+    outcome: str
+
+
+def read_judged(file: Path) -> list[Earlier]:
+    """The rows of another set.
+
+    Raises:
+        UsageError: the file is no list of judged situations.
+    """
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))["judged"]
+        return [Earlier(*(str(row[field.name]) for field in fields(Earlier))) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--against: {file} is no list of judged situations ({error}); name a folder of one") from None
+
+
+def print_differences(found: Sequence[Judged], others: Sequence[Earlier], where: str) -> None:
+    """The causes that are named right more often in one of two sets, of the situations that both have.
+
+    A situation is listed under the cause that counts in `found`.
+    """
+    there = {(row.situation, row.view): row.outcome for row in others}
+    counts: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    for view in shares(found):
+        for row in firsts(found, view):
+            if (outcome := there.get((row.situation, str(view)))) is not None:
+                counts.setdefault((row.main, str(view)), []).append((row.outcome == "right", outcome == "right"))
+    table = plain_table("Cause", "Level", "of", "right here", f"right in {where}")
+    for (main, level), pairs in sorted(counts.items()):
+        here, other = (sum(pair[side] for pair in pairs) for side in (0, 1))
+        if here != other:
+            table.add_row(main, level, str(len(pairs)), str(here), str(other))
+    console_of_tables().print(table)

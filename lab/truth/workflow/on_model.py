@@ -1,5 +1,6 @@
 """Chooses the truth experiments that the model can simulate."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from lab.truth import FILES, Catalog, load_catalog, plan_truth, roles_of
@@ -40,6 +41,32 @@ def simulated_part(catalog: Catalog, hosts: str, only: Sequence[str], *, short: 
     if not kept & (injected | set(only) or set(names)):
         raise UsageError(f"the model of {hosts} can simulate none of these experiments")
     return catalog.named([name for name in names if name in kept])
+
+
+def simulated(catalog: Catalog, hosts: str) -> Catalog:
+    """The situations that the model of `hosts` can simulate; messages count the others by their reason.
+
+    The model knows no version of IP: what was drawn over IPv6 is simulated without it.
+
+    Raises:
+        ProfileError: there are no such hosts.
+        UsageError: a host is not of Linux, or nothing is left.
+    """
+    _refuse_hosts(hosts)
+    baselines = {
+        name: baseline.model_copy(
+            update={"factors": {factor: level for factor, level in baseline.factors.items() if factor != "ip_version"}}
+        )
+        for name, baseline in catalog.baseline.items()
+    }
+    catalog = catalog.model_copy(update={"baseline": baselines})
+    names = [situation.name for situation in catalog.situation]
+    reasons = {name: reason for name in names if (reason := _refusal(catalog, name, hosts, short=False))}
+    for reason, number in Counter(reasons.values()).most_common():
+        say(f"Not simulated: {number} of {len(names)}: {reason}")
+    if len(reasons) == len(names):
+        raise UsageError(f"the model of {hosts} can simulate none of these situations; draw more with --count")
+    return catalog.without(set(reasons))
 
 
 def _refuse_hosts(hosts: str) -> None:

@@ -1,5 +1,6 @@
 """Drawn situations: what is drawn, what is right to say of it, and that a seed is judged once."""
 
+import json
 import os
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from lab.situations.draw import situations
 from lab.situations.figures import Share, Shares, classes, gains, shares, stated
 from lab.situations.judge import OUTCOMES, Gain, Judged, judged, void_situations
 from lab.situations.labels import NO_CAUSE, is_clear, labels_of
+from lab.situations.printed import print_differences, read_judged
 from lab.truth.catalog import Catalog
 from lab.truth.design import CellKind, Role
 from lab.truth.levels import Explained, View
+from lab.truth.workflow.on_model import simulated
 from whyperf.analyze.spread import Spread
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import Cause
@@ -302,3 +305,33 @@ def test_a_dry_run_prints_what_is_drawn(capsys: pytest.CaptureFixture[str], tmp_
     text = capsys.readouterr().out
     for situation in situations(3, SEED).situation:
         assert situation.name in text
+
+
+def test_causes_that_are_judged_differently_elsewhere_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = labels_of(of_one(), measured(situation=1e6, without1=2e6))
+    (row,) = judged(labels, [said("random_loss")])
+    file = tmp_path / "judged.json"
+    other = {"situation": "it", "main": "none", "view": "segments", "outcome": "wrong"}
+    file.write_text(json.dumps({"judged": [other, {**other, "situation": "another"}]}))
+    print_differences([row], read_judged(file), "there")
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["random_loss", "segments", "1", "1", "0"]
+    file.write_text(json.dumps({"judged": [{**other, "outcome": "right"}]}))
+    print_differences([row], read_judged(file), "there")
+    assert "random_loss" not in capsys.readouterr().out
+    file.write_text("[]")
+    with pytest.raises(UsageError, match="is no list of judged situations"):
+        read_judged(file)
+
+
+def test_what_the_model_can_simulate_is_left_and_the_rest_is_counted(
+    capsys: pytest.CaptureFixture[str], drawn: Catalog
+) -> None:
+    catalog = drawn.without({situation.name for situation in drawn.situation[60:]})
+    left = simulated(catalog, "linux-6.18+veth")
+    assert 0 < len(left.situation) < 60
+    said_words = capsys.readouterr().err
+    assert "of 60: it needs programs or settings of a real host" in said_words
+    with pytest.raises(UsageError, match="can simulate none of these situations"):
+        simulated(catalog.without({situation.name for situation in left.situation}), "linux-6.18+veth")

@@ -316,7 +316,7 @@ def _provisional(observed: Rows) -> Provisional | None:
         return None
     last = observed[-1]
     seconds = (last["window_end_ns"] - last["window_start_ns"]) / 1e9
-    named = {name: last[name] for name in ("trial", "status", "goodput_bps", "transactions_per_s")}
+    named = {name: last[name] for name in ("trial", "status", "goodput_bps", "transactions_per_s", "in_warmup")}
     return Provisional(**named, seconds=seconds)
 
 

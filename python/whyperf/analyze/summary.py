@@ -368,7 +368,8 @@ class Cut(FrozenModel):
 class Provisional(FrozenModel):
     """What a cell's last trial moved until it failed, was interrupted or ended void (`status`); no result.
 
-    `goodput_bps` and `transactions_per_s` are over the `seconds` of the measurement window until then.
+    `goodput_bps` and `transactions_per_s` are over the `seconds` of the measurement window until then, or `in_warmup`
+    over those of the warm-up, where the trial ended before the measurement.
     """
 
     trial: str
@@ -376,6 +377,7 @@ class Provisional(FrozenModel):
     goodput_bps: float
     transactions_per_s: float | None
     seconds: float
+    in_warmup: bool = False
 
 
 class WatchedConnection(FrozenModel):

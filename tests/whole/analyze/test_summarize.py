@@ -186,6 +186,18 @@ def test_a_trial_without_a_result_has_a_provisional_rate(status: str) -> None:
     assert verdict(result) == (DOUBTFUL if status == "interrupted" else FAILED)
 
 
+def test_a_trial_that_was_stopped_in_its_warmup_says_so() -> None:
+    trial = made.Trial(rate_bps=2e9, duration_s=3, status="interrupted")
+    tables = made.all_tables([trial])
+    phases = pl.when(pl.col("phase") == "measure").then(pl.lit("warmup")).otherwise(pl.col("phase")).alias("phase")
+    stopped = {**tables, "intervals": tables["intervals"].with_columns(phases)}
+    cell = summarize_inputs(assemble(made.plan([trial]), [made.manifest(trial)], stopped)).cells[0]
+    assert cell.provisional is not None
+    assert cell.provisional.in_warmup
+    assert cell.provisional.goodput_bps == pytest.approx(2e9, rel=1e-6)
+    assert any(" of the warm-up, until it was stopped" in line for line in single_lines(cell))
+
+
 def test_a_result_is_never_provisional() -> None:
     cell = summary(made.Trial(block=1), made.Trial(block=2, status="void")).cells[0]
     assert (cell.trials, cell.failed_trials, cell.provisional) == (1, 1, None)

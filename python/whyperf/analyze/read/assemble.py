@@ -104,10 +104,20 @@ def assemble(
 def _observed(
     lost: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame, transactions: pl.DataFrame
 ) -> pl.DataFrame:
-    """What trials without a result moved until they ended."""
+    """What trials without a result moved until they ended; `in_warmup` where that was before the measurement."""
     measured = measure(lost, flows, intervals, transactions)
-    executed = trial_transactions(transactions, measured).select("trial", "transactions_per_s")
-    return measured.join(executed, on="trial", how="left")
+    early = measured.filter(pl.col("goodput_bps").is_null())["trial"].to_list()
+    begun = pl.when(pl.col("phase") == "warmup").then(pl.lit("measure")).otherwise(pl.col("phase")).alias("phase")
+    warming = measure(lost.filter(pl.col("trial").is_in(early)), flows, intervals.with_columns(begun), transactions)
+    found = pl.concat(
+        [
+            measured.filter(~pl.col("trial").is_in(early)).with_columns(pl.lit(value=False).alias("in_warmup")),
+            warming.with_columns(pl.lit(value=True).alias("in_warmup")),
+        ],
+        how="diagonal_relaxed",
+    )
+    executed = trial_transactions(transactions, found).select("trial", "transactions_per_s")
+    return found.join(executed, on="trial", how="left")
 
 
 _PAYLOAD = {"write", "read", "send_file"}

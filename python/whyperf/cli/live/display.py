@@ -238,7 +238,7 @@ class Intervals(Watcher):
         if not self._lines.so_far:
             return
         if isinstance(error, RunError):
-            self._print(f"\nProvisional     {self._lines.so_far} of the measurement; not a result: the trial failed")
+            self._print(f"\nProvisional     {self._lines.so_far} until then; not a result: the trial failed")
         else:
             name = "Goodput" if self._lines.counts_payload else "Transactions"
             self._print(f"\n{name:<16}{self._lines.so_far}, until it was stopped")

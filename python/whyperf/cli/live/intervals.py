@@ -94,8 +94,8 @@ class IntervalLines:
         self._closed: dict[str, list[Span]] = {"near": [], "far": []}
         self._retransmitted = 0
         self._first_ns: int | None = None
-        #: Payload and time of the lines of phase `measure`, of the receiver.
-        self._measured_bytes, self._measured_s = 0, 0.0
+        #: Payload and time of the lines of each phase, of the receiver.
+        self._moved: dict[str, tuple[int, float]] = {}
         #: The printed lines of phase `measure`.
         self.measured: list[PrintedLine] = []
         self._lock = threading.Lock()
@@ -128,12 +128,17 @@ class IntervalLines:
 
     @property
     def so_far(self) -> str:
-        """The rate of the lines so far, for a trial that has no result; empty before the first of the measurement."""
-        if not self._measured_s:
+        """The rate of the lines so far, for a trial that has no result; empty before the first.
+
+        They are those of the measurement; before it those of the warm-up, which is said.
+        """
+        phase = next((phase for phase in ("measure", "warmup") if phase in self._moved), None)
+        if phase is None:
             return ""
-        rate = self._measured_bytes / self._measured_s
+        octets, seconds = self._moved[phase]
+        rate = octets / seconds
         text = f"{significant(rate / self._each, 4)}/s" if self._each is not None else self._rate(rate * BITS_PER_BYTE)
-        return f"{text} over {self._measured_s:.2f} s"
+        return f"{text} over {seconds:.2f} s{'' if phase == 'measure' else ' of the warm-up'}"
 
     @property
     def counts_payload(self) -> bool:
@@ -159,9 +164,12 @@ class IntervalLines:
         start = (receiver_span.start_ns - self._first_ns) / NS_PER_S
         end = start + receiver_span.seconds
         seconds = receiver_span.seconds or 1.0
-        if receiver_span.phase == "measure":
-            self._measured_bytes += receiver_span.payload_bytes
-            self._measured_s += receiver_span.seconds
+        octets, before_s = self._moved.get(receiver_span.phase, (0, 0.0))
+        if receiver_span.seconds:
+            self._moved[receiver_span.phase] = (
+                octets + receiver_span.payload_bytes,
+                before_s + receiver_span.seconds,
+            )
         again = sender.last["retransmitted_segments"] - self._retransmitted
         self._retransmitted = sender.last["retransmitted_segments"]
         columns = [

@@ -172,11 +172,11 @@ def _provisional(observed: Provisional, metric: str, to_text: ToText) -> str:
     """The rate until a trial without a result ended."""
     is_counted = metric == "transactions" and observed.transactions_per_s is not None
     rate = per_second(observed.transactions_per_s or 0.0) if is_counted else to_text(observed.goodput_bps)
-    over = f"{rate} over {seconds(observed.seconds * 1e9)}"
+    over, phase = f"{rate} over {seconds(observed.seconds * 1e9)}", "warm-up" if observed.in_warmup else "measurement"
     if observed.status == "interrupted":
-        return f"{over}, until it was stopped"
+        return f"{over}{' of the warm-up' if observed.in_warmup else ''}, until it was stopped"
     how = {"failed": "failed", "void": "is void"}[observed.status]
-    return f"{over} of the measurement; not a result: the trial {how}"
+    return f"{over} of the {phase}; not a result: the trial {how}"
 
 
 def _spread(spread: Spread, to_text: ToText, trials: int) -> str:

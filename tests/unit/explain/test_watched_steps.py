@@ -56,6 +56,11 @@ def test_each_cause_has_steps_and_no_factor(case: WatchedCase) -> None:
             assert not verdict.change.factors
 
 
+@pytest.mark.parametrize(("one_machine", "label"), [(False, "This program, on the far host"), (True, "This program")])
+def test_a_step_on_one_machine_names_no_far_host(*, one_machine: bool, label: str) -> None:
+    assert step_label(steps(replace(BEHIND, one_machine=one_machine))[0]) == label
+
+
 @pytest.mark.parametrize("case", OWN_CASES, ids=[case.cause.value for case in OWN_CASES])
 def test_the_own_load_has_factors_and_no_steps(case: Case) -> None:
     assert all(verdict.change is None or verdict.change.steps is None for verdict in judge(case.speaks))

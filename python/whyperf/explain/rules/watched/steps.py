@@ -58,7 +58,8 @@ def _addressed(step: ChangeStep, facts: Facts, setup: Setup) -> ChangeStep:
         sides = [_side(facts, "sender"), _side(facts, "receiver")]
         process = next((seen.process for _, seen, host in sides if host == step.host and seen.process), None)
         command = command if process is None else command.replace(PROCESS, str(process))
-    return step.model_copy(update={"command": command})
+    # On one machine no side is on a far host, and the process says which it is.
+    return step.model_copy(update={"command": command, "host": "" if facts.one_machine else step.host})
 
 
 def _of_change(change: Change) -> ChangeStep:

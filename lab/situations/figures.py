@@ -3,15 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from statistics import median
 
+from lab.shares import wilson
 from lab.situations.judge import OUTCOMES, Gain, Judged, Outcome
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
-
-Z95 = 1.96
-"""Of the interval of a share, 95 % (Wilson 1927)."""
 
 NOTHING = 1.05
 """A change that raises the rate by less does nothing that a user would notice."""
@@ -34,11 +31,7 @@ class Share:
     @property
     def interval(self) -> tuple[float, float]:
         """Its ends; all of it where there is nothing."""
-        if not self.of:
-            return 0.0, 1.0
-        middle = (self.ratio + Z95**2 / (2 * self.of)) / (1 + Z95**2 / self.of)
-        half = Z95 * sqrt(self.ratio * (1 - self.ratio) / self.of + Z95**2 / (4 * self.of**2)) / (1 + Z95**2 / self.of)
-        return middle - half, middle + half
+        return wilson(self.number, self.of)
 
     def __str__(self) -> str:
         """In percent, with the interval."""

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import sqrt
 
 from pydantic import BaseModel, ConfigDict
 
+from lab.shares import wilson
 from lab.truth.grade import COUNTS_FROM, lowered_by
 from lab.truth.one_sided import OUTCOMES, Outcome, WatchedView, graded
 from lab.truth.watched.catalog import Case, WatchedCatalog
@@ -174,7 +174,7 @@ class OutcomeShares:
 
     def interval(self, *outcomes: Outcome) -> tuple[float, float] | None:
         """The 95 % interval of their share (Wilson, JASA 1927); it takes the runs as independent."""
-        return _wilson(sum(self.counts[outcome] for outcome in outcomes), self.of) if self.of else None
+        return wilson(sum(self.counts[outcome] for outcome in outcomes), self.of) if self.of else None
 
     @property
     def holds(self) -> bool | None:
@@ -229,10 +229,3 @@ def _counts(found: Sequence[JudgedRun], views: Sequence[WatchedView]) -> Counter
 def confusions(found: Sequence[JudgedRun]) -> list[tuple[JudgedRun, ViewGrade]]:
     """The first verdicts that name a cause that was not injected."""
     return [(each, grade) for each in found for grade in each.graded if grade.outcome == "wrong"]
-
-
-def _wilson(count: int, of: int, z: float = 1.959964) -> tuple[float, float]:
-    share = count / of
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    half = z * sqrt(share * (1 - share) / of + z * z / (4 * of * of)) / (1 + z * z / of)
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -20,9 +20,16 @@ def namespace_of(address: str) -> str | None:
     """
     if os.geteuid() or not is_numeric(address) or ip_address(address).is_loopback or not NAMESPACES.is_dir():
         return None
-    own = Path("/proc/self/ns/net").stat().st_ino
-    others = [path.name for path in sorted(NAMESPACES.iterdir()) if path.stat().st_ino != own]
+    others = [path.name for path in sorted(NAMESPACES.iterdir()) if _is_another(path)]
     return next((name for name in others[:MAX_LOOKED_AT] if _has(name, address)), None)
+
+
+def _is_another(path: Path) -> bool:
+    """Whether it is a namespace other than that of this process; one that goes meanwhile is none."""
+    try:
+        return path.stat().st_ino != Path("/proc/self/ns/net").stat().st_ino
+    except OSError:
+        return False
 
 
 def _has(name: str, address: str) -> bool:

@@ -7,8 +7,10 @@ import errno
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 PARTIAL = ".partial"
 
@@ -22,17 +24,11 @@ def write_file(
     a browser that does not run as root. All happens in the folder that was opened, whatever takes its place meanwhile;
     `in_result` refuses it to root where it is another user's, who could have put a link there.
     """
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if in_result else 0))
-    try:
-        if in_result and (owner := foreign_owner(os.fstat(folder))) is not None:
-            reason = f"root writes nothing into a result of another user ({owner}); copy it to a folder of your own"
-            raise PermissionError(errno.EPERM, reason, str(path.parent))
+    with open_folder(path.parent, in_result=in_result) as folder:
         partial = partial_name(path).name
-        # With O_EXCL a link is refused like any other file (open(2)).
-        mode = 0o600 if is_secret else file_mode(path.parent)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
+        file = create(partial, folder, 0o600 if is_secret else file_mode(folder))
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with file:
                 file.write(content)
                 file.flush()
                 if is_page and (caller := _caller()) is not None:
@@ -47,8 +43,29 @@ def write_file(
                 os.unlink(partial, dir_fd=folder)
             raise
         os.fsync(folder)
+
+
+@contextmanager
+def open_folder(path: str | Path, *, in_result: bool, folder: int | None = None) -> Iterator[int]:
+    """A descriptor of a folder, which stays the same whatever takes its place; `folder` is of the one that has it.
+
+    Raises:
+        OSError: it is no folder. With `in_result`: it is a link, or another user's, and root would write into it.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if in_result else 0)
+    descriptor = os.open(path, flags, dir_fd=folder)
+    try:
+        if in_result and (owner := foreign_owner(os.fstat(descriptor))) is not None:
+            reason = f"root writes nothing into a result of another user ({owner}); copy it to a folder of your own"
+            raise PermissionError(errno.EPERM, reason, str(path))
+        yield descriptor
     finally:
-        os.close(folder)
+        os.close(descriptor)
+
+
+def create(name: str, folder: int, mode: int) -> BinaryIO:
+    """A new file in an open folder. With O_EXCL a link is refused like any other file (open(2))."""
+    return os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder), "wb")
 
 
 def foreign_owner(found: os.stat_result) -> int | None:
@@ -80,7 +97,7 @@ def partial_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
 
 
-def file_mode(folder: Path) -> int:
+def file_mode(folder: Path | int) -> int:
     """Permissions of a new file in `folder`, before the umask: for the owner alone where the folder is."""
     return 0o600 if _is_private(folder) else 0o666
 
@@ -91,22 +108,26 @@ def restrict(path: Path) -> None:
         path.chmod(0o600)
 
 
-def folder_mode(folder: Path) -> int:
+def folder_mode(folder: Path | int) -> int:
     """Permissions of a new folder in `folder`, before the umask."""
     return 0o700 if _is_private(folder) else 0o777
 
 
-def _is_private(folder: Path) -> bool:
+def _is_private(folder: Path | int) -> bool:
     """True if nobody else can list it or write to it."""
-    return folder.stat().st_mode & 0o066 == 0
+    return os.stat(folder).st_mode & 0o066 == 0  # noqa: PTH116 - it may be a descriptor
 
 
-def remove(path: Path) -> None:
-    """Removes a file, a link or a folder with all in it, but nothing that a link leads to; nothing there is fine."""
+def remove(path: str | Path, *, folder: int | None = None) -> None:
+    """Removes a file, a link or a folder with all in it, but nothing that a link leads to; nothing there is fine.
+
+    `folder` is a descriptor of the folder that has it.
+    """
     try:
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(path, dir_fd=folder)
     except IsADirectoryError:
-        shutil.rmtree(path)
+        shutil.rmtree(path, dir_fd=folder)
 
 
 def remove_partial(folder: Path) -> None:

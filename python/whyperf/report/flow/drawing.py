@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from whyperf.record.durable import remove
+from whyperf.record.durable import open_folder, remove
 from whyperf.record.errors import as_record_error
 from whyperf.report.flow import levels
 from whyperf.report.flow.packs import Folder, Name, folder, pack_all
@@ -61,21 +61,23 @@ def draw(tracks: Iterable[tuple[Track, About]], rows: int, path: Path) -> Drawin
         path: the folder of blocks if the page cannot hold them; removed if it can.
 
     Raises:
-        RecordError: the folder cannot be written.
+        RecordError: the folder cannot be written, or root would write into a result of another user.
     """
     drawing = Drawing()
     with ExitStack() as stack:
-        outside = stack.enter_context(folder(path)) if rows > INLINE_ROWS else None
+        with as_record_error("write to", path.parent):
+            result = stack.enter_context(open_folder(path.parent, in_result=True))
+        outside = stack.enter_context(folder(path, result)) if rows > INLINE_ROWS else None
         for track, about in tracks:
             _add(drawing, track, about, outside)
             # Not kept while the next one is read.
             del track
         if outside is None and _bytes(drawing.far | drawing.close) <= INLINE_BYTES:
             with as_record_error("remove", path):
-                remove(path)
+                remove(path.name, folder=result)
             return drawing
         if outside is None:
-            outside = stack.enter_context(folder(path))
+            outside = stack.enter_context(folder(path, result))
             for name, text in drawing.close.items():
                 outside.write(name.file, {name: text})
             drawing.close.clear()

@@ -6,18 +6,20 @@ passes it on as text.
 
 import binascii
 import json
+import os
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from whyperf.record.durable import file_mode, folder_mode, partial_name, remove
+from whyperf.record.durable import create, file_mode, folder_mode, open_folder, partial_name, remove
 from whyperf.record.errors import as_record_error
 
 THREADS = 2
@@ -65,47 +67,48 @@ def _pack(content: bytes) -> str:
     return binascii.b2a_base64(packed, newline=False).decode("ascii")
 
 
+@dataclass(frozen=True)
 class Folder:
-    """The folder next to a page: written under a temporary name and renamed when it is complete."""
+    """The folder next to a page: written under a temporary name and renamed when it is complete.
 
-    def __init__(self, path: Path) -> None:
-        """Creates the temporary folder."""
-        self._path = path
-        self._partial = partial_name(path)
-        self._partial.mkdir(folder_mode(path.parent))
+    All happens by descriptors of the result and of the temporary folder, whatever takes their places meanwhile.
+    """
+
+    name: str
+    partial: str
+    result: int
+    descriptor: int
 
     def write(self, file: str, blocks: Mapping[Name, str]) -> None:
         """Writes a script with some blocks."""
         named = {str(name): text for name, text in blocks.items()}
         content = f"whyperfFlow.take({json.dumps(named, separators=(',', ':'))})"
-        path = self._partial / f"{file}.js"
-        path.touch(file_mode(self._partial), exist_ok=False)
-        path.write_bytes(content.encode("ascii"))
+        with create(f"{file}.js", self.descriptor, file_mode(self.descriptor)) as script:
+            script.write(content.encode("ascii"))
 
     def commit(self) -> None:
         """Replaces the previous folder."""
-        remove(self._path)
-        self._partial.rename(self._path)
-
-    def discard(self) -> None:
-        """Removes the temporary folder."""
-        remove(self._partial)
+        remove(self.name, folder=self.result)
+        os.rename(self.partial, self.name, src_dir_fd=self.result, dst_dir_fd=self.result)
 
 
 @contextmanager
-def folder(path: Path) -> Iterator[Folder]:
-    """A folder that is complete at the end, or unchanged after an error.
+def folder(path: Path, result: int) -> Iterator[Folder]:
+    """A folder that is complete at the end, or unchanged after an error; `result` is a descriptor of its parent.
 
     Raises:
         RecordError: it cannot be written.
     """
     with as_record_error("write", path):
-        new = Folder(path)
+        partial = partial_name(path).name
+        os.mkdir(partial, folder_mode(result), dir_fd=result)
         try:
-            yield new
-            new.commit()
+            with open_folder(partial, in_result=True, folder=result) as descriptor:
+                new = Folder(path.name, partial, result, descriptor)
+                yield new
+                new.commit()
         except BaseException:
-            new.discard()
+            remove(partial, folder=result)
             raise
 
 

@@ -1,6 +1,7 @@
 """Blocks are in the page or next to it, and every one is somewhere."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,41 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(tmp_path: Path, monke
         draw(broken(), LONG, tmp_path / "flow")  # type: ignore[arg-type]
     assert taken(tmp_path / "flow") == before
     assert [path.name for path in tmp_path.iterdir()] == ["flow"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("is_long", [False, True])
+def test_root_draws_into_no_result_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_long: bool
+) -> None:
+    """Neither is a folder made there, nor is an earlier one removed, nor is a track read."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    result = tmp_path / "result"
+    (result / "flow").mkdir(parents=True)
+    os.chown(result, 65534, -1)
+    tracks = iter([(track(500), about(track(500)))])
+    with pytest.raises(RecordError, match=r"root writes nothing into a result of another user \(65534\); copy it"):
+        draw(tracks, drawing.INLINE_ROWS + 1 if is_long else 500, result / "flow")
+    assert [path.name for path in result.iterdir()] == ["flow"]
+    assert len(list(tracks)) == 1
+
+
+def test_links_that_take_the_place_of_a_folder_meanwhile_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "INLINE_ROWS", 1000)
+    result, moved, victim = tmp_path / "result", tmp_path / "moved", tmp_path / "victim"
+    for path in (result, moved, victim):
+        path.mkdir()
+
+    def swapping() -> object:
+        (partial,) = result.iterdir()
+        partial.rename(moved / "partial")
+        partial.symlink_to(victim)
+        yield track(LONG), about(track(LONG))
+        result.rename(moved / "result")
+        result.symlink_to(victim)
+
+    draw(swapping(), LONG, result / "flow")  # type: ignore[arg-type]
+    assert list(victim.iterdir()) == []
+    assert taken(moved / "partial") == {"0r0", "0t0", "0m0", "0r1", "0r2", "0r3"}

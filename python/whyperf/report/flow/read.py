@@ -91,7 +91,7 @@ _EXPRESSIONS: dict[str, pl.Expr] = {
 
 def _track(host: str, role: str, connection: int, columns: dict[str, npt.NDArray[Any]]) -> Track:
     out: Sides = columns["out"]
-    _make_relative(columns, out)
+    make_relative(columns, out)
     sends = role == "sender"
     own = columns.pop("unacked_bytes")
     unacked = (
@@ -105,17 +105,20 @@ def _track(host: str, role: str, connection: int, columns: dict[str, npt.NDArray
     )
 
 
-def _make_relative(columns: dict[str, npt.NDArray[Any]], out: Sides) -> None:
+def make_relative(columns: dict[str, npt.NDArray[Any]], out: Sides) -> None:
     """Makes the numbers relative, in place: in each direction the first byte of the connection is 1, its SYN is 0."""
     flags: Codes = columns["flags"]
     sequence, acknowledgment = columns["sequence"], columns["acknowledgment"]
     first = {side: _initial(sequence, flags, out == side) for side in (True, False)}
     sequence -= np.where(out, first[True], first[False])
     acknowledgment -= np.where(out, first[False], first[True])
-    silent = np.flatnonzero((flags & ACK) == 0)
-    for row in silent.tolist():
-        before = np.flatnonzero(out[:row] == out[row])[-1:]
-        acknowledgment[row] = acknowledgment[before[0]] if len(before) else 0
+    # A row without an ACK keeps the number of the row before it in its direction.
+    acked = (flags & ACK) != 0
+    silent = np.flatnonzero(~acked)
+    changing = slice(0, int(silent[-1]) + 1 if len(silent) else 0)
+    for side in (True, False):
+        rows = np.flatnonzero(out[changing] == side)
+        acknowledgment[rows] = held(acknowledgment[rows], acked[rows])
 
 
 def _initial(sequence: Counts, flags: Codes, side: Sides) -> np.uint32:

@@ -1,15 +1,18 @@
 """Tracks hold what the log holds: the same as the analysis reads, in arrays that are drawn."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tests.unit.analyze.flow import traces
 from tests.whole.report.flow.flow_results import experiment
 from whyperf.analyze.flow import FlowTrial, open_trial, read_log
 from whyperf.report.flow.about import frame
-from whyperf.report.flow.read import read_tracks
+from whyperf.report.flow.read import ACK, make_relative, read_tracks
 from whyperf.report.flow.track import Track, held, outstanding
 
 TRACE = """
@@ -58,6 +61,47 @@ def test_the_analysis_reads_a_track_as_it_reads_the_log(tmp_path: Path) -> None:
     assert log is not None
     made = frame(track_of(trial, "far")).select(columns)
     assert made.equals(log.cast(dict(made.schema)))  # type: ignore[arg-type]
+
+
+def relative(out: npt.NDArray[np.bool_], acked: npt.NDArray[np.bool_]) -> list[int]:
+    """Acknowledgments 1001, 1002, … of rows of both directions, relative to 1000 of both."""
+    rows = len(out)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "flags": np.where(acked, ACK, 0).astype(np.uint8),
+        "sequence": np.full(rows, 1001, np.uint32),
+        "acknowledgment": np.arange(1001, 1001 + rows, dtype=np.uint32),
+    }
+    make_relative(columns, out)
+    return [int(number) for number in columns["acknowledgment"]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_row_without_an_ack_keeps_the_number_of_the_row_before(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # The first row of each direction, and then random ones.
+    out = np.concatenate(([True, False], rng.random(seed) < 0.5))
+    acked = rng.random(len(out)) < 0.4
+    last, expected = {True: 0, False: 0}, []
+    for row, side in enumerate(out.tolist()):
+        last[side] = row + 1 if acked[row] else last[side]
+        expected.append(last[side])
+    assert relative(out, acked) == expected
+
+
+def test_many_rows_without_an_ack_take_no_more_calls_than_few() -> None:
+    """They are somebody else's: with a scan for each of them, a small table kept a CPU busy for hours."""
+
+    def calls(rows: int) -> int:
+        counted: list[str] = []
+        out, acked = np.arange(rows) % 2 == 0, np.zeros(rows, np.bool_)
+        sys.setprofile(lambda _frame, event, _argument: counted.append(event) if event == "call" else None)
+        try:
+            relative(out, acked)
+        finally:
+            sys.setprofile(None)
+        return len(counted)
+
+    assert calls(1000) == calls(10)
 
 
 def test_a_value_holds_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

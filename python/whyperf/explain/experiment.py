@@ -88,7 +88,7 @@ def explain_experiment(
     costs, missing = costs_of(experiment, trials, cells)
     staged, unread = stages_of(experiment, trials, cells)
     missing += unread
-    long = {} if max_logged is None else long_logs(trials.manifests, max_logged)
+    long = {} if max_logged is None else long_logs(experiment, trials.manifests, max_logged)
     best = best_trials({name: found for name, found in trials.manifests.items() if name not in long})
     # A watched connection has no other trial; without its log it still has the rest.
     without_log = {found.cell: name for name, found in long.items() if found.is_watched}

@@ -1,6 +1,7 @@
-"""Which trials are explained, by what their manifests say of their logs; loads nothing that reads logs."""
+"""Which trials are explained, by how long their logs are; loads nothing that reads logs."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from whyperf.explain.wording.catalog import render
 from whyperf.plan import LOG_PREFIX, STAGES_PREFIX
@@ -11,17 +12,32 @@ MAX_LOGGED_AFTER_RUN = 500_000
 memory. `whyperf explain` reads any log."""
 
 
-def long_logs(manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AFTER_RUN) -> dict[str, Manifest]:
+def long_logs(
+    experiment: Experiment, manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AFTER_RUN
+) -> dict[str, Manifest]:
     """The trials whose logs have more segments than are looked at without being asked to."""
-    return {name: trial for name, trial in manifests.items() if trial.logged_count > max_logged}
+    return {name: trial for name, trial in manifests.items() if logged_count(experiment, name) > max_logged}
+
+
+def logged_count(experiment: Experiment, trial: str) -> int:
+    """Segments in the logs of all hosts of a trial, by their tables: its manifest may have any number.
+
+    A table that cannot be read counts as empty; who reads it reports why.
+    """
+    found = 0
+    for path in (experiment.folder / "trials" / trial).glob("segments.*.parquet"):
+        from whyperf.record.parquet import rows_count  # noqa: PLC0415 - few trials have a log
+
+        with suppress(OSError, ValueError):
+            found += rows_count(path)
+    return found
 
 
 def not_read(trial: Manifest, experiment: Experiment) -> str:
     """That a log was too long, and the command that reads it."""
+    segments = logged_count(experiment, trial.trial)
     return render(
-        "missing",
-        "long_log",
-        {"trial": trial.trial, "logged_segments": trial.logged_count, "folder": str(experiment.folder)},
+        "missing", "long_log", {"trial": trial.trial, "logged_segments": segments, "folder": str(experiment.folder)}
     )
 
 

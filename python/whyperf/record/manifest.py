@@ -122,11 +122,6 @@ class Manifest(FrozenModel):
         return any(report.get("reason") is not None for report in reports)
 
     @property
-    def logged_count(self) -> int:
-        """Segments that the logs of all ends should hold."""
-        return sum(int(end.evidence.get("logged_events_count") or 0) for end in self.hosts.values())
-
-    @property
     def is_watched(self) -> bool:
         """Whether the connection was another program's."""
         return self.origin == WATCHED

@@ -63,6 +63,7 @@ class OpenTable(NamedTuple):
 
     file: BinaryIO
     needed_bytes: int
+    rows_count: int
     size_bytes: int
 
     @property
@@ -82,7 +83,7 @@ def open_table(path: Path) -> OpenTable:
     try:
         found = os.fstat(file.fileno())
         key = _Key(file.fileno(), (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
-        return OpenTable(file, _checked(key), found.st_size)
+        return OpenTable(file, *_checked(key), found.st_size)
     except BaseException:
         file.close()
         raise
@@ -93,6 +94,13 @@ def bytes_in_memory(path: Path) -> int:
     table = open_table(path)
     table.file.close()
     return table.needed_bytes
+
+
+def rows_count(path: Path) -> int:
+    """The number of rows of a table that was checked; raises as `open_table`."""
+    table = open_table(path)
+    table.file.close()
+    return table.rows_count
 
 
 def scan(path: Path) -> pl.LazyFrame:
@@ -132,9 +140,10 @@ class _Texts(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 16)
-def _checked(file: _Key) -> int:
+def _checked(file: _Key) -> tuple[int, int]:
+    """Memory for the table, and its number of rows."""
     try:
-        needed, texts = _needed(file.descriptor, file.size)
+        needed, rows, texts = _needed(file.descriptor, file.size)
     except (IndexError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError("its footer is damaged") from None
     allowed = allowed_bytes(file.size)
@@ -147,7 +156,7 @@ def _checked(file: _Key) -> int:
             raise ValueError(f"it has a text of {longest:,} bytes, and a text may have {MAX_TEXT_BYTES:,}")
         if _total(texts) > allowed:
             raise ValueError(_too_much(_total(texts), file.size))
-    return needed
+    return needed, rows
 
 
 def _too_much(needed: int, size: int) -> str:
@@ -182,8 +191,8 @@ def _measured(descriptor: int, texts: Mapping[str, _Texts]) -> dict[str, _Texts]
     return found
 
 
-def _needed(descriptor: int, size: int) -> tuple[int, dict[str, _Texts]]:
-    """Memory for the table, and what its columns of texts may hold, by the name of the column."""
+def _needed(descriptor: int, size: int) -> tuple[int, int, dict[str, _Texts]]:
+    """Memory for the table, its number of rows, and what its columns of texts may hold, by the name of the column."""
     meta, data_end = _footer(descriptor, size)
     columns = _columns(meta[2])
     rows = meta[3]
@@ -202,7 +211,7 @@ def _needed(descriptor: int, size: int) -> tuple[int, dict[str, _Texts]]:
     total = sum(group[3] for group in meta[4])
     if rows > total or any(group[3] < 0 for group in meta[4]):
         raise ValueError("its numbers of rows differ")
-    return needed, texts
+    return needed, total, texts
 
 
 def _footer(descriptor: int, size: int) -> tuple[Mapping[int, Any], int]:

@@ -14,7 +14,6 @@ from tests.unit.analyze.flow import traces
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.record import Experiment
 
@@ -210,14 +209,18 @@ def test_a_result_without_trials_fails_with_what_to_do(tmp_path: Path, capsys: p
 
 
 def test_a_long_log_is_not_read_unasked(experiment: Experiment, tmp_path: Path) -> None:
+    """Its table decides: a manifest of somebody else may have any number."""
     long = manifest(experiment.plan, "log01-c0001")
     for end in long["hosts"].values():
-        end["evidence"] = {"asked": "segments", "got": "segments", "logged_events_count": MAX_LOGGED_AFTER_RUN}
+        end["evidence"] = {"asked": "segments", "got": "segments", "logged_events_count": 0}
     with Experiment.create(tmp_path / "result", experiment.plan, PROFILE_TEXT) as opened:
         write_trial(opened, "log01-c0001", hosts=long["hosts"])
+    log = traces.trace(traces.OPENING).with_columns(cwnd_segments=10)
+    log.write_parquet(experiment.folder / "trials/log01-c0001/segments.near.parquet")
     cells = {"c0001"}
-    asked = explain_experiment(experiment, cells=cells)
-    assert [cell.trial for cell in asked.cells] == ["log01-c0001"]
-    unasked = explain_experiment(experiment, cells=cells, max_logged=MAX_LOGGED_AFTER_RUN)
+    for most in (None, log.height):
+        asked = explain_experiment(experiment, cells=cells, max_logged=most)
+        assert [cell.trial for cell in asked.cells] == ["log01-c0001"]
+    unasked = explain_experiment(experiment, cells=cells, max_logged=log.height - 1)
     assert [cell.trial for cell in unasked.cells] == ["001-c0001"]
-    assert any("has 1,000,000 segments. Read it with `whyperf explain" in text for text in unasked.missing)
+    assert any("has 7 segments. Read it with `whyperf explain" in text for text in unasked.missing)

@@ -216,7 +216,7 @@ def why(experiment: Experiment, summary: Summary) -> str:
         else f"({named.label}, the fastest) "
     )
     fingerprint = fingerprint_of(experiment.folder)
-    long = [log for log in long_logs(experiment.trials().manifests).values() if log.cell == fastest]
+    long = [log for log in long_logs(experiment, experiment.trials().manifests).values() if log.cell == fastest]
     # The report may have explained all cells; not from logs that nobody asked to read.
     found = None if long else stored_explanation(experiment)
     if found is None:

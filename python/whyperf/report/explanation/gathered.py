@@ -55,7 +55,7 @@ def _made(experiment: Experiment, summary: Summary, fingerprint: str) -> Explana
 
     cells = [cell.id for cell in experiment.plan.cells]
     manifests = experiment.trials().manifests
-    long = long_logs(manifests)
+    long = long_logs(experiment, manifests)
     best = best_trials({name: manifest for name, manifest in manifests.items() if name not in long})
     costly = [cell for cell in cells if cell in best and (experiment.folder / "trials" / best[cell]).exists()]
     left_out: set[str] = set()

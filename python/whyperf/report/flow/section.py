@@ -8,7 +8,7 @@ from shlex import quote
 from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, percent, significant
-from whyperf.explain.log_trials import long_logs
+from whyperf.explain.log_trials import logged_count, long_logs
 from whyperf.plan import CONNECTION
 from whyperf.record import Experiment, Manifest, RecordError, Trials
 from whyperf.report.charts.layout import distinguishing_axes
@@ -71,7 +71,7 @@ def flow_section(experiment: Experiment, summary: Summary, found: Trials, kept: 
         return None
     figures: FlowFigures | None = None
     notes = [_note(experiment, len(names))]
-    long = long_logs(logs)
+    long = long_logs(experiment, logs)
     short = [name for name in names if name not in long]
     if len(summary.cells) == 1 and short[:1] == names[:1]:
         try:
@@ -84,7 +84,7 @@ def flow_section(experiment: Experiment, summary: Summary, found: Trials, kept: 
     listed = short[:MAX_TRIALS]
     kept.add_rows(trial_rows(trials / name for name in listed if name not in kept.rows))
     rows = [kept.rows[name] for name in listed]
-    rows += [_too_long(long[name]) for name in names[:MAX_TRIALS] if name in long]
+    rows += [_too_long(experiment, long[name]) for name in names[:MAX_TRIALS] if name in long]
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
     cells = {cell.id: cell for cell in summary.cells}
     payloads = {row.cell: pattern_text(row.pattern) for row in rows if row.pattern is not None}
@@ -92,8 +92,9 @@ def flow_section(experiment: Experiment, summary: Summary, found: Trials, kept: 
     return FlowSection(_table(rows, cells, pages), " ".join(notes), figures, payloads, released)
 
 
-def _too_long(log: Manifest) -> TrialRow:
-    warning = f"Not analyzed in this report: the log has {log.logged_count:,} segments. The command above draws it."
+def _too_long(experiment: Experiment, log: Manifest) -> TrialRow:
+    segments = logged_count(experiment, log.trial)
+    warning = f"Not analyzed in this report: the log has {segments:,} segments. The command above draws it."
     return TrialRow(log.trial, log.cell, warning)
 
 

@@ -6,7 +6,7 @@ from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import BY_NAME
 from whyperf.profile.load import parse
 from whyperf.profile.model import Factors, Overrides, Profile, Sweep
-from whyperf.profile.write import as_toml
+from whyperf.profile.write import as_toml, folder_of
 
 BEFORE, AFTER = "-before", "-after"
 """Ends of the names of sweeps that are measured with the settings of `--set`, and with those of `--against`."""
@@ -52,7 +52,7 @@ def in_two_conditions(profile: Profile, before: Overrides, after: Overrides) -> 
     if design.trials is not None:
         design = replace(design, trials=max(design.trials, MIN_TRIALS))
     both = replace(profile, name=NAME, fixed=common, sweeps=ordered, design=design, overrides={})
-    written = parse(as_toml(both), name=NAME, where=NAME)
+    written = parse(as_toml(both), name=NAME, where=NAME, folder=folder_of(both))
     return replace(written, workloads=dict(profile.workloads), schedules=dict(profile.schedules), kind=profile.kind)
 
 

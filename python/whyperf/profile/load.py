@@ -38,7 +38,7 @@ def load(path: Path) -> Profile:
         raise ProfileError(str(path), "", "this is not a text file; a profile is TOML in UTF-8") from None
     except OSError as error:
         raise ProfileError(str(path), "", f"cannot be read: {error.strerror}") from None
-    return parse(text, name=path.stem, where=str(path))
+    return parse(text, name=path.stem, where=str(path), folder=path.parent)
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -49,8 +49,8 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def parse(text: str, *, name: str, where: str) -> Profile:
-    """The profile in a text.
+def parse(text: str, *, name: str, where: str, folder: Path | None = None) -> Profile:
+    """The profile in a text; `folder` is where files of values stand, None if it may name none, as that of a result.
 
     Raises:
         ProfileError: naming `where`, the key and the remedy.
@@ -67,9 +67,9 @@ def parse(text: str, *, name: str, where: str) -> Profile:
         written = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(where, "", f"this is not valid TOML: {error}") from None
-    table = _table(written, where)
+    table = _table(written, where, folder)
     try:
-        own = _own_workload(table, where)
+        own = _own_workload(table, folder)
         fixed = _fixed(table.fixed, "fixed")
         if own is not None and "workload" not in fixed:
             fixed["workload"] = own.name
@@ -96,7 +96,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
     return profile
 
 
-def _table(written: Mapping[str, Any], where: str) -> ProfileTable:
+def _table(written: Mapping[str, Any], where: str, folder: Path | None) -> ProfileTable:
     """The file's tables, in which every factor and level exists.
 
     Raises:
@@ -110,7 +110,7 @@ def _table(written: Mapping[str, Any], where: str) -> ProfileTable:
     wrong += of_factors(written)
     if wrong:
         # What the profile carries is read on its own; only here it would come after all else is right.
-        carried = (("workload", partial(read_workload, folder=_folder(where))), ("schedule", read_schedule))
+        carried = (("workload", partial(read_workload, folder=folder)), ("schedule", read_schedule))
         for name, read in carried:
             try:
                 if isinstance(written.get(name), dict):
@@ -121,17 +121,12 @@ def _table(written: Mapping[str, Any], where: str) -> ProfileTable:
     return table
 
 
-def _folder(where: str) -> Path | None:
-    """Where files that a profile names stand."""
-    return Path(where).parent if Path(where).is_file() else None
-
-
-def _own_workload(table: ProfileTable, where: str) -> Workload | None:
+def _own_workload(table: ProfileTable, folder: Path | None) -> Workload | None:
     """The workload that the profile carries; files that it names stand next to the profile."""
     if table.workload is None:
         return None
     try:
-        workload = read_workload(table.workload, folder=_folder(where))
+        workload = read_workload(table.workload, folder=folder)
     except ProfileError as error:
         raise error.at("", "workload") from None
     if workload.name in shipped_workload_names():

@@ -10,6 +10,7 @@ from whyperf.foreign import parse_toml, read_text
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.model import Design, Profile, Sweep
 from whyperf.profile.uperf import looks_like_uperf
+from whyperf.profile.workload import Workload
 
 
 def as_toml(profile: Profile) -> str:
@@ -57,6 +58,17 @@ def _design(design: Design) -> dict[str, object]:
     return rule | more
 
 
+def folder_of(profile: Profile) -> Path | None:
+    """Where files stand that its workload names, as `as_toml` writes it; None of a profile that was in no file."""
+    chosen = _chosen(profile)
+    where = Path(profile.where if chosen is None or not chosen.where else chosen.where)
+    return where.parent if where.is_file() else None
+
+
+def _chosen(profile: Profile) -> Workload | None:
+    return profile.workloads.get(str(profile.fixed.get("workload")))
+
+
 def _own_tables(profile: Profile) -> dict[str, Mapping[str, Any]]:
     """The workload and the schedule that are no shipped ones, and the hosts of a fleet, as their file has them."""
     try:
@@ -66,7 +78,7 @@ def _own_tables(profile: Profile) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {
         name: written[name] for name in ("workload", "schedule", "fleet") if name in written
     }
-    chosen = profile.workloads.get(str(profile.fixed.get("workload")))
+    chosen = _chosen(profile)
     if chosen is not None and chosen.where:
         found["workload"] = {"name": chosen.name} | parse_toml(read_text(Path(chosen.where), is_users=True))
     return found

@@ -15,7 +15,7 @@ name = "own"
 name = "a"
 [[workload.group.transaction]]
 name = "t"
-steps = [{ op = "write", size = "=request_size_bytes" }, { op = "read", size = 10 }]
+steps = [{ op = "write", size = "=request_size_bytes" }, { op = "read", size = { file = "sizes" } }]
 [fixed]
 request_size_bytes = "2K"
 """
@@ -24,6 +24,7 @@ request_size_bytes = "2K"
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("sizes").write_text("10\n")
 
 
 def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """A profile under two conditions."""
 
+from pathlib import Path
+
 import pytest
 
 from whyperf.plan import build
-from whyperf.profile import ProfileError, find, parse
+from whyperf.profile import ProfileError, find, load_workload, parse
 from whyperf.profile.conditions import MIN_TRIALS, in_two_conditions
 
 LONG = "a-name-of-forty-characters-that-is-taken"
@@ -55,3 +57,13 @@ def test_the_profile_that_is_kept_says_the_same() -> None:
     made = in_two_conditions(find("quick"), {"mtu_bytes": 1500}, {"mtu_bytes": 9000})
     again = parse(made.text, name=made.name, where="kept")
     assert build(again, target="testbed").id == build(made, target="testbed").id
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_files_of_values_stand_next_to_the_profile_or_to_its_workload(tmp_path: Path, is_own: bool) -> None:
+    (tmp_path / "sizes").write_text("64\n")
+    group = 'group = [{ transaction = [{ steps = [{ op = "read", size = { file = "sizes" } }] }] }]\n'
+    path = tmp_path / "mine.toml"
+    path.write_text(f'[workload]\nname = "mine"\n{group}' if is_own else group)
+    profile = find(str(path)) if is_own else find("quick").with_workload(load_workload(path))
+    assert "mine" in in_two_conditions(profile, {"dscp": 1}, {"dscp": 2}).workloads

@@ -86,6 +86,17 @@ def test_files_of_values_stand_next_to_the_profile(tmp_path: Path) -> None:
     assert operation["size"] == {"by": "sequence", "bytes": [64, 1024]}
 
 
+def test_a_profile_of_a_result_reads_no_file_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where that has a file with the name of the profile, which the result chose."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("sizes.txt", "own"):
+        (tmp_path / name).write_text("64\n")
+    with pytest.raises(ProfileError, match=r"size\.file: sizes\.txt is not read, as only a profile"):
+        parse(OWN.replace('size = "=request_size_bytes"', 'size = { file = "sizes.txt" }'), name="own", where="own")
+
+
 def test_a_plain_stream_has_no_workload_and_an_event_loop_one() -> None:
     plain = build(find("quick"))
     assert plain.workload("c0001") is None

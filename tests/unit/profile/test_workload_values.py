@@ -199,6 +199,14 @@ def test_no_file_of_values_is_read_elsewhere(name: str, tmp_path: Path) -> None:
         size_value("k", {"file": written}, own)
 
 
+def test_without_a_folder_no_file_of_values_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder is not that of a workload that was in a result."""
+    monkeypatch.chdir(folder)
+    for written in ("sizes", str(folder / "sizes"), "none"):
+        with pytest.raises(ProfileError, match=f"^k: {written} is not read, as only a profile or workload in a file"):
+            readers.lines_of("k", written, None)
+
+
 def test_a_file_of_values_has_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "MAX_LINES", 2)
     assert readers.lines_of("k", "weights", folder) == [["100", "3"], ["1K", "1"]]

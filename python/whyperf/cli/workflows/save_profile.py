@@ -45,7 +45,7 @@ def save_profile(path: Path, profile: Profile, asked: ProfileRequest, target: Ta
     wanted = _plan(profile, target, asked)
     text = as_toml(_with_options(profile, asked, wanted))
     try:
-        written = parse(text, name=path.stem, where=str(path))
+        written = parse(text, name=path.stem, where=str(path), folder=path.parent)
         again = _plan(written, target, replace(asked, only=(), seed=None, trials=None))
     except ProfileError:
         again = None

@@ -81,7 +81,9 @@ def looks_like_workload(path: Path) -> bool:
 
 
 def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, name: str = "own") -> Workload:
-    """The workload in a table; `folder` is where files that it names stand, `name` its name if it has none.
+    """The workload in a table; `name` is its name if it has none.
+
+    `folder` is where files of values stand, None if it may name none.
 
     Raises:
         ProfileError: naming the key and the remedy.

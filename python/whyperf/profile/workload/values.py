@@ -144,9 +144,12 @@ def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
     The far host gets the numbers, and the workload may be somebody else's: another file of the user is not read.
 
     Raises:
-        ProfileError: it lies elsewhere or is hidden, cannot be read, is empty or too long.
+        ProfileError: there is no folder; it lies elsewhere or is hidden, cannot be read, is empty or too long.
     """
-    below = (folder or Path()).resolve()
+    if folder is None:
+        problem = f"{name} is not read, as only a profile or workload in a file reads files; write the values here"
+        raise ProfileError("", key, problem)
+    below = folder.resolve()
     path = (below / name).resolve()
     if not is_meant(path, below):
         problem = f"{path} is not below the folder of the workload, or is hidden; copy it next to the workload"

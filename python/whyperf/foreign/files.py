@@ -7,6 +7,8 @@ without an end. What is no plain file, or is larger than anything whyperf writes
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MAX_DOCUMENT_BYTES = 16 << 20
@@ -16,8 +18,32 @@ MAX_LARGE_DOCUMENT_BYTES = 256 << 20
 """A document that grows with the number of cells or trials."""
 
 
-def open_file(path: Path, *, is_users: bool = False) -> int:
+@contextmanager
+def open_folder_without_links(path: Path) -> Iterator[int]:
+    """A descriptor of a folder for opening what is in it; `path` is absolute and without links (`Path.resolve`).
+
+    Each part is opened in the one before it: who owns one of the folders could put a link in it after `Path.resolve`.
+
+    Raises:
+        OSError: a part is not there, or is no folder any more.
+    """
+    # With O_PATH a folder need not be readable; with O_DIRECTORY a link is refused (open(2)).
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path.anchor, flags)
+    try:
+        for part in path.parts[1:]:
+            inner = os.open(part, flags, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_file(path: Path, *, is_users: bool = False, folder: int | None = None) -> int:
     """A descriptor for reading a plain file; `is_users` says that the user named it, and it may be a link.
+
+    `folder` is a descriptor of the folder that a relative path begins in.
 
     Raises:
         OSError: it is not there, or is a link, a FIFO, a device or a folder.
@@ -25,7 +51,7 @@ def open_file(path: Path, *, is_users: bool = False) -> int:
     # Without O_NONBLOCK opening a FIFO waits for a writer.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if is_users else os.O_NOFOLLOW)
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, flags, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _a_link(path) from None
@@ -36,27 +62,29 @@ def open_file(path: Path, *, is_users: bool = False) -> int:
     return descriptor
 
 
-def read_bytes(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = False) -> bytes:
-    """The content of a plain file of at most `limit` bytes; `is_users` as in `open_file`.
+def read_bytes(
+    path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = False, folder: int | None = None
+) -> bytes:
+    """The content of a plain file of at most `limit` bytes; `is_users` and `folder` as in `open_file`.
 
     Raises:
         OSError: as `open_file`, or it is larger.
     """
-    with os.fdopen(open_file(path, is_users=is_users), "rb") as file:
+    with os.fdopen(open_file(path, is_users=is_users, folder=folder), "rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise OSError(errno.EINVAL, f"it is larger than {limit >> 20} MiB", str(path))
     return content
 
 
-def read_text(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = False) -> str:
+def read_text(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = False, folder: int | None = None) -> str:
     """The same as text.
 
     Raises:
         OSError: as `read_bytes`.
         UnicodeDecodeError: it is not UTF-8.
     """
-    return read_bytes(path, limit, is_users=is_users).decode()
+    return read_bytes(path, limit, is_users=is_users, folder=folder).decode()
 
 
 def is_meant(path: Path, folder: Path) -> bool:

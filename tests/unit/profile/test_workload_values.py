@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.profile.given import parts
+from whyperf.foreign import is_meant
 from whyperf.profile import FACTORS, ProfileError, shipped_workload
 from whyperf.profile.workload import (
     has_exchange,
@@ -197,6 +198,25 @@ def test_no_file_of_values_is_read_elsewhere(name: str, tmp_path: Path) -> None:
         readers.lines_of("k", written, own)
     with pytest.raises(ProfileError, match=problem):
         size_value("k", {"file": written}, own)
+
+
+@pytest.mark.parametrize("exchanged", ["own", "own/inner", "own/inner/sizes"])
+def test_a_link_that_comes_after_the_check_is_not_followed(
+    exchanged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("own/inner", "other/inner"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "sizes").write_text(f"{len(folder)}\n")
+    path = tmp_path / exchanged
+
+    def check(file: Path, below: Path) -> bool:
+        path.rename(tmp_path / "moved")
+        path.symlink_to(tmp_path / exchanged.replace("own", "other"))
+        return is_meant(file, below)
+
+    monkeypatch.setattr(readers, "is_meant", check)
+    with pytest.raises(ProfileError, match=r"own/inner/sizes cannot be read: (Not a directory|it is a symbolic link)"):
+        readers.lines_of("k", "inner/sizes", tmp_path / "own")
 
 
 def test_without_a_folder_no_file_of_values_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whyperf.foreign import is_meant, read_text
+from whyperf.foreign import is_meant, open_folder_without_links, read_text
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Level
 from whyperf.profile.factors import BY_NAME, LISTED_BY
@@ -155,7 +155,8 @@ def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
         problem = f"{path} is not below the folder of the workload, or is hidden; copy it next to the workload"
         raise ProfileError("", key, problem)
     try:
-        lines = read_text(path).splitlines()
+        with open_folder_without_links(path.parent) as parent:
+            lines = read_text(Path(path.name), folder=parent).splitlines()
     except UnicodeDecodeError:
         raise ProfileError("", key, f"{path} is not a text file; write a value a line") from None
     except OSError as error:

@@ -14,7 +14,7 @@ TAKES_FROM = 1 - 1 / RAISES_FROM
 """The same as the part of the rate without the cause that it takes."""
 NO_CAUSE = "none"
 """The name of the part of a situation that injects nothing."""
-LEAST_BPS = 1.0
+MIN_RATE_BPS = 1.0
 """For the rate of what moved nothing in the measurement: how often more the rest is has to be a number."""
 
 
@@ -83,7 +83,7 @@ def labels_of(catalog: Catalog, rates: Mapping[str, Spread]) -> dict[str, Label]
 def _label(situation: Situation, rates: Mapping[str, Spread]) -> Label | None:
     def rate(kind: CellKind, number: int = 0) -> float | None:
         spread = rates.get(f"{situation.name}-{kind}{number or ''}")
-        return None if spread is None or spread.median is None else max(spread.median, LEAST_BPS)
+        return None if spread is None or spread.median is None else max(spread.median, MIN_RATE_BPS)
 
     numbers = range(1, len(situation.ingredient) + 1)
     now, without = rate(CellKind.SITUATION), {number: rate(CellKind.WITHOUT, number) for number in numbers}

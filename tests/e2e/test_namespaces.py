@@ -60,10 +60,10 @@ def test_two_namespaces_are_measured_as_two_hosts_are(where: tuple[str, ...], tm
 
 
 @pytest.mark.usefixtures("_namespaces")
-@pytest.mark.parametrize("words", [(ADDRESS,), ("stream", ADDRESS)])
-def test_an_address_of_a_namespace_is_measured_there_without_ssh(words: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [(ADDRESS,), ("stream", ADDRESS)])
+def test_an_address_of_a_namespace_is_measured_there_without_ssh(named: tuple[str, ...], tmp_path: Path) -> None:
     options = ("-t", "0.3", "--set", "warmup_s=0", "--no-report", "--out", tmp_path / "result")
-    done = whyperf("run", *words, *options, folder=tmp_path, before=("ip", "netns", "exec", NEAR))
+    done = whyperf("run", *named, *options, folder=tmp_path, before=("ip", "netns", "exec", NEAR))
     assert done.status == 0, done.err
     assert f"{ADDRESS} is in the network namespace {FAR} of this host: measured there without ssh" in done.err
     assert json.loads((tmp_path / "result" / "plan.json").read_text())["target"] == FAR

@@ -47,7 +47,7 @@ DOSE = 1
 
 
 class ProgramIngredient(Ingredient):
-    """What is injected into a program: `client`, `server` and `fill` as in a `Change`, besides factors and more."""
+    """What is injected into a program: `client`, `server` and `fill` as in a `Change`, in addition to factors."""
 
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()

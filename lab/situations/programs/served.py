@@ -14,7 +14,7 @@ class Served:
     """A pair of programs of a catalog.
 
     `traits` are what causes ask for (`lab.situations.distributions.Load`), `fill` what its commands have without a
-    cause, and `limits` what is right to name where nothing that was injected counts, besides the capacity and the link.
+    cause. `limits` are right to name where nothing that was injected counts, in addition to the capacity and the link.
     """
 
     name: str

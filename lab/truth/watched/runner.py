@@ -184,7 +184,7 @@ class WatchedRunner:
             commands = commands_of(self._catalog, order.case, order.dose, fill)
             start_server(near, far, folder, commands, order.port)
 
-            def begin() -> None:
+            def start_client() -> None:
                 near.start(commands.client)
                 keeper.start_times()
                 time.sleep(OPEN_S)
@@ -192,12 +192,12 @@ class WatchedRunner:
                     path.start(time.monotonic_ns())
 
             if not order.case.from_start:
-                begin()
+                start_client()
                 time.sleep(SETTLE_S)
             for side in (near, far):
                 side.check()
             near.others()
-            yield _Load(near, carried, begin)
+            yield _Load(near, carried, start_client)
             for side in (near, far):
                 side.check()
 
@@ -275,15 +275,15 @@ class _CarriedPath:
 
 @dataclass(frozen=True)
 class _Load:
-    """Programs at work, and their path. `begin` starts the client and the path, where that is still to be done."""
+    """Programs at work, and their path. `start_client` starts client and path, where that is still to be done."""
 
     near: LaunchedSide
     path: _CarriedPath | None
-    begin: Callable[[], None]
+    start_client: Callable[[], None]
 
     def work(self, over: threading.Event) -> None:
         """Begin, and go on until the watch is over."""
-        self.begin()
+        self.start_client()
         over.wait()
 
 

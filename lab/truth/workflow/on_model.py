@@ -46,7 +46,7 @@ def simulated_part(catalog: Catalog, hosts: str, only: Sequence[str], *, short: 
 def simulated(catalog: Catalog, hosts: str) -> Catalog:
     """The situations that the model of `hosts` can simulate; messages count the others by their reason.
 
-    The model knows no version of IP: what was drawn over IPv6 is simulated without it.
+    The model has no version of IP: what was drawn over IPv6 is simulated without it.
 
     Raises:
         ProfileError: there are no such hosts.

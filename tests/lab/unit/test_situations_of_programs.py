@@ -55,7 +55,7 @@ def test_the_runs_of_a_situation_lack_none_one_and_all_of_its_causes(drawn: Draw
     assert len(case.doses) == 4
     amounts = [_amount(case.change(dose)) for dose in range(5)]
     own = [_amount(part) for part in situation.ingredient]
-    assert amounts == [0, sum(own), *(sum(own) - one for one in own)]
+    assert amounts == [0, sum(own), *(sum(own) - amount for amount in own)]
     single = next(case for case in drawn.watched.case if len(case.doses) == 1)
     assert _amount(single.change(0)) == 0
 
@@ -66,7 +66,7 @@ def _amount(change: object) -> int:
 
 
 def test_a_view_is_judged_by_what_removing_the_causes_brought(drawn: DrawnPrograms) -> None:
-    situation = next(one for one in drawn.catalog.situation if one.main_causes == ("receive_buffer",))
+    situation = next(found for found in drawn.catalog.situation if found.main_causes == ("receive_buffer",))
     views = (WatchedView.BOTH_SEGMENTS, WatchedView.SENDER_USER)
     said = {views[0]: ("receive_buffer",), views[1]: ("not_known", "send_buffer")}
     grades = tuple(
@@ -90,7 +90,7 @@ def test_a_view_is_judged_by_what_removing_the_causes_brought(drawn: DrawnProgra
 
 def test_a_program_without_a_cause_has_its_own_limits(drawn: DrawnPrograms) -> None:
     situation = next(
-        one for one in drawn.catalog.situation if one.group == "ssh" and one.ingredient[0].name == NO_CAUSE
+        found for found in drawn.catalog.situation if found.group == "ssh" and found.ingredient[0].name == NO_CAUSE
     )
     grade = ViewGrade(
         view=WatchedView.SENDER_USER,

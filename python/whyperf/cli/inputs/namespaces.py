@@ -39,5 +39,5 @@ def _has(name: str, address: str) -> bool:
         devices = json.loads(done.stdout or "[]")
     except (OSError, subprocess.SubprocessError, ValueError):
         return False
-    found = {one.get("local") for device in devices for one in device.get("addr_info", ())}
+    found = {held.get("local") for device in devices for held in device.get("addr_info", ())}
     return str(ip_address(address)) in found

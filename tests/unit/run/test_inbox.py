@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from whyperf.run.agents import inbox as inbox_module
-from whyperf.run.agents.inbox import Inbox, Item, TablePiece
+from whyperf.run.agents.inbox import PIECE_BYTES, Inbox, Item, TablePiece
 from whyperf.run.errors import PipeClosedError, RunError
 
 SOON_S = 5.0
@@ -67,6 +67,22 @@ def test_a_table_of_any_length_takes_bounded_memory_and_loses_no_byte() -> None:
     assert (taken, item) == (500, MESSAGE)
 
 
+def test_pieces_without_data_wait_for_room_too() -> None:
+    inbox = Inbox(table_bytes=1000)
+    put = [0]
+
+    def fill() -> None:
+        for _ in range(500):
+            inbox.put(piece(0))
+            put[0] += 1
+
+    filler = started(fill)
+    for taken in range(1, 501):
+        assert inbox.get(SOON_S) == piece(0)
+        assert put[0] - taken <= 1000 // PIECE_BYTES + 2
+    filler.join(SOON_S)
+
+
 def test_a_piece_larger_than_the_bound_comes_through() -> None:
     inbox = Inbox(table_bytes=10)
 
@@ -119,6 +135,22 @@ def test_progress_beyond_a_number_is_left_out_and_other_messages_end_the_convers
         inbox.put(CLOCK)
     taken: list[Any] = [inbox.get(SOON_S) for _ in range(5)]
     assert [number for number, _ in taken] == [0, 1, 2, 1, 2]
+
+
+def test_messages_are_bounded_by_their_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_module, "MAX_PROGRESS_BYTES", 300)
+    monkeypatch.setattr(inbox_module, "MAX_MESSAGES_BYTES", 1 << 20)
+    inbox = Inbox()
+    for number in range(10):
+        inbox.put((number, cast("Any", {"reply": "progress"})), 100)
+    inbox.put(MESSAGE, (1 << 20) - 300)
+    with pytest.raises(RunError, match="the agent sent over 1 MiB that nobody asked for"):
+        inbox.put(CLOCK, 1)
+    taken: list[Any] = [inbox.get(SOON_S) for _ in range(4)]
+    assert [number for number, _ in taken] == [0, 1, 2, 1]
+    # What was taken leaves its room to others.
+    inbox.put(CLOCK, 1 << 20)
+    assert inbox.get(SOON_S) == CLOCK
 
 
 def test_an_interruption_comes_before_what_waits_and_stays() -> None:

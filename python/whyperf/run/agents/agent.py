@@ -402,7 +402,7 @@ class Agent:
             if body["reply"] == "table":
                 table = body["name"]
             if body["reply"] != "alive":
-                self._inbox.put((identifier, body))
+                self._inbox.put((identifier, body), len(frame.payload))
         return None
 
     def _must_speak(self) -> bool:

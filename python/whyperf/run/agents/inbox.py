@@ -12,12 +12,18 @@ MAX_PROGRESS = 1_000
 """Messages held beyond which progress is left out: it is for display, and a terminal may stand still."""
 MAX_MESSAGES = 10_000
 """Messages held at most: no agent of ours sends so many that nobody asked for."""
+MAX_PROGRESS_BYTES = 8 << 20
+"""Bytes of messages held beyond which progress is left out, too: 8 KiB for each of `MAX_PROGRESS`."""
+MAX_MESSAGES_BYTES = 16 << 20
+"""Bytes of messages held at most. Once read, a message takes up to about 20 times as many."""
 
 _FOR_DISPLAY = frozenset({"progress", "watched"})
 """Replies that may be left out."""
 
 TABLE_BYTES = 16 << 20
 """Table pieces held at most, in addition to the one that comes in: a segment log is larger than memory may be."""
+PIECE_BYTES = 256
+"""What a piece counts for in addition to its data: with its objects a piece without data takes about as much."""
 
 
 @dataclass(frozen=True)
@@ -40,35 +46,46 @@ class Inbox:
     def __init__(self, table_bytes: int = TABLE_BYTES) -> None:
         """Empty, and open."""
         self._limit_bytes = table_bytes
-        self._items: deque[Item] = deque()
-        self._held_bytes = 0
+        #: What waits, each with the bytes that it counts for.
+        self._items: deque[tuple[Item, int]] = deque()
+        self._table_bytes = 0
+        self._message_bytes = 0
         self._is_open = True
         self._changed = threading.Condition()
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, length_bytes: int = 0) -> None:
         """Add what came; a piece of a table waits for room, and is dropped once the inbox is closed.
+
+        ``length_bytes`` is that of a message on the pipe.
 
         Raises:
             RunError: more messages came than anybody will take.
         """
         with self._changed:
             if isinstance(item, TablePiece):
-                self._changed.wait_for(lambda: self._held_bytes < self._limit_bytes or not self._is_open)
+                self._changed.wait_for(lambda: self._table_bytes < self._limit_bytes or not self._is_open)
                 if not self._is_open:
                     return
-                self._held_bytes += len(item.data)
+                length_bytes = PIECE_BYTES + len(item.data)
+                self._table_bytes += length_bytes
             elif isinstance(item, tuple):
-                if item[1]["reply"] in _FOR_DISPLAY and len(self._items) >= MAX_PROGRESS:
+                held_bytes = self._message_bytes + length_bytes
+                is_much = len(self._items) >= MAX_PROGRESS or held_bytes > MAX_PROGRESS_BYTES
+                if is_much and item[1]["reply"] in _FOR_DISPLAY:
                     return
                 if len(self._items) >= MAX_MESSAGES:
                     raise RunError(f"the agent sent over {MAX_MESSAGES:,} messages that nobody asked for")
-            self._items.append(item)
+                if held_bytes > MAX_MESSAGES_BYTES:
+                    raise RunError(f"the agent sent over {MAX_MESSAGES_BYTES >> 20} MiB that nobody asked for")
+                self._message_bytes = held_bytes
+            self._items.append((item, length_bytes))
             self._changed.notify_all()
 
     def interrupt(self, reason: Exception) -> None:
         """Give everybody who takes the reason, before anything that waits here, from now on."""
         with self._changed:
-            self._items = deque([reason])
+            self._items = deque([(reason, 0)])
+            self._message_bytes = 0
             self._changed.notify_all()
         self.close()
 
@@ -83,18 +100,21 @@ class Inbox:
             while not self._items:
                 if not self._changed.wait(end - time.monotonic()):
                     raise TimeoutError
-            if isinstance(self._items[0], Exception):
-                return self._items[0]
-            item = self._items.popleft()
+            item, length_bytes = self._items[0]
+            if isinstance(item, Exception):
+                return item
+            self._items.popleft()
             if isinstance(item, TablePiece):
-                self._held_bytes -= len(item.data)
+                self._table_bytes -= length_bytes
                 self._changed.notify_all()
+            else:
+                self._message_bytes -= length_bytes
             return item
 
     def close(self) -> None:
         """Take no more of tables and forget those held: nobody will read them, and the agent must not wait for it."""
         with self._changed:
             self._is_open = False
-            self._items = deque(item for item in self._items if not isinstance(item, TablePiece))
-            self._held_bytes = 0
+            self._items = deque(held for held in self._items if not isinstance(held[0], TablePiece))
+            self._table_bytes = 0
             self._changed.notify_all()

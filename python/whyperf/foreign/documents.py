@@ -1,6 +1,7 @@
 """JSON and TOML within bounds: what is too deep or has too many values is refused as what is malformed is."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,6 +11,28 @@ MAX_DEPTH = 64
 
 MAX_VALUES = 8_000_000
 """Values in a JSON text. Each takes up to 64 bytes of memory, for 2 bytes of the text."""
+
+MAX_TOML_CHARACTERS = 1 << 20
+"""Characters of a TOML text, which is written by hand; each takes up to 5 µs and 600 bytes of memory."""
+
+MAX_DOTS = 16
+"""Dots in a key of a TOML text. A profile has 2; `tomllib` takes time and memory by their square."""
+
+MAX_WORD_CHARACTERS = 1000
+"""Characters of a bare key or a number of a TOML text. Python writes no number of over 4,300 digits."""
+
+_STRINGS_AND_COMMENTS = re.compile(
+    r'''"""(?:[^"\\]+|\\.|"(?!""))*(?:"{3,5})?|'''
+    r"""'''(?:[^']+|'(?!''))*(?:'{3,5})?|"""
+    r""""(?:[^"\\\n]+|\\.)*"?|"""
+    r"""'[^'\n]*'?|"""
+    r"#[^\n]*",
+    re.DOTALL,
+)
+"""Strings and comments of TOML, up to the first mistake of a text. No end is required: nothing is read twice."""
+
+_WORD = re.compile(r"[^][{}=,\n]+")
+"""Keys, numbers and the like of a text of TOML that has no strings."""
 
 
 def parse_json(
@@ -46,8 +69,15 @@ def parse_toml(text: str) -> dict[str, Any]:
     """The table of a TOML text.
 
     Raises:
-        tomllib.TOMLDecodeError: it is no TOML, or nests deeper than `MAX_DEPTH` levels.
+        tomllib.TOMLDecodeError: it is no TOML, nests deeper than `MAX_DEPTH` levels, or is over another bound above.
     """
+    if len(text) > MAX_TOML_CHARACTERS:
+        raise tomllib.TOMLDecodeError(f"it has over {MAX_TOML_CHARACTERS:,} characters")
+    for word in _WORD.finditer(_STRINGS_AND_COMMENTS.sub("", text)):
+        if word[0].count(".") > MAX_DOTS:
+            raise tomllib.TOMLDecodeError(f"a key has over {MAX_DOTS} dots")
+        if len(word[0]) > MAX_WORD_CHARACTERS:
+            raise tomllib.TOMLDecodeError(f"a key or a number has over {MAX_WORD_CHARACTERS:,} characters")
     try:
         table = tomllib.loads(text)
     except RecursionError:

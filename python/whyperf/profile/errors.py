@@ -1,5 +1,6 @@
 """What a profile can have wrong, in one sentence."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
@@ -66,6 +67,11 @@ def gathered(parts: Iterable[Callable[[], T]]) -> list[T]:
     if wrong:
         raise joined([each for error in wrong for each in getattr(error, "errors", (error,))])
     return found
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that is there more than once; a file of somebody else may have any number of them."""
+    return next((name for name, number in Counter(names).items() if number > 1), None)
 
 
 def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:

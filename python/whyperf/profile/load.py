@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from whyperf.foreign import parse_toml, read_bytes
-from whyperf.profile.errors import ProfileError, joined
+from whyperf.profile.errors import ProfileError, joined, repeated
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.mistakes import of_factors, of_structure
@@ -168,11 +168,9 @@ def _sweeps(table: ProfileTable) -> tuple[Sweep, ...]:
     """The sweeps; a profile without any is one cell named `main`."""
     if not table.sweep:
         return (Sweep("main", {}, {}),)
-    names = [sweep.name for sweep in table.sweep]
-    for name in names:
-        if names.count(name) > 1:
-            problem = "two sweeps have this name; rename one (a sweep without a name is main)"
-            raise ProfileError("", f"sweep.{name}", problem)
+    if name := repeated(sweep.name for sweep in table.sweep):
+        problem = "two sweeps have this name; rename one (a sweep without a name is main)"
+        raise ProfileError("", f"sweep.{name}", problem)
     return tuple(_sweep(sweep) for sweep in table.sweep)
 
 

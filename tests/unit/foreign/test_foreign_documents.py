@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from whyperf.foreign import json_in_script, parse_json, parse_toml, quoted, visible
-from whyperf.foreign.documents import MAX_DEPTH, MAX_VALUES
+from whyperf.foreign.documents import MAX_DEPTH, MAX_DOTS, MAX_TOML_CHARACTERS, MAX_VALUES
 from whyperf.report.charts.switchboard import Choice, Switchboard
 from whyperf.report.flow import viewer
 
@@ -40,13 +40,76 @@ def test_plain_json_passes() -> None:
         f"a = {nested(100_000)}",
         f"a = {nested(MAX_DEPTH + 2)}",
         "a = " + "{ a = " * 100_000 + "1" + " }" * 100_000,
-        f"[{'.'.join(['a'] * 5_000)}]",
-        f"{'.'.join(['a'] * 5_000)} = 1",
     ],
-    ids=["arrays", "just too deep", "inline tables", "a header", "a key"],
+    ids=["arrays", "just too deep", "inline tables"],
 )
 def test_deep_toml_is_refused(text: str) -> None:
     with pytest.raises(tomllib.TOMLDecodeError, match="nests deeper"):
+        parse_toml(text)
+
+
+LONG_KEY = ".".join(["a"] * (MAX_DOTS + 2))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{LONG_KEY}]",
+        f"[[{LONG_KEY}]]",
+        f"{LONG_KEY} = 1",
+        f"x = 1\r\n{LONG_KEY} = 1",
+        f"x = [1,\n{{ y = 0.5, {LONG_KEY} = 1 }}]",
+        " . ".join(['"a.\\"#"', "'b.\\'"] * 9) + " = 1",
+        f'x = """\\"""\n""""" # "\n{LONG_KEY} = 1',
+        f"x = '''\\'''''\n{LONG_KEY} = 1",
+        f"x = '\"' # '\n{LONG_KEY} = 1 # \"",
+        f'x = "\\\\" # "\n{LONG_KEY} = 1 # "',
+    ],
+    ids=[
+        "a header",
+        "a list",
+        "a key",
+        "a line of another system",
+        "an inline table",
+        "strings in a key",
+        "after a text of lines",
+        "after a literal of lines",
+        "after a literal",
+        "after a text",
+    ],
+)
+def test_keys_of_toml_with_many_dots_are_refused_before_they_take_time(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is TOML.
+    tomllib.loads(text)
+    monkeypatch.setattr(tomllib, "loads", pytest.fail)
+    with pytest.raises(tomllib.TOMLDecodeError, match=f"a key has over {MAX_DOTS} dots"):
+        parse_toml(text)
+
+
+def test_dots_that_are_not_of_one_key_pass() -> None:
+    dots = "." * (MAX_DOTS + 1)
+    for value in (
+        f"1 # {dots}",
+        f"[{'0.5, ' * len(dots)}]",
+        f'"{dots}"',
+        f"'''\n{dots}'\n'''",
+        f"{{ b.c = '{dots}' }}",
+    ):
+        assert list(parse_toml(f"a = {value}\nb = 1.5")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("#" * (MAX_TOML_CHARACTERS + 1), "over 1,048,576 characters"),
+        (f"a = {'9' * 5000}", "a key or a number has over 1,000 characters"),
+        (f"a = 0x{'f' * 5000}", "a key or a number has over 1,000 characters"),
+    ],
+)
+def test_toml_that_is_too_long_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(tomllib.TOMLDecodeError, match=problem):
         parse_toml(text)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.profile.given import parts
 from whyperf.plan import MODEL, build
 from whyperf.profile import ProfileError, find, load, parse, shipped_names
+from whyperf.profile.errors import repeated
 
 GOOD = """
 about = "A question."
@@ -151,6 +152,23 @@ def test_a_sweep_without_a_name_is_main() -> None:
         ProfileError, match=r"sweep\.main: two sweeps have this name; rename one \(a sweep without a name"
     ):
         parse(twice, name="x", where="x.toml")
+
+
+class Name(str):
+    """A name that is compared with no other."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if str(self) != str(other):
+            pytest.fail("two names are compared")
+        return True
+
+
+def test_a_name_that_is_there_twice_is_found_without_comparing_each_with_each() -> None:
+    assert repeated([]) is repeated(Name(number) for number in range(1000)) is None
+    assert repeated(map(Name, "abcdcb")) == "b"
 
 
 #: Profiles that ask how something depends on the path, or on settings that only the testbed has.

@@ -1,7 +1,7 @@
 """Reads a workload: structure, then every value. Everything wrong is named at once, each by its key."""
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from whyperf import wire
 from whyperf.foreign import parse_toml, read_text
-from whyperf.profile.errors import ProfileError, gathered, joined, suggestion
+from whyperf.profile.errors import ProfileError, gathered, joined, repeated, suggestion
 from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
 from whyperf.profile.levels import one_level
@@ -110,7 +110,7 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
         if (table.name or name) not in {STREAM, STREAM_RECEIVE} and not set(table.transports) <= set(transports):
             problem = f"groups of operations run over {', '.join(transports)} only; leave the others out"
             raise ProfileError("", "transports", problem)
-        _refuse_twice("group", [group.name for group in table.group])
+        _refuse_twice("group", (group.name for group in table.group))
         uses = frozenset().union(*(value.uses for value in values))
         groups = partial(_of_cell, values)
     referred = {level.removeprefix("=") for level in defaults.values() if isinstance(level, str) and level[:1] == "="}
@@ -174,7 +174,7 @@ def _datagrams(table: DatagramsTable) -> Value:
 
 def _group(key: str, group: GroupTable, folder: Path | None) -> Value:
     strands = count_of(f"{key}.strands", group.strands, low=0, high=200_000)
-    _refuse_twice(f"{key}.transaction", [transaction.name for transaction in group.transaction])
+    _refuse_twice(f"{key}.transaction", (transaction.name for transaction in group.transaction))
     if not group.transaction and not group.connected:
         raise ProfileError("", key, "the group does nothing; give it a transaction or connected = true")
     opened = {0} if group.connected else set()
@@ -290,10 +290,9 @@ def _trace(key: str, written: Mapping[str, Any], folder: Path | None) -> wire.Ar
     return {"by": "trace", "intended_ns": instants}
 
 
-def _refuse_twice(key: str, names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ProfileError("", f"{key}.{name}", "two have this name; rename one")
+def _refuse_twice(key: str, names: Iterable[str]) -> None:
+    if name := repeated(names):
+        raise ProfileError("", f"{key}.{name}", "two have this name; rename one")
 
 
 def _problem(written: Mapping[str, Any], finding: ErrorDetails) -> ProfileError:

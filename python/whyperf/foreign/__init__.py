@@ -1,6 +1,6 @@
 """Reads files and texts that somebody else may have made: no links, no FIFOs, and bounds on size and depth."""
 
-from whyperf.foreign.documents import parse_json, parse_toml
+from whyperf.foreign.documents import parse_json, parse_model, parse_toml, refuse_many_values
 from whyperf.foreign.files import (
     MAX_DOCUMENT_BYTES,
     MAX_LARGE_DOCUMENT_BYTES,
@@ -22,12 +22,14 @@ __all__ = [
     "open_file",
     "open_folder_without_links",
     "parse_json",
+    "parse_model",
     "parse_toml",
     "plain_files",
     "quoted",
     "read_bytes",
     "read_text",
     "refuse_link",
+    "refuse_many_values",
     "visible",
     "visible_json",
 ]

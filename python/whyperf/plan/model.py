@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from whyperf.foreign import quoted
+from whyperf.foreign import parse_model, quoted
 from whyperf.hosts import LOCAL, HostPair, Pattern
 from whyperf.profile import BY_NAME, Factors, ProfileError
 from whyperf.profile.workload import Metric
@@ -366,7 +366,7 @@ class Plan(PlanModel):
             ProfileError: naming `where`, when it is damaged or of another version.
         """
         try:
-            plan = cls.model_validate_json(text)
+            plan = parse_model(cls, text)
         except ValidationError as error:
             finding = error.errors()[0]
             key = quoted(".".join(str(part) for part in finding["loc"]))

@@ -19,6 +19,7 @@ from whyperf.foreign import (
     read_bytes,
     read_text,
     refuse_link,
+    refuse_many_values,
 )
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
@@ -26,7 +27,16 @@ from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, foreign_owner, remove_partial, write_file
 from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, failure
 from whyperf.record.lock import Lock
-from whyperf.record.manifest import INTERRUPTED, LOST, MAX_RERUNS, RECORD_VERSION, TRIAL_NAME, Damaged, Manifest
+from whyperf.record.manifest import (
+    INTERRUPTED,
+    LOST,
+    MAX_RERUNS,
+    TRIAL_NAME,
+    Damaged,
+    Manifest,
+    read_manifest,
+    wrong_in,
+)
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
 from whyperf.record.seal import NAME as SEAL
 from whyperf.record.seal import is_made_here, write_seal
@@ -116,10 +126,11 @@ class Experiment:
                 remove_partial(folder)
                 remove_partial(folder / "trials")
             if not (folder / "plan.json").exists():
+                text = _readable(plan)
                 with as_record_error("write to", folder):
                     write_file(folder / _profile_name(profile_text), profile_text.encode(), in_result=True)
                     write_seal(folder, _sealed(plan), profile_text)
-                    write_file(folder / "plan.json", plan.to_json().encode(), in_result=True)
+                    write_file(folder / "plan.json", text.encode(), in_result=True)
         except BaseException as error:
             if lock is not None:
                 if fresh:
@@ -401,6 +412,16 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
             raise WrongFolderError(f"{folder} has trials but no plan.json; name another folder with --out")
 
 
+def _readable(plan: Plan) -> str:
+    """The text of plan.json, which can be read again."""
+    text = plan.to_json()
+    try:
+        refuse_many_values(text)
+    except ValueError as error:
+        raise RecordError(f"the plan is too large: {error}; measure fewer cells at once") from None
+    return text
+
+
 def _read_plan(folder: Path) -> Plan:
     path = folder / "plan.json"
     try:
@@ -416,14 +437,14 @@ def _read_plan(folder: Path) -> Plan:
 def _read_trial(folder: Path) -> Manifest | Damaged:
     try:
         refuse_link(folder)
-        manifest = Manifest.model_validate_json(read_bytes(folder / "manifest.json"))
+        manifest = read_manifest(read_bytes(folder / "manifest.json"))
         sizes = plain_files(folder)
     except FileNotFoundError:
         return Damaged(folder.name, "it has no manifest.json")
     except OSError as error:
         return Damaged(folder.name, f"its {Path(str(error.filename)).name} cannot be read: {error.strerror}")
     except ValidationError as error:
-        return Damaged(folder.name, _wrong_in(error))
+        return Damaged(folder.name, wrong_in(error))
     if manifest.trial != folder.name:
         return Damaged(folder.name, f"its manifest is of trial {quoted(manifest.trial)}")
     for name, size in manifest.tables.items():
@@ -447,11 +468,3 @@ def _refuse_links(folder: Path) -> None:
 
 def _is_shared() -> bool:
     return os.environ.get(SHARED, "") not in {"", "0"}
-
-
-def _wrong_in(error: ValidationError) -> str:
-    finding = error.errors()[0]
-    key = ".".join(str(part) for part in finding["loc"])
-    if key == "record_version":
-        return f"its record is of version {quoted(str(finding['input']))}, this is whyperf for version {RECORD_VERSION}"
-    return f"its manifest is damaged: {quoted(key)} {quoted(finding['msg'])}".replace("  ", " ")

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from whyperf.foreign import parse_model, quoted
 from whyperf.profile import Factors
 
 TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,}|stages\d{2,})-c\d{4,}")
@@ -23,6 +24,10 @@ WATCHED: Final = "watched"
 LOST: Final = ("failed", "void", INTERRUPTED)
 #: How often a void trial is run again.
 MAX_RERUNS = 2
+MIN_VALUE_BYTES = 8
+"""Bytes of a manifest for each of its values, at least; those in tests/records have 18 and more."""
+MAX_SHORT_VALUES = 500
+"""Values that a manifest may have whatever its length: as many as that of a usual trial."""
 
 
 class FrozenModel(BaseModel):
@@ -136,6 +141,24 @@ class Manifest(FrozenModel):
                 if end is None or end.outcome is None or end.clock is None:
                     raise ValueError(f"the trial is complete but lacks the outcome or clock of {host}")
         return self
+
+
+def read_manifest(text: bytes | str) -> Manifest:
+    """The manifest in a text.
+
+    Raises:
+        ValidationError: it is none, or has too many values for its length: there may be any number of manifests.
+    """
+    return parse_model(Manifest, text, MAX_SHORT_VALUES + len(text) // MIN_VALUE_BYTES)
+
+
+def wrong_in(error: ValidationError) -> str:
+    """What is wrong with a manifest."""
+    finding = error.errors()[0]
+    key = ".".join(str(part) for part in finding["loc"])
+    if key == "record_version":
+        return f"its record is of version {quoted(str(finding['input']))}, this is whyperf for version {RECORD_VERSION}"
+    return f"its manifest is damaged: {quoted(key)} {quoted(finding['msg'])}".replace("  ", " ")
 
 
 def busiest_process(notes: Iterable[Mapping[str, Any]]) -> str:

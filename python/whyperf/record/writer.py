@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from whyperf.record.durable import file_mode, folder_mode, remove, sync
 from whyperf.record.errors import RecordError, as_record_error, failure
-from whyperf.record.manifest import Manifest
+from whyperf.record.manifest import Manifest, read_manifest
 
 #: Names come from an agent on another host and become file names.
 SAFE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -130,7 +130,7 @@ class TrialWriter:
             self._open.pop().close()
         tables = {path.name: path.stat().st_size for path in sorted(self._partial.iterdir())}
         text = json.dumps({**manifest, "tables": tables}, indent=1, ensure_ascii=False) + "\n"
-        whole = Manifest.model_validate_json(text)
+        whole = read_manifest(text)
         with self._create(self._partial / "manifest.json") as file:
             file.write(text.encode())
         # All at once: the file system writes its journal for several of them together.

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from whyperf import __version__
 from whyperf.analyze.spread import FrozenModel
 from whyperf.foreign import read_text
-from whyperf.foreign.documents import parse_json
+from whyperf.foreign.documents import parse_json, parse_model
 from whyperf.foreign.files import MAX_LARGE_DOCUMENT_BYTES
 from whyperf.studies.catalog import DocumentKind
 from whyperf.studies.documents import Document
@@ -114,7 +114,7 @@ def document_path(folder: Path, run: str, kind: str) -> Path:
 
 def _status(path: Path) -> RunStatus:
     try:
-        return RunStatus.model_validate_json(read_text(path))
+        return parse_model(RunStatus, read_text(path))
     except (OSError, ValueError, ValidationError) as error:
         first = str(error).partition("\n")[0]
         return here("", 1, f"{path.name} cannot be read: {first}", 0.0)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyperf.foreign.documents import MAX_VALUES
 from whyperf.plan import Plan, build
 from whyperf.profile import Profile, ProfileError, find, parse
 
@@ -170,6 +171,16 @@ def test_a_changed_plan_file_is_noticed() -> None:
         Plan.from_json(text[: len(text) // 2], "plan.json")
     with pytest.raises(ProfileError, match="the plan is of version 2, this is whyperf for version 1; use the whyperf"):
         Plan.from_json(text.replace('"plan_version": 1', '"plan_version": 2'), "plan.json")
+
+
+def test_a_plan_of_many_values_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plan_of(BASE).to_json()
+    text = text.replace("{", '{"selection": [' + "[]," * (MAX_VALUES // 2) + "[]],", 1)
+    monkeypatch.setattr(Plan, "model_validate_json", pytest.fail)
+    with pytest.raises(
+        ProfileError, match=r"^plan.json: this is not a plan of version 1: it has over 8,000,000 values; "
+    ):
+        Plan.from_json(text, "plan.json")
 
 
 def test_references_are_resolved_and_cells_that_become_one_are_merged() -> None:

@@ -2,14 +2,18 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
 from whyperf.explain.verify.obstacles import Obstacle, refuse_unwritable
+from whyperf.foreign import refuse_many_values
 from whyperf.record import Experiment, RecordError, WrongFolderError
+from whyperf.record import experiment as experiment_module
 from whyperf.record.durable import write_file
+from whyperf.record.manifest import MAX_SHORT_VALUES, MIN_VALUE_BYTES, Manifest
 
 PLAN = sample_plan()
 TRIAL = next(iter(PLAN.trials())).id
@@ -189,6 +193,24 @@ def test_a_trial_with_what_is_no_file_is_damaged_and_made_again(
     assert damaged.trial == TRIAL
     assert name in damaged.reason
     assert resume(result).trials().damaged == []
+
+
+def test_a_trial_with_many_values_is_damaged_before_it_is_read(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = result / "trials" / TRIAL / "manifest.json"
+    text = path.read_text().replace("{", '{"more": [' + "[]," * 100_000 + "[]],", 1)
+    path.write_text(text)
+    monkeypatch.setattr(Manifest, "model_validate_json", pytest.fail)
+    (damaged,) = Experiment.open(result).trials().damaged
+    values = MAX_SHORT_VALUES + len(text) // MIN_VALUE_BYTES
+    assert damaged.reason == f"its manifest is damaged: it has over {values:,} values"
+
+
+def test_a_plan_that_could_not_be_read_again_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment_module, "refuse_many_values", partial(refuse_many_values, max_values=10))
+    problem = r"^the plan is too large: it has over 10 values; measure fewer cells at once$"
+    with pytest.raises(RecordError, match=problem):
+        Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT)
+    assert not (tmp_path / "sample").exists()
 
 
 def test_a_trial_that_is_a_link_is_damaged(result: Path) -> None:

@@ -1,5 +1,7 @@
 """Packs: many simulated trials in one folder, read like any others."""
 
+import json
+import tracemalloc
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +9,7 @@ import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, record, sample_plan
 from whyperf.record import Damaged, Experiment, Manifest, read_table
+from whyperf.record.pack import read_pack
 
 PLAN = sample_plan()
 TRIALS = [trial.id for trial in PLAN.trials()]
@@ -49,7 +52,12 @@ def test_a_pack_that_was_not_finished_is_gone(tmp_path: Path) -> None:
     [
         ("flows.near.parquet", b"1", "flows.near.parquet is not whole"),
         ("manifests.jsonl", b"{}", "manifests.jsonl is not whole"),
-        ("manifests.jsonl", b"{}\n{}\n", "it cannot be read: "),
+        ("manifests.jsonl", b"{}\n{}\n", "its manifest is damaged: trial Field required"),
+        (
+            "manifests.jsonl",
+            b'{"a": [' + b"[]," * 1000 + b"0]}\n{}\n",
+            "its manifest is damaged: it has over 876 values",
+        ),
         ("pack.json", None, "its pack.json cannot be read: No such file or directory"),
         ("pack.json", b"{}", "it cannot be read: 'tables'"),
         ("pack.json", b"[1", "it cannot be read: "),
@@ -77,6 +85,23 @@ def test_a_pack_that_is_not_whole_is_reported_and_not_read(
         (damaged,) = found.damaged
         assert damaged.reason.startswith(says)
         assert isinstance(experiment.trial(TRIALS[0]), Damaged)
+
+
+def test_a_pack_of_many_short_lines_takes_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT) as experiment:
+        packed(experiment, TRIALS[:2])
+    pack = tmp_path / "sample" / "trials" / "pack-00001"
+    (pack / "manifests.jsonl").write_bytes(b"{}\n" * 1_000_000)
+    (pack / "pack.json").write_text(json.dumps({"trials": 1_000_000, "tables": {}}))
+    # The real one asks for as much as may be there.
+    monkeypatch.setattr("whyperf.record.pack.read_bytes", lambda path, *_: path.read_bytes())
+    tracemalloc.start()
+    try:
+        (damaged,) = read_pack(pack)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert isinstance(damaged, Damaged)
 
 
 @pytest.mark.parametrize("name", ["../victim", "/etc/passwd", "001-c0001/.."])

@@ -1,14 +1,17 @@
 """Files that workloads send: only those below the folder of the profile, or of an option."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT
 from whyperf.cli.exits import UsageError
 from whyperf.cli.workflows import verify
+from whyperf.explain.verify import Looks, plan_of, question_of
 from whyperf.plan import LOCAL, Plan, announcements, build, own_folders, refuse_other_files, sent_files
-from whyperf.profile import ProfileError, find
+from whyperf.profile import ProfileError, find, parse
 from whyperf.record import Experiment
 
 SENDING = """
@@ -128,6 +131,37 @@ def test_many_files_and_hosts_are_counted(folder: Path) -> None:
     plan, _ = planned(folder, *names)
     (sentence,) = announcements(plan)
     assert sentence.endswith(f"{folder}/own/n19, and 10 more below {folder}/own")
+
+
+def test_verifying_names_the_variables_and_sends_none_for_a_result_of_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http-user-word")
+    profile = parse(
+        '<?xml version="1.0"?>\n<profile name="p">\n<group name="$http_proxy" nthreads="1">\n'
+        '<transaction iterations="1">\n<flowop type="connect" options="remotehost=h protocol=tcp"/>\n</transaction>\n'
+        '<transaction duration="1s">\n<flowop type="write" options="size=64"/>\n</transaction>\n</group>\n</profile>\n',
+        name="p",
+        where="p.xml",
+    )
+    plan = build(profile, target="far7")
+    question = question_of(profile, plan, plan.cells[0], {"mtu_bytes": 9000}, 3)
+    verification = plan_of(question, plan)
+    assert "http-user-word" in verification.to_json()
+    said = "The profile takes values of the environment: $http_proxy; the hosts and the result get them"
+    assert announcements(verification) == [said]
+    with Experiment.create(folder / "result", plan, profile.text):
+        pass
+    verify.refuse_variables(Experiment.open(folder / "result"), verification)
+    (folder / "result" / "seal").unlink()
+    verify.refuse_variables(Experiment.open(folder / "result"), build(find("quick"), target="far7"))
+    # Nothing is measured, or announced as if it were.
+    monkeypatch.setattr(verify, "_planned", lambda *_: (question, verification))
+    monkeypatch.setattr(verify, "announcements", pytest.fail)
+    attempt = cast("Any", SimpleNamespace(verdict=SimpleNamespace(change=SimpleNamespace(factors={}))))
+    said = r"was not made here, or was changed since, and verifying it sends \$http_proxy of the environment; measure"
+    with pytest.raises(UsageError, match=said):
+        verify.verify(Experiment.open(folder / "result"), attempt, Looks(3, 3), as_json=False)
 
 
 def test_verifying_a_result_of_others_sends_no_file(folder: Path) -> None:

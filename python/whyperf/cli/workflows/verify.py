@@ -176,6 +176,19 @@ def refuse_other_files(experiment: Experiment, plan: Plan) -> None:
             )
 
 
+def refuse_variables(experiment: Experiment, plan: Plan) -> None:
+    """Refuses to send variables of this user's environment that a result made elsewhere names.
+
+    Raises:
+        UsageError: the first of them.
+    """
+    for name in () if experiment.is_made_here else plan.variables:
+        raise UsageError(
+            f"{experiment.folder} was not made here, or was changed since, and verifying it sends ${quoted(name)} of "
+            "the environment; measure it with `whyperf run` and a profile of your own"
+        )
+
+
 def hosts_of(plan: Plan) -> list[str]:
     """Hosts that measuring this plan contacts, each once."""
     if plan.testbed.kind != "network":
@@ -220,6 +233,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
     assert attempt.verdict.change is not None
     factors = attempt.verdict.change.factors
     refuse_other_files(experiment, plan)
+    refuse_variables(experiment, plan)
     for sentence in announcements(plan):
         say(sentence)
     folder = _shown(folder_of(experiment, plan))

@@ -62,7 +62,13 @@ def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Lev
         profile = parse(text, name=NAME, where=NAME)
     except ProfileError as error:
         raise Obstacle("unplannable", change=change_text(change), problem=error.problem) from None
-    return replace(profile, workloads=dict(asked.workloads), schedules=dict(asked.schedules))
+    # What the workloads took from the environment is named before it is sent.
+    return replace(
+        profile,
+        workloads=dict(asked.workloads),
+        schedules=dict(asked.schedules),
+        variables=dict(asked.variables),
+    )
 
 
 def plan_of(question: Profile, plan: Plan) -> Plan:

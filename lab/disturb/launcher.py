@@ -15,7 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Launcher:
         self._started: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
         self._running: subprocess.Popen[bytes] | None = None
         self._ending = threading.Lock()
+        self._has_ended = False
         self._log = folder / f"output-{os.getpid()}-{time.monotonic_ns()}"
         self._others_before: dict[int, tuple[str, int]] = {}
         self._looked_s = 0.0
@@ -78,6 +80,7 @@ class Launcher:
         Any thread may call it. Who calls it second waits for the first.
         """
         with self._ending:
+            self._has_ended = True
             running = self._running
             programs = [program for _, program in list(self._started.values())]
             programs += [running] if running is not None else []
@@ -89,11 +92,11 @@ class Launcher:
 
     def _run(self, argv: list[str]) -> None:
         try:
-            with self._log.open("ab") as log:
+            with self._log.open("ab") as log, self._not_ended():
                 running = subprocess.Popen(argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                self._running = running
         except OSError as error:
             raise LaunchError(f"{argv[0]}: {error}") from None
-        self._running = running
         try:
             running.wait(RUN_WAIT_S)
         except subprocess.TimeoutExpired as error:
@@ -107,14 +110,22 @@ class Launcher:
 
     def _start(self, argv: list[str]) -> None:
         try:
-            with self._log.open("ab") as log:
+            with self._log.open("ab") as log, self._not_ended():
                 # The kernel shares a CPU between sessions first (sched(7), autogroup), as between programs of users.
                 started = subprocess.Popen(
                     argv, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
                 )
+                self._started[started.pid] = argv[0], started
         except OSError as error:
             raise LaunchError(f"{argv[0]}: {error.strerror}") from None
-        self._started[started.pid] = argv[0], started
+
+    @contextmanager
+    def _not_ended(self) -> Iterator[None]:
+        """Nothing ends meanwhile: a program that is started is known to `end`, or is not started at all."""
+        with self._ending:
+            if self._has_ended:
+                raise LaunchError("the controller has ended")
+            yield
 
     def _wait_for_port(self, port: int) -> None:
         deadline_s = time.monotonic() + LISTEN_WAIT_S

@@ -58,3 +58,16 @@ def test_no_program_outlives_a_killed_controller(orders: list[dict[str, object]]
         os.kill(owner.pid, signal.SIGKILL)
     assert until(lambda: not program.exists(), WAIT_S)
     assert until(lambda: not folder.exists(), WAIT_S)
+
+
+def test_nothing_is_started_once_the_end_has_begun(tmp_path: Path) -> None:
+    """The end, in a thread of its own, kills the programs that are known to it then."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    ending = launcher.Launcher(folder)
+    ending.end()
+    folder.mkdir()
+    for order in ("run", "start"):
+        with pytest.raises(launcher.LaunchError, match="the controller has ended"):
+            ending.obey({"do": order, "argv": PROGRAM})
+    assert not (folder / "number").exists()

@@ -34,14 +34,19 @@ def print_judged(found: Sequence[Judged], void: Mapping[str, str], drawn: int, c
 
 def _print_levels(found: Sequence[Judged]) -> None:
     outcomes = plain_table("Level", *WORDS, 'right where "high"')
-    changes = plain_table("Changes", "gain in its interval", "of all together", "of no use", "that lower the rate")
+    changes = plain_table(
+        *("Changes", "gain in its interval", "median error", "of all together", "of no use", "that lower the rate")
+    )
     for view, of_view in shares(found).items():
         rows = firsts(found, view)
         high = stated(rows).get("high")
         outcomes.add_row(str(view), *map(str, of_view.values()), "-" if high is None else str(high))
         single, joint = gains(row.single for row in rows), gains(row.joint for row in rows)
-        counted = (single.inside, joint.inside, single.useless, single.harmful)
-        changes.add_row(str(view), *(f"{share.number} of {share.of}" for share in counted))
+        error = "-" if single.median_error_ratio is None else f"{single.median_error_ratio:.0%}"
+        inside, *counted = (
+            f"{share.number} of {share.of}" for share in (single.inside, joint.inside, single.useless, single.harmful)
+        )
+        changes.add_row(str(view), inside, error, *counted)
     console_of_tables().print(outcomes, changes)
 
 

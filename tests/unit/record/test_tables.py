@@ -86,11 +86,11 @@ def swapped(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> Path:
     pl.read_parquet(path).with_columns(pl.col("payload_bytes") + 1).write_parquet(forged)
     check = parquet._checked
 
-    def checked(file: Any) -> int:
-        needed = check(file)
+    def checked(file: Any) -> tuple[int, int]:
+        found = check(file)
         if path.exists() and path.samefile(f"/proc/self/fd/{file.descriptor}"):
             forged.rename(path)
-        return needed
+        return found
 
     monkeypatch.setattr(parquet, "_checked", checked)
     return path

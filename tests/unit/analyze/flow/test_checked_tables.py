@@ -18,10 +18,10 @@ def test_what_takes_the_place_of_a_checked_table_is_not_read(tmp_path: Path, mon
     pl.DataFrame({"a": [2]}).write_parquet(forged)
     check = parquet._checked
 
-    def checked(file: Any) -> int:
-        needed = check(file)
+    def checked(file: Any) -> tuple[int, int]:
+        found = check(file)
         forged.rename(path)
-        return needed
+        return found
 
     monkeypatch.setattr(parquet, "_checked", checked)
     before = sorted(parquet.OWN_FILES.iterdir())

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -69,24 +70,26 @@ def running_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", DRAWN.program)
-def test_each_program_moves_bytes_and_ends_with_its_side(name: str, sides: Sides, tmp_path: Path) -> None:
+def test_each_program_moves_bytes_and_ends_with_its_side(name: str, sides: Sides) -> None:
     catalog = CATALOG if name in CATALOG.program else DRAWN
     case = next(case for case in catalog.case if case.program == name)
     if reason := lacking(catalog, case):
         pytest.skip(reason)
-    fill = {"address": ADDRESSES["far"], "port": str(PORT), "folder": str(tmp_path), "python": sys.executable}
+    # Not below the folder of the tests, which another user, such as that of a database, cannot pass.
+    folder = Path(tempfile.mkdtemp(prefix="whyperf-test-"))
+    fill = {"address": ADDRESSES["far"], "port": str(PORT), "folder": str(folder), "python": sys.executable}
     commands = commands_of(catalog, case, 0, {**fill, "peer": str(PEER)})
     taker = sides["far" if catalog.program[name].sender == "near" else "near"].pid
     with ExitStack() as closing:
-        near, far = (closing.enter_context(LaunchedSide(side, sides[side].pid, tmp_path, ())) for side in sides)
-        start_server(near, far, tmp_path, commands, PORT)
+        near, far = (closing.enter_context(LaunchedSide(side, sides[side].pid, folder, ())) for side in sides)
+        start_server(near, far, folder, commands, PORT)
         near.start(commands.client)
         before = received_bytes(taker)
         assert until(lambda: received_bytes(taker) > before + MOVED_BYTES)
         near.check()
         far.check()
-    assert until(lambda: not running_in(tmp_path))
-    assert not tmp_path.exists()
+    assert until(lambda: not running_in(folder))
+    assert not folder.exists()
 
 
 def test_a_program_that_ends_or_is_not_there_is_named_with_what_it_printed(sides: Sides, tmp_path: Path) -> None:

@@ -63,6 +63,6 @@ def injected(
     return add
 
 
-def registered() -> tuple[Injected, ...]:
-    """All injections so far, in the order in which they are written."""
-    return tuple(_registered)
+def registered(module: str) -> tuple[Injected, ...]:
+    """The injections of a module, in the order in which they are written."""
+    return tuple(found for found in _registered if found.dose.__module__ == module)

@@ -1,12 +1,7 @@
 """Runs drawn situations of programs of others, and judges what a watch says of them."""
 
-import shlex
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from random import Random
-from typing import IO
 
 from lab.situations.judge import UNDISTURBED, Judged, outcome_of
 from lab.situations.labels import Label
@@ -15,24 +10,13 @@ from lab.situations.programs.served import SERVED
 from lab.truth.design import CellKind
 from lab.truth.one_sided import WatchedView
 from lab.truth.situation import Situation
-from lab.truth.watched.catalog import plan_watched
 from lab.truth.watched.grade import Sight, ViewGrade, WatchedRun
-from lab.truth.watched.runner import FIRST_PORT, RunOrder, WatchedRunner
-from lab.truth.watched.workflow import lacking
+from lab.truth.watched.workflow import Results, kept_runs, lacking, make_runs, ordered
 from whyperf.analyze.spread import Spread, spreads
-from whyperf.analyze.text import bit_rate, count
-from whyperf.cli.durations import duration
-from whyperf.cli.exits import UsageError, say
+from whyperf.analyze.text import count
+from whyperf.cli.exits import say
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.plan.blocks import permutation
-from whyperf.run import Kind, Session, Target
 
-RUNS = "runs.jsonl"
-"""The file of a result with a line for each run; the same command resumes after the last."""
-TRIES = 2
-"""How often a run is made that is void."""
-RUN_S = 7.0
-"""What a run takes, roughly."""
 LIMITS = {served.name: served.limits for served in SERVED}
 
 
@@ -46,57 +30,19 @@ def possible(drawn: DrawnPrograms) -> DrawnPrograms:
 
 
 def measure(drawn: DrawnPrograms, folder: Path, blocks: int, seed: int) -> list[WatchedRun]:
-    """The runs of all situations, made where the folder lacks them: in each block those of a situation one after the
-    other, in random order. The situation as drawn is explained in the first block.
-    """
-    with _kept(folder) as (made, file):
+    """The runs of all situations, made where the folder lacks them. The situation as drawn is explained once."""
+    with kept_runs(folder) as (made, file):
         runs = {run.key: run for run in made}
-        missing = [key for key in _ordered(drawn, blocks, seed) if key not in runs]
-        if not missing:
-            return list(runs.values())
-        say(f"{count(len(missing), 'run')} to make, about {duration(len(missing) * RUN_S)}; the same command resumes")
-        cases = {case.name: case for case in drawn.watched.case}
-        with Session(plan_watched(drawn.watched, seed=seed), Target(Kind.VETH)) as session:
-            command = shlex.join(["whyperf-lab", *sys.argv[1:]])
-            runner = WatchedRunner(session, drawn.watched, folder, list(Sight), command)
-            for number, (name, dose, block) in enumerate(missing):
-                is_graded = dose == DOSE and block == 1
-                for attempt in range(TRIES):
-                    # No run meets what is left of the sockets of another.
-                    port = FIRST_PORT + (number * TRIES + attempt) % 10_000
-                    run = runner.run(RunOrder(cases[name], dose, block, port, is_graded))
-                    if run.void is None:
-                        break
-                runs[run.key] = run
-                file.write(run.model_dump_json() + "\n")
-                file.flush()
-                rate = f"void: {run.void}" if run.rate_bps is None else bit_rate(run.rate_bps)
-                say(f"{number + 1} of {len(missing)}: {name}, part {dose}: {rate}")
+        missing = [key for key in ordered(drawn.watched, blocks, seed) if key not in runs]
+        make_runs(
+            drawn.watched,
+            missing,
+            Results(folder, runs, file),
+            list(Sight),
+            seed=seed,
+            is_graded=lambda dose, block: dose == DOSE and block == 1,
+        )
         return list(runs.values())
-
-
-def _ordered(drawn: DrawnPrograms, blocks: int, seed: int) -> Iterator[tuple[str, int, int]]:
-    """Case, dose and block of all runs."""
-    doses = {case.name: len(case.doses) for case in drawn.watched.case}
-    for block in range(1, blocks + 1):
-        rng = Random(f"programs, block {block} of seed {seed}")
-        for name in permutation(list(doses), rng):
-            for dose in permutation([str(dose) for dose in range(doses[name] + 1)], rng):
-                yield name, int(dose), block
-
-
-@contextmanager
-def _kept(folder: Path) -> Iterator[tuple[list[WatchedRun], IO[str]]]:
-    """The runs that the folder has, and where further ones are written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / RUNS
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    try:
-        made = [WatchedRun.model_validate_json(line) for line in lines]
-    except ValueError as error:
-        raise UsageError(f"{path} is no list of runs: {error}") from None
-    with path.open("a", encoding="utf-8") as file:
-        yield made, file
 
 
 def rates_of(drawn: DrawnPrograms, runs: Sequence[WatchedRun], seed: int) -> dict[str, Spread]:

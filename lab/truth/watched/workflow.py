@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,7 +67,7 @@ def find_watched_truth(wanted: WantedWatch) -> int:
     if kind is not Kind.VETH:
         raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
     folder = wanted.out or Path("results") / f"truth-watch-{datetime.now():%Y%m%d-%H%M%S}"
-    with interrupts.handled(), _kept_runs(folder) as (made, file):
+    with interrupts.handled(), kept_runs(folder) as (made, file):
         runs = {run.key: run for run in made}
         try:
             _measure(catalog, wanted, folder, runs, file)
@@ -99,7 +99,7 @@ def lacking(catalog: WatchedCatalog, case: Case) -> str:
 
 
 @contextmanager
-def _kept_runs(folder: Path) -> "Iterator[tuple[list[WatchedRun], IO[str]]]":
+def kept_runs(folder: Path) -> "Iterator[tuple[list[WatchedRun], IO[str]]]":
     """The runs that the folder has, and where further ones are written."""
     from lab.truth.watched.grade import WatchedRun  # noqa: PLC0415 - loads pydantic models and what judges
 
@@ -109,7 +109,7 @@ def _kept_runs(folder: Path) -> "Iterator[tuple[list[WatchedRun], IO[str]]]":
     try:
         made = [WatchedRun.model_validate_json(line) for line in lines]
     except ValueError as error:
-        raise UsageError(f"{path} is no list of runs of `whyperf-lab truth --watch`: {error}") from None
+        raise UsageError(f"{path} is no list of runs of programs: {error}") from None
     with path.open("a", encoding="utf-8") as file:
         yield made, file
 
@@ -122,25 +122,48 @@ def _measure(
     file: IO[str],
 ) -> None:
     """Makes the runs that are missing."""
+    order = [key for key in ordered(catalog, wanted.blocks, wanted.seed) if key not in runs]
+    make_runs(catalog, order, Results(folder, runs, file), _sights(wanted), seed=wanted.seed)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs that there are, by case, dose and block, and the file of the folder that they are written to."""
+
+    folder: Path
+    runs: "dict[tuple[str, int, int], WatchedRun]"
+    file: IO[str]
+
+
+def make_runs(
+    catalog: WatchedCatalog,
+    order: Sequence[tuple[str, int, int]],
+    results: Results,
+    sights: "Sequence[Sight]",
+    *,
+    seed: int,
+    is_graded: Callable[[int, int], bool] = lambda _dose, _block: True,
+) -> None:
+    """Makes these runs, each again where it is void; `is_graded` says of a dose and a block whether it is explained."""
     from lab.truth.watched.runner import FIRST_PORT, RunOrder, WatchedRunner  # noqa: PLC0415
 
-    order = [key for key in ordered(catalog, wanted.blocks, wanted.seed) if key not in runs]
     if not order:
         return
-    say(f"{count(len(order), 'run')} to make, about {duration(len(order) * RUN_S)}; results: {folder}")
+    say(f"{count(len(order), 'run')} to make, about {duration(len(order) * RUN_S)}; results: {results.folder}")
     cases = {case.name: case for case in catalog.case}
-    with Session(plan_watched(catalog, seed=wanted.seed), Target(Kind.VETH)) as session:
-        runner = WatchedRunner(session, catalog, folder, _sights(wanted), shlex.join(["whyperf-lab", *sys.argv[1:]]))
+    with Session(plan_watched(catalog, seed=seed), Target(Kind.VETH)) as session:
+        command = shlex.join(["whyperf-lab", *sys.argv[1:]])
+        runner = WatchedRunner(session, catalog, results.folder, sights, command)
         for number, (name, dose, block) in enumerate(order):
             for attempt in range(TRIES):
                 # No run meets what is left of the sockets of another.
                 port = FIRST_PORT + (number * TRIES + attempt) % 10_000
-                run = runner.run(RunOrder(cases[name], dose, block, port))
+                run = runner.run(RunOrder(cases[name], dose, block, port, is_graded(dose, block)))
                 if run.void is None:
                     break
-            runs[run.key] = run
-            file.write(run.model_dump_json() + "\n")
-            file.flush()
+            results.runs[run.key] = run
+            results.file.write(run.model_dump_json() + "\n")
+            results.file.flush()
             say(f"{number + 1} of {len(order)}: {sweep_of(cases[name], dose)}: {_outcome(run)}")
 
 

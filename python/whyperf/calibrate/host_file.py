@@ -12,6 +12,7 @@ from whyperf.calibrate.grid import AXES, Point
 from whyperf.calibrate.identify import Found
 from whyperf.calibrate.judge import Verdict
 from whyperf.foreign import parse_toml, read_text
+from whyperf.record.durable import write_file
 
 #: Digits of a cost: more are noise.
 _DIGITS = 4
@@ -85,9 +86,7 @@ def write_host(
         *(f"  {_toml([_short(member.costs[cost.prior.key]) for cost in found])}," for member in fit.members),
         "]",
     ]
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_file(path, ("\n".join(lines) + "\n").encode())
 
 
 def read_host(path: Path) -> CalibratedHost:

@@ -51,9 +51,6 @@ _OF_DICTIONARY = frozenset({2, 8})
 """Encodings in which a value is a number of the dictionary."""
 _REPEATED = 2
 
-_ZSTD_RATIO = 1 << 15
-"""What zstd makes of a byte at most: a block of 4 bytes can be 128 KiB (RFC 8878 section 3.1.1.2)."""
-
 _PAGE_HEADER_BYTES = 1 << 16
 _USUAL_HEADER_BYTES = 256
 
@@ -246,8 +243,8 @@ def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int, data_end: 
         raise ValueError("its columns are not where its footer says")
     unfolded, texts = _unfolded(descriptor, column)
     needed = int(values) * _WIDTHS[kind]
-    # Numbers take what their count says; pages of texts, and large ones, what they say they unfold to.
-    return needed + unfolded if kind == _BYTE_ARRAY or compressed * _ZSTD_RATIO > FREE_BYTES else needed, texts
+    # Texts take their places and their pages; numbers what their count says, or their pages where these are more.
+    return needed + unfolded if kind == _BYTE_ARRAY else max(needed, unfolded), texts
 
 
 def _first_page(column: Mapping[int, Any]) -> int:

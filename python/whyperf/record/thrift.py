@@ -12,6 +12,20 @@ Struct = dict[int, Any]
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = frozenset({4, 5, 6})
 _MAX_VARINT_BITS = 70
+MAX_CONTAINERS = 500_000
+"""Structs and lists of a footer: six for each column of a group of rows, and a byte of data can be one."""
+
+
+class _Budget:
+    """How many structs and lists may still be read."""
+
+    def __init__(self) -> None:
+        self.left = MAX_CONTAINERS
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError(f"its footer has more than {MAX_CONTAINERS:,} structs and lists")
 
 
 def read_struct(data: bytes, at: int) -> tuple[Struct, int]:
@@ -19,9 +33,14 @@ def read_struct(data: bytes, at: int) -> tuple[Struct, int]:
 
     Raises:
         IndexError: the data end before.
-        ValueError: it has what Parquet does not use.
+        ValueError: it has what Parquet does not use, or too much.
         RecursionError: it nests without end.
     """
+    return _struct(data, at, _Budget())
+
+
+def _struct(data: bytes, at: int, budget: _Budget) -> tuple[Struct, int]:
+    budget.spend()
     found: Struct = {}
     field = 0
     while True:
@@ -34,10 +53,10 @@ def read_struct(data: bytes, at: int) -> tuple[Struct, int]:
         else:
             zigzag, at = _varint(data, at)
             field = (zigzag >> 1) ^ -(zigzag & 1)
-        found[field], at = _value(data, at, head & 15)
+        found[field], at = _value(data, at, head & 15, budget)
 
 
-def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:  # noqa: PLR0911 - a line a kind
+def _value(data: bytes, at: int, kind: int, budget: _Budget) -> tuple[Any, int]:  # noqa: PLR0911 - a line a kind
     if kind in _INTEGERS:
         byte = data[at]
         if byte < 128:
@@ -50,9 +69,9 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:  # noqa: PLR0911
         end = _checked_end(data, at + length)
         return data[at:end], end
     if kind == _STRUCT:
-        return read_struct(data, at)
+        return _struct(data, at, budget)
     if kind in {_LIST, _SET}:
-        return _list(data, at)
+        return _list(data, at, budget)
     if kind in {_TRUE, _FALSE}:
         return kind == _TRUE, at
     if kind == _BYTE:
@@ -69,7 +88,8 @@ def _checked_end(data: bytes, end: int) -> int:
     return end
 
 
-def _list(data: bytes, at: int) -> tuple[list[Any], int]:
+def _list(data: bytes, at: int, budget: _Budget) -> tuple[list[Any], int]:
+    budget.spend()
     head = data[at]
     at += 1
     count, kind = head >> 4, head & 15
@@ -78,7 +98,7 @@ def _list(data: bytes, at: int) -> tuple[list[Any], int]:
     found = []
     for _ in range(count):
         # A yes or no takes a byte in a list, and so does all else, so that there are never more values than bytes.
-        value, at = _value(data, at, _BYTE if kind in {_TRUE, _FALSE} else kind)
+        value, at = _value(data, at, _BYTE if kind in {_TRUE, _FALSE} else kind, budget)
         found.append(value)
     return found, at
 

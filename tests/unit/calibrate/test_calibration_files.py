@@ -64,6 +64,13 @@ def test_priors_come_from_what_was_timed_and_say_so() -> None:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    write(path)
+    return path
+
+
+def write(path: Path) -> None:
+    """A calibrated host."""
     known = [Prior("write_call_us", 0.5, 0.1, 2.5, "timed"), Prior("output_us", 1.0, 0.1, 10.0, "usual")]
     fit = Fit(
         (
@@ -75,9 +82,18 @@ def kept(tmp_path: Path) -> Path:
     fixed = {"tso": True, "congestion_control": "cubic", "connections": 1, "window_bytes": 16_384}
     points = [Point({**fixed, "write_size_bytes": size}, 1e9 * size) for size in (512, 1024, 2048, 4096)]
     verdict = judge(points, [True, False, True, False], [[point.goodput_bps * 1.1] for point in points])
-    path = tmp_path / "mine.toml"
     write_host(path, "linux", measured_on=FACTS, found=identify(known, fit), fit=fit, points=points, verdict=verdict)
-    return path
+
+
+def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
+    """The folder may be another user's, who knows the name of a file that is half-written."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / ".mine.toml.partial").symlink_to(victim)
+    (tmp_path / "mine.toml").symlink_to(victim)
+    write(tmp_path / "mine.toml")
+    assert victim.read_text() == "mine"
+    assert read_host(tmp_path / "mine.toml").base == "linux"
 
 
 def test_a_calibrated_host_comes_back(kept: Path) -> None:

@@ -2,10 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+/// An agent's command line is its path and some short arguments.
+const MAX_COMMAND_LINE_BYTES: u64 = 16_384;
 
 /// A `whyperf-agent serve` process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,7 +59,7 @@ pub(super) fn stat(pid: u32) -> Option<Stat> {
 
 fn describe(pid: u32) -> Option<AgentProcess> {
     let owner = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-    if owner != nix::unistd::geteuid().as_raw() || !serves(&fs::read(format!("/proc/{pid}/cmdline")).ok()?) {
+    if owner != nix::unistd::geteuid().as_raw() || !serves(&command_line(pid)?) {
         return None;
     }
     let binary = binary_of(pid)?;
@@ -68,6 +72,13 @@ fn describe(pid: u32) -> Option<AgentProcess> {
         state: state_word(stat.state).to_owned(),
         network_namespaces: network_namespaces(pid),
     })
+}
+
+/// The first part of a command line: a process can make its own as long as its memory (`PR_SET_MM_MAP`, prctl(2)).
+fn command_line(pid: u32) -> Option<Vec<u8>> {
+    let mut read = Vec::new();
+    fs::File::open(format!("/proc/{pid}/cmdline")).ok()?.take(MAX_COMMAND_LINE_BYTES).read_to_end(&mut read).ok()?;
+    Some(read)
 }
 
 /// The binary, also when it was replaced or removed since.

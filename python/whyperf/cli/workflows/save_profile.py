@@ -12,6 +12,7 @@ from whyperf.plan import LOCAL, Plan, build
 from whyperf.profile import Factors, Profile, ProfileError, Sweep, parse
 from whyperf.profile.factor import Level as FactorLevel
 from whyperf.profile.write import as_toml
+from whyperf.record.durable import write_file
 from whyperf.run import Target
 
 OPTION = "--save-profile"
@@ -51,7 +52,7 @@ def save_profile(path: Path, profile: Profile, asked: ProfileRequest, target: Ta
         again = None
     if again is None or not _is_same(wanted, again, whole=not asked.only):
         raise UsageError(f"{OPTION}: a profile cannot say the same as these options; leave out --only")
-    path.write_text(text, encoding="utf-8")
+    write_file(path, text.encode())
     size = f"{count(len(again.cells), 'cell')}, {count(again.trials_count, 'trial')}"
     say(f"Wrote {path}: {size}; run it with `{_command(path, asked, target)}`")
     return DONE

@@ -20,6 +20,7 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.output.studies import as_json, print_entries, print_entry, print_runs
 from whyperf.cli.streams import print_json
 from whyperf.own_python import own_environment, own_python
+from whyperf.record.durable import write_file
 from whyperf.run.agents.pipes import agent_binary
 from whyperf.studies.catalog import LABORATORY, Chosen, StudyRun, UnknownStudyError, as_typed, chosen
 from whyperf.studies.folder import DOCUMENTS, RunStatus, StudyResults, document_path, here
@@ -200,7 +201,7 @@ def _set_aside_others(folder: Path, name: str, command: str) -> None:
         shutil.rmtree(replaced, ignore_errors=True)
         replaced.parent.mkdir(exist_ok=True)
         result.rename(replaced)
-    maker.write_text(made_by)
+    write_file(maker, made_by.encode(), in_result=True)
 
 
 @lru_cache
@@ -252,7 +253,10 @@ def _call(arguments: Sequence[str], target: Path | None, folder: Path, name: str
     """
     log = folder / DOCUMENTS / f"{name}.log"
     part = None if target is None else target.with_suffix(".part")
-    with log.open("ab") as said, (Path(os.devnull) if part is None else part).open("wb") as printed:
+    with (
+        open(log, "ab", opener=_without_links) as said,
+        open(os.devnull if part is None else part, "wb", opener=_without_links) as printed,
+    ):
         start = said.tell()
         is_own = arguments[0] != LABORATORY
         command = own_python(*_PROGRAM, *arguments) if is_own else [_laboratory(), *arguments[1:]]
@@ -296,6 +300,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def _write(path: Path, text: str) -> None:
     """Replaces a file at once, so that an interruption leaves the old one or the new one."""
-    part = path.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_file(path, text.encode(), in_result=True)
+
+
+def _without_links(path: str, flags: int) -> int:
+    """Opens a file for writing; not through a link, which somebody else may have put there."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -247,8 +248,10 @@ class Experiment:
             raise RecordError(f"{self.folder} has no folder trials; copy the result whole, or run the experiment again")
         with as_record_error("read", self.folder / "trials"), os.scandir(self.folder / "trials") as entries:
             names = sorted(entry.name for entry in entries if TRIAL_NAME.fullmatch(entry.name))
-        trials = [_read_trial(self.folder / "trials" / name) for name in names]
-        for read in (*trials, *(each for pack in packs(self.folder / "trials") for each in read_pack(pack))):
+        # One after the other: what is not kept takes no memory.
+        single = (_read_trial(self.folder / "trials" / name) for name in names)
+        packed = (each for pack in packs(self.folder / "trials") for each in read_pack(pack))
+        for read in chain(single, packed):
             found = self._as_planned(read)
             if isinstance(found, Manifest):
                 manifests[found.trial] = found
@@ -277,6 +280,8 @@ class Experiment:
         """What the hosts are, as far as it is known."""
         # The near and the far side, then those of further pairs in the order of their numbers.
         names = [match for path in (self.folder / "hosts").glob("*.json") if (match := END_NAME.fullmatch(path.stem))]
+        # A stranger's folder may have any number of them.
+        names = [name for name in names if int(name[2] or 1) <= max(1, len(self.plan.pairs))]
         names.sort(key=lambda name: (int(name[2] or 1), name[1] == "far"))
         found = {name[0]: self._read_json(self.folder / "hosts" / f"{name[0]}.json") for name in names}
         return {host: facts for host, facts in found.items() if facts is not None}

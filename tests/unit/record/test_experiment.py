@@ -285,6 +285,10 @@ def test_hosts_and_testbed_are_kept(tmp_path: Path) -> None:
         experiment.write_testbed({"near": {}})
         assert experiment.hosts() == {"near": {"hostname": "a"}}
         assert experiment.testbed() == {"near": {}}
+        # A stranger's folder has any number of hosts, and the plan one pair.
+        experiment.write_host("far", {"hostname": "b"})
+        experiment.write_host("near2", {"hostname": "c"})
+        assert set(experiment.hosts()) == {"near", "far"}
 
 
 @pytest.mark.parametrize(

@@ -44,3 +44,19 @@ def test_a_missing_program_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_command_is_shown_with_its_program() -> None:
     assert as_typed(RUN.command) == RUN.command
     assert as_typed("run quick") == "whyperf run quick"
+
+
+def test_no_document_is_written_through_a_planted_link(folder: Path) -> None:
+    """The folder may be another user's."""
+    victim = folder / "victim"
+    victim.write_text("mine")
+    for name in ("run.log", "run.status.json", "run.status.part"):
+        (folder / name).symlink_to(victim)
+    with (
+        pytest.raises(OSError, match="symbolic links"),
+        open(folder / "run.log", "ab", opener=studies._without_links),
+    ):
+        pass
+    studies._write(folder / "run.status.json", "{}")
+    assert victim.read_text() == "mine"
+    assert (folder / "run.status.json").read_text() == "{}"

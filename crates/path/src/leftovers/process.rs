@@ -163,4 +163,16 @@ mod tests {
         assert!(!serves(b"whyperf-agent\0doctor\0"));
         assert!(!serves(b"serve\0"));
     }
+
+    #[test]
+    fn a_command_line_is_read_up_to_its_bound() {
+        let most = usize::try_from(MAX_COMMAND_LINE_BYTES).unwrap();
+        let long = "a".repeat(2 * most);
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "read line", &long]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let read = command_line(child.id());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(read.map(|line| line.len()), Some(most));
+    }
 }

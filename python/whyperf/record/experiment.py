@@ -280,7 +280,7 @@ class Experiment:
         """What the hosts are, as far as it is known."""
         # The near and the far side, then those of further pairs in the order of their numbers.
         names = [match for path in (self.folder / "hosts").glob("*.json") if (match := END_NAME.fullmatch(path.stem))]
-        # A stranger's folder may have any number of them.
+        # The folder of somebody else may have any number of them.
         names = [name for name in names if int(name[2] or 1) <= max(1, len(self.plan.pairs))]
         names.sort(key=lambda name: (int(name[2] or 1), name[1] == "far"))
         found = {name[0]: self._read_json(self.folder / "hosts" / f"{name[0]}.json") for name in names}

@@ -285,7 +285,7 @@ def test_hosts_and_testbed_are_kept(tmp_path: Path) -> None:
         experiment.write_testbed({"near": {}})
         assert experiment.hosts() == {"near": {"hostname": "a"}}
         assert experiment.testbed() == {"near": {}}
-        # A stranger's folder has any number of hosts, and the plan one pair.
+        # The folder of somebody else may have any number of hosts; the plan has one pair.
         experiment.write_host("far", {"hostname": "b"})
         experiment.write_host("near2", {"hostname": "c"})
         assert set(experiment.hosts()) == {"near", "far"}

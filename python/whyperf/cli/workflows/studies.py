@@ -304,5 +304,5 @@ def _write(path: Path, text: str) -> None:
 
 
 def _without_links(path: str, flags: int) -> int:
-    """Opens a file for writing; not through a link, which somebody else may have put there."""
+    """Opens a file for writing; not through a link, which somebody else may have made."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)

@@ -165,14 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_read_up_to_its_bound() {
-        let most = usize::try_from(MAX_COMMAND_LINE_BYTES).unwrap();
+    fn a_command_line_is_read_up_to_its_bound() -> Result<(), Box<dyn std::error::Error>> {
+        let most = usize::try_from(MAX_COMMAND_LINE_BYTES)?;
         let long = "a".repeat(2 * most);
-        let mut child =
-            std::process::Command::new("sh").args(["-c", "read line", &long]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut shell = std::process::Command::new("sh");
+        let piped = std::process::Stdio::piped;
+        let mut child = shell.args(["-c", "echo; read line", &long]).stdin(piped()).stdout(piped()).spawn()?;
+        // It runs once it has written: until then the kernel may still be laying out its arguments.
+        child.stdout.take().ok_or("no pipe")?.read_exact(&mut [0])?;
         let read = command_line(child.id());
         drop(child.stdin.take());
-        child.wait().unwrap();
+        child.wait()?;
         assert_eq!(read.map(|line| line.len()), Some(most));
+        Ok(())
     }
 }

@@ -14,18 +14,16 @@ import typer
 from lab.situations import first_looks
 from lab.situations.draw import situations
 from lab.situations.figures import shares
-from lab.situations.judge import Judged, judged, void_situations
-from lab.situations.labels import NO_CAUSE, Label, is_clear, labels_of
+from lab.situations.judge import Judged, judged
+from lab.situations.labels import NO_CAUSE, Labels, labels_of
+from lab.situations.measuring import MOST_TRIALS, TRIALS, labels_now, measure_until_clear, rates_of
 from lab.situations.printed import print_differences, print_judged, read_judged
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
 from lab.truth.situation import Situation
 from lab.truth.workflow.levels import explain_levels
 from lab.truth.workflow.on_model import simulated
-from lab.truth.workflow.run import measure, possible
-from whyperf.analyze import summarize
-from whyperf.analyze.spread import Spread
-from whyperf.analyze.summary import Summary
+from lab.truth.workflow.run import possible
 from whyperf.cli.exits import DONE, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
@@ -36,11 +34,8 @@ EXAMPLE = (
     "Examples: whyperf-lab situations --count 5 --dry-run · whyperf-lab situations --count 100 --seed 4711 · "
     "whyperf-lab situations --count 100 --seed 4711 --again"
 )
-TRIALS = 2
-"""Trials of each part of a situation: a cause counts by their median."""
 PLACE, PROGRAMS = "testbed", "programs"
 """Where a seed is judged, each by itself: our own load on the testbed, and programs of others on it."""
-UNCLEAR = "its rates vary by more than its causes take"
 JUDGED = "judged.json"
 
 
@@ -128,21 +123,22 @@ def run(wanted: Wanted) -> int:
     others = None if wanted.against is None else read_judged(wanted.against / JUDGED)
     wanted.refuse_second_look(wanted.hosts or PLACE)
     catalog = simulated(catalog, wanted.hosts) if wanted.hosts else possible(catalog)
-    profile, plan = plan_truth(catalog, seed=wanted.seed, trials=TRIALS, logs=1, hosts=wanted.hosts)
+    trials = TRIALS if wanted.hosts else MOST_TRIALS
+    profile, plan = plan_truth(catalog, seed=wanted.seed, trials=trials, logs=1, hosts=wanted.hosts)
     folder = wanted.out or Path("results") / f"situations-{wanted.hosts or ''}{wanted.seed}"
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
             if wanted.hosts:
                 simulate_missing_trials(experiment, as_json=wanted.as_json)
             else:
-                measure(experiment, catalog, as_json=wanted.as_json)
+                measure_until_clear(experiment, catalog, as_json=wanted.as_json)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
         except BaseException:
             experiment.discard_if_empty()
             raise
-        found, void = _judge(experiment, catalog)
-    _report(wanted, wanted.hosts or PLACE, folder, Outcome(len(catalog.situation), found, void))
+        found, labels = _judge(experiment, catalog)
+    _report(wanted, wanted.hosts or PLACE, folder, Outcome(len(catalog.situation), found, labels.void))
     if others is not None:
         print_differences(found, others, str(wanted.against))
     return DONE
@@ -171,14 +167,13 @@ def run_programs(wanted: Wanted) -> int:
     folder = wanted.out or Path("results") / f"programs-{wanted.seed}"
     with interrupts.handled():
         try:
-            made = runs.measure(drawn, folder, TRIALS, wanted.seed)
+            made = runs.measure(drawn, folder, wanted.seed)
         except KeyboardInterrupt:
             say(f"whyperf: stopped; the same command with --out {folder} resumes")
             raise Stopped from None
-    rates = runs.rates_of(drawn, made, wanted.seed)
-    labels, void = _labels(drawn.catalog, rates, frozenset())
-    found = runs.judged({name: label for name, label in labels.items() if name not in void}, made)
-    _report(wanted, PROGRAMS, folder, Outcome(len(drawn.catalog.situation), found, void))
+    labels = labels_of(drawn.catalog, runs.rates_of(drawn, made))
+    found = runs.judged(labels.known, made)
+    _report(wanted, PROGRAMS, folder, Outcome(len(drawn.catalog.situation), found, labels.void))
     return DONE
 
 
@@ -219,32 +214,11 @@ def _named(catalog: Catalog, names: Sequence[str]) -> Catalog:
     return catalog.without(known - set(names))
 
 
-def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], dict[str, str]]:
-    summary = summarize(experiment)
-    by_cell = {cell.id: cell.goodput_bps for cell in summary.cells}
-    rates = {cell.sweep: by_cell[cell.id] for cell in experiment.plan.cells}
-    labels, void = _labels(catalog, rates, _busy_cells(experiment, summary))
-    say(f"Judging {len(catalog.situation) - len(void)} situations")
-    judgeable = catalog.without(set(void))
-    medians = {cell: rate.median for cell, rate in by_cell.items()}
-    return judged(labels, explain_levels(experiment, judgeable, medians, most=1)), void
-
-
-def _labels(
-    catalog: Catalog, rates: Mapping[str, Spread], busy: frozenset[str]
-) -> tuple[dict[str, Label], dict[str, str]]:
-    """The labels, and what is void with the reason."""
-    labels = labels_of(catalog, rates)
-    void = {name: UNCLEAR for name, label in labels.items() if not is_clear(label, rates)}
-    return labels, void | void_situations(catalog, rates, busy)
-
-
-def _busy_cells(experiment: Experiment, summary: Summary) -> frozenset[str]:
-    """The sweeps whose CPUs other programs of this host used."""
-    sweeps = {cell.id: cell.sweep for cell in experiment.plan.cells}
-    return frozenset(
-        sweeps[cell.id] for cell in summary.cells if any(warning.code == "other_load" for warning in cell.warnings)
-    )
+def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], Labels]:
+    labels, _ = labels_now(experiment, catalog)
+    say(f"Judging {len(labels.known)} situations")
+    explained = explain_levels(experiment, catalog.without(set(labels.void)), rates_of(experiment), most=1)
+    return judged(labels.known, explained), labels
 
 
 def _print_drawn(drawn: Sequence[Situation], *, as_json: bool) -> None:

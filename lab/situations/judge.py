@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.disturb.model import Burn, Traffic
 from lab.situations.labels import Label
-from lab.truth.catalog import Catalog
 from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.one_sided import WatchedView
-from lab.truth.situation import Situation
-from whyperf.analyze.spread import Spread
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, JointGain, Verdict
 
@@ -65,35 +61,6 @@ class Judged:
     outcome: Outcome
     single: Gain | None = None
     joint: Gain | None = None
-
-
-def void_situations(
-    catalog: Catalog, rates: Mapping[str, Spread], disturbed_by_others: frozenset[str] = frozenset()
-) -> dict[str, str]:
-    """The situations that could not be carried out as drawn, with the reason.
-
-    Args:
-        catalog: the situations.
-        rates: of each part, by the name of its sweep; without a median where no trial was carried out faithfully.
-        disturbed_by_others: sweeps whose CPUs other programs of this host used. On an emulated path that is seen in
-            packets that are late, which a trial is repeated for; without one the CPUs are the limit.
-    """
-    found: dict[str, str] = {}
-    for situation in catalog.situation:
-        own = {name: rate.median for name, rate in rates.items() if name.rpartition("-")[0] == situation.name}
-        lacking = sorted(name for name, rate in own.items() if rate is None)
-        if not own or lacking:
-            found[situation.name] = f"no trial of {', '.join(lacking) or 'it'} was carried out"
-        elif _needs_its_cpus(catalog, situation) and (busy := sorted(disturbed_by_others & own.keys())):
-            found[situation.name] = f"other programs used the CPUs of {busy[0]}"
-    return found
-
-
-def _needs_its_cpus(catalog: Catalog, situation: Situation) -> bool:
-    """Whether it has no path, and programs of others are not what is injected."""
-    injected = [done for part in situation.ingredient for done in part.disturb]
-    has_path = "path_rtt_ms" in catalog.baseline[situation.baseline].factors
-    return not has_path and not any(isinstance(done, Burn | Traffic) for done in injected)
 
 
 def judged(labels: Mapping[str, Label], explained: Sequence[Explained]) -> list[Judged]:

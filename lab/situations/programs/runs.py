@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.situations.judge import UNDISTURBED, Judged, outcome_of
-from lab.situations.labels import Label
+from lab.situations.labels import Label, labels_of
+from lab.situations.measuring import MOST_TRIALS, TRIALS
 from lab.situations.programs.draw import DOSE, DrawnPrograms
 from lab.situations.programs.served import SERVED
 from lab.truth.design import CellKind
@@ -12,7 +13,6 @@ from lab.truth.one_sided import WatchedView
 from lab.truth.situation import Situation
 from lab.truth.watched.grade import Sight, ViewGrade, WatchedRun
 from lab.truth.watched.workflow import Results, kept_runs, lacking, make_runs, ordered
-from whyperf.analyze.spread import Spread, spreads
 from whyperf.analyze.text import count
 from whyperf.cli.exits import say
 from whyperf.explain.causes import LOSS_KINDS, Cause
@@ -29,30 +29,36 @@ def possible(drawn: DrawnPrograms) -> DrawnPrograms:
     return DrawnPrograms(drawn.catalog.without(names), drawn.watched.without(names))
 
 
-def measure(drawn: DrawnPrograms, folder: Path, blocks: int, seed: int) -> list[WatchedRun]:
+def measure(drawn: DrawnPrograms, folder: Path, seed: int) -> list[WatchedRun]:
     """The runs of all situations, made where the folder lacks them. The situation as drawn is explained once."""
     with kept_runs(folder) as (made, file):
         runs = {run.key: run for run in made}
-        missing = [key for key in ordered(drawn.watched, blocks, seed) if key not in runs]
-        make_runs(
-            drawn.watched,
-            missing,
-            Results(folder, runs, file),
-            list(Sight),
-            seed=seed,
-            is_graded=lambda dose, block: dose == DOSE and block == 1,
-        )
+        more: frozenset[str] = frozenset()
+        for _ in range(2):
+            make_runs(
+                drawn.watched,
+                [
+                    (name, dose, block)
+                    for name, dose, block in ordered(drawn.watched, MOST_TRIALS, seed)
+                    if (name, dose, block) not in runs and (block <= TRIALS or name in more)
+                ],
+                Results(folder, runs, file),
+                list(Sight),
+                seed=seed,
+                is_graded=lambda dose, block: dose == DOSE and block == 1,
+            )
+            more = labels_of(drawn.catalog, rates_of(drawn, list(runs.values()))).unclear
         return list(runs.values())
 
 
-def rates_of(drawn: DrawnPrograms, runs: Sequence[WatchedRun], seed: int) -> dict[str, Spread]:
-    """The rates of each part of each situation, by the names that labels ask for."""
+def rates_of(drawn: DrawnPrograms, runs: Sequence[WatchedRun]) -> dict[str, list[float]]:
+    """The rates of the runs of each part of each situation, by the names that labels ask for."""
     parts = {situation.name: _parts(situation) for situation in drawn.catalog.situation}
     found: dict[str, list[float]] = {f"{name}-{part}": [] for name, own in parts.items() for part in own}
     for run in runs:
         if run.rate_bps is not None and run.case in parts:
             found[f"{run.case}-{parts[run.case][run.dose]}"].append(run.rate_bps)
-    return dict(zip(found, spreads(list(found.values()), seed), strict=True))
+    return found
 
 
 def _parts(situation: Situation) -> list[str]:

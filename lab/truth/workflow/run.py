@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.disturb.model import Place
-from whyperf.plan import MODEL, TimeLeft
+from whyperf.plan import MODEL, PlannedTrial, TimeLeft
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Kind, Observer, Session, Target, allowed_kind, run_plan
 
@@ -189,14 +190,16 @@ def _with_figures(path: Path, figures: str, mark: str) -> str:
         raise UsageError(f"--page: {path}: {error}") from None
 
 
-def measure(experiment: Experiment, catalog: Catalog, *, as_json: bool) -> None:
-    """Measures what the record lacks."""
+def measure(
+    experiment: Experiment, catalog: Catalog, *, as_json: bool, wants: Callable[[PlannedTrial], bool] = lambda _: True
+) -> None:
+    """Measures what the record lacks of the trials that are wanted."""
     plan = experiment.plan
-    missing = experiment.missing_trials()
+    missing = [trial for trial in experiment.missing_trials() if wants(trial)]
     if not missing:
         return
     seconds = TimeLeft(plan).seconds(trial.cell for trial in missing)
-    say(f"{len(missing)} of {plan.trials_count} trials to make, about {duration(seconds)}; the same command resumes")
+    say(f"{len(missing)} trials to make, about {duration(seconds)}; the same command resumes")
     # Imported here: it loads what a mistake does not need.
     from whyperf.cli.live.display import watcher_for  # noqa: PLC0415
 
@@ -208,7 +211,7 @@ def measure(experiment: Experiment, catalog: Catalog, *, as_json: bool) -> None:
         with watcher_for(plan, missing, as_json=as_json) as watcher:
             disturber = _disturber(watcher, session, catalog)
             session.disturb = disturber.disturb
-            run_plan(session, experiment, disturber, lambda _: _NO_GOODPUT)
+            run_plan(session, experiment, disturber, lambda _: _NO_GOODPUT, wants)
 
 
 def _disturber(watcher: Observer, session: Session, catalog: Catalog) -> Disturber:

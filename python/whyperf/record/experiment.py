@@ -209,6 +209,15 @@ class Experiment:
         """Whether a trial that ended so is to be run again: a void one, until it was void too often."""
         return status == "void" and not (self.folder / "set-aside" / f"{trial}-{MAX_RERUNS}").exists()
 
+    def set_aside(self, trial: str) -> None:
+        """Moves an earlier, failed or damaged, trial to `set-aside/`: nothing recorded is removed."""
+        aside = self.folder / "set-aside"
+        aside.mkdir(folder_mode(self.folder), exist_ok=True)
+        number = 1
+        while (aside / f"{trial}-{number}").exists():
+            number += 1
+        (self.folder / "trials" / trial).rename(aside / f"{trial}-{number}")
+
     def begin_trial(self, trial: str) -> TrialWriter:
         """A writer for a trial of the plan.
 
@@ -224,7 +233,7 @@ class Experiment:
         def clear_final() -> None:
             self._recorded.add(trial)
             if (trials / trial).exists():
-                self._set_aside(trial)
+                self.set_aside(trial)
 
         return TrialWriter(trials / f".{trial}.partial", trials / trial, clear_final)
 
@@ -324,15 +333,6 @@ class Experiment:
     def __exit__(self, *_: object) -> None:
         """Gives the lock back."""
         self.close()
-
-    def _set_aside(self, trial: str) -> None:
-        """Moves an earlier, failed or damaged, trial to `set-aside/`: nothing recorded is removed."""
-        aside = self.folder / "set-aside"
-        aside.mkdir(folder_mode(self.folder), exist_ok=True)
-        number = 1
-        while (aside / f"{trial}-{number}").exists():
-            number += 1
-        (self.folder / "trials" / trial).rename(aside / f"{trial}-{number}")
 
     def _write_json(self, path: Path, content: Mapping[str, object]) -> None:
         with as_record_error("write", path):

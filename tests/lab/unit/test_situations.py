@@ -16,14 +16,13 @@ from lab.situations.command import Wanted, run
 from lab.situations.distributions import LOADS, NONE_CAUSES
 from lab.situations.draw import situations
 from lab.situations.figures import Share, Shares, classes, gains, shares, stated
-from lab.situations.judge import OUTCOMES, Gain, Judged, judged, void_situations
-from lab.situations.labels import NO_CAUSE, is_clear, labels_of
+from lab.situations.judge import OUTCOMES, Gain, Judged, judged
+from lab.situations.labels import NO_CAUSE, UNCLEAR, labels_of
 from lab.situations.printed import print_differences, read_judged
 from lab.truth.catalog import Catalog
 from lab.truth.design import CellKind, Role
 from lab.truth.levels import Explained, View
 from lab.truth.workflow.on_model import simulated
-from whyperf.analyze.spread import Spread
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, JointGain
@@ -94,9 +93,9 @@ def of_one(group: str = "stream", *causes: str, **part: object) -> Catalog:
     )
 
 
-def measured(**rates: float | None) -> dict[str, Spread]:
-    """Rates of the parts of the situation."""
-    return {f"it-{name}": Spread(median=rate) for name, rate in rates.items()}
+def measured(**rates: float | None) -> dict[str, list[float]]:
+    """Rates of the parts of the situation, one trial each."""
+    return {f"it-{name}": [] if rate is None else [rate] for name, rate in rates.items()}
 
 
 def said(*causes: str, joint: JointGain | None = None, **gain: float) -> Explained:
@@ -121,7 +120,7 @@ def said(*causes: str, joint: JointGain | None = None, **gain: float) -> Explain
 
 def test_a_cause_counts_where_removing_it_raises_the_rate_by_15_percent() -> None:
     catalog = of_one("stream", "random_loss", "send_buffer")
-    label = labels_of(catalog, measured(situation=100, without1=115.1, without2=114.9, control=120))["it"]
+    label = labels_of(catalog, measured(situation=100, without1=115.1, without2=114.9, control=120)).known["it"]
     assert [part.name for part in label.right] == ["random_loss"]
     assert label.raises == {"random_loss": pytest.approx(1.151), "send_buffer": pytest.approx(1.149)}
     assert label.main == "random_loss"
@@ -129,10 +128,10 @@ def test_a_cause_counts_where_removing_it_raises_the_rate_by_15_percent() -> Non
 
 def test_causes_that_only_help_together_count_together() -> None:
     catalog = of_one("stream", "random_loss", "send_buffer")
-    together = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=200))["it"]
+    together = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=200)).known["it"]
     assert together.accepted == {"random_loss", "send_buffer"}
     assert together.together == 2
-    none = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=110))["it"]
+    none = labels_of(catalog, measured(situation=100, without1=101, without2=99, control=110)).known["it"]
     assert (none.counts, none.main) == (False, "none")
 
 
@@ -141,11 +140,11 @@ def test_what_injects_nothing_never_counts() -> None:
     part = catalog.situation[0].ingredient[0].model_copy(update={"name": NO_CAUSE})
     nothing = catalog.situation[0].model_copy(update={"ingredient": (part,)})
     catalog = catalog.model_copy(update={"situation": (nothing,)})
-    assert not labels_of(catalog, measured(situation=100, without1=160))["it"].counts
+    assert not labels_of(catalog, measured(situation=100, without1=160)).known["it"].counts
 
 
 def test_what_moved_nothing_has_a_label() -> None:
-    label = labels_of(of_one(), measured(situation=0, without1=1e6))["it"]
+    label = labels_of(of_one(), measured(situation=0, without1=1e6)).known["it"]
     assert label.raises == {"random_loss": 1e6}
 
 
@@ -166,9 +165,16 @@ def test_a_label_is_clear_where_the_trials_do_not_overlap(
     now: tuple[float, float], without: tuple[float, float], control: tuple[float, float], clear: bool
 ) -> None:
     parts = {"situation": now, "without1": without, "without2": (90, 90), "control": control}
-    rates = {f"it-{name}": Spread(median=sum(ends) / 2, low=ends[0], high=ends[1]) for name, ends in parts.items()}
-    label = labels_of(of_one("stream", "random_loss", "send_buffer"), rates)["it"]
-    assert is_clear(label, rates) is clear
+    trials = {f"it-{name}": rates for name, rates in parts.items()}
+    labels = labels_of(of_one("stream", "random_loss", "send_buffer"), trials)
+    assert ("it" in labels.known, labels.void) == (clear, {} if clear else {"it": UNCLEAR})
+    assert labels.unclear == ({"it"} - labels.known.keys())
+
+
+@pytest.mark.parametrize(("fourth", "clear"), [(115, True), (95, False)])
+def test_more_trials_may_have_two_pairs_of_sixteen_in_the_other_order(fourth: float, clear: bool) -> None:
+    trials = {"it-situation": (90, 100, 112, 118), "it-without1": (fourth, 140, 150, 160)}
+    assert ("it" in labels_of(of_one(), trials).known) is clear
 
 
 @pytest.mark.parametrize(
@@ -192,14 +198,14 @@ def test_a_label_is_clear_where_the_trials_do_not_overlap(
     ],
 )
 def test_what_a_first_verdict_is_worth(without: float, found: tuple[str, ...], group: str, outcome: str) -> None:
-    labels = labels_of(of_one(group), measured(situation=1e6, without1=without))
+    labels = labels_of(of_one(group), measured(situation=1e6, without1=without)).known
     (row,) = judged(labels, [said(*found)])
     assert row.outcome == outcome
 
 
 def test_predicted_gains_are_compared_with_what_the_removal_brought() -> None:
     catalog = of_one("stream", "random_loss", "send_buffer")
-    labels = labels_of(catalog, measured(situation=100, without1=150, without2=90, control=300))
+    labels = labels_of(catalog, measured(situation=100, without1=150, without2=90, control=300)).known
     joint = JointGain(
         causes=[Cause.RANDOM_LOSS, Cause.SEND_BUFFER],
         alone=1.5,
@@ -232,7 +238,7 @@ def test_predicted_gains_are_compared_with_what_the_removal_brought() -> None:
 
 def test_a_situation_is_listed_under_the_cause_that_helps_most() -> None:
     catalog = of_one("stream", "random_loss", "send_buffer")
-    labels = labels_of(catalog, measured(situation=100, without1=150, without2=190, control=300))
+    labels = labels_of(catalog, measured(situation=100, without1=150, without2=190, control=300)).known
     rows = judged(labels, [said("send_buffer")])
     assert classes(rows, lambda row: row.main)["send_buffer"]["right"] == Share(1, 1)
     assert stated(rows) == {"high": Share(1, 1)}
@@ -241,20 +247,21 @@ def test_a_situation_is_listed_under_the_cause_that_helps_most() -> None:
 def test_what_was_not_carried_out_is_void_and_not_judged() -> None:
     catalog = of_one()
     rates = measured(situation=1e6, without1=None)
-    void = void_situations(catalog, rates)
-    assert void == {"it": "no trial of it-without1 was carried out"}
-    assert judged(labels_of(catalog, rates), [said("random_loss")]) == []
-    assert void_situations(catalog, measured(situation=1e6, without1=2e6)) == {}
-    assert void_situations(catalog, {}) == {"it": "no trial of it was carried out"}
+    labels = labels_of(catalog, rates)
+    assert labels.void == {"it": "no trial of it-without1 was carried out"}
+    assert judged(labels.known, [said("random_loss")]) == []
+    assert labels.unclear == set()
+    assert labels_of(catalog, measured(situation=1e6, without1=2e6)).void == {}
+    assert labels_of(catalog, {}).void == {"it": "no trial of it was carried out"}
 
 
 def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None:
     rates, busy = measured(situation=1e6, without1=1e6), frozenset({"it-situation"})
-    assert "other programs" in void_situations(of_one(), rates, busy)["it"]
+    assert "other programs" in labels_of(of_one(), rates, busy).void["it"]
     on_a_path = of_one().baseline["base"].model_copy(update={"factors": {"path_rtt_ms": 5}})
-    assert void_situations(of_one().model_copy(update={"baseline": {"base": on_a_path}}), rates, busy) == {}
+    assert labels_of(of_one().model_copy(update={"baseline": {"base": on_a_path}}), rates, busy).void == {}
     burning = of_one("stream", "other_load", disturb=[{"kind": "burn", "host": "near", "programs": 1}])
-    assert void_situations(burning, rates, busy) == {}
+    assert labels_of(burning, rates, busy).void == {}
 
 
 def test_each_situation_counts_once_at_a_level() -> None:
@@ -310,7 +317,7 @@ def test_a_dry_run_prints_what_is_drawn(capsys: pytest.CaptureFixture[str], tmp_
 def test_causes_that_are_judged_differently_elsewhere_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    labels = labels_of(of_one(), measured(situation=1e6, without1=2e6))
+    labels = labels_of(of_one(), measured(situation=1e6, without1=2e6)).known
     (row,) = judged(labels, [said("random_loss")])
     file = tmp_path / "judged.json"
     other = {"situation": "it", "main": "none", "view": "segments", "outcome": "wrong"}

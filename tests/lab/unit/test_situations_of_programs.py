@@ -79,8 +79,8 @@ def test_a_view_is_judged_by_what_removing_the_causes_brought(drawn: DrawnProgra
         WatchedRun(case=situation.name, dose=DOSE, block=1, rate_bps=1e6, grades=grades),
         WatchedRun(case=situation.name, dose=DOSE, block=2, void="late"),
     ]
-    rates = runs.rates_of(drawn, made, SEED)
-    labels = labels_of(drawn.catalog, rates)
+    rates = runs.rates_of(drawn, made)
+    labels = labels_of(drawn.catalog, rates).known
     assert set(labels) == {situation.name}
     assert labels[situation.name].together == 2.5
     rows = runs.judged(labels, made)
@@ -104,6 +104,6 @@ def test_a_program_without_a_cause_has_its_own_limits(drawn: DrawnPrograms) -> N
         WatchedRun(case=situation.name, dose=0, block=1, rate_bps=3e6),
         WatchedRun(case=situation.name, dose=DOSE, block=1, rate_bps=1e6, grades=(grade,)),
     ]
-    labels = labels_of(drawn.catalog, runs.rates_of(drawn, made, SEED))
+    labels = labels_of(drawn.catalog, runs.rates_of(drawn, made)).known
     assert not labels[situation.name].counts
     assert [row.outcome for row in runs.judged(labels, made)] == ["right"]

@@ -69,7 +69,7 @@ class WatchedRunner:
     def __init__(
         self, session: Session, catalog: WatchedCatalog, folder: Path, sights: Sequence[Sight], command_line: str
     ) -> None:
-        """Results whose verdicts are not all right are kept in `folder`."""
+        """Results of explained runs are kept in `folder`."""
         self._session = session
         self._catalog = catalog
         self._folder = folder
@@ -221,11 +221,7 @@ class WatchedRunner:
                     experiment, trial.cell, trial.id, by_plan=False, levels=levels, watched=view.sides
                 )
                 grades.append(view_grade(order.case, WatchedView(view), found))
-        is_right = all(grade.outcome == "right" for grade in grades)
-        if is_right:
-            shutil.rmtree(folder)
-        kept = None if is_right else order.folder
-        return run.model_copy(update={"grades": tuple(grades), "kept": kept})
+        return run.model_copy(update={"grades": tuple(grades), "kept": order.folder})
 
 
 def start_server(near: LaunchedSide, far: LaunchedSide, folder: Path, commands: Commands, port: int) -> None:

@@ -32,7 +32,7 @@ def print_watched_truth(found: Sequence[JudgedRun], folder: Path) -> None:
         console.print(shown)
         console.print()
     if any(each.run.kept for each in found):
-        console.print(f"Results whose verdicts are not all right: {folder}", soft_wrap=True)
+        console.print(f"Results of explained runs: {folder}", soft_wrap=True)
 
 
 def print_cases(catalog: WatchedCatalog) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from lab.situations import command as situations
+from lab.situations import fit_command as fit
 from lab.tools import command as tools
 from lab.truth import command as truth
 from whyperf.cli.app import answered, refusal
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-VERBS = {verb.NAME: verb for verb in (situations, truth, tools)}
+VERBS = {verb.NAME: verb for verb in (situations, fit, truth, tools)}
 for name, verb in VERBS.items():
     app.command(name=name, cls=QuickCommand, epilog=verb.EXAMPLE)(verb.command)
 

@@ -4,9 +4,9 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.cost.result import CellCost
@@ -35,7 +35,7 @@ from whyperf.explain.gather import (
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.model import CellExplanation, Explanation, FleetDiagnosis, Verdict
+from whyperf.explain.model import Budget, CellExplanation, Explanation, FleetDiagnosis, Verdict
 from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed, joint_as_printed
@@ -43,6 +43,7 @@ from whyperf.explain.rules import judged
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import render, uncapitalized
 from whyperf.plan import LOG_PREFIX
 from whyperf.profile import ProfileError, Schedule, Workload, parse
@@ -156,23 +157,44 @@ def _fleets(experiment: Experiment, summary: Summary | None) -> dict[str, Fleet]
 
 @dataclass(frozen=True)
 class TrialQuestion:
-    """What `explain_trial` is asked about a trial, by the names of its arguments."""
+    """What is asked about a trial.
+
+    Attributes:
+        cell: whose trial.
+        trial: its name; None where the cell has none.
+        rate: the cell's goodput, where it was measured.
+        levels: bounds of the evidence by role: what is above is treated as if it had not been recorded.
+        watched: the trial is explained as a connection of another program, of which these sides were watched.
+        one_machine: whether both sides run on the same machine; None: the record says.
+        measured: the experiment's cells that may have been measured with a verdict's change.
+        by_plan: whether the rate of the emulated path bounds predicted gains.
+        cost: that of the cell, where its trials have stack samples.
+        stages: what its trials with stage times show.
+        pair: one of a fleet's, from 0: then only its two hosts are looked at.
+    """
 
     cell: str
     trial: str | None
     rate: float | None = None
     levels: Mapping[str, Level] | None = None
+    watched: Literal["", "sender", "receiver", "both"] = ""
     one_machine: bool | None = None
     measured: MeasuredCells | None = None
     by_plan: bool = True
     cost: CellCost | None = None
     stages: TrialStages | None = None
-    #: Of a fleet's trial, the pair that is asked about.
     pair: int | None = None
 
     def answer(self, experiment: Experiment) -> CellExplanation:
         """The explanation, from an experiment that has the trial."""
-        return explain_trial(experiment, **{field.name: getattr(self, field.name) for field in fields(self)})
+        if self.trial is None:
+            return _unexplained(self, render("missing", "no_trial", {}))
+        if not (experiment.folder / "trials" / self.trial).exists():
+            return _unexplained(self, render("missing", "no_folder", {}))
+        try:
+            return _explained(experiment, self)
+        except RecordError as error:
+            return _unexplained(self, render("missing", "unreadable", {"trial": self.trial, "reason": str(error)}))
 
 
 ExplainEach = Callable[[Experiment, Sequence[TrialQuestion]], Iterable[CellExplanation]]
@@ -201,103 +223,76 @@ def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanatio
     return cell.model_copy(update={"missing": [*cell.missing, why]})
 
 
-def explain_trial(
-    experiment: Experiment,
-    cell: str,
-    trial: str | None,
-    *,
-    rate: float | None = None,
-    one_machine: bool | None = None,
-    measured: MeasuredCells | None = None,
-    by_plan: bool = True,
-    levels: Mapping[str, Level] | None = None,
-    watched: Literal["", "sender", "receiver", "both"] = "",
-    cost: CellCost | None = None,
-    stages: TrialStages | None = None,
-    pair: int | None = None,
-) -> CellExplanation:
-    """Why one trial is as fast as it is; a cell's explanation.
+def explain_trial(experiment: Experiment, cell: str, trial: str | None, **options: Any) -> CellExplanation:
+    """Why one trial is as fast as it is; a cell's explanation. The options are those of `TrialQuestion`."""
+    return TrialQuestion(cell, trial, **options).answer(experiment)
 
-    `rate` is the cell's goodput, where it was measured, and `measured` the experiment's cells that may have been
-    measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
-    bounds the evidence by role: what is above is treated as if it had not been recorded. `watched` has the trial
-    explained as a connection of another program, of which these sides were watched. `cost` is that of the cell, where
-    its trials have stack samples, and `stages` what its trials with stage times show. `pair` is one of a fleet, from 0:
-    then only its two hosts are looked at.
+
+class Gathered(NamedTuple):
+    """What a trial shows, before anything is said of it."""
+
+    facts: Facts
+    setup: Setup
+    budgets: Sequence[Budget]
+
+
+def gathered(experiment: Experiment, question: TrialQuestion) -> Gathered:
+    """What the asked trial shows.
+
+    Raises:
+        RecordError: it cannot be read.
     """
-    if trial is None:
-        return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
-    folder = experiment.folder / "trials" / trial
-    if not folder.exists():
-        return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
-    try:
-        opened = open_trial(folder)
-        read = at_levels(by_payload(opened if pair is None else of_pair(opened, pair)), levels or {})
-        if watched:
-            read = as_watched(read, None if watched == "both" else watched)
-        return _explained(
-            experiment,
-            cell,
-            read,
-            rate,
-            one_machine=one_machine,
-            measured=measured,
-            by_plan=by_plan,
-            cost=cost,
-            stages=stages,
-        )
-    except RecordError as error:
-        return _unexplained(cell, trial, rate, render("missing", "unreadable", {"trial": trial, "reason": str(error)}))
-
-
-def _explained(
-    experiment: Experiment,
-    cell: str,
-    trial: FlowTrial,
-    rate: float | None,
-    *,
-    one_machine: bool | None,
-    measured: MeasuredCells | None,
-    by_plan: bool,
-    cost: CellCost | None,
-    stages: TrialStages | None,
-) -> CellExplanation:
+    trial = _opened(experiment, question)
+    cell, pair = question.cell, trial.pair
     logs = read_logs(trial)
     budgets = budgets_of(trial, logs)
-    same = _on_one_machine(experiment, cell, trial.pair) if one_machine is None else one_machine
+    one_machine = question.one_machine
+    same = _on_one_machine(experiment, cell, pair) if one_machine is None else one_machine
     connections = sorted({budget.connection for budget in budgets.budgets})[:MAX_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as next_to_facts:
         finding_patterns = next_to_facts.submit(patterns_of, trial, logs, connections)
         facts = gather_facts(trial, logs, budgets, one_machine=same)
         patterns = finding_patterns.result()
-    setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
+    setup = replace(_setup(experiment, cell, trial), knows_path_rate=question.by_plan)
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     if link is not None:
         link *= facts.sender.limits.adapters_count
-    facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
+    facts = replace(facts, patterns=tuple(patterns), goodput_bps=question.rate, link_bps=link)
     facts = with_link_use(facts, trial, setup.hosts, setup.factors)
-    facts = with_stages(with_costs(facts, cost), stages)
+    facts = with_stages(with_costs(facts, question.cost), question.stages)
     if facts.is_watched:
         facts = with_program(facts, experiment, trial)
+    return Gathered(facts, setup, budgets.budgets)
+
+
+def _opened(experiment: Experiment, question: TrialQuestion) -> FlowTrial:
+    opened = open_trial(experiment.folder / "trials" / str(question.trial))
+    of_both = opened if question.pair is None else of_pair(opened, question.pair)
+    read = at_levels(by_payload(of_both), question.levels or {})
+    return as_watched(read, None if question.watched == "both" else question.watched) if question.watched else read
+
+
+def _explained(experiment: Experiment, question: TrialQuestion) -> CellExplanation:
+    facts, setup, budgets = gathered(experiment, question)
     faults: list[str] = []
-    verdicts, joint = judged(facts, setup, on_fault=faults.append)
-    if measured is not None:
-        verdicts = [measured.gain_in(cell, verdict) for verdict in verdicts]
+    verdicts, joint, chances = judged(facts, setup, on_fault=faults.append)
+    if question.measured is not None:
+        verdicts = [question.measured.gain_in(question.cell, verdict) for verdict in verdicts]
     verdicts = [as_printed(verdict, facts.level, is_watched=facts.is_watched) for verdict in verdicts]
     depends = any(verdict.cause in COUNTING_SEGMENTS for verdict in verdicts)
     shares = facts.sender.shares
-    rate_bps = facts.rate_bps if rate is None else rate
     return CellExplanation(
-        cell=cell,
-        trial=trial.trial,
-        rate_bps=rate_bps,
+        cell=question.cell,
+        trial=facts.trial,
+        rate_bps=facts.rate_bps if question.rate is None else question.rate,
         dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
         missing=[*facts.missing, *(facts.gaps if depends else ()), *faults],
         gaps=[] if depends else list(facts.gaps),
-        budgets=budgets.budgets,
-        patterns=patterns,
+        budgets=list(budgets),
+        patterns=list(facts.patterns),
         verdicts=verdicts,
+        chances=chances,
         joint=joint_as_printed(joint),
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )
@@ -346,7 +341,7 @@ def _own_parts(text: str, name: str) -> tuple[Mapping[str, Workload], Mapping[st
     return profile.workloads, profile.schedules
 
 
-def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) -> CellExplanation:
+def _unexplained(question: TrialQuestion, reason: str) -> CellExplanation:
     verdict = Verdict(
         cause=Cause.NOT_KNOWN,
         code="not_known.no_trial",
@@ -357,9 +352,9 @@ def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) 
         refuted_by="",
     )
     return CellExplanation(
-        cell=cell,
-        trial=trial,
-        rate_bps=rate,
+        cell=question.cell,
+        trial=question.trial,
+        rate_bps=question.rate,
         dominant_state=SenderState.UNKNOWN.value,
         missing=[reason],
         budgets=[],

@@ -320,6 +320,13 @@ class JointGain(FrozenModel):
     verification: Verification | None = None
 
 
+class Chance(FrozenModel):
+    """How probable it is that a cause is what limits; `cause` is "another" where it is one that nothing names."""
+
+    cause: str
+    probability: float
+
+
 class CellExplanation(FrozenModel):
     """Why a cell is as fast as it is: its explained trial, and the verdicts, the strongest first.
 
@@ -339,6 +346,8 @@ class CellExplanation(FrozenModel):
     budgets: list[Budget]
     patterns: list[Pattern]
     verdicts: list[Verdict]
+    chances: list[Chance] = Field(default_factory=list)
+    """The most probable first; empty where nothing was weighed."""
     joint: list[JointGain] = Field(default_factory=list)
     headline: str
     transactions_per_s: float | None = None

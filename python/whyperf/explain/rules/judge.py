@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.model import Evidence, JointGain, Value, Verdict
+from whyperf.explain.decide import Candidate, chances_of
+from whyperf.explain.model import Chance, Evidence, JointGain, Value, Verdict
 from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (
     acks,
@@ -126,10 +127,11 @@ MIN_STRENGTH = 0.12
 
 
 class Judgement(NamedTuple):
-    """The verdicts on a trial, the strongest first, and what removing several of their causes together brings."""
+    """The verdicts on a trial, the strongest first; joint gains; and how probable each cause is by itself."""
 
     verdicts: list[Verdict]
     joint: list[JointGain]
+    chances: list[Chance]
 
 
 def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
@@ -147,10 +149,11 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
             error is raised, as in tests.
     """
     if (nothing := idle(facts)) is not None:
-        return Judgement([_verdict(nothing, facts, _Predicting([nothing], facts, setup or Setup()))], [])
+        return Judgement([_verdict(nothing, facts, _Predicting([nothing], facts, setup or Setup()))], [], [])
     if (full := full_part(facts)) is not None:
-        return Judgement([_verdict(full, facts, _Predicting([full], facts, setup or Setup()))], [])
-    found = of_populations(facts, lambda part: _all_found(part, on_fault))
+        return Judgement([_verdict(full, facts, _Predicting([full], facts, setup or Setup()))], [], [])
+    found = found_in(facts, on_fault)
+    chances = chances_of(candidates_of(found, facts, setup or Setup()), facts)
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = host_limits.without_stopped(found, facts)
@@ -175,7 +178,48 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         found = [replace(finding, gain=None) for finding in found]
     predicting = _Predicting(found, facts, setup or Setup())
     verdicts = [_verdict(finding, facts, predicting) for finding in found]
-    return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled))
+    return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled), chances)
+
+
+def found_in(facts: Facts, on_fault: Callable[[str], None] | None = None) -> list[Finding]:
+    """What the rules find, before anything is weighed."""
+    return of_populations(facts, lambda part: _all_found(part, on_fault))
+
+
+def candidates_of(found: Sequence[Finding], facts: Facts, setup: Setup) -> list[Candidate]:
+    """What is weighed: of each cause the strongest that rules find, a busy CPU that nothing relieves, and what is
+    left open.
+    """
+    capable = capacity(facts)
+    found = [*found, *([] if capable is None else [capable])]
+    predicting = _Predicting(found, facts, setup)
+    strongest = {finding.cause: finding for finding in sorted(found, key=lambda finding: finding.strength)}
+    candidates = {
+        cause: _candidate(finding, predicting.modeled([finding]))
+        for cause, finding in strongest.items()
+        if cause is not Cause.NOT_KNOWN
+    }
+    for finding in found:
+        for cause in _left_open(finding):
+            candidates.setdefault(cause, Candidate(cause, finding.lost, finding.certainty, is_open=True))
+    return list(candidates.values())
+
+
+def _left_open(finding: Finding) -> list[Cause]:
+    """The causes among which a finding does not decide."""
+    causes = finding.values.get("causes") if finding.cause is Cause.NOT_KNOWN else None
+    return [Cause(cause) for cause in causes] if isinstance(causes, list) else []
+
+
+def _candidate(finding: Finding, gain: Gain | None) -> Candidate:
+    return Candidate(
+        finding.cause,
+        finding.lost,
+        finding.certainty,
+        None if gain is None else gain.ratio,
+        finding.is_counted,
+        bool(finding.open),
+    )
 
 
 def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Finding]:

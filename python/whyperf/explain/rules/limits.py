@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.observe.names import RENO_CONSTANT
 from whyperf.explain.rules.buffer_sizes import setter_of_buffer
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
 from whyperf.explain.rules.gain import MAX_GAIN, NEIGHBOR_RTT_NS, WAITED, Gain, is_line_seen, is_own_rhythm
@@ -190,8 +191,6 @@ def _windows(facts: Facts, setup: Setup, found: Collection[Finding]) -> Iterator
 
 
 MAX_PACKET_BYTES = 65_536
-RENO_CONSTANT = 1.22
-"""Of Reno's mean window, 1.22 / sqrt(p): Mathis, Semke, Mahdavi, Ott, CCR 27 (1997) 3, with an ACK for each segment."""
 CUBIC_CONSTANT = 1.054
 """Of CUBIC's mean window, 1.054 * RTT^0.75 / p^0.75 with C = 0.4 and beta = 0.7 (RFC 9438 section 5.1)."""
 MIN_LOSSES = 3

@@ -1,0 +1,90 @@
+"""`whyperf-lab fit`: fits the weights of the decision on judged sets, and judges them on others."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lab.situations.judge import OUTCOMES
+from lab.tables import console_of_tables, plain_table
+from whyperf.cli.exits import DONE, UsageError, say
+
+if TYPE_CHECKING:
+    from lab.situations.evidence import Weighed
+    from lab.situations.fitting import Floats
+
+NAME = "fit"
+EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit SET --check OTHER-SET --write"
+BARS = (0.5, 0.6, 0.7, 0.8)
+"""Probabilities from which on a verdict is named, to choose from."""
+
+
+def command(
+    sets: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Results of whyperf-lab situations.")],
+    check: Annotated[
+        list[Path] | None,
+        typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the weights that explain uses.")] = False,
+) -> None:
+    """Fit how much each observation says for each family of causes, and say how right the decision then is."""
+    # Imported here: scipy loads for a second.
+    from lab.situations.evidence import JUDGED, weighed_in  # noqa: PLC0415
+    from lab.situations.fitting import fit, left_out, predicted  # noqa: PLC0415
+
+    for folder in (*sets, *(check or ())):
+        if not (folder / JUDGED).is_file():
+            raise UsageError(f"{folder} has no {JUDGED}; name a result of whyperf-lab situations")
+    say(f"Reading {', '.join(map(str, sets))}")
+    rows = [row for folder in sets for row in weighed_in(folder)]
+    print_weighed("Situations left out of the fit", rows, left_out(rows))
+    weights = fit(rows)
+    for folder in check or ():
+        others = list(weighed_in(folder))
+        print_weighed(str(folder), others, [predicted(row, weights) for row in others])
+    if write:
+        _write(weights, sets, len({row.situation for row in rows}))
+    raise typer.Exit(DONE)
+
+
+def print_weighed(title: str, rows: "Sequence[Weighed]", probable: "Sequence[Floats]") -> None:
+    """How right rules are today, and the decision at each bar; and how often what is said to be probable is right."""
+    from lab.situations.fitting import log_likelihood, outcome  # noqa: PLC0415 - as above
+
+    shown = plain_table("Level", "Bar", *(name.replace("_", " ") for name in OUTCOMES))
+    for view in dict.fromkeys(row.view for row in rows):
+        own = [number for number, row in enumerate(rows) if row.view == view]
+        kinds = {"today": Counter(rows[number].today for number in own)}
+        kinds |= {str(bar): Counter(outcome(rows[number], probable[number], bar) for number in own) for bar in BARS}
+        for name, counted in kinds.items():
+            shown.add_row(view, name, *(f"{counted[kind] / len(own):.0%}" for kind in OUTCOMES))
+    console = console_of_tables()
+    console.print(f"{title}: {len({row.situation for row in rows})} situations")
+    console.print(shown)
+    bins: dict[int, list[bool]] = defaultdict(list)
+    for row, found in zip(rows, probable, strict=True):
+        first = int(found.argmax())
+        bins[min(9, int(10 * found[first]))].append(row.right[first])
+    said = ", ".join(
+        f"{10 * tenth}-{10 * tenth + 10} %: {sum(own)} of {len(own)}" for tenth, own in sorted(bins.items())
+    )
+    console.print(f"Right of what is said with a probability of {said}", soft_wrap=True)
+    console.print(f"Mean log likelihood: {log_likelihood(rows, probable):.3f}\n")
+
+
+LEAST_WEIGHT = 0.01
+"""Smaller weights are left out: together they move no probability by a percent."""
+
+
+def _write(weights: dict[str, float], sets: Sequence[Path], situations: int) -> None:
+    from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
+
+    kept = {name: round(value, 3) for name, value in sorted(weights.items()) if abs(value) >= LEAST_WEIGHT}
+    source = f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}"
+    document = {"source": source, "date": f"{datetime.now():%Y-%m-%d}", "weights": kept}
+    WEIGHTS.write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
+    say(f"Wrote {len(kept)} weights into {WEIGHTS}")

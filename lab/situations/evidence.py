@@ -5,15 +5,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from lab.situations.measuring import rates_of
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.decide import ANOTHER, features, features_of_another, level_of
+from whyperf.explain.decide import ANOTHER, CANDIDATES, Candidate, level_of, scaled
 from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.rules.judge import candidates_of, found_in
+from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
 
 JUDGED = "judged.json"
@@ -21,25 +24,32 @@ JUDGED = "judged.json"
 
 @dataclass(frozen=True)
 class Weighed:
-    """The candidates of one trial at one level: their features, and which of them are right.
+    """What one trial shows at one level, and what is right to say of it.
 
     Attributes:
         situation: whose trial.
         view: the level.
-        names: the candidates, the last of which is "another".
-        features: of each.
-        right: whether each may be named.
+        level: as the decision calls it.
+        found: what rules find.
+        shown: the observations as weights take them.
+        right: the candidates that may be named.
         is_undisturbed: nothing that was injected limits, so that it is right to name nothing.
         today: what the rules' verdict was worth.
     """
 
     situation: str
     view: str
-    names: tuple[str, ...]
-    features: tuple[Mapping[str, float], ...]
-    right: tuple[bool, ...]
+    level: str
+    found: tuple[Candidate, ...]
+    shown: Mapping[str, float]
+    right: frozenset[str]
     is_undisturbed: bool
     today: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What rules find."""
+        return frozenset(str(candidate.cause) for candidate in self.found)
 
 
 def weighed_in(folder: Path) -> Iterator[Weighed]:
@@ -55,7 +65,7 @@ def weighed_in(folder: Path) -> Iterator[Weighed]:
         yield _weighed(row, _of_program(folder, row) if programs else _of_own_load(folder, row))
 
 
-def _of_own_load(folder: Path, row: Mapping[str, str]) -> "_Asked":
+def _of_own_load(folder: Path, row: Mapping[str, Any]) -> "_Asked":
     experiment, rates = _opened(folder)
     cell = row["trial"].rpartition("-")[2]
     return _Asked(experiment, TrialQuestion(cell, row["trial"], rates[cell], View(row["view"]).levels, by_plan=False))
@@ -67,7 +77,7 @@ def _opened(folder: Path) -> tuple[Experiment, Mapping[str, float | None]]:
     return experiment, rates_of(experiment)
 
 
-def _of_program(folder: Path, row: Mapping[str, str]) -> "_Asked":
+def _of_program(folder: Path, row: Mapping[str, Any]) -> "_Asked":
     experiment = Experiment.open(folder / row["trial"])
     # The busiest connection is the first.
     trial = next(iter(experiment.plan.trials()))
@@ -82,21 +92,25 @@ class _Asked:
     question: TrialQuestion
 
 
-def _weighed(row: Mapping[str, object], asked: _Asked) -> Weighed:
+def _weighed(row: Mapping[str, Any], asked: _Asked) -> Weighed:
     facts, setup, _ = gathered(asked.experiment, asked.question)
-    candidates = candidates_of(found_in(facts), facts, setup)
-    observed, level = observe(facts, NAMED), level_of(facts)
-    accepted = {str(cause) for cause in row["accepted"]}  # type: ignore[attr-defined]  # a list of a JSON file
+    return weighed(facts, setup, row)
+
+
+def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
+    """What facts show, with what was judged of them."""
+    accepted = set(row["accepted"])
     if accepted & {str(kind) for kind in LOSS_KINDS}:
         accepted.add(str(Cause.PATH_LOSS))
-    right = [str(candidate.cause) in accepted for candidate in candidates]
     is_undisturbed = str(Cause.NOT_KNOWN) in accepted
+    right = accepted.intersection(CANDIDATES) | ({ANOTHER} if is_undisturbed else set())
     return Weighed(
-        str(row["situation"]),
-        str(row["view"]),
-        (*(str(candidate.cause) for candidate in candidates), ANOTHER),
-        (*(features(candidate, observed, level) for candidate in candidates), features_of_another(observed, level)),
-        (*right, is_undisturbed or not any(right)),
+        row["situation"],
+        row["view"],
+        level_of(facts),
+        tuple(candidates_of(found_in(facts), facts, setup)),
+        scaled(observe(facts, NAMED)),
+        frozenset(right or {ANOTHER}),
         is_undisturbed,
-        str(row["outcome"]),
+        row["outcome"],
     )

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ from whyperf.cli.exits import DONE, UsageError, say
 
 if TYPE_CHECKING:
     from lab.situations.evidence import Weighed
-    from lab.situations.fitting import Floats
+    from whyperf.explain.calibration.weights import Weights
 
 NAME = "fit"
 EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit SET --check OTHER-SET --write"
@@ -51,7 +51,7 @@ def command(
     raise typer.Exit(DONE)
 
 
-def print_weighed(title: str, rows: "Sequence[Weighed]", probable: "Sequence[Floats]") -> None:
+def print_weighed(title: str, rows: "Sequence[Weighed]", probable: Sequence[Mapping[str, float]]) -> None:
     """How right rules are today, and the decision at each bar; and how often what is said to be probable is right."""
     from lab.situations.fitting import log_likelihood, outcome  # noqa: PLC0415 - as above
 
@@ -67,8 +67,8 @@ def print_weighed(title: str, rows: "Sequence[Weighed]", probable: "Sequence[Flo
     console.print(shown)
     bins: dict[int, list[bool]] = defaultdict(list)
     for row, found in zip(rows, probable, strict=True):
-        first = int(found.argmax())
-        bins[min(9, int(10 * found[first]))].append(row.right[first])
+        first = max(found, key=lambda name: found[name])
+        bins[min(9, int(10 * found[first]))].append(first in row.right)
     said = ", ".join(
         f"{10 * tenth}-{10 * tenth + 10} %: {sum(own)} of {len(own)}" for tenth, own in sorted(bins.items())
     )
@@ -76,15 +76,23 @@ def print_weighed(title: str, rows: "Sequence[Weighed]", probable: "Sequence[Flo
     console.print(f"Mean log likelihood: {log_likelihood(rows, probable):.3f}\n")
 
 
-LEAST_WEIGHT = 0.01
-"""Smaller weights are left out: together they move no probability by a percent."""
+LEAST_WEIGHT = 0.02
+"""Smaller weights are left out: they move no odds by more than 3 %."""
 
 
-def _write(weights: dict[str, float], sets: Sequence[Path], situations: int) -> None:
+def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
     from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
 
-    kept = {name: round(value, 3) for name, value in sorted(weights.items()) if abs(value) >= LEAST_WEIGHT}
-    source = f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}"
-    document = {"source": source, "date": f"{datetime.now():%Y-%m-%d}", "weights": kept}
+    document = {
+        "source": f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}",
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "features": _rounded(weights.features),
+        "levels": {name: _rounded(of) for name, of in weights.levels.items()},
+        "observations": {name: _rounded(of) for name, of in weights.observations.items()},
+    }
     WEIGHTS.write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
-    say(f"Wrote {len(kept)} weights into {WEIGHTS}")
+    say(f"Wrote {WEIGHTS}")
+
+
+def _rounded(of: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 2) for name, value in of.items() if abs(value) >= LEAST_WEIGHT}

@@ -3,110 +3,150 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.sparse import csr_matrix
 
 from lab.situations.evidence import Weighed
+from lab.situations.families import FAMILIES, family_of
 from lab.situations.judge import Outcome
-from whyperf.explain.decide import ANOTHER
+from whyperf.explain.calibration.weights import Weights
+from whyperf.explain.decide import ANOTHER, CANDIDATES, FEATURES, probabilities
 
 Floats = NDArray[np.float64]
-FOLDS = 8
+FOLDS = 6
 """Parts of the situations, each judged with the weights of the others."""
-PRIOR = 1.0
-"""How strong the normal prior is; of 0.3, 1 and 3 the one with the greatest likelihood on situations left out."""
-PRECISION = {"base": 0.05, "cause": 0.7, "level": 2.0, "observation": 3.0}
-"""Of the prior of each kind of weight: few are of a candidate itself, many of observations."""
+MAX_STEPS = 250
+OF_FEATURES, OF_FAMILIES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 3.0, 20.0, 2.0, 0.5
+"""Precisions of the normal priors: of what a finding itself has, of an observation for a family of causes, for a cause
+alone, of a level for a cause, and of a cause. Of 1 to 30 those with the greatest likelihood on situations left out."""
 LEAST = 1e-9
 NAMED = 3
 """Candidates that are looked at where nothing is certain."""
 
 
-def fit(rows: Sequence[Weighed], prior: float = PRIOR) -> dict[str, float]:
-    """The weights with which what was right is most probable; each situation counts once, however often it was seen."""
-    data = _Matrix(rows)
-    seen = Counter(row.situation for row in rows)
-    each = np.array([1 / seen[row.situation] for row in rows]) * (len(rows) / len(seen)) ** 0.5
-    precision = prior * np.array([PRECISION[_kind(name)] for name in data.names])
-
-    def loss(values: Floats) -> tuple[float, Floats]:
-        probable = data.probabilities(values)
-        right = np.add.reduceat(probable * data.right, data.starts) + LEAST
-        given = probable * data.right / np.repeat(right, data.sizes)
-        slope = data.features.T @ ((probable - given) * np.repeat(each, data.sizes))
-        return (
-            float(0.5 * (precision * values**2).sum() - (each * np.log(right)).sum()),
-            slope + precision * values,
-        )
-
-    found = minimize(loss, np.zeros(len(data.names)), jac=True, method="L-BFGS-B", options={"maxiter": 500})
-    return {name: float(value) for name, value in zip(data.names, found.x, strict=True)}
+def fit(rows: Sequence[Weighed]) -> Weights:
+    """The weights with which what was right is most probable; each situation counts alike."""
+    return _Fit(rows).weights
 
 
-def left_out(rows: Sequence[Weighed], prior: float = PRIOR) -> list[Floats]:
-    """The probabilities of the candidates of each row, by weights fitted without its situation."""
-    part = {name: number % FOLDS for number, name in enumerate(sorted({row.situation for row in rows}))}
-    found: dict[int, Floats] = {}
+def left_out(rows: Sequence[Weighed], seed: int = 1) -> list[dict[str, float]]:
+    """The probabilities of each row's candidates, by weights fitted without its situation."""
+    names = sorted({row.situation for row in rows})
+    Random(seed).shuffle(names)
+    part = {name: number % FOLDS for number, name in enumerate(names)}
+    found: dict[int, dict[str, float]] = {}
     for fold in range(FOLDS):
-        weights = fit([row for row in rows if part[row.situation] != fold], prior)
+        weights = fit([row for row in rows if part[row.situation] != fold])
         found |= {number: predicted(row, weights) for number, row in enumerate(rows) if part[row.situation] == fold}
     return [found[number] for number in range(len(rows))]
 
 
-def predicted(row: Weighed, weights: Mapping[str, float]) -> Floats:
+def predicted(row: Weighed, weights: Weights) -> dict[str, float]:
     """The probabilities of a row's candidates."""
-    scores = np.array([sum(weights.get(name, 0.0) * value for name, value in of.items()) for of in row.features])
-    odds = np.exp(scores - scores.max())
-    return odds / odds.sum()
+    return probabilities(row.found, row.shown, row.level, weights)
 
 
-def log_likelihood(rows: Sequence[Weighed], probable: Sequence[Floats]) -> float:
+def log_likelihood(rows: Sequence[Weighed], probable: Sequence[Mapping[str, float]]) -> float:
     """The mean over the rows."""
-    right = (float(found[np.array(row.right)].sum()) for row, found in zip(rows, probable, strict=True))
+    right = (sum(found[name] for name in row.right) for row, found in zip(rows, probable, strict=True))
     return sum(math.log(max(LEAST, value)) for value in right) / len(rows)
 
 
-def outcome(row: Weighed, probable: Floats, bar: float) -> Outcome:
-    """What the decision is worth where a verdict is named from a probability of `bar` on."""
-    order = [int(number) for number in np.argsort(-probable)]
+def outcome(row: Weighed, probable: Mapping[str, float], bar: float) -> Outcome:
+    """What the decision is worth where a verdict is named from a probability of `bar` on. Only what a rule finds can be
+    named as one; all causes can be candidates.
+    """
+    order = sorted(probable, key=lambda name: -probable[name])
     first = order[0]
-    if row.names[first] != ANOTHER and probable[first] >= bar:
-        return "right" if row.right[first] else "wrong"
+    if first in row.names and probable[first] >= bar:
+        return "right" if first in row.right else "wrong"
     if row.is_undisturbed:
         return "right"
-    named = [number for number in order if row.names[number] != ANOTHER][:NAMED]
-    return "candidate" if any(row.right[number] for number in named) else "not_known"
+    causes = [name for name in order if name != ANOTHER]
+    return "candidate" if row.right.intersection(causes[:NAMED]) else "not_known"
 
 
-def _kind(name: str) -> str:
-    if name.startswith("cause."):
-        return "level" if "@" in name else "base" if name.endswith(ANOTHER) else "cause"
-    return "observation" if "." in name and not name.startswith("gain.") else "base"
+@dataclass
+class _Fit:
+    """The rows as arrays, and the weights that fit them."""
+
+    rows: Sequence[Weighed]
+
+    def __post_init__(self) -> None:
+        rows, causes = self.rows, {name: number for number, name in enumerate(CANDIDATES)}
+        self.observations = sorted({name for row in rows for name in row.shown})
+        self.levels = ["", *sorted({row.level for row in rows})]
+        column = {name: number for number, name in enumerate(self.observations)}
+        self.shown = np.zeros((len(rows), len(column)))
+        self.level = np.zeros((len(rows), len(self.levels)))
+        self.found = np.zeros((len(rows), len(causes), len(FEATURES)))
+        self.right = np.zeros((len(rows), len(causes)))
+        for number, row in enumerate(rows):
+            for name, value in row.shown.items():
+                self.shown[number, column[name]] = value
+            self.level[number, [0, self.levels.index(row.level)]] = 1
+            for candidate in row.found:
+                self.found[number, causes[candidate.cause]] = list(candidate.features.values())
+            self.right[number, [causes[name] for name in row.right]] = 1
+        self.family = np.zeros((len(causes), len(FAMILIES)))
+        self.family[range(len(causes)), [FAMILIES.index(family_of(name)) for name in CANDIDATES]] = 1
+        seen = Counter(row.situation for row in rows)
+        # The levels of a trial say much of the same: a situation counts as the square root of how often it was seen.
+        self.each = np.array([1 / seen[row.situation] for row in rows]) * math.sqrt(len(rows) / len(seen))
+
+    @cached_property
+    def weights(self) -> Weights:
+        causes, shown = len(CANDIDATES), len(self.observations)
+        shapes = [(len(FEATURES),), (len(FAMILIES), shown), (causes, shown), (causes, len(self.levels))]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        levels = np.full(shapes[3], OF_LEVELS)
+        levels[:, 0] = OF_ALL
+        precision = np.concatenate(
+            [
+                np.full(ends[0], OF_FEATURES),
+                np.full(ends[1] - ends[0], OF_FAMILIES),
+                np.full(ends[2] - ends[1], OF_CAUSES),
+                levels.ravel(),
+            ]
+        )
+
+        def parts(values: Floats) -> list[Floats]:
+            split = np.split(values, ends[:-1])
+            return [part.reshape(shape) for part, shape in zip(split, shapes, strict=True)]
+
+        def loss(values: Floats) -> tuple[float, Floats]:
+            features, families, own, by_level = parts(values)
+            scores = self.found @ features + self.shown @ (self.family @ families + own).T + self.level @ by_level.T
+            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+            probable = odds / odds.sum(axis=1, keepdims=True)
+            right = (probable * self.right).sum(axis=1) + LEAST
+            slope = (probable - probable * self.right / right[:, None]) * self.each[:, None]
+            of_shown = slope.T @ self.shown
+            gradient = [
+                np.einsum("rc,rcf->f", slope, self.found),
+                self.family.T @ of_shown,
+                of_shown,
+                slope.T @ self.level,
+            ]
+            value = 0.5 * (precision * values**2).sum() - (self.each * np.log(right)).sum()
+            return float(value), np.concatenate([part.ravel() for part in gradient]) + precision * values
+
+        found = minimize(loss, np.zeros(ends[-1]), jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS})
+        features, families, own, by_level = parts(found.x)
+        return Weights(
+            features=_named(FEATURES, features),
+            levels={name: _named(self.levels, row) for name, row in zip(CANDIDATES, by_level, strict=True)},
+            observations={
+                name: _named(self.observations, row)
+                for name, row in zip(CANDIDATES, self.family @ families + own, strict=True)
+            },
+        )
 
 
-class _Matrix:
-    """The features of all candidates of all rows."""
-
-    def __init__(self, rows: Sequence[Weighed]) -> None:
-        index: dict[str, int] = {}
-        at: list[tuple[int, int, float]] = []
-        number = 0
-        for row in rows:
-            for of in row.features:
-                at += [(number, index.setdefault(name, len(index)), value) for name, value in of.items()]
-                number += 1
-        lines, columns, values = zip(*at, strict=True)
-        self.names = list(index)
-        self.features = csr_matrix((values, (lines, columns)), shape=(number, len(index)))
-        self.sizes = np.array([len(row.names) for row in rows])
-        self.starts = np.cumsum(self.sizes) - self.sizes
-        self.right = np.array([right for row in rows for right in row.right], dtype=float)
-
-    def probabilities(self, weights: Floats) -> Floats:
-        """Of each candidate among those of its row."""
-        scores = self.features @ weights
-        odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, self.starts), self.sizes))
-        return odds / np.repeat(np.add.reduceat(odds, self.starts), self.sizes)
+def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
+    return {name: float(value) for name, value in zip(names, values, strict=True)}

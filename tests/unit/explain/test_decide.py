@@ -1,10 +1,13 @@
 """The decision: what is observed, and how probable it makes each cause."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.unit.explain.situations import situations
+from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import Cause
-from whyperf.explain.decide import ANOTHER, Candidate, features, level_of, probabilities
+from whyperf.explain.decide import ANOTHER, CANDIDATES, FEATURES, Candidate, level_of, probabilities, scaled
 from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.rules.judge import judged
 from whyperf.explain.trial_facts import Facts
@@ -35,26 +38,37 @@ def test_every_level_has_the_same_names_and_a_log_has_more_values() -> None:
 
 
 def test_probabilities_are_those_of_the_weights() -> None:
-    observed = observe(Facts("a trial", connections=4), NAMED)
-    candidates = [Candidate(Cause.RANDOM_LOSS, 0.5, 0.9), Candidate(Cause.BOTTLENECK, 0.5, 0.9)]
-    assert probabilities(candidates, observed, "segments", {}) == pytest.approx([1 / 3] * 3)
-    by_cause = probabilities(candidates, observed, "segments", {"cause.bottleneck@segments": 50.0})
-    assert by_cause == pytest.approx([0, 1, 0])
-    assert probabilities(candidates, observed, "user", {"cause.bottleneck@segments": 50.0}) == pytest.approx(
-        [1 / 3] * 3
-    )
-    by_family = probabilities(candidates, observed, "user", {"loss.connections": 50.0})
-    assert by_family == pytest.approx([1, 0, 0], abs=1e-4)
+    shown = scaled(observe(Facts("a trial", connections=4), NAMED))
+    equal = probabilities([], shown, "segments", Weights())
+    assert equal == pytest.approx(dict.fromkeys(CANDIDATES, 1 / len(CANDIDATES)))
+
+    def likely(level: str = "user", found: Sequence[Candidate] = (), **weights: object) -> set[str]:
+        probable = probabilities(found, shown, level, Weights.model_validate(weights))
+        return {name for name, value in probable.items() if value > 0.9}
+
+    assert likely("segments", levels={"bottleneck": {"segments": 50.0}}) == {"bottleneck"}
+    assert likely("user", levels={"bottleneck": {"segments": 50.0}}) == set()
+    assert likely("user", levels={"bottleneck": {"": 50.0}}) == {"bottleneck"}
+    assert likely(observations={"random_loss": {"connections": 50.0}}) == {"random_loss"}
+    assert likely(observations={"random_loss": {"rate.missing": 50.0}}) == {"random_loss"}
+    assert likely(observations={"random_loss": {"connections.missing": 50.0}}) == set()
+    policer = Candidate(Cause.POLICER, 0.5, 0.9)
+    assert likely(found=[policer], features={"found": 50.0}) == {"policer"}
+    assert likely(found=[policer], features={"open": 50.0}) == set()
 
 
 def test_a_gain_that_nothing_predicts_is_no_gain_of_1() -> None:
-    observed = observe(Facts("a trial"), NAMED)
-    unknown, none, double = (
-        features(Candidate(Cause.BOTTLENECK, 0.5, 0.9, gain), observed, "user") for gain in (None, 1.0, 2.0)
-    )
+    unknown, none, double = (Candidate(Cause.BOTTLENECK, 0.5, 0.9, gain).features for gain in (None, 1.0, 2.0))
     assert (unknown["gain.missing"], none["gain.missing"]) == (1, 0)
     assert (unknown["gain.none"], none["gain.none"], double["gain.none"]) == (0, 1, 0)
     assert double["gain"] == pytest.approx(0.693, abs=0.001)
+
+
+def test_checked_in_weights_are_of_what_there_is() -> None:
+    known, names = weights(), {name for named in NAMED for name in (named.name, f"{named.name}.missing")}
+    assert known.features.keys() <= set(FEATURES)
+    assert known.levels.keys() | known.observations.keys() <= set(CANDIDATES)
+    assert {name for of in known.observations.values() for name in of} <= names
 
 
 def test_each_side_of_another_program_is_a_level_of_its_own() -> None:

@@ -1,14 +1,35 @@
-"""The checked-in weights of the decision, by their names."""
+"""The checked-in weights of the decision."""
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from pydantic import Field
+
+from whyperf.explain.calibration.tables import CalibrationTable
+
 WEIGHTS = Path(__file__).with_name("weights.json")
 
 
+class Weights(CalibrationTable):
+    """What speaks for each candidate; what is not named weighs nothing.
+
+    Attributes:
+        source: the drawn situations that they are fitted on.
+        date: of the fit.
+        features: of what rules find, by the name of the figure.
+        levels: of each candidate by evidence level; "" is that of all.
+        observations: of each candidate by the name of the observation, with ".missing" where there is none.
+    """
+
+    source: str = ""
+    date: str = ""
+    features: Mapping[str, float] = Field(default_factory=dict)
+    levels: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+    observations: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+
+
 @cache
-def weights() -> Mapping[str, float]:
-    """The weights; what is not among them weighs nothing."""
-    return json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
+def weights() -> Weights:
+    """Those that are checked in."""
+    return Weights.model_validate_json(WEIGHTS.read_text(encoding="utf-8"))

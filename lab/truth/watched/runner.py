@@ -171,9 +171,6 @@ class WatchedRunner:
                 route = (f"{addresses[other]}/32", "dev", device, "congctl", USUAL_CONTROL)
                 # A namespace may set its default only to what the host allows everybody (tcp_cong.c).
                 launched.run(["ip", "route", "replace", *route])
-            disturbances = order.case.change(order.dose).disturb
-            orders = Orders(disturbances=disturbances, places=places)
-            keeper = closing.enter_context(TimedKeeper(orders, "the run cannot be disturbed"))
             fill = {
                 "address": addresses[FAR],
                 "port": str(order.port),
@@ -182,7 +179,12 @@ class WatchedRunner:
                 "peer": str(PEER),
             }
             commands = commands_of(self._catalog, order.case, order.dose, fill)
-            start_server(near, far, folder, commands, order.port)
+            prepare(near, far, folder, commands)
+            disturbances = order.case.change(order.dose).disturb
+            orders = Orders(disturbances=disturbances, places=places)
+            keeper = closing.enter_context(TimedKeeper(orders, "the run cannot be disturbed"))
+            far.start(commands.server)
+            far.wait_for_port(order.port)
 
             def start_client() -> None:
                 near.start(commands.client)
@@ -224,8 +226,8 @@ class WatchedRunner:
         return run.model_copy(update={"grades": tuple(grades), "kept": order.folder})
 
 
-def start_server(near: LaunchedSide, far: LaunchedSide, folder: Path, commands: Commands, port: int) -> None:
-    """Prepare both sides, and start the server.
+def prepare(near: LaunchedSide, far: LaunchedSide, folder: Path, commands: Commands) -> None:
+    """Make what both sides need before the server starts.
 
     Raises:
         RunError: one of the programs fails.
@@ -235,8 +237,6 @@ def start_server(near: LaunchedSide, far: LaunchedSide, folder: Path, commands: 
     for side, setup in ((far, commands.far_setup), (near, commands.near_setup)):
         for command in setup:
             side.run(command)
-    far.start(commands.server)
-    far.wait_for_port(port)
 
 
 def rate_bps(sides: Sequence[WatchedSide]) -> float:

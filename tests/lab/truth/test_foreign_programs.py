@@ -16,7 +16,7 @@ from lab.disturb.launcher import cpu_ticks_outside
 from lab.disturb.launching import LaunchedSide
 from lab.situations.programs.draw import draw_programs
 from lab.truth.watched.catalog import PEER, commands_of, load_watched
-from lab.truth.watched.runner import start_server
+from lab.truth.watched.runner import prepare
 from lab.truth.watched.workflow import lacking
 from tests.lab.truth.two_sides import ADDRESSES, two_sides
 from whyperf.run import RunError
@@ -82,7 +82,9 @@ def test_each_program_moves_bytes_and_ends_with_its_side(name: str, sides: Sides
     taker = sides["far" if catalog.program[name].sender == "near" else "near"].pid
     with ExitStack() as closing:
         near, far = (closing.enter_context(LaunchedSide(side, sides[side].pid, folder, ())) for side in sides)
-        start_server(near, far, folder, commands, PORT)
+        prepare(near, far, folder, commands)
+        far.start(commands.server)
+        far.wait_for_port(PORT)
         near.start(commands.client)
         before = received_bytes(taker)
         assert until(lambda: received_bytes(taker) > before + MOVED_BYTES)

@@ -13,7 +13,7 @@ import typer
 
 from lab.situations import first_looks
 from lab.situations.draw import situations
-from lab.situations.figures import shares
+from lab.situations.figures import shares, weighed_shares
 from lab.situations.judge import Judged, judged
 from lab.situations.labels import NO_CAUSE, Labels, labels_of
 from lab.situations.measuring import MOST_TRIALS, TRIALS, labels_now, measure_until_clear, rates_of
@@ -197,7 +197,8 @@ def _report(wanted: Wanted, place: str, folder: Path, outcome: Outcome) -> None:
     (folder / JUDGED).write_text(document, encoding="utf-8")
     if wanted.is_first:
         numbers = (outcome.drawn, len(outcome.void), outcome.counting)
-        figures = shares(outcome.found)
+        figures = {str(view): of for view, of in shares(outcome.found).items()}
+        figures |= {f"weighed-{view}": of for view, of in weighed_shares(outcome.found).items()}
         line = first_looks.line_of(datetime.now().date(), _commit(), (place, wanted.seed), numbers, figures)
         first_looks.append(line)
         say(f"Added to {first_looks.FILE.name}: {line}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from lab.situations.figures import Level, Shares
+from lab.situations.figures import Shares
 from lab.situations.judge import OUTCOMES
 
 FILE = Path(__file__).parents[1] / "first-looks.txt"
@@ -38,7 +38,7 @@ def line_of(
     commit: str,
     place: tuple[str, int],
     numbers: tuple[int, int, int],
-    figures: Mapping[Level, Shares],
+    figures: Mapping[str, Shares],
 ) -> str:
     """A line of the file.
 
@@ -47,11 +47,11 @@ def line_of(
         commit: whose rules were judged.
         place: the testbed, or the model's hosts, and the seed.
         numbers: drawn, void, with a cause that counts.
-        figures: the outcomes of each level.
+        figures: the outcomes of each level, by its name.
     """
     drawn, void, counting = numbers
     levels = " ".join(
-        f"{view}={'/'.join(str(shares[outcome].number) for outcome in OUTCOMES)}" for view, shares in figures.items()
+        f"{name}={'/'.join(str(shares[outcome].number) for outcome in OUTCOMES)}" for name, shares in figures.items()
     )
     return f"{day:%Y-%m-%d} {commit} {place[0]} {place[1]} drawn={drawn} void={void} counting={counting} {levels}"
 

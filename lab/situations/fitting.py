@@ -13,9 +13,10 @@ from scipy.optimize import minimize
 
 from lab.situations.evidence import Weighed
 from lab.situations.families import FAMILIES, family_of
-from lab.situations.judge import Outcome
+from lab.situations.judge import Outcome, weighed_outcome
 from whyperf.explain.calibration.weights import Weights
-from whyperf.explain.decide import ANOTHER, CANDIDATES, FEATURES, probabilities
+from whyperf.explain.causes import Cause
+from whyperf.explain.decide import CANDIDATES, FEATURES, as_chances, probabilities
 
 Floats = NDArray[np.float64]
 FOLDS = 6
@@ -25,8 +26,6 @@ OF_FEATURES, OF_FAMILIES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 3.0, 20.0, 2.0, 0
 """Precisions of the normal priors: of what a finding itself has, of an observation for a family of causes, for a cause
 alone, of a level for a cause, and of a cause. Of 1 to 30 those with the greatest likelihood on situations left out."""
 LEAST = 1e-9
-NAMED = 3
-"""Candidates that are looked at where nothing is certain."""
 
 
 def fit(rows: Sequence[Weighed]) -> Weights:
@@ -58,17 +57,11 @@ def log_likelihood(rows: Sequence[Weighed], probable: Sequence[Mapping[str, floa
 
 
 def outcome(row: Weighed, probable: Mapping[str, float], bar: float) -> Outcome:
-    """What the decision is worth where a verdict is named from a probability of `bar` on. Only what a rule finds can be
-    named as one; all causes can be candidates.
-    """
-    order = sorted(probable, key=lambda name: -probable[name])
-    first = order[0]
-    if first in row.names and probable[first] >= bar:
-        return "right" if first in row.right else "wrong"
-    if row.is_undisturbed:
-        return "right"
-    causes = [name for name in order if name != ANOTHER]
-    return "candidate" if row.right.intersection(causes[:NAMED]) else "not_known"
+    """What the decision is worth where a verdict is named from a probability of `bar` on."""
+    accepted = {*row.right, *([str(Cause.NOT_KNOWN)] if row.is_undisturbed else [])}
+    found = weighed_outcome(as_chances(probable, row.found), accepted, bar)
+    assert found is not None
+    return found
 
 
 @dataclass

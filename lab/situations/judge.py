@@ -8,7 +8,8 @@ from lab.situations.labels import Label
 from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.one_sided import WatchedView
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, JointGain, Verdict
+from whyperf.explain.decide import ANOTHER, NAMED_FROM
+from whyperf.explain.model import CellExplanation, Chance, JointGain, Verdict
 
 Outcome = Literal["right", "candidate", "not_known", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = ("right", "candidate", "not_known", "wrong")
@@ -59,6 +60,8 @@ class Judged:
     found: tuple[str, ...]
     confidence: str
     outcome: Outcome
+    #: What the probabilities of causes are worth by themselves; None where there are none.
+    weighed: Outcome | None = None
     single: Gain | None = None
     joint: Gain | None = None
 
@@ -87,6 +90,7 @@ def _judged(label: Label, explained: Explained) -> Judged:
         names,
         verdicts[0].confidence if verdicts else "",
         outcome_of(names, accepted),
+        weighed_outcome(explanation.chances, accepted),
         _single(label, verdicts),
         _joint(label, explanation),
     )
@@ -100,6 +104,26 @@ def outcome_of(names: Sequence[str], accepted: set[str]) -> Outcome:
     if first == Cause.NOT_KNOWN:
         return "candidate" if set(names) & accepted else "not_known"
     return "wrong"
+
+
+CANDIDATES = 3
+"""Causes that are looked at where nothing is probable enough to be named."""
+
+
+def weighed_outcome(chances: Sequence[Chance], accepted: set[str], bar: float = NAMED_FROM) -> Outcome | None:
+    """What probabilities are worth: what a rule finds is a verdict from `bar` on; all causes can be candidates.
+
+    Where nothing limits, it is right to name nothing.
+    """
+    if not chances:
+        return None
+    first, *_ = chances
+    if first.is_found and first.probability >= bar:
+        return "right" if first.cause in accepted else "wrong"
+    if Cause.NOT_KNOWN in accepted:
+        return "right"
+    causes = [chance.cause for chance in chances if chance.cause != ANOTHER]
+    return "candidate" if accepted.intersection(causes[:CANDIDATES]) else "not_known"
 
 
 def _single(label: Label, verdicts: Sequence[Verdict]) -> Gain | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from lab.situations.figures import Shares, classes, firsts, gains, shares, stated
+from lab.situations.figures import Shares, classes, firsts, gains, shares, stated, weighed_shares
 from lab.situations.judge import OUTCOMES, Judged
 from lab.tables import console_of_tables, plain_table
 from lab.truth.levels import View
@@ -37,10 +37,13 @@ def _print_levels(found: Sequence[Judged]) -> None:
     changes = plain_table(
         *("Changes", "gain in its interval", "median error", "of all together", "of no use", "that lower the rate")
     )
+    by_weight = weighed_shares(found)
     for view, of_view in shares(found).items():
         rows = firsts(found, view)
         high = stated(rows).get("high")
         outcomes.add_row(str(view), *map(str, of_view.values()), "-" if high is None else str(high))
+        if (of_weighed := by_weight.get(view)) is not None:
+            outcomes.add_row("by probability", *map(str, of_weighed.values()), "")
         single, joint = gains(row.single for row in rows), gains(row.joint for row in rows)
         error = "-" if single.median_error_ratio is None else f"{single.median_error_ratio:.0%}"
         inside, *counted = (

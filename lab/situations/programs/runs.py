@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lab.situations.judge import UNDISTURBED, Judged, outcome_of
+from lab.situations.judge import UNDISTURBED, Judged, outcome_of, weighed_outcome
 from lab.situations.labels import Label, labels_of
 from lab.situations.measuring import MOST_TRIALS, TRIALS
 from lab.situations.programs.draw import DOSE, DrawnPrograms
@@ -92,4 +92,5 @@ def _judged(label: Label, run: WatchedRun, grade: ViewGrade) -> Judged:
         grade.named,
         grade.confidence,
         outcome_of(grade.named, accepted),
+        weighed_outcome(grade.chances, accepted),
     )

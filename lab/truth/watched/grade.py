@@ -12,7 +12,7 @@ from lab.truth.grade import COUNTS_FROM, lowered_by
 from lab.truth.one_sided import OUTCOMES, Outcome, WatchedView, graded
 from lab.truth.watched.catalog import Case, WatchedCatalog
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.model import CellExplanation, Chance
 
 MAX_OTHER_CPUS = 0.2
 """CPUs that processes may use which are of no run. With more, a verdict that names other programs may be right."""
@@ -90,6 +90,8 @@ class ViewGrade(BaseModel):
     #: The smallest share of the watched time in known states; None without a budget.
     closed_ratio: float | None
     headline: str
+    #: How probable causes are, by observations alone; older runs have none.
+    chances: tuple[Chance, ...] = ()
 
     @property
     def first(self) -> str:
@@ -197,6 +199,7 @@ def view_grade(case: Case, view: WatchedView, found: CellExplanation) -> ViewGra
         confidence=found.verdicts[0].confidence,
         closed_ratio=grade.closed_ratio,
         headline=grade.headline,
+        chances=tuple(found.chances),
     )
 
 

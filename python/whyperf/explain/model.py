@@ -321,10 +321,15 @@ class JointGain(FrozenModel):
 
 
 class Chance(FrozenModel):
-    """How probable it is that a cause is what limits; `cause` is "another" where it is one that nothing names."""
+    """How probable it is that a cause is what limits, by all that was observed.
+
+    `cause` is "another" for what has no name here or cannot be removed. `is_found` is whether a rule finds it: then
+    there is evidence to look up.
+    """
 
     cause: str
     probability: float
+    is_found: bool = False
 
 
 class CellExplanation(FrozenModel):

@@ -16,7 +16,7 @@ from lab.situations.command import Wanted, run
 from lab.situations.distributions import LOADS, NONE_CAUSES
 from lab.situations.draw import situations
 from lab.situations.figures import Share, Shares, classes, gains, shares, stated
-from lab.situations.judge import OUTCOMES, Gain, Judged, judged
+from lab.situations.judge import OUTCOMES, Gain, Judged, judged, weighed_outcome
 from lab.situations.labels import NO_CAUSE, UNCLEAR, labels_of
 from lab.situations.printed import print_differences, read_judged
 from lab.truth.catalog import Catalog
@@ -25,7 +25,7 @@ from lab.truth.levels import Explained, View
 from lab.truth.workflow.on_model import simulated
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, JointGain
+from whyperf.explain.model import CellExplanation, Chance, JointGain
 
 #: Any seed: what holds of it holds of all.
 SEED = 7
@@ -264,6 +264,28 @@ def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None
     assert labels_of(burning, rates, busy).void == {}
 
 
+@pytest.mark.parametrize(
+    ("first", "probability", "is_found", "accepted", "worth"),
+    [
+        ("random_loss", 0.9, True, "random_loss", "right"),
+        ("random_loss", 0.9, True, "policer", "wrong"),
+        # Not probable enough to be named, or not found: only candidates.
+        ("random_loss", 0.6, True, "random_loss", "candidate"),
+        ("random_loss", 0.9, False, "random_loss", "candidate"),
+        ("random_loss", 0.6, True, "bottleneck", "not_known"),
+        ("another", 0.9, False, "not_known", "right"),
+        ("random_loss", 0.9, True, "not_known", "wrong"),
+    ],
+)
+def test_what_probabilities_are_worth(
+    first: str, probability: float, is_found: bool, accepted: str, worth: str
+) -> None:
+    rest = Chance(cause="policer", probability=1 - probability)
+    chances = [Chance(cause=first, probability=probability, is_found=is_found), rest]
+    assert weighed_outcome(chances, {accepted}) == worth
+    assert weighed_outcome([], {accepted}) is None
+
+
 def test_each_situation_counts_once_at_a_level() -> None:
     def row(situation: str, outcome: str) -> Judged:
         return Judged(situation, "", "", View.USER, "", (), True, (), "", outcome)  # type: ignore[arg-type]  # a literal
@@ -288,7 +310,7 @@ def test_a_seed_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     file.write_text("# comment\n")
     figures: Shares = {outcome: Share(9, 1) for outcome in OUTCOMES}
     figures["right"] = Share(9, 6)
-    line = first_looks.line_of(date(2026, 1, 2), "abc", ("testbed", 5), (10, 1, 7), {View.USER: figures})
+    line = first_looks.line_of(date(2026, 1, 2), "abc", ("testbed", 5), (10, 1, 7), {"user": figures})
     assert line == "2026-01-02 abc testbed 5 drawn=10 void=1 counting=7 user=6/1/1/1"
     first_looks.append(line, file)
     assert file.read_text() == f"# comment\n{line}\n"

@@ -1,14 +1,19 @@
 //! Whose a socket is: the process that holds its inode (`/proc/<pid>/fd`), where that may be read.
 //!
 //! Cost: about 2 µs an open file of each process that is looked at, so processes are looked at only for sockets that are
-//! not known yet, and the caller decides how often. A process that has closed a socket, or has handed it to another one,
-//! keeps it here.
+//! not known yet, and the caller decides how often. A round looks at so many files at most, and the next one goes on behind
+//! them: any user may have a million files open in each of many processes. A process that has closed a socket, or has
+//! handed it to another one, keeps it here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs;
+use std::fs::{self, ReadDir};
 use std::io;
+use std::vec;
 
 use crate::processes;
+
+/// Open files and processes that a round looks at, at most: about 0.2 s. Most hosts have fewer.
+const MAX_FILES: usize = 100_000;
 
 /// A process that holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +84,7 @@ pub struct Owners {
     /// When those that are asked for by their numbers had started: the same number may be another process later.
     first: BTreeMap<u32, u64>,
     by_inode: HashMap<u32, u32>,
+    search: Search,
 }
 
 impl Owners {
@@ -93,24 +99,21 @@ impl Owners {
         self.by_inode.get(&inode).copied()
     }
 
-    /// Looks for the sockets of the processes that are asked for.
+    /// Looks for the sockets of the processes that are asked for, for a round.
     pub fn follow(&mut self) {
         self.find_followed();
-        let followed: Vec<u32> = self.followed.keys().copied().collect();
-        for process in followed {
-            self.read_files(process, None);
+        if self.search.is_over() {
+            self.search = Search::new(self.followed.keys().copied().collect());
+        }
+        for (inode, process) in self.search.by_ref().take(MAX_FILES).flatten() {
+            self.by_inode.entry(inode).or_insert(process);
         }
     }
 
-    /// How many processes that are asked for there are, and the inodes of all their sockets.
+    /// How many processes that are asked for there are, and the inodes of their sockets that were found by now.
     pub fn sockets_of_followed(&mut self) -> (u32, HashSet<u32>) {
-        self.find_followed();
-        let mut inodes = HashSet::new();
-        for process in self.followed.keys() {
-            let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-            inodes.extend(files.filter_map(|file| socket_inode(fs::read_link(file.path()).ok()?.to_str()?)));
-        }
-        (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), inodes)
+        self.follow();
+        (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), self.by_inode.keys().copied().collect())
     }
 
     /// Whether any process that is asked for is left, or any that it has started.
@@ -119,18 +122,23 @@ impl Owners {
         !self.followed.is_empty()
     }
 
-    /// Looks for the holders of these sockets among all processes, until all are found.
+    /// Looks for the holders of these sockets among all processes, until all are found, for a round.
     pub fn find(&mut self, inodes: &HashSet<u32>) {
         let mut missing: HashSet<u32> = inodes.iter().filter(|inode| !self.by_inode.contains_key(inode)).copied().collect();
-        // Who holds some socket holds the next one, too.
-        let known: BTreeSet<u32> = self.by_inode.values().copied().collect();
-        let others = processes::numbers().filter(|process| !known.contains(process));
-        for process in known.iter().copied().chain(others) {
-            if missing.is_empty() {
-                return;
-            }
-            self.read_files(process, Some(&mut missing));
+        if self.search.is_over() {
+            // Who holds some socket holds the next one, too.
+            let known: BTreeSet<u32> = self.by_inode.values().copied().collect();
+            let others = processes::numbers().filter(|process| !known.contains(process));
+            self.search = Search::new(known.iter().copied().chain(others).collect());
         }
+        let mut found = self.search.by_ref().take(MAX_FILES).flatten();
+        while !missing.is_empty() {
+            let Some((inode, process)) = found.next() else { return };
+            if missing.remove(&inode) {
+                self.by_inode.insert(inode, process);
+            }
+        }
+        self.search = Search::default();
     }
 
     /// Forgets all sockets but these.
@@ -164,21 +172,43 @@ impl Owners {
     fn is_alive(&self, process: u32) -> bool {
         self.followed.get(&process).is_some_and(|started| processes::start_of(process) == Some(*started))
     }
+}
 
-    /// Notes the sockets among a process's open files: all, or those that are missing.
-    fn read_files(&mut self, process: u32, mut missing: Option<&mut HashSet<u32>>) {
-        // Those of another user's process may not be read, and it may have ended.
-        let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return };
-        for inode in files.flatten().filter_map(|file| socket_inode(fs::read_link(file.path()).ok()?.to_str()?)) {
-            match &mut missing {
-                None => _ = self.by_inode.entry(inode).or_insert(process),
-                Some(missing) => {
-                    if missing.remove(&inode) {
-                        self.by_inode.insert(inode, process);
-                    }
-                }
-            }
-        }
+/// What is left of a search through the open files of processes. Each step is a file or the start of a process; it gives the
+/// inode of a socket and the process that holds it, if it is one.
+#[derive(Debug, Default)]
+struct Search {
+    processes: vec::IntoIter<u32>,
+    /// The process that is looked at, and its files from here on.
+    current: Option<(u32, ReadDir)>,
+}
+
+impl Search {
+    fn new(processes: Vec<u32>) -> Self {
+        Self { processes: processes.into_iter(), current: None }
+    }
+
+    fn is_over(&self) -> bool {
+        self.current.is_none() && self.processes.len() == 0
+    }
+}
+
+impl Iterator for Search {
+    type Item = Option<(u32, u32)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some((process, files)) = &mut self.current else {
+            let process = self.processes.next()?;
+            // Those of another user's process may not be read, and it may have ended.
+            self.current = fs::read_dir(format!("/proc/{process}/fd")).ok().map(|files| (process, files));
+            return Some(None);
+        };
+        let Some(file) = files.next() else {
+            self.current = None;
+            return Some(None);
+        };
+        let inode = file.and_then(|file| fs::read_link(file.path())).ok().and_then(|target| socket_inode(target.to_str()?));
+        Some(inode.map(|inode| (inode, *process)))
     }
 }
 

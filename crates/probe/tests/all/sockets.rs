@@ -5,7 +5,7 @@ use probe::sockets::owners::{Wanted, obstacle};
 use probe::sockets::{Closings, Detail, Diag, Owner, Owners, Socket, SocketKey};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -223,6 +223,55 @@ fn the_process_that_holds_a_socket_is_found_among_all_or_among_those_that_are_as
     let mut other = Owners::new(Wanted { programs: vec!["no-such-program".to_owned()], ..Wanted::default() });
     other.follow();
     assert_eq!(other.process_of(inode), None);
+}
+
+/// A process opens a listening socket and 110,000 files, with the help of those that it starts: one may have few. The last
+/// of them opens a connection, and prints the inodes of the two sockets and its number.
+const MANY_FILES: &str = "
+import os, resource, socket, sys
+most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 120_000)
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+listener = socket.create_server(('127.0.0.1', 0))
+count = most - 100
+for _ in range(count):
+    os.dup(0)
+missing = 110_000 - count
+while missing > 0 and os.fork() == 0:
+    missing -= count
+if missing <= 0:
+    connection = socket.create_connection(listener.getsockname())
+    print(os.fstat(listener.fileno()).st_ino, os.fstat(connection.fileno()).st_ino, os.getpid(), flush=True)
+sys.stdin.read()
+";
+
+/// Any user can have as many files open: a round that looked at all of them would last for minutes.
+#[test]
+fn a_round_looks_at_some_of_very_many_files_and_the_next_one_goes_on_behind_them() {
+    let _guard = guard();
+    let mut parent = Command::new("python3").args(["-c", MANY_FILES]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Python");
+    let mut line = String::new();
+    BufReader::new(parent.stdout.take().expect("piped")).read_line(&mut line).expect("a pipe");
+    let numbers: Vec<u32> = line.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    let [first, last, process] = numbers[..] else { panic!("three numbers: {line:?}") };
+
+    let mut followed = Owners::new(Wanted { processes: vec![parent.id()], ..Wanted::default() });
+    let mut any = Owners::new(Wanted::default());
+    let mut rounds = [0, 0];
+    while rounds[0] < 100 && followed.process_of(last).is_none() {
+        followed.follow();
+        rounds[0] += 1;
+    }
+    while rounds[1] < 100 && any.process_of(last).is_none() {
+        any.find(&HashSet::from([first, last]));
+        rounds[1] += 1;
+    }
+    // Those that it has started go on reading until its end of this is closed.
+    drop(parent.stdin.take());
+    parent.wait().expect("it ends");
+    let found = [followed.process_of(first), followed.process_of(last), any.process_of(last)];
+    assert_eq!(found[1..], [Some(process); 2], "after {rounds:?} rounds");
+    assert_eq!(found[0], Some(parent.id()));
+    assert!(rounds.iter().all(|count| *count > 1), "{rounds:?} rounds");
 }
 
 #[test]

@@ -122,6 +122,7 @@ impl Looker {
     /// The kernel names no sockets.
     pub fn look(&mut self, has_counters: bool, is_watched: impl Fn(u64) -> bool) -> Result<Found, Refusal> {
         let started_ns = mono_ns();
+        self.groups.begin_look();
         self.selected.update(&self.groups);
         let detail = if has_counters { Detail::Counters } else { Detail::Names };
         let Self { diag, selected, before, looked_ns, listening, listeners, .. } = self;

@@ -12,22 +12,32 @@ const MAX_GROUPS: usize = 20_000;
 #[derive(Debug, Default)]
 pub struct ControlGroups {
     mount: Option<PathBuf>,
-    paths: HashMap<u64, String>,
+    /// `None` for a number that the last walk did not find.
+    paths: HashMap<u64, Option<String>>,
+    has_walked: bool,
 }
 
 impl ControlGroups {
     /// That of this process's mount namespace; an empty one where none of version 2 is mounted.
     pub fn open() -> Self {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        Self { mount: mount_of(&mounts), paths: HashMap::new() }
+        Self { mount: mount_of(&mounts), ..Self::default() }
     }
 
-    /// The path of a group below the mount point, from `/` on. One that is not known yet is looked for among all.
+    /// Begins a look at all sockets: the next number that is not known yet is looked for.
+    pub fn begin_look(&mut self) {
+        self.has_walked = false;
+    }
+
+    /// The path of a group below the mount point, from `/` on. One that is not known yet is looked for among all groups, once
+    /// in a look: anyone may open a connection and remove its group.
     pub fn path(&mut self, number: u64) -> Option<&str> {
-        if !self.paths.contains_key(&number) {
+        if !self.has_walked && !self.paths.contains_key(&number) {
+            self.has_walked = true;
             self.read();
+            self.paths.entry(number).or_default();
         }
-        self.paths.get(&number).map(String::as_str)
+        self.paths.get(&number)?.as_deref()
     }
 
     /// The numbers of the group with this path and of those inside it; empty where there is none.
@@ -41,11 +51,11 @@ impl ControlGroups {
     }
 
     fn read(&mut self) {
-        let Some(mount) = &self.mount else { return };
         self.paths.clear();
+        let Some(mount) = &self.mount else { return };
         walk(mount, &mut |folder, number| {
             let path = folder.strip_prefix(mount).unwrap_or(folder);
-            self.paths.insert(number, format!("/{}", path.display()));
+            self.paths.insert(number, Some(format!("/{}", path.display())));
         });
     }
 }
@@ -80,6 +90,26 @@ mod tests {
                     31 30 0:27 / /sys/fs/cgroup/unified rw shared:5 - cgroup2 cgroup2 rw,nsdelegate\n";
         assert_eq!(mount_of(text), Some(PathBuf::from("/sys/fs/cgroup/unified")));
         assert_eq!(mount_of(""), None);
+    }
+
+    #[test]
+    fn a_look_walks_through_the_groups_once_and_for_no_number_again() {
+        let mount = std::env::temp_dir().join(format!("whyperf-groups-{}", std::process::id()));
+        let add = |name: &str| {
+            fs::create_dir_all(mount.join(name)).expect("a folder");
+            fs::metadata(mount.join(name)).expect("it was made").ino()
+        };
+        let mut groups = ControlGroups { mount: Some(mount.clone()), ..ControlGroups::default() };
+        let (first, removed) = (add("first"), 0);
+        let missing = groups.path(removed).map(str::to_owned);
+        let second = add("second");
+        let in_same_look = [first, second].map(|number| groups.path(number).map(str::to_owned));
+        groups.begin_look();
+        let in_next_look = [removed, second].map(|number| groups.path(number).map(str::to_owned));
+        fs::remove_dir_all(&mount).expect("remove");
+        assert_eq!(missing, None);
+        assert_eq!(in_same_look, [Some("/first".to_owned()), None], "no second walk");
+        assert_eq!(in_next_look, [None, Some("/second".to_owned())], "the number that is known to be missing took no walk");
     }
 
     #[test]

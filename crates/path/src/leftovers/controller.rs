@@ -5,62 +5,64 @@
 //! and nobody holds the writing end of its pipe. Where the two do not both hold, or cannot be
 //! seen, the controller counts as living: ending a good run is worse than missing a leftover.
 
-use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::process;
 
 /// Programs that adopt orphans and never control an agent.
 const ADOPTERS: [&str; 9] = ["systemd", "init", "tini", "dumb-init", "catatonit", "docker-init", "s6-svscan", "runit", "runsvdir"];
 
-/// Who controls an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Controller {
-    /// This process does, as far as can be seen.
-    Lives {
-        /// Its process id.
-        pid: u32,
-    },
-    /// Nobody does any more, or the agent itself has ended.
-    Gone,
-}
+/// Open files that are searched for the name of a controller, at most: any user may have millions.
+const MAX_FILES: usize = 100_000;
 
-impl Controller {
-    /// Whether nobody controls the agent.
-    pub fn is_gone(&self) -> bool {
-        *self == Controller::Gone
-    }
-}
-
-/// The controller of process `pid`.
-pub(super) fn of(pid: u32) -> Controller {
-    let Some(stat) = process::stat(pid) else { return Controller::Gone };
-    let parent_lives = Controller::Lives { pid: stat.parent };
-    let input = fs::read_link(format!("/proc/{pid}/fd/0")).unwrap_or_default();
-    if !input.as_os_str().as_encoded_bytes().starts_with(b"pipe:[") {
+/// Whether nobody controls process `pid` any more, as far as can be seen, or it has ended itself.
+pub(super) fn is_gone(pid: u32) -> bool {
+    let Some(stat) = process::stat(pid) else { return true };
+    match has_writer(pid) {
+        Some(true) => false,
+        Some(false) => stat.parent == 1 || is_adopter(stat.parent) || has_nothing_of(stat.parent, pid),
         // The other end of a socket cannot be seen; only a well-known adopter says enough.
-        return if is_adopter(stat.parent) { Controller::Gone } else { parent_lives };
+        None => is_adopter(stat.parent),
     }
-    if let Some(writer) = process::all().into_iter().find(|&other| other != pid && writes_to(other, &input)) {
-        return Controller::Lives { pid: writer };
-    }
-    if stat.parent == 1 || is_adopter(stat.parent) || has_nothing_of(stat.parent, pid) { Controller::Gone } else { parent_lives }
+}
+
+/// The process that controls process `pid`: one that writes to its input, or otherwise its parent.
+pub(super) fn of(pid: u32) -> Option<u32> {
+    let input = fs::read_link(format!("/proc/{pid}/fd/0")).unwrap_or_default();
+    let files = process::all().into_iter().filter(|&other| other != pid).flat_map(|other| {
+        let files = fs::read_dir(format!("/proc/{other}/fd")).into_iter().flatten().flatten();
+        files.map(move |file| (other, file))
+    });
+    let can_write = |other: u32, file: &fs::DirEntry| {
+        let about = format!("/proc/{other}/fdinfo/{}", file.file_name().display());
+        let flags = fs::read_to_string(about).unwrap_or_default();
+        flags.lines().find_map(|line| line.strip_prefix("flags:")).is_some_and(is_open_for_writing)
+    };
+    let mut some = files.take(MAX_FILES);
+    let writer = some.find(|(other, file)| fs::read_link(file.path()).is_ok_and(|target| target == input) && can_write(*other, file));
+    writer.map(|(other, _)| other).or_else(|| Some(process::stat(pid)?.parent))
+}
+
+/// Whether anybody holds the writing end of the pipe from which process `pid` reads; `None` where it reads from none, or from
+/// one of another user. The kernel counts them: also those of processes that cannot be seen here.
+fn has_writer(pid: u32) -> Option<bool> {
+    let path = PathBuf::from(format!("/proc/{pid}/fd/0"));
+    fs::read_link(&path).ok().filter(|input| input.as_os_str().as_encoded_bytes().starts_with(b"pipe:["))?;
+    let input = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let mut asked = [PollFd::new(input.as_fd(), PollFlags::empty())];
+    poll(&mut asked, PollTimeout::ZERO).ok()?;
+    Some(!asked[0].revents()?.contains(PollFlags::POLLHUP))
 }
 
 fn is_adopter(pid: u32) -> bool {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     ADOPTERS.contains(&name.trim())
-}
-
-/// Whether process `pid` holds `file`, a pipe, open for writing.
-fn writes_to(pid: u32, file: &Path) -> bool {
-    let writable = |number: &OsStr| {
-        let flags = fs::read_to_string(Path::new(&format!("/proc/{pid}/fdinfo")).join(number)).unwrap_or_default();
-        flags.lines().find_map(|line| line.strip_prefix("flags:")).is_some_and(is_open_for_writing)
-    };
-    descriptors(pid).unwrap_or_default().iter().any(|(number, target)| target == file && writable(number))
 }
 
 /// Whether the octal flags of open(2) allow writing.
@@ -70,25 +72,15 @@ fn is_open_for_writing(flags: &str) -> bool {
 }
 
 /// Whether `parent` shares none of the standard files of `child`, so that it cannot be what
-/// started it with them. A parent whose files cannot be seen may.
+/// started it with them. A parent whose files cannot all be seen may.
 fn has_nothing_of(parent: u32, child: u32) -> bool {
-    let Some(of_parent) = descriptors(parent) else { return false };
+    let Ok(files) = fs::read_dir(format!("/proc/{parent}/fd")) else { return false };
     let standard: Vec<PathBuf> = (0..=1).filter_map(|number| fs::read_link(format!("/proc/{child}/fd/{number}")).ok()).collect();
-    !of_parent.iter().any(|(_, target)| standard.contains(target))
-}
-
-/// Numbers and targets of a process's open files; `None` where they cannot all be seen.
-fn descriptors(pid: u32) -> Option<Vec<(OsString, PathBuf)>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.filter_map(Result::ok) {
-        match fs::read_link(entry.path()) {
-            Ok(target) => found.push((entry.file_name(), target)),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
-            // Closed since it was listed.
-            Err(_) => {}
-        }
-    }
-    Some(found)
+    files.flatten().all(|file| match fs::read_link(file.path()) {
+        Ok(target) => !standard.contains(&target),
+        // Otherwise it was closed since it was listed.
+        Err(error) => error.kind() != io::ErrorKind::PermissionDenied,
+    })
 }
 
 #[cfg(test)]
@@ -106,9 +98,9 @@ mod tests {
     #[test]
     fn whoever_holds_the_pipe_is_the_controller() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat");
-        assert_eq!(of(child.id()), Controller::Lives { pid: std::process::id() });
+        assert_eq!((is_gone(child.id()), of(child.id())), (false, Some(std::process::id())));
         drop(child.stdin.take());
         child.wait().expect("end");
-        assert_eq!(of(child.id()), Controller::Gone);
+        assert_eq!((is_gone(child.id()), of(child.id())), (true, None));
     }
 }

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
 
-use super::controller::{self, Controller};
+use super::controller;
 use super::process::{self, AgentProcess};
 
 /// Time a process has to end by itself.
@@ -47,7 +47,9 @@ pub(super) fn end(agent: &AgentProcess) -> Outcome {
     if !is_there(agent) {
         return Outcome::AlreadyGone;
     }
-    if let Controller::Lives { pid } = controller::of(agent.pid) {
+    if !controller::is_gone(agent.pid)
+        && let Some(pid) = controller::of(agent.pid)
+    {
         return Outcome::Refused { reason: format!("process {pid} controls agent {}; end that one", agent.pid) };
     }
     let attempts = [(Signal::SIGTERM, GRACE, Outcome::Ended), (Signal::SIGKILL, KILL_WAIT, Outcome::Killed)];

@@ -45,7 +45,7 @@ pub struct Cleaned {
 
 /// Finds what this user's runs have left on this host.
 pub fn leftovers() -> Vec<Leftover> {
-    let agents = process::agents().into_iter().filter(|agent| controller::of(agent.pid).is_gone()).map(Leftover::Agent);
+    let agents = process::agents().into_iter().filter(|agent| controller::is_gone(agent.pid)).map(Leftover::Agent);
     let pushed = binaries::cache_folder().map(|folder| binaries::old_ones(&folder)).unwrap_or_default();
     let mut groups: Vec<_> = control_groups::HIERARCHIES.iter().flat_map(|place| control_groups::left_in(Path::new(place))).collect();
     groups.sort();

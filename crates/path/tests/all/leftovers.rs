@@ -2,13 +2,15 @@
 //! agent's name, whose script is called `serve`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
+use std::io::{BufRead, BufReader, IoSlice, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::support::{comes_true, one_at_a_time};
 use nix::fcntl::OFlag;
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::pipe2;
 use path::leftovers::{Leftover, Outcome, clean, leftovers};
 
@@ -55,6 +57,21 @@ fn an_agent_whose_controller_lives_is_not_touched() {
     assert!(reason.contains(&std::process::id().to_string()), "{reason}");
     assert!(fs::exists(format!("/proc/{}", agent.pid)).expect("proc"));
     drop(controller);
+}
+
+/// Who holds the pipe is not searched for among the files of all processes, which may be millions.
+#[test]
+fn an_agent_whose_pipe_is_held_where_no_process_shows_it_is_none() {
+    let (agent, controller) = Agent::start("in-flight", "read word < wait");
+    let (sender, receiver) = UnixDatagram::pair().expect("sockets");
+    let held = [controller.as_raw_fd()];
+    let message = [ControlMessage::ScmRights(&held)];
+    sendmsg::<()>(sender.as_raw_fd(), &[IoSlice::new(b"a")], &message, MsgFlags::empty(), None).expect("it is sent");
+    drop(controller);
+    let while_held = agent.found();
+    drop((sender, receiver));
+    assert!(while_held.is_none(), "whoever takes it out of the socket controls the agent");
+    assert!(comes_true(|| agent.found().is_some()), "it is not found");
 }
 
 #[test]

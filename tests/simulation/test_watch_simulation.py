@@ -3,6 +3,9 @@
 import pytest
 
 from tests.simulation.faults import Fault
+from tests.simulation.hosts import SimulatedAgent
+from tests.simulation.samples import watched
+from tests.simulation.trials import HostWatch
 from tests.simulation.virtual_time import SECOND_NS
 from tests.simulation.watches import WatchSetting, watch_seed
 from whyperf.watch import session
@@ -31,6 +34,20 @@ def test_a_far_side_that_is_lost_leaves_the_near_one(kind: str) -> None:
     assert outcome.error is None
     assert list(outcome.results) == ["near"]
     assert outcome.far_lost
+
+
+def test_a_report_that_is_late_ends_the_watch_and_what_was_seen_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def report_once(agent: SimulatedAgent, own: HostWatch) -> None:
+        reply = watched(agent.label, 0, agent.mono_ns, is_empty=False)
+        agent.machine.handle(agent.now_ns, "progress", id=own.request, reply=reply)
+
+    monkeypatch.setattr(SimulatedAgent, "_report_watched", report_once)
+    setting = WatchSetting(near=None, far=None, with_far=False, ends="caller", seconds=120)
+    outcome = watch_seed(2, setting=setting, faults=[])
+    assert outcome.violation is None, str(outcome)
+    assert outcome.error is None
+    assert list(outcome.results) == ["near"]
+    assert outcome.late == "the near agent did not answer watch within 30 s"
 
 
 def test_ctrl_c_keeps_the_result_of_both_sides() -> None:

@@ -83,6 +83,7 @@ class WatchOutcome:
     error: BaseException | None = None
     error_ns: int | None = None
     far_lost: str | None = None
+    late: str | None = None
     is_opened: bool = False
     is_killed: bool = False
     results: dict[str, tuple[ReplyFinished, dict[str, bytes]]] = field(default_factory=dict)
@@ -144,7 +145,7 @@ class _WatchRun(SimulatedController):
                 outcome.error_ns = self.scheduler.now_ns
                 raise
             finally:
-                outcome.far_lost = session.far_lost
+                outcome.far_lost, outcome.late = session.far_lost, session.late
                 for side in session.results():
                     tables = {name: path.read_bytes() for name, path in side.tables.items()}
                     outcome.results[side.host] = (side.finished, tables)

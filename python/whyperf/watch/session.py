@@ -15,6 +15,7 @@ from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent, Clock
 from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.agents.received import ReceivedTables
+from whyperf.run.errors import NoAnswerError
 from whyperf.watch.model import WatchedSide
 from whyperf.watch.pipe_connections import connections_of
 from whyperf.watch.spool import TableSpool
@@ -145,6 +146,8 @@ class WatchSession:
         self._is_ending = False
         #: Why the far side was not watched to its end, in a sentence.
         self.far_lost: str | None = None
+        #: Why the watch ended early, in a sentence: the near agent lives, and was late with a report.
+        self.late: str | None = None
         #: Whether the near agent ended the watch, and nobody here: its time was up, or its processes have ended.
         self.has_ended_itself = False
         try:
@@ -285,7 +288,9 @@ class WatchSession:
         """Have one agent watch, and receive all that it sends, tables straight to their files."""
         each.clocks.append(each.agent.clock())
         finished: ReplyFinished | None = None
-        stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S)
+        # Without the far side there is still the near one.
+        on_late = self._end_late if each.side == NEAR else None
+        stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S, on_late)
         with ReceivedTables(each.spool, each.side) as tables:
             for reply in stream:
                 if isinstance(reply, TablePiece):
@@ -309,6 +314,11 @@ class WatchSession:
             raise RunError(f"{each.side}: the agent ended the watch without saying how it ended")
         each.clocks.append(each.agent.clock())
         each.finished = finished
+
+    def _end_late(self, late: NoAnswerError) -> None:
+        """End a watch whose near agent is late: what it has seen by now may still come."""
+        self.late = str(late)
+        self.end()
 
     def _collect_far(
         self,

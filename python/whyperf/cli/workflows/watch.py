@@ -190,7 +190,7 @@ class _Watch:
                 report=self._query.report,
                 on_error=bool(self._query.command) or not self._is_read,
             )
-        is_less = self._session.far_lost is not None or self._lacks_level()
+        is_less = self._session.far_lost is not None or self._session.late is not None or self._lacks_level()
         return DOUBTFUL if code == DONE and is_less else code
 
     def _kept(self) -> "Experiment":
@@ -200,6 +200,8 @@ class _Watch:
         self._session.hang_up()
         if (lost := self._session.far_lost) is not None:
             say(f"The far side is not in the result: {lost}")
+        if (late := self._session.late) is not None:
+            say(f"The watch ended early, and what was seen is kept: {late}")
         for side in sides:
             if "watched" in side.lost:
                 place = self._folder.absolute().parent

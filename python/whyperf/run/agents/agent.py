@@ -216,14 +216,28 @@ class Agent:
             pass
         return reply
 
-    def stream(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[wire.Reply | TablePiece]:
+    def stream(
+        self,
+        request: wire.Request,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        on_late: Callable[[NoAnswerError], None] | None = None,
+    ) -> Iterator[wire.Reply | TablePiece]:
         """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies.
 
-        While a `watch` is read so, it is ended by posting `end_watch`: a call would take its replies away.
+        ``on_late`` is called once instead of the error, and the reply has as much time again. While a `watch` is read
+        so, it is ended by posting `end_watch`: a call would take its replies away.
         """
         identifier = self._send(request)
         while True:
-            yield self._receive(identifier, request["request"], timeout_s, time.monotonic() + timeout_s)
+            try:
+                reply = self._receive(identifier, request["request"], timeout_s, time.monotonic() + timeout_s)
+            except NoAnswerError as error:
+                if on_late is None:
+                    raise
+                on_late(error)
+                on_late = None
+            else:
+                yield reply
 
     def post(self, request: wire.Request) -> None:
         """Send a request whose reply nobody waits for. An agent that is gone has nothing to answer."""

@@ -39,7 +39,7 @@ def _gain(verdict: Verdict) -> str:
     return f" {render('gain', 'headline', {'gain': gain_text(verdict), 'levels': levels})}"
 
 
-def _limit_name(verdict: Verdict) -> str:
+def limit_name(verdict: Verdict) -> str:
     """What a verdict names as the limit: of a host's capacity which part it is."""
     return render("limit", verdict.code if verdict.cause is Cause.CAPACITY else verdict.cause, {})
 
@@ -58,7 +58,7 @@ def experiment_headline(cells: Sequence[CellExplanation], noun: str = "setting")
     known = [verdict for verdict in firsts if verdict.cause is not Cause.NOT_KNOWN]
     # What is not known limits nothing; it comes last, however many cells it is.
     unknown = len(firsts) - len(known)
-    counts = Counter((verdict.cause, _limit_name(verdict)) for verdict in known)
+    counts = Counter((verdict.cause, limit_name(verdict)) for verdict in known)
     ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
     parts = [f"{number:,} by {limit}" for (_, limit), number in ranked[:MAX_LIMITS]]
     parts += [f"{others:,} by other causes"] if (others := sum(number for _, number in ranked[MAX_LIMITS:])) else []

@@ -13,6 +13,7 @@ import pytest
 from tests.unit.analyze.flow import traces
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
+from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.record import Experiment
@@ -87,6 +88,32 @@ def test_without_a_log_counters_show_and_the_log_is_missed_first(
     assert "1. The receive buffer is too small" in out
     assert "--set window_bytes=default" in out
     assert "Confidence: medium" in out
+
+
+def test_one_screen_has_the_limit_and_names_what_else_is_possible(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explain(experiment, capsys)
+    kept = read_explanation(experiment)
+    assert kept is not None
+    first = kept.cells[0].verdicts[0]
+    many = [first.evidence[0].model_copy(update={"words": f"Figure {number}."}) for number in range(6)]
+    first = first.model_copy(update={"evidence": many})
+    other = first.model_copy(update={"cause": Cause.THINK_TIME, "code": "think_time", "claim": "It thinks."})
+    cell = kept.cells[0].model_copy(update={"verdicts": [first, other]})
+    write_explanation(experiment, kept.model_copy(update={"cells": [cell, kept.cells[1]]}))
+    _, short, _ = explain(experiment, capsys, "--cell", "c0001")
+    assert [line for line in short.splitlines() if "Figure" in line][-1].strip().startswith("- Figure 3.")
+    assert "It thinks." not in short
+    assert "Also possible: pauses of the application." in short
+    assert "Where the time went" not in short
+    assert "--all shows every cause with its evidence and where the time went." in short
+    _, whole, _ = explain(experiment, capsys, "--cell", "c0001", "--all")
+    assert "Figure 5." in whole
+    assert "2. It thinks." in whole
+    assert "Refuted if" in whole
+    assert "Where the time went" in whole
+    assert "Also possible" not in whole
 
 
 def test_what_is_not_known_comes_with_the_command_of_the_next_measurement(

@@ -58,6 +58,9 @@ def command(
     ] = False,
     cluster: ClusterOption = "none",
     cluster_without_keys: WithoutKeysOption = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every cause with all its evidence, and where the time went.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON, with all budgets and evidence.")] = False,
 ) -> int:
     """Explains what limits the rate, with evidence, and what to change.
@@ -82,8 +85,8 @@ def command(
             raise UsageError("--verdict chooses what --verify tries; give --verify too")
         if yes:
             raise UsageError("--yes lets --verify contact hosts; give --verify too")
-        return print_explanation(found, trial, cell, as_json=json, cluster=where)
+        return print_explanation(found, trial, cell, as_json=json, everything=everything, cluster=where)
     from whyperf.cli.workflows.verify import looks_asked, print_verification  # noqa: PLC0415 - as above
 
     looks = looks_asked(pairs, most)
-    return print_verification(found, trial, cell, verdict, looks, as_json=json, may_contact=yes)
+    return print_verification(found, trial, cell, verdict, looks, as_json=json, everything=everything, may_contact=yes)

@@ -2,7 +2,7 @@
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -16,7 +16,7 @@ from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.explain.alike import alike
 from whyperf.explain.causes import Cause
-from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
+from whyperf.explain.headline import WITHOUT_LOG, experiment_headline, limit_name
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, gain_line, step_label
@@ -41,6 +41,8 @@ MIN_SHARE = 0.01
 MAX_BUDGETS = 4
 #: Phases of a pattern for which the terminal shows who waits for whom.
 MAX_PHASES = 4
+#: Figures that show a verdict; --all has the rest.
+MAX_EVIDENCE = 4
 #: Levels of a curve on which a point has neighbors on both sides.
 MIN_CURVE = 3
 #: Anomalies of a sweep; --json has all.
@@ -50,9 +52,17 @@ MAX_NAMED = 4
 
 
 def print_explanation(
-    experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool, cluster: Choice = HERE
+    experiment: Experiment,
+    trial: str | None,
+    cell: str | None,
+    *,
+    as_json: bool,
+    everything: bool = False,
+    cluster: Choice = HERE,
 ) -> int:
     """Explains and prints it; returns the code that `exit_code` says. All cells may be explained on a cluster.
+
+    `everything` prints all verdicts of a cell with their evidence, its budgets and patterns.
 
     Raises:
         UsageError: there is no such trial or cell.
@@ -62,7 +72,7 @@ def print_explanation(
     if foreign := uncounted(experiment):
         more = f" (and {len(foreign) - 1} more)" if len(foreign) > 1 else ""
         say(f"Note: {foreign[0]}{more} verifies nothing here: it was not made by you on this host for this result.")
-    print_found(found, experiment, as_json=as_json)
+    print_found(found, experiment, as_json=as_json, everything=everything)
     code = exit_code(found, experiment, trial)
     if code == DOUBTFUL:
         say(_exit_reason(found, _lacking(found, experiment, trial)))
@@ -158,12 +168,12 @@ def _keep(experiment: Experiment, found: Explanation, fingerprint: str) -> None:
         say(f"Could not save explain.json: {error}")
 
 
-def print_found(found: Explanation, experiment: Experiment, *, as_json: bool) -> None:
+def print_found(found: Explanation, experiment: Experiment, *, as_json: bool, everything: bool = False) -> None:
     """Prints it."""
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
-        _print(found, experiment)
+        _print(found, experiment, everything=everything)
 
 
 def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> int:
@@ -283,7 +293,7 @@ class CommandLine(str):
     __slots__ = ()
 
 
-def _print(found: Explanation, experiment: Experiment) -> None:
+def _print(found: Explanation, experiment: Experiment, *, everything: bool) -> None:
     console = result_console()
 
     def say(text: str, indent: str = "") -> None:
@@ -296,7 +306,7 @@ def _print(found: Explanation, experiment: Experiment) -> None:
     for reason in found.missing:
         say(f"Missing: {reason}")
     if len(found.cells) == 1:
-        for text, indent in (*_cell(found.cells[0], experiment), *fleet_lines(found)):
+        for text, indent in (*_cell(found.cells[0], experiment, everything=everything), *fleet_lines(found)):
             say(text, indent) if text else console.print()
         return
     say(found.headline)
@@ -383,8 +393,10 @@ def _named(cell: CellExplanation, plan: Plan) -> str:
     return f"{cell.cell} ({levels})" if levels else cell.cell
 
 
-def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, str]]:
-    """Lines with their indent: what is missing first, then verdicts, then budgets."""
+def _cell(cell: CellExplanation, experiment: Experiment, *, everything: bool) -> Iterator[tuple[str, str]]:
+    """Lines with their indent: what is missing first, then the verdict, what else is possible, and, if `everything` is
+    asked for, the other verdicts, budgets and patterns.
+    """
     for reason in cell.missing:
         yield f"Missing: {reason}", ""
     for gap in cell.gaps:
@@ -394,12 +406,14 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for connection in _connection(cell, experiment.plan):
         yield f"Connection: {connection}", ""
-    for first, *others in alike(cell.verdicts):
+    groups = alike(cell.verdicts)
+    shown = groups if everything else [groups[0], *(group for group in groups[1:] if _is_tried(cell, group))]
+    for first, *others in shown:
         verdict = cell.verdicts[first]
         yield "", ""
         yield f"{first + 1}. {verdict.claim}", ""
-        yield from ((line, "   ") for line in _verdict(verdict, cell.cell, experiment))
-        for other in others:
+        yield from ((line, "   ") for line in _verdict(verdict, cell.cell, experiment, everything=everything))
+        for other in others if everything else ():
             yield f"{other + 1}. {cell.verdicts[other].claim}", "   "
             change = _change(cell.verdicts[other], cell.cell, experiment)
             yield from ((line, "      ") for line in (*change, gain_line(cell.verdicts[other])) if line)
@@ -411,11 +425,31 @@ def _cell(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
             yield joint.words, ""
             if joint.verification is not None:
                 yield joint.verification.words, "   "
+    if not everything:
+        yield from _rest(cell, {number for group in shown for number in group[:1]})
+        return
     yield from _budgets(cell)
     for pattern in cell.patterns[:MAX_BUDGETS]:
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
         for phase in pattern.phases[:MAX_PHASES]:
             yield f"- {phase.waits}", "   "
+
+
+def _is_tried(cell: CellExplanation, group: Sequence[int]) -> bool:
+    """Whether a verdict that stands for others was verified."""
+    return cell.verdicts[group[0]].verification is not None
+
+
+def _rest(cell: CellExplanation, shown: Collection[int]) -> Iterator[tuple[str, str]]:
+    """What else is possible, in a line, and how to see all of it."""
+    first = cell.verdicts[0].cause
+    others = [verdict for number, verdict in enumerate(cell.verdicts) if number not in shown and verdict.cause != first]
+    names = list(dict.fromkeys(limit_name(verdict) for verdict in others if verdict.cause is not Cause.NOT_KNOWN))
+    yield "", ""
+    if names and first is not Cause.NOT_KNOWN:
+        yield f"Also possible: {', '.join(names)}.", ""
+    parts = ["every cause with its evidence", *(["where the time went"] if cell.budgets else [])]
+    yield f"--all shows {' and '.join(parts)}.", ""
 
 
 def _budgets(cell: CellExplanation) -> Iterator[tuple[str, str]]:
@@ -479,8 +513,8 @@ def _change(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str
         yield CommandLine(change.command)
 
 
-def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:
-    for evidence in verdict.evidence:
+def _verdict(verdict: Verdict, cell: str, experiment: Experiment, *, everything: bool) -> Iterator[str]:
+    for evidence in verdict.evidence if everything else verdict.evidence[:MAX_EVIDENCE]:
         where = " ".join(part for part in (evidence.host, evidence.table) if part)
         yield f"- {evidence.words}" + (f" [{where}]" if where else "")
     yield from _change(verdict, cell, experiment)
@@ -492,7 +526,7 @@ def _verdict(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[st
             yield tried.prediction_words
         if tried.experiment:
             yield f"Stored in {tried.experiment}."
-    if verdict.refuted_by:
+    if verdict.refuted_by and everything:
         yield f"Refuted if: {verdict.refuted_by}"
     if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:
         lost = "" if verdict.lost_ratio is None else f", {percent(verdict.lost_ratio)} of the time"

@@ -75,6 +75,7 @@ def print_verification(
     looks: Looks,
     *,
     as_json: bool,
+    everything: bool,
     may_contact: bool,
 ) -> int:
     """Verifies and prints it; returns the exit code.
@@ -97,7 +98,7 @@ def print_verification(
         write_explanation(experiment, with_verifications(kept, experiment))
     wanted = attempts[0].cell.cell
     cells = [cell for cell in with_verifications(found, experiment).cells if cell.cell == wanted]
-    print_found(found.model_copy(update={"cells": cells}), experiment, as_json=as_json)
+    print_found(found.model_copy(update={"cells": cells}), experiment, as_json=as_json, everything=everything)
     if summary := summary_of(tried):
         say(summary)
     return DONE if any(verification.outcome == "confirmed" for _, verification in tried) else DOUBTFUL

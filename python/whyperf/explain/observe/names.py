@@ -93,6 +93,20 @@ def _cycle(facts: Facts, name: str) -> float | None:
     return getattr(facts.segments.cycle, name)
 
 
+def _of_trip(facts: Facts, delay_ns: float | None) -> float | None:
+    """A delay over the path's round trip, and one more so that none is 1."""
+    trip = facts.windows.rtt_ns_min
+    return None if delay_ns is None or not trip else 1 + delay_ns / trip
+
+
+def _opening(facts: Facts) -> float | None:
+    """What opening connections takes of the time of an exchange."""
+    exchanges = facts.exchanges
+    if exchanges is None or not exchanges.latency_ns:
+        return None
+    return (exchanges.connect_ns or 0.0) / exchanges.latency_ns
+
+
 CONNECTION: tuple[Named, ...] = (
     Named("window.announced", "bytes", "segments", lambda facts: facts.windows.announced_bytes_median),
     Named("window.flight", "bytes", "segments", lambda facts: facts.windows.flight_bytes_median),
@@ -106,14 +120,16 @@ CONNECTION: tuple[Named, ...] = (
     Named("link.steady", "ratio", "segments", lambda facts: facts.segments.bottleneck.steadiness),
     Named("link.spread", "ratio", "segments", lambda facts: facts.segments.bottleneck.spread),
     Named("queue.standing", "ratio", "segments", lambda facts: facts.segments.queue.standing_ratio),
-    Named("queue.delay", "ns", "segments", lambda facts: facts.segments.queue.delay_ns_median),
+    Named("queue.delay", "times", "segments", lambda facts: _of_trip(facts, facts.segments.queue.delay_ns_median)),
     Named("queue.own", "ratio", "segments", lambda facts: facts.segments.queue.own_ratio),
     Named("queue.jitter", "ratio", "segments", lambda facts: facts.segments.queue.jitter_ratio),
     Named("queue.full", "ratio", "segments", lambda facts: facts.segments.queue.full_ratio),
     Named("queue.full_spread", "ratio", "segments", lambda facts: facts.segments.queue.full_spread),
     Named("queue.losses", "ratio", "segments", lambda facts: facts.segments.queue.own_losses_ratio),
     Named("queue.marked", "ratio", "segments", lambda facts: facts.segments.queue.marked_ratio),
-    Named("queue.of_acks", "ns", "segments", lambda facts: facts.segments.queue.back_delay_ns_median),
+    Named(
+        "queue.of_acks", "times", "segments", lambda facts: _of_trip(facts, facts.segments.queue.back_delay_ns_median)
+    ),
     Named("loss.repeated", "ratio", "tcp_info", lambda facts: facts.segments.retransmitted_ratio),
     Named("loss.lost", "ratio", "segments", lambda facts: facts.segments.losses.ratio),
     Named("loss.random", "ratio", "segments", lambda facts: facts.segments.losses.random_ratio),
@@ -150,13 +166,7 @@ CONNECTION: tuple[Named, ...] = (
         lambda facts: facts.exchanges and facts.exchanges.latency_ns,
         NO_SUCH_LOAD,
     ),
-    Named(
-        "exchange.opening",
-        "ns",
-        "transactions",
-        lambda facts: facts.exchanges and facts.exchanges.connect_ns,
-        NO_SUCH_LOAD,
-    ),
+    Named("exchange.opening", "ratio", "transactions", _opening, NO_SUCH_LOAD),
     Named(
         "exchange.rate", "per_s", "transactions", lambda facts: facts.exchanges and facts.exchanges.per_s, NO_SUCH_LOAD
     ),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from lab.truth.levels import View
 from tests.unit.explain.situations import situations
 from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import Cause
@@ -34,7 +35,7 @@ def test_every_level_has_the_same_names_and_a_log_has_more_values() -> None:
     seen = {situation.view: observe(situation.facts, NAMED) for situation in situations()}
     assert len({frozenset(observed) for observed in seen.values()}) == 1
     known = {view: sum(found.value is not None for found in observed.values()) for view, observed in seen.items()}
-    assert known["segments"] > known["counters"] >= known["user"]
+    assert known[View.SEGMENTS] > known[View.COUNTERS] >= known[View.USER]
 
 
 def test_probabilities_are_those_of_the_weights() -> None:
@@ -50,11 +51,24 @@ def test_probabilities_are_those_of_the_weights() -> None:
     assert likely("user", levels={"bottleneck": {"segments": 50.0}}) == set()
     assert likely("user", levels={"bottleneck": {"": 50.0}}) == {"bottleneck"}
     assert likely(observations={"random_loss": {"connections": 50.0}}) == {"random_loss"}
-    assert likely(observations={"random_loss": {"rate.missing": 50.0}}) == {"random_loss"}
-    assert likely(observations={"random_loss": {"connections.missing": 50.0}}) == set()
+    # What is missing says nothing.
+    assert likely(observations={"random_loss": {"link.used": 50.0}}) == set()
     policer = Candidate(Cause.POLICER, 0.5, 0.9)
     assert likely(found=[policer], features={"found": 50.0}) == {"policer"}
     assert likely(found=[policer], features={"open": 50.0}) == set()
+
+
+def test_sizes_are_weighed_by_what_they_allow() -> None:
+    seen = {
+        (name, shown)
+        for situation in situations()[:50]
+        for name, shown in scaled(observe(situation.facts, NAMED)).items()
+    }
+    names = {name for name, _ in seen}
+    assert "ceiling.window" in names
+    assert not {"rate", "window.announced", "link.rate", "sender.buffer"} & names
+    # No value outweighs all others.
+    assert max(abs(shown) for _, shown in seen) < 4
 
 
 def test_a_gain_that_nothing_predicts_is_no_gain_of_1() -> None:
@@ -65,7 +79,7 @@ def test_a_gain_that_nothing_predicts_is_no_gain_of_1() -> None:
 
 
 def test_checked_in_weights_are_of_what_there_is() -> None:
-    known, names = weights(), {name for named in NAMED for name in (named.name, f"{named.name}.missing")}
+    known, names = weights(), {named.name for named in NAMED}
     assert known.features.keys() <= set(FEATURES)
     assert known.levels.keys() | known.observations.keys() <= set(CANDIDATES)
     assert {name for of in known.observations.values() for name in of} <= names

@@ -19,7 +19,7 @@ class Weights(CalibrationTable):
         date: of the fit.
         features: of what rules find, by the name of the figure.
         levels: of each candidate by evidence level; "" is that of all.
-        observations: of each candidate by the name of the observation, with ".missing" where there is none.
+        observations: of each candidate by the name of the observation.
     """
 
     source: str = ""

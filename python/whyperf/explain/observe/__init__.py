@@ -1,6 +1,6 @@
 """What the decision looks at: named figures of a trial, the same at every level of evidence and on every side."""
 
-from whyperf.explain.observe.names import NAMED, Named
-from whyperf.explain.observe.observation import Observation, Observations, Unit, observe
+from whyperf.explain.observe.names import NAMED
+from whyperf.explain.observe.observation import Named, Observation, Observations, Unit, observe
 
 __all__ = ["NAMED", "Named", "Observation", "Observations", "Unit", "observe"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import sqrt
+from typing import TypeVar
 
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.observe.observation import NO_SUCH_LOAD, Named, Source, Unit
@@ -21,6 +22,14 @@ def _of_side(name: str, unit: Unit, source: Source, read: Read) -> tuple[Named, 
     )
 
 
+Part = TypeVar("Part")
+
+
+def _of(part: Part | None, read: Callable[[Part], float | None]) -> float | None:
+    """A figure of a part of the facts; None where there is no such part."""
+    return None if part is None else read(part)
+
+
 def _samples(end: HostFacts) -> WatchedSockets:
     """What samples show of the sockets of another program; nothing of the own load."""
     return end.watched or _NO_SAMPLES
@@ -30,10 +39,6 @@ def _dropped(end: HostFacts) -> float | None:
     """What a side's queueing disciplines dropped, of all that they sent."""
     sent = sum(queue.sent_packets for queue in end.limits.queues)
     return sum(queue.dropped_packets for queue in end.limits.queues) / sent if sent else None
-
-
-def _state(facts: HostFacts, state: SenderState | ReceiverState) -> float | None:
-    return facts.ratio(state) if facts.shares else None
 
 
 SIDES: tuple[Named, ...] = (
@@ -55,9 +60,11 @@ SIDES: tuple[Named, ...] = (
     *_of_side("buffer", "bytes", "tcp_info", lambda end: end.sockets.buffer_bytes),
     *_of_side("mss", "bytes", "tcp_info", lambda end: end.sockets.mss_bytes),
     *_of_side(
-        "quota.stopped", "ratio", "host_counters", lambda end: end.limits.quota and end.limits.quota.stopped_ratio
+        "quota.stopped", "ratio", "host_counters", lambda end: _of(end.limits.quota, lambda quota: quota.stopped_ratio)
     ),
-    *_of_side("memory.hits", "count", "host_counters", lambda end: end.limits.memory and end.limits.memory.tcp_hits),
+    *_of_side(
+        "memory.hits", "count", "host_counters", lambda end: _of(end.limits.memory, lambda memory: memory.tcp_hits)
+    ),
     *_of_side("queue.dropped", "ratio", "host_counters", _dropped),
     *_of_side("device.dropped", "count", "host_counters", lambda end: end.devices.dropped_packets),
     *_of_side(
@@ -76,21 +83,23 @@ SIDES: tuple[Named, ...] = (
 )
 """Figures of one host."""
 
-STATES: tuple[Named, ...] = (
-    *(
-        Named(f"sender.state.{state}", "ratio", "segments", lambda facts, state=state: _state(facts.sender, state))
-        for state in SenderState
-    ),
-    *(
-        Named(f"receiver.state.{state}", "ratio", "segments", lambda facts, state=state: _state(facts.receiver, state))
-        for state in ReceiverState
-    ),
-)
+
+def _sender_state(state: SenderState) -> Named:
+    def read(facts: Facts) -> float | None:
+        return facts.sender.ratio(state) if facts.sender.shares else None
+
+    return Named(f"sender.state.{state}", "ratio", "segments", read)
+
+
+def _receiver_state(state: ReceiverState) -> Named:
+    def read(facts: Facts) -> float | None:
+        return facts.receiver.ratio(state) if facts.receiver.shares else None
+
+    return Named(f"receiver.state.{state}", "ratio", "segments", read)
+
+
+STATES: tuple[Named, ...] = (*map(_sender_state, SenderState), *map(_receiver_state, ReceiverState))
 """Where the time of each side went."""
-
-
-def _cycle(facts: Facts, name: str) -> float | None:
-    return getattr(facts.segments.cycle, name)
 
 
 def _of_trip(facts: Facts, delay_ns: float | None) -> float | None:
@@ -154,8 +163,8 @@ CONNECTION: tuple[Named, ...] = (
     Named("ack.held", "ratio", "segments", lambda facts: facts.segments.held_ratio),
     Named("pacing.rate", "bps", "tcp_info", lambda facts: facts.segments.pacing.bps),
     Named("pacing.constant", "ratio", "tcp_info", lambda facts: facts.segments.pacing.constant_ratio),
-    Named("cycle.answer", "ratio", "segments", lambda facts: _cycle(facts, "answer_ratio")),
-    Named("cycle.think", "ratio", "segments", lambda facts: _cycle(facts, "think_ratio")),
+    Named("cycle.answer", "ratio", "segments", lambda facts: facts.segments.cycle.answer_ratio),
+    Named("cycle.think", "ratio", "segments", lambda facts: facts.segments.cycle.think_ratio),
     Named("connections", "count", "load", lambda facts: facts.connections),
     Named("load.paused", "ratio", "load", lambda facts: facts.asked.paused_ratio),
     Named("load.asked", "bps", "load", lambda facts: facts.asked.bps, NO_SUCH_LOAD),
@@ -163,39 +172,43 @@ CONNECTION: tuple[Named, ...] = (
         "exchange.time",
         "ns",
         "transactions",
-        lambda facts: facts.exchanges and facts.exchanges.latency_ns,
+        lambda facts: _of(facts.exchanges, lambda found: found.latency_ns),
         NO_SUCH_LOAD,
     ),
     Named("exchange.opening", "ratio", "transactions", _opening, NO_SUCH_LOAD),
     Named(
-        "exchange.rate", "per_s", "transactions", lambda facts: facts.exchanges and facts.exchanges.per_s, NO_SUCH_LOAD
+        "exchange.rate",
+        "per_s",
+        "transactions",
+        lambda facts: _of(facts.exchanges, lambda found: found.per_s),
+        NO_SUCH_LOAD,
     ),
     Named(
         "datagram.dropped",
         "ratio",
         "datagrams",
-        lambda facts: facts.datagrams and facts.datagrams.dropped_ratio,
+        lambda facts: _of(facts.datagrams, lambda found: found.dropped_ratio),
         NO_SUCH_LOAD,
     ),
     Named(
         "datagram.missed",
         "ratio",
         "datagrams",
-        lambda facts: facts.datagrams and facts.datagrams.missed_ratio,
+        lambda facts: _of(facts.datagrams, lambda found: found.missed_ratio),
         NO_SUCH_LOAD,
     ),
     Named(
         "turns.own",
         "ratio",
         "tcp_info",
-        lambda facts: facts.conversation and facts.conversation.own_ratio,
+        lambda facts: _of(facts.conversation, lambda found: found.own_ratio),
         NO_SUCH_LOAD,
     ),
     Named(
         "turns.peer",
         "ratio",
         "tcp_info",
-        lambda facts: facts.conversation and facts.conversation.peer_ratio,
+        lambda facts: _of(facts.conversation, lambda found: found.peer_ratio),
         NO_SUCH_LOAD,
     ),
 )

@@ -194,7 +194,7 @@ def candidates_of(found: Sequence[Finding], facts: Facts, setup: Setup) -> list[
     found = [*found, *([] if capable is None else [capable])]
     predicting = _Predicting(found, facts, setup)
     strongest = {finding.cause: finding for finding in sorted(found, key=lambda finding: finding.strength)}
-    candidates = {
+    candidates: dict[Cause, Candidate] = {
         cause: _candidate(finding, predicting.modeled([finding]))
         for cause, finding in strongest.items()
         if cause is not Cause.NOT_KNOWN

@@ -83,14 +83,18 @@ LEAST_WEIGHT = 0.02
 def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
     from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
 
-    document = {
-        "source": f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}",
-        "date": f"{datetime.now():%Y-%m-%d}",
-        "features": _rounded(weights.features),
+    source = f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}"
+    parts = {
         "levels": {name: _rounded(of) for name, of in weights.levels.items()},
         "observations": {name: _rounded(of) for name, of in weights.observations.items()},
     }
-    WEIGHTS.write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
+    about = {"source": source, "date": f"{datetime.now():%Y-%m-%d}", "features": _rounded(weights.features)}
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items()]
+    # A line for each cause, so that a change of weights can be read.
+    for name, causes in parts.items():
+        rows = ",\n".join(f"{json.dumps(cause)}: {json.dumps(of)}" for cause, of in causes.items())
+        lines.append(f"{json.dumps(name)}: {{\n{rows}\n}}")
+    WEIGHTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     say(f"Wrote {WEIGHTS}")
 
 

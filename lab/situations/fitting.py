@@ -97,7 +97,7 @@ class _Fit:
         causes, shown = len(CANDIDATES), len(self.observations)
         shapes = [(len(FEATURES),), (len(FAMILIES), shown), (causes, shown), (causes, len(self.levels))]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
-        levels = np.full(shapes[3], OF_LEVELS)
+        levels = np.full(shapes[3], float(OF_LEVELS))
         levels[:, 0] = OF_ALL
         precision = np.concatenate(
             [

@@ -260,6 +260,10 @@ class Faults:
             return 0
         return fault.hang_ns
 
+    def goes_on(self, agent: Any) -> bool:
+        """Whether it reports on for ever when it is to end its watch."""
+        return self._due("watch-on", agent.label, once=False) is not None
+
     def slow_abort_ns(self, agent: Any) -> int:
         """How much longer than usual a trial takes to end."""
         fault = self._due("slow-abort", agent.label)

@@ -427,7 +427,7 @@ class SimulatedAgent:
 
     def end_watch(self, own: HostWatch, ended: str) -> None:
         """The watch is over; its result is made and sent."""
-        if own.is_over or self.is_dead:
+        if own.is_over or self.is_dead or (ended == "complete" and self.world.faults.goes_on(self)):
             return
         own.is_over = True
 

@@ -241,6 +241,7 @@ def in_virtual_time(scheduler: Scheduler, processes: Any, **scaled: Any) -> Iter
         "agents.inbox.threading": threads,
         "agents.inbox.time": time,
         "agents.pulse.time": time,
+        "agents.received.time": time,
         "agents.pulse.os": system,
         "agents.pulse.select": SimpleNamespace(poll=lambda: Poll(processes), POLLIN=1),
         "agents.pipes.local": lambda netns=None: ["agent", *([netns] if netns else [])],

@@ -27,7 +27,8 @@ KINDS = (
     *LOSSES,
     *("halt-agent", "short-stall", "stop-controller", "step-realtime", "slow-abort"),
     *("kill-controller", "interrupt"),
-    *("duplicate-up", "duplicate-down", "wrong-reply", "short-table", "flood", "skew-version", "skew-frames"),
+    *("watch-on", "duplicate-up", "duplicate-down", "wrong-reply", "short-table"),
+    *("flood", "skew-version", "skew-frames"),
     *("refuse-prepare", "hang-answer"),
 )
 #: What ends a watch that no fault ends.

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from whyperf.run.agents.agent import Agent
-from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.agents.received import ReceivedTables, TableSink
 from whyperf.run.ends import NEAR
 from whyperf.run.errors import RunError
@@ -76,16 +75,9 @@ class EmulatedPath:
         """Let everything pass again, write the path's tables, and return how well it was carried."""
         audit: ReplyPathCarried | None = None
         with ReceivedTables(writer, self.holder.label, NEAR) as tables:
-            for reply in self.holder.stream({"request": "end_path"}):
-                if isinstance(reply, TablePiece):
-                    tables.take(reply)
-                elif reply["reply"] == "table":
-                    tables.announce(reply)
-                elif reply["reply"] == "path_carried":
+            for reply in tables.replies(self.holder.stream({"request": "end_path"})):
+                if reply["reply"] == "path_carried":
                     audit = reply
-                else:
-                    tables.finish()
-                    break
         if audit is None:
             raise RunError(f"{self.holder.label}: the agent ended the path without saying how it was carried")
         return audit

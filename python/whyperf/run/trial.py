@@ -12,8 +12,7 @@ from whyperf.hosts import HostPair
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import INTERRUPTED, RECORD_VERSION, TrialWriter, busiest_process
 from whyperf.run.agents.agent import Agent, Clock
-from whyperf.run.agents.inbox import TablePiece
-from whyperf.run.agents.received import ReceivedTables
+from whyperf.run.agents.received import Deadline, ReceivedTables
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, DisturbedError, KeeperLostError, PipeClosedError, RunError
@@ -38,7 +37,7 @@ _LEAD_NS_PAIR = 5_000_000
 _MORE_INTERVALS = 8
 """Intervals of a trial beyond what its deadline has room for: each phase may end within one."""
 _REPLY_GRACE_S = 15.0
-"""How much longer than its deadline a trial's replies may take."""
+"""How much longer than its deadline a trial's next reply may take, and all of them than two deadlines."""
 _WAIT_PIECE_S = 0.1
 """How long a signal may wait for its handler."""
 _INTERRUPT_GRACE_S = 2.0
@@ -464,22 +463,18 @@ def _collect(
     finished: ReplyFinished | None = None
     timeout_s = spec["deadline_ns"] / 1e9 + _REPLY_GRACE_S
     due_count = spec["deadline_ns"] // spec["interval_ns"] + _MORE_INTERVALS
+    deadline = Deadline(timeout_s)
+    deadline.expect(spec["deadline_ns"] / 1e9)
     with ReceivedTables(writer, agent.label) as tables:
-        for reply in agent.stream({"request": "start", "at_mono_ns": at_mono_ns}, timeout_s):
-            if isinstance(reply, TablePiece):
-                tables.take(reply)
-            elif reply["reply"] == "table":
-                tables.announce(reply)
-            elif reply["reply"] == "progress":
+        stream = agent.stream({"request": "start", "at_mono_ns": at_mono_ns}, timeout_s, deadline.end_s)
+        for reply in tables.replies(stream, deadline):
+            if reply["reply"] == "progress":
                 due_count -= 1
                 if due_count < 0 or finished is not None:
                     raise RunError(f"{agent.label}: the agent sent more progress than the trial has intervals")
                 on_progress(agent.label, reply)
             elif reply["reply"] == "finished":
                 finished = reply
-            elif reply["reply"] == "done":
-                tables.finish()
-                break
     if finished is None:
         raise RunError(f"{agent.label}: the agent ended the trial without saying how it ended")
     return finished

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -13,8 +13,7 @@ from whyperf.plan import Level
 from whyperf.run import PipeClosedError, RunError
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent, Clock
-from whyperf.run.agents.inbox import TablePiece
-from whyperf.run.agents.received import ReceivedTables
+from whyperf.run.agents.received import Deadline, ReceivedTables
 from whyperf.run.errors import NoAnswerError
 from whyperf.watch.model import WatchedSide
 from whyperf.watch.pipe_connections import connections_of
@@ -29,6 +28,8 @@ SAMPLE_NS: Final = 50_000_000
 """Time between two samples of a connection that is asked for; the agent takes more where it watches many."""
 _REPLY_GRACE_S: Final = 30.0
 """How much longer than an interval the next report may take, and how long the tables of a large log may be silent."""
+_END_GRACE_S: Final = 60.0
+"""How much longer than its watch an agent may go on without tables: what is left to do may be silent twice."""
 _SETTLE_S: Final = 2.0
 """How long an agent may take to notice that the process is gone with which its watch ends."""
 _FAR_FACTOR: Final = 4
@@ -100,7 +101,8 @@ class _Watching:
     agent: Agent
     facts: HostFacts
     spool: TableSpool
-    clocks: list[Clock]
+    clocks: list[Clock] = field(default_factory=list)
+    deadline: Deadline = field(default_factory=lambda: Deadline(_END_GRACE_S))
     #: Whether a pipe leads to it.
     is_remote: bool = False
     finished: ReplyFinished | None = None
@@ -244,6 +246,9 @@ class WatchSession:
         with self._lock:
             self._is_ending = True
             watching = [each for each in self._sides.values() if not each.is_ended]
+        for each in self._sides.values():
+            # A far side that goes on nevertheless keeps nobody waiting.
+            each.deadline.expect()
         for each in watching:
             each.agent.post({"request": "end_watch"})
 
@@ -282,22 +287,21 @@ class WatchSession:
         self._closing.callback(agent.close)
         facts = agent.call({"request": "describe_host"})
         spool = self._closing.enter_context(TableSpool(spool_folder))
-        self._sides[side] = _Watching(side, agent, facts, spool, [], is_remote=place.host is not None)
+        self._sides[side] = _Watching(side, agent, facts, spool, is_remote=place.host is not None)
 
     def _collect(self, each: _Watching, request: RequestWatch, report: OnWatched, interval_s: float) -> None:
         """Have one agent watch, and receive all that it sends, tables straight to their files."""
         each.clocks.append(each.agent.clock())
         finished: ReplyFinished | None = None
+        duration_ns = request.get("duration_ns")
+        if duration_ns is not None:
+            each.deadline.expect(duration_ns / NS_PER_S)
         # Without the far side there is still the near one.
         on_late = self._end_late if each.side == NEAR else None
-        stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S, on_late)
+        stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S, each.deadline.end_s, on_late)
         with ReceivedTables(each.spool, each.side) as tables:
-            for reply in stream:
-                if isinstance(reply, TablePiece):
-                    tables.take(reply)
-                elif reply["reply"] == "table":
-                    tables.announce(reply)
-                elif reply["reply"] == "watched":
+            for reply in tables.replies(stream, each.deadline):
+                if reply["reply"] == "watched":
                     report(each.side, reply)
                     # A stop in the moment in which the watch began was for nothing that went on.
                     if self._is_ending and not each.is_ended:
@@ -307,9 +311,6 @@ class WatchSession:
                     self.has_ended_itself |= each.side == NEAR and not self._is_ending
                     each.is_ended = True
                     finished = reply
-                elif reply["reply"] == "done":
-                    tables.finish()
-                    break
         if finished is None:
             raise RunError(f"{each.side}: the agent ended the watch without saying how it ended")
         each.clocks.append(each.agent.clock())

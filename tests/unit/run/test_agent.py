@@ -103,6 +103,14 @@ def test_a_slow_table_is_no_hang(tmp_path: Path) -> None:
     assert taken.count(TablePiece) == PIECES
 
 
+def test_what_comes_gives_no_more_time_than_there_is_in_all(tmp_path: Path) -> None:
+    with agent(tmp_path, pause_s=0.05) as far:
+        end_s = time.monotonic() + 0.4
+        with pytest.raises(NoAnswerError, match="the far agent did not end start in time"):
+            for _ in far.stream(START, SOON_S, lambda: end_s):
+                pass
+
+
 def test_what_comes_before_an_answer_gives_no_more_time(tmp_path: Path) -> None:
     with agent(tmp_path, pause_s=0.05) as far:
         # 40 pieces of 50 ms each.
@@ -123,6 +131,22 @@ def test_the_true_offset_of_a_clock_is_within_its_uncertainty(monkeypatch: pytes
     found = far.clock()
     # Both sides read the same clock here: its offset is 0.
     assert abs(found.offset_ns) <= found.uncertainty_ns
+
+
+def test_clocks_are_compared_with_a_slow_host_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns, calls = 0, 0
+
+    def call(_: Agent, __: object) -> dict[str, int]:
+        nonlocal now_ns, calls
+        now_ns, calls = now_ns + round(0.9 * agent_module.DEFAULT_TIMEOUT_S * 1e9), calls + 1
+        return {"mono_ns": now_ns, "realtime_ns": 0}
+
+    monkeypatch.setattr(Agent, "call", call)
+    monkeypatch.setattr(agent_module, "time", SimpleNamespace(monotonic_ns=lambda: now_ns))
+    far = Agent.__new__(Agent)
+    far.shares_clock = False
+    far.clock()
+    assert calls == 2
 
 
 def test_a_table_nobody_reads_does_not_keep_the_agent_from_ending_in_order(

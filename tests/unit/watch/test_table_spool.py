@@ -1,13 +1,15 @@
 """Tables that an agent sends, on a disk that is full: the one that does not fit is lost alone."""
 
+import math
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from whyperf.record import RecordError
 from whyperf.run.agents.inbox import TablePiece
-from whyperf.run.agents.received import ReceivedTables
+from whyperf.run.agents.received import MIN_BYTES_PER_S, Deadline, ReceivedTables
 from whyperf.run.errors import RunError
 from whyperf.watch.spool import TableSpool
 
@@ -55,3 +57,31 @@ def test_a_table_is_refused_by_the_size_that_is_announced(tmp_path: Path) -> Non
         ):
             tables.announce({"reply": "table", "name": "flows", "bytes": (4 << 30) + 1})
         assert not spool.tables
+
+
+def test_an_empty_piece_is_refused(tmp_path: Path) -> None:
+    """It brings nothing, and would renew the time that the next reply may take."""
+    with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far") as tables:
+        tables.announce({"reply": "table", "name": "flows", "bytes": 4})
+        with pytest.raises(RunError, match=r"^far: the agent sent an empty piece of the table flows"):
+            tables.take(TablePiece("flows", b""))
+
+
+def test_bytes_of_tables_alone_give_an_agent_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr("whyperf.run.agents.received.time", SimpleNamespace(monotonic=lambda: now_s))
+    deadline = Deadline(slack_s=10)
+    deadline.on_bytes(MIN_BYTES_PER_S)
+    assert deadline.end_s() == math.inf
+    deadline.expect(in_s=5)
+    deadline.expect(in_s=7)
+    assert deadline.end_s() == 15
+    now_s = 14.0
+    deadline.on_bytes(2 * MIN_BYTES_PER_S)
+    assert deadline.end_s() == 17
+    deadline.on_bytes(1 << 30)
+    assert deadline.end_s() == 24
+    # An end that nears again takes nothing from what bytes have given.
+    now_s = 13.0
+    deadline.on_bytes(1)
+    assert deadline.end_s() == 24

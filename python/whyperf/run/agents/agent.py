@@ -220,17 +220,19 @@ class Agent:
         self,
         request: wire.Request,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        end_s: Callable[[], float] = lambda: math.inf,
         on_late: Callable[[NoAnswerError], None] | None = None,
     ) -> Iterator[wire.Reply | TablePiece]:
         """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies.
 
+        ``end_s`` is asked until when all of them must have come, whatever comes, by time.monotonic().
         ``on_late`` is called once instead of the error, and the reply has as much time again. While a `watch` is read
         so, it is ended by posting `end_watch`: a call would take its replies away.
         """
         identifier = self._send(request)
         while True:
             try:
-                reply = self._receive(identifier, request["request"], timeout_s, time.monotonic() + timeout_s)
+                reply = self._receive(identifier, request["request"], timeout_s, time.monotonic() + timeout_s, end_s)
             except NoAnswerError as error:
                 if on_late is None:
                     raise
@@ -247,8 +249,11 @@ class Agent:
     def clock(self) -> Clock:
         """Compare the agent's clocks with the controller's."""
         best: Clock | None = None
+        begun_ns = time.monotonic_ns()
         for _ in range(1 if self.shares_clock else _CLOCK_EXCHANGES):
             before_ns = time.monotonic_ns()
+            if before_ns - begun_ns > DEFAULT_TIMEOUT_S * 1e9:
+                break
             reply = self.call({"request": "clock"})
             after_ns = time.monotonic_ns()
             halfway_ns = (before_ns + after_ns) // 2
@@ -341,16 +346,21 @@ class Agent:
             self._reader.join(_EXIT_GRACE_S)
             raise self._ended or self._gone() from error
 
-    def _receive(self, identifier: int, what: str, timeout_s: float, end_s: float) -> wire.Reply | TablePiece:
-        late = NoAnswerError(f"the {self._named} did not answer {what} within {timeout_s:.0f} s")
+    def _receive(
+        self, identifier: int, what: str, timeout_s: float, next_s: float, end_s: Callable[[], float] = lambda: math.inf
+    ) -> wire.Reply | TablePiece:
+        def late() -> NoAnswerError:
+            missed = f"end {what} in time" if end_s() <= next_s else f"answer {what} within {timeout_s:.0f} s"
+            return NoAnswerError(f"the {self._named} did not {missed}")
+
         padded_bytes = self._longest_bytes
         while True:
-            left_s = end_s - time.monotonic()
+            left_s = min(next_s, end_s()) - time.monotonic()
             try:
                 item = self._inbox.get(max(0.0, min(left_s, _ASKS_AFTER_S)))
             except TimeoutError:
                 if left_s <= _ASKS_AFTER_S:
-                    raise late from None
+                    raise late() from None
                 if self._is_greeted:
                     # If the pipe has lost the request, or a part of it, the agent notices it with the next frame.
                     with suppress(OSError, ValueError):
@@ -362,17 +372,19 @@ class Agent:
             if isinstance(item, TablePiece):
                 if left_s > 0:
                     return item
-                raise late
+                raise late()
             answered, reply = item
             if reply["reply"] == "error" and answered == identifier:
                 raise AgentError(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
             # Replies to an earlier request that was given up are not for this one.
             if answered == identifier:
+                if time.monotonic() >= end_s():
+                    raise late()
                 if what in ANSWERS and reply["reply"] not in ANSWERS[what]:
                     raise RunError(f"the {self._named} answered {what} with {reply['reply']}")
                 return reply
             if left_s <= 0:
-                raise late
+                raise late()
 
     def _read(self) -> None:
         """Read frames until the pipe ends; the last item in the inbox is why."""

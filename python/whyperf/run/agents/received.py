@@ -1,16 +1,43 @@
-"""The tables of a trial as they come from an agent: each as long as announced, and of its kind."""
+"""The tables of a trial as they come from an agent: each as long as announced, of its kind, and in time."""
 
+import math
+import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
 from whyperf.record import TableFile
 from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
-from whyperf.wire import ReplyTable
+from whyperf.wire import Reply, ReplyTable
 
 MAX_TABLE_BYTES = 4 << 30
 """A table of one trial or watch. A segment takes about 20 bytes of a log."""
+MIN_BYTES_PER_S = 128 << 10
+"""At least so much of its tables comes from an agent that is in time: 1 Mbit/s."""
 _SAME_VERSION = "install the same whyperf on both hosts"
+
+
+class Deadline:
+    """When an agent must have sent all that it has. Bytes of tables give it more time, and nothing else does."""
+
+    def __init__(self, slack_s: float) -> None:
+        """Without an end until `expect`; ``slack_s`` is how much later the agent may be."""
+        self._slack_s = slack_s
+        self._end_s = math.inf
+
+    def end_s(self) -> float:
+        """When it is over, by time.monotonic()."""
+        return self._end_s
+
+    def expect(self, in_s: float = 0.0) -> None:
+        """Note in how much time the agent ends; an earlier end stays."""
+        self._end_s = min(self._end_s, time.monotonic() + in_s + self._slack_s)
+
+    def on_bytes(self, count: int) -> None:
+        """Give more time for bytes that came, but never more than the slack from now on."""
+        most_s = time.monotonic() + self._slack_s
+        self._end_s = max(self._end_s, min(self._end_s + count / MIN_BYTES_PER_S, most_s))
 
 
 class TableSink(Protocol):
@@ -35,6 +62,25 @@ class ReceivedTables:
         self._name = ""
         self._file: TableFile | None = None
         self._missing_bytes = 0
+
+    def replies(self, stream: Iterator[Reply | TablePiece], deadline: Deadline | None = None) -> Iterator[Reply]:
+        """The replies of a stream until `done`, without its tables, which go to their files.
+
+        Raises:
+            RunError: as the other methods.
+        """
+        for reply in stream:
+            if isinstance(reply, TablePiece):
+                self.take(reply)
+                if deadline is not None:
+                    deadline.on_bytes(len(reply.data))
+            elif reply["reply"] == "table":
+                self.announce(reply)
+            elif reply["reply"] == "done":
+                self.finish()
+                return
+            else:
+                yield reply
 
     def announce(self, table: ReplyTable) -> None:
         """Begin the next table; the one before is over.
@@ -63,10 +109,12 @@ class ReceivedTables:
         """Append a piece.
 
         Raises:
-            RunError: no table was announced, or it is longer than announced.
+            RunError: no table was announced, it is longer than announced, or the piece is empty.
         """
         if self._file is None:
             raise self._error("sent a piece of a table that it did not announce")
+        if not piece.data:
+            raise self._error(f"sent an empty piece of the table {self._name}; {_SAME_VERSION}")
         self._missing_bytes -= len(piece.data)
         if self._missing_bytes < 0:
             raise self._error(f"sent {-self._missing_bytes:,} bytes more of the table {self._name} than it announced")

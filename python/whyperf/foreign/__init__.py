@@ -1,4 +1,7 @@
-"""Reads files and texts that somebody else may have made: no links, no FIFOs, and bounds on size and depth."""
+"""Reads files and texts that somebody else may have made: no links, no FIFOs, and bounds on size and depth.
+
+`owners.py` says who else could exchange them.
+"""
 
 from whyperf.foreign.documents import parse_json, parse_model, parse_toml, refuse_many_values
 from whyperf.foreign.files import (
@@ -12,11 +15,15 @@ from whyperf.foreign.files import (
     read_text,
     refuse_link,
 )
+from whyperf.foreign.owners import caller, exchangeable, foreign_owner
 from whyperf.foreign.texts import json_in_script, quoted, visible, visible_json
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
     "MAX_LARGE_DOCUMENT_BYTES",
+    "caller",
+    "exchangeable",
+    "foreign_owner",
     "is_meant",
     "json_in_script",
     "open_file",

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from whyperf.foreign import caller, foreign_owner
+
 PARTIAL = ".partial"
 
 
@@ -31,11 +33,11 @@ def write_file(
             with file:
                 file.write(content)
                 file.flush()
-                if is_page and (caller := _caller()) is not None:
+                if is_page and (by := caller()) is not None:
                     # A file system without owners keeps the page as root's.
                     with suppress(OSError):
-                        _let_in(folder, caller[1])
-                        os.fchown(file.fileno(), *caller)
+                        _let_in(folder, by[1])
+                        os.fchown(file.fileno(), *by)
                 os.fsync(file.fileno())
             os.replace(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
@@ -66,22 +68,6 @@ def open_folder(path: str | Path, *, in_result: bool, folder: int | None = None)
 def create(name: str, folder: int, mode: int) -> BinaryIO:
     """A new file in an open folder. With O_EXCL a link is refused like any other file (open(2))."""
     return os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder), "wb")
-
-
-def foreign_owner(found: os.stat_result) -> int | None:
-    """The owner of a folder or link that root does not trust: another user than the one who called sudo. None of what
-    is root's own, and for everybody but root.
-    """
-    trusted = {0, *(_caller() or ())[:1]}
-    return found.st_uid if os.geteuid() == 0 and found.st_uid not in trusted else None
-
-
-def _caller() -> tuple[int, int] | None:
-    """The user and the group who called sudo; None where nobody did."""
-    ids = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
-    if os.geteuid() != 0 or not all(each.isascii() and each.isdigit() and int(each) for each in ids):
-        return None
-    return int(ids[0]), int(ids[1])
 
 
 def _let_in(folder: int, group: int) -> None:
@@ -128,6 +114,27 @@ def remove(path: str | Path, *, folder: int | None = None) -> None:
             os.unlink(path, dir_fd=folder)
     except IsADirectoryError:
         shutil.rmtree(path, dir_fd=folder)
+
+
+def identity_of(folder: Path) -> tuple[int, int]:
+    """What `remove_made` recognizes a new folder by: its device and inode."""
+    found = folder.lstat()
+    return found.st_dev, found.st_ino
+
+
+def remove_made(folder: Path, identity: tuple[int, int]) -> None:
+    """Removes a folder with all in it if it is the one that was made; what has taken its place stays.
+
+    Raises:
+        OSError: it cannot be removed, or is another one's.
+    """
+    with open_folder(folder, in_result=True) as descriptor:
+        found = os.fstat(descriptor)
+        if (found.st_dev, found.st_ino) != identity:
+            raise FileNotFoundError(errno.ENOENT, "another folder has taken its place", str(folder))
+        for name in os.listdir(descriptor):  # noqa: PTH208 - it is a descriptor
+            remove(name, folder=descriptor)
+    folder.rmdir()
 
 
 def remove_partial(folder: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from whyperf.foreign import exchangeable
+
 
 class RecordError(Exception):
     """A record cannot be written or read. The text is one sentence: what, why, the remedy."""
@@ -67,6 +69,16 @@ def refuse_full(folder: Path) -> None:
         raise RecordError(
             f"the disk of {folder} has {free >> 10} KB left, and {needed}; free some space, or {OTHER_FOLDER}"
         )
+
+
+def refuse_exchangeable(folder: Path) -> None:
+    """Refuses a folder that another user could exchange for a link while it is written or removed.
+
+    Raises:
+        WrongFolderError: naming the place by which.
+    """
+    if (why := exchangeable(folder)) is not None:
+        raise WrongFolderError(f"{why}, who could exchange what is made there; name another folder with --out")
 
 
 @contextmanager

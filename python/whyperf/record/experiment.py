@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import chain
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from whyperf.foreign import (
     MAX_LARGE_DOCUMENT_BYTES,
+    foreign_owner,
     parse_json,
     plain_files,
     quoted,
@@ -25,8 +25,8 @@ from whyperf.foreign import (
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, STAGES_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
-from whyperf.record.durable import PARTIAL, folder_mode, foreign_owner, remove_partial, write_file
-from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, failure
+from whyperf.record.durable import PARTIAL, folder_mode, identity_of, remove_made, remove_partial, write_file
+from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, failure, refuse_exchangeable
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import (
     INTERRUPTED,
@@ -91,8 +91,8 @@ class Experiment:
         self.retry_failed = retry_failed
         self._lock = lock
         self._factors = {cell.id: cell.factors for cell in plan.cells}
-        #: Whether this process made the folder.
-        self._fresh = False
+        #: The folder that this process made, by its device and inode; None of one that was there.
+        self._made: tuple[int, int] | None = None
         #: Trials recorded by this process: a retried trial that fails again is not tried for ever.
         self._recorded: set[str] = set()
 
@@ -104,20 +104,25 @@ class Experiment:
 
         Raises:
             WrongFolderError: the folder is of another plan, not made by this user on this host, not an experiment's, or
-                root's to write while another user owns it; nothing was changed then.
+                another user's to exchange; nothing was changed then.
             RecordError: another process measures there, or it cannot be written; nothing was changed then.
         """
         # Somebody else's link leads root into a folder of its own.
         _refuse_foreign(folder)
+        refuse_exchangeable(folder)
         folder = _named_folder(folder)
         plan = plan.named(folder.name)
         _refuse_other_content(folder, plan)
         fresh = not folder.exists()
         lock: Lock | None = None
+        identity: tuple[int, int] | None = None
         try:
             with as_record_error("make", folder):
                 # A result names hosts, addresses and users' commands: it is for who made it.
                 folder.mkdir(0o777 if _is_shared() else 0o700, parents=True, exist_ok=True)
+                identity = identity_of(folder) if fresh else None
+            # Again: its parents were made meanwhile, perhaps by somebody else.
+            refuse_exchangeable(folder)
             lock = Lock(folder)
             # Again under the lock: a second process may have come first.
             _refuse_other_content(folder, plan)
@@ -134,14 +139,15 @@ class Experiment:
                     write_file(folder / "plan.json", text.encode(), in_result=True)
         except BaseException as error:
             if lock is not None:
-                if fresh:
-                    shutil.rmtree(folder, ignore_errors=True)
+                if identity is not None:
+                    with suppress(OSError):
+                        remove_made(folder, identity)
                 lock.release()
             elif fresh:
                 _remove_empty(folder, with_lock=not isinstance(error, RecordError))
             raise
         experiment = cls(folder, plan, lock, retry_failed=retry_failed)
-        experiment._fresh = fresh
+        experiment._made = identity
         return experiment
 
     @classmethod
@@ -308,9 +314,9 @@ class Experiment:
         trials = self.folder / "trials"
         with as_record_error("remove", self.folder):
             # Somebody may have moved it away.
-            if not self._fresh or not trials.exists() or any(trials.iterdir()):
+            if self._made is None or not trials.exists() or any(trials.iterdir()):
                 return False
-            shutil.rmtree(self.folder)
+            remove_made(self.folder, self._made)
         return True
 
     def write_probe_cost(self, cost: Mapping[str, object]) -> None:

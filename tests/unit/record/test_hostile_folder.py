@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
+from whyperf.cli.workflows.watch import _refuse_used
 from whyperf.explain.verify.obstacles import Obstacle, refuse_unwritable
-from whyperf.foreign import refuse_many_values
+from whyperf.foreign import exchangeable, refuse_many_values
 from whyperf.record import Experiment, RecordError, WrongFolderError
 from whyperf.record import experiment as experiment_module
 from whyperf.record.durable import write_file
+from whyperf.record.export import copying, export_anonymized
+from whyperf.record.lock import Lock
 from whyperf.record.manifest import MAX_SHORT_VALUES, MIN_VALUE_BYTES, Manifest
 
 PLAN = sample_plan()
@@ -91,13 +94,147 @@ def test_root_measures_into_no_folder_of_another_user(
     Experiment.create(folder, PLAN, PROFILE_TEXT).close()
 
 
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder below which a result is to be made."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    return folder
+
+
+def copy(folder: Path, result: Path) -> None:
+    export_anonymized(Experiment.open(result), folder)
+
+
 @pytest.mark.root
-def test_root_makes_a_new_folder_below_one_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container with the user's folder."""
+@pytest.mark.parametrize("make", [lambda folder, _: resume(folder), copy, lambda folder, _: _refuse_used(folder)])
+@pytest.mark.parametrize(
+    ("mode", "owner", "group", "says"),
+    [
+        (0o755, 65534, 0, r"belongs to another user \(65534\)"),
+        (0o1777, 65534, 0, r"belongs to another user \(65534\)"),
+        (0o775, 0, 65534, r"can be changed by its group \(65534\)"),
+    ],
+)
+def test_root_makes_no_folder_where_another_user_can_exchange_it(  # noqa: PLR0917 - a table
+    shared: Path,
+    result: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path, Path], object],
+    mode: int,
+    owner: int,
+    group: int,
+    says: str,
+) -> None:
+    """Who called sudo is none; in a container the same variables name the user whose folder is mounted."""
     monkeypatch.delenv("SUDO_UID", raising=False)
-    os.chown(tmp_path, 65534, -1)
-    resume(tmp_path / "results" / "sample")
-    resume(tmp_path / "results" / "sample")
+    shared.chmod(mode)
+    os.chown(shared, owner, group)
+    with pytest.raises(WrongFolderError, match=f"/shared {says}, who could exchange what is made there; name another"):
+        make(shared / "results" / "sample", result)
+    assert list(shared.iterdir()) == []
+    for name in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.setenv(name, "65534")
+    make(shared / "results" / "sample", result)
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o775, 0o700])
+def test_a_folder_is_made_where_nobody_else_can_exchange_it(shared: Path, result: Path, mode: int) -> None:
+    shared.chmod(mode)
+    resume(shared / "results" / "sample")
+    resume(shared / "results" / "sample")
+    copy(shared / "results" / "copy", result)
+
+
+def test_no_folder_is_made_where_every_user_can_exchange_it(shared: Path) -> None:
+    shared.chmod(0o777)
+    with pytest.raises(WrongFolderError, match="/shared can be changed by every user, who could exchange what is made"):
+        Experiment.create(shared / "sample", PLAN, PROFILE_TEXT)
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("link", ["link", "link/..", "inside/../link"])
+def test_a_link_of_another_user_leads_to_no_result(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    shared.chmod(0o1777)
+    for folder in (tmp_path / "elsewhere", shared / "inside"):
+        folder.mkdir()
+    (shared / "link").symlink_to("../elsewhere")
+    resume(shared / link / "sample")
+    os.chown(shared / "link", 65534, -1, follow_symlinks=False)
+    assert exchangeable(shared / link / "sample") == f"{shared / 'link'} belongs to another user (65534)"
+    # What the link leads to counts, too.
+    os.chown(shared / "link", 0, -1, follow_symlinks=False)
+    os.chown(tmp_path / "elsewhere", 65534, -1)
+    assert exchangeable(shared / link / "sample") == f"{tmp_path / 'elsewhere'} belongs to another user (65534)"
+
+
+def test_links_without_end_lead_nowhere(shared: Path) -> None:
+    (shared / "link").symlink_to("link")
+    assert exchangeable(shared / "link" / "sample") is None
+
+
+@pytest.mark.root
+def test_a_user_shares_a_folder_with_his_group_and_with_nobody_else(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    os.chown(shared, 1000, 100)
+    shared.chmod(0o770)
+    assert exchangeable(shared / "sample") is None
+    shared.chmod(0o777)
+    assert exchangeable(shared / "sample") == f"{shared} can be changed by every user"
+
+
+def exchange(folder: Path, victim: Path) -> None:
+    """Has another folder of the same name take the place of a new one, as the owner of the folder around it can."""
+    folder.parent.rename(folder.parent.with_name("moved"))
+    folder.parent.symlink_to(victim.parent)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    """A folder of the user with a file, of the name of the new folder."""
+    folder = tmp_path / "srv" / "data"
+    folder.mkdir(parents=True)
+    (folder / "file").write_text("precious")
+    yield folder
+    assert (folder / "file").read_text() == "precious"
+
+
+def test_what_takes_the_place_of_a_new_folder_is_not_removed(
+    shared: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lock(folder: Path) -> Lock:
+        exchange(folder, data)
+        return Lock(folder)
+
+    monkeypatch.setattr(experiment_module, "Lock", lock)
+    with pytest.raises(WrongFolderError, match="has files that are not an experiment's"):
+        Experiment.create(shared / "data", PLAN, PROFILE_TEXT)
+
+
+def test_what_takes_the_place_of_an_empty_result_is_not_removed(shared: Path, data: Path) -> None:
+    with Experiment.create(shared / "data", PLAN, PROFILE_TEXT) as experiment:
+        exchange(experiment.folder, data)
+        (data / "trials").mkdir()
+        with pytest.raises(RecordError, match="another folder has taken its place"):
+            experiment.discard_if_empty()
+
+
+def test_what_takes_the_place_of_a_copy_is_not_removed(
+    result: Path, shared: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Experiment, target: Path) -> None:
+        exchange(target, data)
+        raise RecordError("the disk is full")
+
+    monkeypatch.setattr(copying, "_write", fail)
+    with pytest.raises(RecordError, match="the disk is full"):
+        copy(shared / "data", result)
 
 
 @pytest.mark.root

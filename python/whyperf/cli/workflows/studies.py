@@ -21,6 +21,7 @@ from whyperf.cli.output.studies import as_json, print_entries, print_entry, prin
 from whyperf.cli.streams import print_json
 from whyperf.own_python import own_environment, own_python
 from whyperf.record.durable import write_file
+from whyperf.record.errors import refuse_exchangeable
 from whyperf.run.agents.pipes import agent_binary
 from whyperf.studies.catalog import LABORATORY, Chosen, StudyRun, UnknownStudyError, as_typed, chosen
 from whyperf.studies.folder import DOCUMENTS, RunStatus, StudyResults, document_path, here
@@ -125,6 +126,7 @@ def _print(
 
 def _run_all(runs: Mapping[str, StudyRun], folder: Path) -> None:
     """Runs what the folder lacks; what fails is named, and the rest goes on."""
+    refuse_exchangeable(folder / DOCUMENTS)
     try:
         (folder / DOCUMENTS).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

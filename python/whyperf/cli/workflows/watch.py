@@ -23,6 +23,7 @@ from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missin
 from whyperf.cli.streams import drop_output
 from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
+from whyperf.record.errors import refuse_exchangeable
 from whyperf.run import AgentError, RunError
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
@@ -341,7 +342,9 @@ def _refuse_used(folder: Path) -> None:
 
     Raises:
         UsageError: it is so.
+        WrongFolderError: another user could exchange it.
     """
+    refuse_exchangeable(folder)
     if not folder.exists():
         parent = next(parent for parent in folder.absolute().parents if parent.exists())
         if not os.access(parent, os.W_OK | os.X_OK):

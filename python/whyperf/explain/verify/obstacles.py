@@ -9,9 +9,9 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Value, Verdict
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import change_text
+from whyperf.foreign import foreign_owner
 from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME
-from whyperf.record.durable import foreign_owner
 
 #: What makes two hosts the same one.
 SAME = ("hostname", "cpu_model")

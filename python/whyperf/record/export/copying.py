@@ -2,16 +2,16 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes
-from whyperf.record.durable import folder_mode, write_file
-from whyperf.record.errors import RecordError, WrongFolderError, as_record_error
+from whyperf.record.durable import folder_mode, identity_of, remove_made, write_file
+from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, refuse_exchangeable
 from whyperf.record.experiment import PROFILES, Experiment
 from whyperf.record.export.documents import anonymous, anonymous_plan, anonymous_profile, learn, vocabulary
 from whyperf.record.export.pseudonyms import Pseudonyms
@@ -44,7 +44,7 @@ def export_anonymized(experiment: Experiment, target: Path) -> Exported:
     """Writes a copy of the result into the new folder `target`, with pseudonyms and without facts that identify.
 
     Raises:
-        WrongFolderError: the target is there.
+        WrongFolderError: the target is there, or another user could exchange it.
         RecordError: a file cannot be read or written, or an identity would remain; nothing is
             left of the copy then.
     """
@@ -57,13 +57,18 @@ def export_anonymized(experiment: Experiment, target: Path) -> Exported:
             f"trial {first.trial} is damaged ({first.reason}), so its content cannot be checked; "
             f"move {experiment.folder / 'trials' / first.trial} out of the result"
         )
+    refuse_exchangeable(target)
     with as_record_error("create", target):
         target.mkdir(0o700, parents=True)
+        identity = identity_of(target)
     try:
+        # Again: its parents were made meanwhile, perhaps by somebody else.
+        refuse_exchangeable(target)
         names = _write(experiment, target)
         _refuse_leak(target, names)
     except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
+        with suppress(OSError):
+            remove_made(target, identity)
         raise
     present = [text for name, text in _LEFT_OUT.items() if (experiment.folder / name).exists()]
     present += ["what the watch was asked for"] if experiment.plan.watched is not None else []
@@ -83,17 +88,17 @@ def _write(experiment: Experiment, target: Path) -> Pseudonyms:
         for name, document in documents.items():
             path = target / name
             path.parent.mkdir(folder_mode(target), exist_ok=True)
-            write_file(path, _json(anonymous(document, names)))
+            write_file(path, _json(anonymous(document, names)), in_result=True)
         (target / "trials").mkdir(folder_mode(target))
         kept = next((name for name in PROFILES if (source / name).exists()), PROFILES[0])
-        write_file(target / kept, profile.encode())
+        write_file(target / kept, profile.encode(), in_result=True)
         for folder in sorted((source / "trials").iterdir()):
             if folder.name in manifests:
                 _write_trial(folder, target / "trials" / folder.name, manifests[folder.name], names)
         for pack in packs(source / "trials"):
             _write_pack(pack, target / "trials" / pack.name, names)
         # The plan makes it a result, so it comes last.
-        write_file(target / "plan.json", plan.to_json().encode())
+        write_file(target / "plan.json", plan.to_json().encode(), in_result=True)
     return names
 
 
@@ -112,7 +117,7 @@ def _write_trial(source: Path, target: Path, manifest: Mapping[str, Any], names:
     for table in manifest["tables"]:
         copy_table(table, source, target, names)
     sizes = {table: (target / table).stat().st_size for table in manifest["tables"]}
-    write_file(target / "manifest.json", _json({**anonymous(manifest, names), "tables": sizes}))
+    write_file(target / "manifest.json", _json({**anonymous(manifest, names), "tables": sizes}), in_result=True)
 
 
 def _write_pack(source: Path, target: Path, names: Pseudonyms) -> None:
@@ -120,11 +125,11 @@ def _write_pack(source: Path, target: Path, names: Pseudonyms) -> None:
     sizes = parse_json(read_bytes(source / SIZES))
     lines = read_bytes(source / MANIFESTS, MAX_LARGE_DOCUMENT_BYTES).splitlines()
     manifests = [json.dumps(anonymous(parse_json(line), names), ensure_ascii=False) for line in lines]
-    write_file(target / MANIFESTS, ("\n".join(manifests) + "\n").encode())
+    write_file(target / MANIFESTS, ("\n".join(manifests) + "\n").encode(), in_result=True)
     for table in sizes["tables"]:
         copy_table(table, source, target, names)
     tables = {name: (target / name).stat().st_size for name in sizes["tables"]}
-    write_file(target / SIZES, _json({**sizes, "tables": tables}))
+    write_file(target / SIZES, _json({**sizes, "tables": tables}), in_result=True)
 
 
 def _json(document: object) -> bytes:

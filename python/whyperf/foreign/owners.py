@@ -1,0 +1,78 @@
+"""Which other users could exchange a file or a folder: by what they own, or may write to, among what leads there."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_LINKS = 40
+"""Links that lead on from one to another; the kernel follows as many (path_resolution(7))."""
+
+
+def caller() -> tuple[int, int] | None:
+    """The user and the group who called sudo; None where nobody did."""
+    ids = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
+    if os.geteuid() != 0 or not all(each.isascii() and each.isdigit() and int(each) for each in ids):
+        return None
+    return int(ids[0]), int(ids[1])
+
+
+def foreign_owner(found: os.stat_result) -> int | None:
+    """The owner of a folder or link that root does not trust: another user than the one who called sudo. None of what
+    is root's own, and for everybody but root.
+    """
+    return found.st_uid if os.geteuid() == 0 and found.st_uid not in {0, *(caller() or ())[:1]} else None
+
+
+def exchangeable(path: Path) -> str | None:
+    """Why another user could exchange what lies at a path for something else; None if nobody could.
+
+    Each folder and link that leads there has to be root's, this user's or of who called sudo. Others may write to such
+    a folder only if it is sticky, as /tmp is: then they cannot rename what is not theirs (unlink(2)). Members of its
+    group count as others for root alone: other users chose with whom they share.
+    """
+    owners, groups = {0, os.geteuid()}, {0}
+    # In a user namespace root has another number, or none.
+    top = Path("/").stat()
+    for user, group in ((top.st_uid, top.st_gid), *filter(None, [caller()])):
+        owners.add(user)
+        groups.add(group)
+    for place, found in _leading_to(path):
+        if found.st_uid not in owners:
+            return f"{place} belongs to another user ({found.st_uid})"
+        if not stat.S_ISDIR(found.st_mode) or found.st_mode & stat.S_ISVTX:
+            continue
+        if found.st_mode & stat.S_IWOTH:
+            return f"{place} can be changed by every user"
+        if found.st_mode & stat.S_IWGRP and os.geteuid() == 0 and found.st_gid not in groups:
+            return f"{place} can be changed by its group ({found.st_gid})"
+    return None
+
+
+def _leading_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The folders and links by which a path is resolved, as far as they are there, without what it leads to."""
+    place = Path("/")
+    yield place, place.lstat()
+    left = list(reversed(path.absolute().parts[1:]))
+    links = 0
+    while left:
+        part = left.pop()
+        if part == "..":
+            place = place.parent
+            continue
+        try:
+            found = (place / part).lstat()
+            target = Path((place / part).readlink()) if stat.S_ISLNK(found.st_mode) else None
+        except OSError:
+            # What is not there, or cannot be reached, leads nowhere.
+            return
+        if left or target is not None:
+            yield place / part, found
+        if target is None:
+            place /= part
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            return
+        left += reversed(target.parts[target.is_absolute() :])
+        place = Path("/") if target.is_absolute() else place

@@ -2,18 +2,22 @@
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.unit.record.record_samples import sample_plan
 from tests.whole.records.golden import unpack
 from whyperf.cli import main
 from whyperf.plan.model import identify
 from whyperf.record import Experiment, RecordError
-from whyperf.record.export.documents import anonymous_cell
+from whyperf.record.export.documents import anonymous_cell, anonymous_profile
+from whyperf.record.export.known_names import KnownNames
 from whyperf.record.export.pseudonyms import Pseudonyms
 from whyperf.record.export.tables import copy_table
 
@@ -211,8 +215,51 @@ def test_a_name_is_replaced_by_its_kind_and_each_time_by_the_same() -> None:
     assert known.counts["host"] == 2
     assert known.counts["address"] == 6
     # A word of the result may stand in the copy, an identity may not.
-    assert {"db7", "alice", "10.1.2.3", "eth0", "/home/alice/x.txt"} <= {*known.distinct()}
-    assert not {"stream", "4"} & {*known.distinct()}
+    for name in ("db7", "alice", "10.1.2.3", "eth0", "/home/alice/x.txt"):
+        assert known.left_in(f"the copy of {name}") == name
+    assert known.left_in("stream 4") is None
+
+
+def test_names_are_found_as_whole_words_and_the_longest_first() -> None:
+    random = Random(1)
+    for _ in range(500):
+        pieces = ("a", "b1", "_", "-", ".", "/", "é", "\n")
+        names = {"".join(random.choices(pieces, k=random.randint(1, 4))) for _ in range(random.randint(1, 8))}
+        text = "".join(random.choices(pieces, k=40))
+        known = KnownNames()
+        for name in names:
+            known.add(name)
+        either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        form = re.compile(rf"(?<![A-Za-z0-9_])(?:{either})(?![A-Za-z0-9_])")
+        assert list(known.found_in(text)) == [(found.start(), found[0]) for found in form.finditer(text)]
+
+
+@pytest.mark.timeout(60)
+def test_many_names_are_replaced_as_fast_as_few() -> None:
+    """In hours where each text with a new name is searched for all names before, one by one."""
+    known = Pseudonyms(())
+    for number in range(50_000):
+        known.text(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255} of {number} addresses")
+    assert known.counts["address"] == 50_000
+
+
+def test_a_name_that_none_has_ends_the_copy() -> None:
+    with pytest.raises(RecordError, match=r'^the name "a{20}…" has over 4,096 characters, so the result is not'):
+        Pseudonyms(()).host("a" * 5000)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<!-->" + "<!--" * 250_000, ""),
+        ("<profile " * 100_000, "<profile " * 100_000),
+        ("<profile a='b' name='mine'>" * 2, "<profile a='b' name=\"own-profile\">" * 2),
+        ('<profile name="mine"/><!-- secret --><!--> <!-- no end', '<profile name="own-profile"/> '),
+    ],
+)
+def test_a_profile_of_uperf_loses_its_comments_and_its_name_whatever_it_holds(text: str, left: str) -> None:
+    assert anonymous_profile(text, sample_plan(), Pseudonyms(())) == left
 
 
 def test_addresses_of_a_watched_connection_keep_apart() -> None:

@@ -54,7 +54,7 @@ def tokenize(text: str, where: str) -> tuple[list[Token], list[str]]:
     at = 1 if text.startswith("\ufeff") else 0
     while (at := _past(text, at)) < len(text):
         line = bisect_right(newlines, at - 1) + 1
-        end = _past_comment(text, at)
+        end = past_comment(text, at)
         if end is None:
             notes.append(f"{where}: line {line}: the comment never ends, so nothing after it is read, as in uperf.")
             break
@@ -75,7 +75,7 @@ def _past(text: str, at: int) -> int:
     return at
 
 
-def _past_comment(text: str, at: int) -> int | None:
+def past_comment(text: str, at: int) -> int | None:
     """Where a comment or a `<?…?>` that begins here ends; here if there is none, None if it has no end."""
     for opening, close in (("<!--", "-->"), ("<?", "?>")):
         if text.startswith(opening, at):

@@ -1,7 +1,6 @@
 """Writes the copy, folder by folder, and reads it again: a copy with an identity of the original is removed."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -138,14 +137,11 @@ def _json(document: object) -> bytes:
 
 def _refuse_leak(target: Path, names: Pseudonyms) -> None:
     """Reads the whole copy, and refuses it where it has an identity that is not a word of the result."""
-    wanted = sorted(names.distinct(), key=len, reverse=True)
-    either = "|".join(re.escape(name) for name in wanted) or r"(?!)"
-    form = re.compile(rf"(?<![A-Za-z0-9_])(?:{either})(?![A-Za-z0-9_])")
     for path in sorted(target.rglob("*")):
         for text in _texts(path) if path.is_file() else ():
-            if found := form.search(text):
+            if (left := names.left_in(text)) is not None:
                 raise RecordError(
-                    f'"{found[0]}" would remain in {path.relative_to(target)} of the copy, so none was written; '
+                    f'"{left}" would remain in {path.relative_to(target)} of the copy, so none was written; '
                     "please report this"
                 )
 

@@ -12,6 +12,7 @@ from whyperf.plan import LOCAL, MODEL, WATCHED, Plan
 from whyperf.plan.model import identify
 from whyperf.profile import ProfileError, find, parse, shipped_names
 from whyperf.profile.uperf import looks_like_uperf
+from whyperf.profile.uperf.tokens import past_comment
 from whyperf.profile.write import as_toml
 from whyperf.record.export.pseudonyms import Pseudonyms
 from whyperf.record.kinds import all_code_words
@@ -26,8 +27,8 @@ _FACTS = (
 _DROPPED = frozenset({"boot_id", "netns"})
 _PLACES = frozenset({"testbed", "loopback", MODEL, WATCHED})
 _REMOTE_HOST = re.compile(r"(remotehost=)([^\s\"'$<>]+)", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_PROFILE_NAME = re.compile(r"(<profile\b[^>]*?\bname=)(\"[^\"]*\"|'[^']*')")
+_PROFILE = re.compile(r"(?=<profile\b)")
+_PROFILE_NAME = re.compile(r"\A(<profile\b[^>]*?\bname=)(\"[^\"]*\"|'[^']*')")
 #: What a variable of uperf holds when it is no host: a number with a unit, or a word of its language.
 _QUANTITY = re.compile(r"\d[\w.%]*")
 OWN_PROFILE = "own-profile"
@@ -171,15 +172,26 @@ def anonymous_profile(text: str, plan: Plan, names: Pseudonyms) -> str:
     if plan.profile in shipped_names() and find(plan.profile).text == text:
         return text
     if looks_like_uperf(text):
-        bare = _COMMENT.sub("", text)
-        bare = _REMOTE_HOST.sub(lambda found: found[1] + _host(found[2], names), bare)
-        return names.text(_PROFILE_NAME.sub(rf'\1"{OWN_PROFILE}"', bare))
+        bare = _REMOTE_HOST.sub(lambda found: found[1] + _host(found[2], names), _without_comments(text))
+        # Each part begins with the only tag that can match in it, so that none is searched from many places.
+        parts = (_PROFILE_NAME.sub(rf'\1"{OWN_PROFILE}"', part) for part in _PROFILE.split(bare))
+        return names.text("".join(parts))
     try:
         profile = parse(text, name=plan.profile, where=plan.profile)
         return names.text(as_toml(replace(profile, about="")))
     except ProfileError:
         # No command reads one that is not a profile any more.
         return 'about = ""\n'
+
+
+def _without_comments(text: str) -> str:
+    """A profile of uperf without what it takes for a comment."""
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0:
+        parts.append(text[at:start])
+        end = past_comment(text, start)
+        at = len(text) if end is None else end
+    return "".join((*parts, text[at:]))
 
 
 def _is_shipped(plan: Plan) -> bool:

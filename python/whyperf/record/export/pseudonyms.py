@@ -13,6 +13,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from whyperf.record.export.known_names import KnownNames
+
 #: Addresses of everybody: loopback, unspecified, broadcast, and those of the embedded testbed (RFC 2544, RFC 5180).
 _PUBLIC = tuple(
     ipaddress.ip_network(network)
@@ -49,7 +51,7 @@ class Pseudonyms:
         self._given: dict[str, str] = {}
         self._pseudonyms: set[str] = set()
         self._counts: defaultdict[str, int] = defaultdict(int)
-        self._in_texts: re.Pattern[str] | None = None
+        self._in_texts = KnownNames()
         self._unregistered: dict[tuple[str, str], str] = {}
 
     @property
@@ -61,10 +63,6 @@ class Pseudonyms:
     def counts(self) -> dict[str, int]:
         """How many names of each kind were replaced."""
         return dict(self._counts)
-
-    def distinct(self) -> list[str]:
-        """The identities that are not words of the result: the copy must hold none of them."""
-        return [name for name in self._given if self._is_distinct(name)]
 
     def host(self, name: str) -> str:
         """A host as for ssh, `user@host` with a user; an address stays an address."""
@@ -133,11 +131,11 @@ class Pseudonyms:
             (_PATH_FORM, self._replaced_path),
         ):
             text = form.sub(replaced, text)
-        if self._in_texts is None:
-            names = sorted(self.distinct(), key=len, reverse=True)
-            either = "|".join(re.escape(name) for name in names) or r"(?!)"
-            self._in_texts = re.compile(rf"(?<![A-Za-z0-9_])(?:{either})(?![A-Za-z0-9_])")
-        return self._in_texts.sub(lambda found: self._given[found[0]], text)
+        return self._in_texts.replaced(text, self._given)
+
+    def left_in(self, text: str) -> str | None:
+        """An identity that stands in a text and is not a word of the result: the copy must hold none."""
+        return next((name for _, name in self._in_texts.found_in(text)), None)
 
     def _is_distinct(self, name: str) -> bool:
         return len(name) > 1 and not name.isdigit() and name.lower() not in self._vocabulary
@@ -151,7 +149,8 @@ class Pseudonyms:
     def _give(self, name: str, pseudonym: str) -> None:
         self._given[name] = pseudonym
         self._pseudonyms.add(pseudonym)
-        self._in_texts = None
+        if self._is_distinct(name):
+            self._in_texts.add(name)
 
     def _of_address(self, text: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
         if any(address in network for network in _PUBLIC) or text in self._pseudonyms:

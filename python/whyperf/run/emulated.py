@@ -74,7 +74,7 @@ class EmulatedPath:
     def end(self, writer: TableSink) -> ReplyPathCarried:
         """Let everything pass again, write the path's tables, and return how well it was carried."""
         audit: ReplyPathCarried | None = None
-        with ReceivedTables(writer, self.holder.label, NEAR) as tables:
+        with ReceivedTables(writer, self.holder.label, {}, NEAR) as tables:
             for reply in tables.replies(self.holder.stream({"request": "end_path"})):
                 if reply["reply"] == "path_carried":
                     audit = reply

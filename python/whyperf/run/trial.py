@@ -465,7 +465,7 @@ def _collect(
     due_count = spec["deadline_ns"] // spec["interval_ns"] + _MORE_INTERVALS
     deadline = Deadline(timeout_s)
     deadline.expect(spec["deadline_ns"] / 1e9)
-    with ReceivedTables(writer, agent.label) as tables:
+    with ReceivedTables(writer, agent.label, spec) as tables:
         stream = agent.stream({"request": "start", "at_mono_ns": at_mono_ns}, timeout_s, deadline.end_s)
         for reply in tables.replies(stream, deadline):
             if reply["reply"] == "progress":

@@ -299,7 +299,7 @@ class WatchSession:
         # Without the far side there is still the near one.
         on_late = self._end_late if each.side == NEAR else None
         stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S, each.deadline.end_s, on_late)
-        with ReceivedTables(each.spool, each.side) as tables:
+        with ReceivedTables(each.spool, each.side, request) as tables:
             for reply in tables.replies(stream, each.deadline):
                 if reply["reply"] == "watched":
                     report(each.side, reply)

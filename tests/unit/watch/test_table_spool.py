@@ -2,6 +2,7 @@
 
 import math
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from whyperf.run.agents.received import MIN_BYTES_PER_S, Deadline, ReceivedTable
 from whyperf.run.errors import RunError
 from whyperf.watch.spool import TableSpool
 
+LOGGED = {"evidence": "segments"}
 MORE_THAN_A_BUFFER = b"x" * (1 << 20)
 
 
@@ -30,7 +32,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("full")
 def test_a_table_without_room_is_lost_alone(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with TableSpool(tmp_path) as spool:
-        with ReceivedTables(spool, "near") as tables:
+        with ReceivedTables(spool, "near", LOGGED) as tables:
             tables.announce({"reply": "table", "name": "segments", "bytes": 2 * size})
             for _ in range(2):
                 tables.take(TablePiece("segments", b"x" * size))
@@ -51,17 +53,46 @@ def test_another_error_of_the_disk_is_one(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_table_is_refused_by_the_size_that_is_announced(tmp_path: Path) -> None:
-    with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far") as tables:
+    with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far", {}) as tables:
         with pytest.raises(
-            RunError, match=r"^far: the agent announced a table flows of 4,294,967,297 bytes; it may have"
+            RunError, match=r"^far: the agent announced a table flows of 4,294,967,297 bytes; all its tables may have"
         ):
             tables.announce({"reply": "table", "name": "flows", "bytes": (4 << 30) + 1})
         assert not spool.tables
 
 
+def test_the_tables_of_an_agent_have_one_bound_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whyperf.run.agents.received.MAX_TABLES_BYTES", 1)
+    monkeypatch.setattr("whyperf.record.wrong_in_table", lambda *_: None)
+    with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far", {}) as tables:
+        tables.announce({"reply": "table", "name": "flows", "bytes": 1})
+        tables.take(TablePiece("flows", b"x"))
+        with pytest.raises(RunError, match="announced a table cpu of 1 bytes; all its tables may have 1: measure for"):
+            tables.announce({"reply": "table", "name": "cpu", "bytes": 1})
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({"evidence": "segments"}, {"segments", "calls"}),
+        ({"evidence": "counters", "profile_hz": 99, "stages": None}, {"stacks", "functions"}),
+        ({"evidence": "user", "stages": {"every": 1}}, {"stages", "stage_gaps"}),
+        ({}, set()),
+    ],
+)
+def test_a_table_that_grows_with_the_traffic_is_refused_unless_it_was_asked_for(
+    tmp_path: Path, asked: dict[str, object], names: set[str]
+) -> None:
+    for name in ("segments", "calls", "stacks", "functions", "stages", "stage_gaps", "flows"):
+        with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far", asked) as tables:
+            with nullcontext() if name in {*names, "flows"} else pytest.raises(RunError, match="that nobody asked for"):
+                tables.announce({"reply": "table", "name": name, "bytes": 1})
+            assert len(spool.tables) == (name in {*names, "flows"})
+
+
 def test_an_empty_piece_is_refused(tmp_path: Path) -> None:
     """It brings nothing, and would renew the time that the next reply may take."""
-    with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far") as tables:
+    with TableSpool(tmp_path) as spool, ReceivedTables(spool, "far", {}) as tables:
         tables.announce({"reply": "table", "name": "flows", "bytes": 4})
         with pytest.raises(RunError, match=r"^far: the agent sent an empty piece of the table flows"):
             tables.take(TablePiece("flows", b""))

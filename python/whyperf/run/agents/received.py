@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -11,8 +11,8 @@ from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
 from whyperf.wire import Reply, ReplyTable
 
-MAX_TABLE_BYTES = 4 << 30
-"""A table of one trial or watch. A segment takes about 20 bytes of a log."""
+MAX_TABLES_BYTES = 4 << 30
+"""All tables of an agent in a trial or watch together. A segment takes about 20 bytes of a log."""
 MIN_BYTES_PER_S = 128 << 10
 """At least so much of its tables comes from an agent that is in time: 1 Mbit/s."""
 _SAME_VERSION = "install the same whyperf on both hosts"
@@ -53,9 +53,14 @@ class ReceivedTables:
     As a context manager it removes the table that is not whole.
     """
 
-    def __init__(self, writer: TableSink, label: str, host: str | None = None) -> None:
-        """From the agent called ``label``; in the record they are ``host``'s, by default the agent's own."""
+    def __init__(self, writer: TableSink, label: str, asked: Mapping[str, object], host: str | None = None) -> None:
+        """From the agent called ``label``; in the record they are ``host``'s, by default the agent's own.
+
+        ``asked`` is the request by which the agent was given what to observe.
+        """
         self._writer = writer
+        self._asked = asked
+        self._left_bytes = MAX_TABLES_BYTES
         self._label = label
         self._host = host or label
         self._names: set[str] = set()
@@ -86,7 +91,8 @@ class ReceivedTables:
         """Begin the next table; the one before is over.
 
         Raises:
-            RunError: the one before is not what was announced, or this one is too large or was there already.
+            RunError: the one before is not what was announced, or this one was not asked for, is too large or was
+                there already.
         """
         self.finish()
         name = table["name"]
@@ -96,11 +102,14 @@ class ReceivedTables:
             raise self._error(f"sent a table {name[:40]!r}, which no record has; {_SAME_VERSION}")
         if name in self._names:
             raise self._error(f"sent the table {name} twice")
-        if table["bytes"] > MAX_TABLE_BYTES:
+        if not _is_asked(name, self._asked):
+            raise self._error(f"sent a table {name} that nobody asked for; {_SAME_VERSION}")
+        if table["bytes"] > self._left_bytes:
             raise self._error(
-                f"announced a table {name} of {table['bytes']:,} bytes; it may have {MAX_TABLE_BYTES:,}: measure for a "
-                "shorter time"
+                f"announced a table {name} of {table['bytes']:,} bytes; all its tables may have {MAX_TABLES_BYTES:,}: "
+                "measure for a shorter time"
             )
+        self._left_bytes -= table["bytes"]
         self._names.add(name)
         self._file = self._writer.open_table(name, self._host)
         self._name, self._missing_bytes = name, table["bytes"]
@@ -154,3 +163,16 @@ class ReceivedTables:
 
     def _error(self, text: str) -> RunError:
         return RunError(f"{self._label}: the agent {text}")
+
+
+def _is_asked(name: str, asked: Mapping[str, object]) -> bool:
+    """Whether a request has an agent make a table: those that grow with the traffic are made on request alone."""
+    match name:
+        case "segments" | "calls":
+            return asked.get("evidence") == "segments"
+        case "stacks" | "functions":
+            return bool(asked.get("profile_hz"))
+        case "stages" | "stage_gaps":
+            return bool(asked.get("stages"))
+        case _:
+            return True

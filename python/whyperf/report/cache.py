@@ -12,6 +12,7 @@ from pathlib import Path
 import jinja2
 
 from whyperf import __version__
+from whyperf.foreign import exchangeable
 from whyperf.record.durable import write_file
 
 
@@ -24,8 +25,8 @@ def cache_folder() -> Path | None:
         found = folder.lstat()
     except (OSError, RuntimeError):
         return None
-    # Compiled templates are code: they are read from nobody else's folder.
-    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    # Compiled templates are code: they are read from no folder that is, or could be, somebody else's.
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022 and exchangeable(folder) is None
     return folder if is_own and os.access(folder, os.W_OK) else None
 
 

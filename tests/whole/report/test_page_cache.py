@@ -46,7 +46,7 @@ def test_the_charts_are_one_stream_that_a_browser_unpacks(script: str) -> None:
     assert len(re.findall(re.escape(packed[:10]), packed)) == 1
 
 
-@pytest.mark.parametrize("state", ["a file", "writable by others"])
+@pytest.mark.parametrize("state", ["a file", "writable by others", "below what is writable by others"])
 def test_a_folder_that_cannot_be_trusted_is_not_used(home: Path, state: str) -> None:
     if state == "a file":
         home.parent.mkdir()
@@ -54,7 +54,7 @@ def test_a_folder_that_cannot_be_trusted_is_not_used(home: Path, state: str) -> 
     else:
         folder = cache.cache_folder()
         assert folder is not None
-        folder.chmod(0o777)
+        (folder if state == "writable by others" else home.parent).chmod(0o777)
     assert cache.cache_folder() is None
     assert cache.templates() is None
     assert cache.kept("bokeh.gz", b"", lambda: b"made") == b"made"

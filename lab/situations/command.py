@@ -16,7 +16,7 @@ from lab.situations.draw import situations
 from lab.situations.figures import shares, weighed_shares
 from lab.situations.judge import Judged, judged
 from lab.situations.labels import NO_CAUSE, Labels, labels_of
-from lab.situations.measuring import MOST_TRIALS, TRIALS, labels_now, measure_until_clear, rates_of
+from lab.situations.measuring import MAX_TRIALS, TRIALS, labels_now, measure_until_clear, rates_of
 from lab.situations.printed import print_differences, print_judged, read_judged
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
@@ -123,7 +123,7 @@ def run(wanted: Wanted) -> int:
     others = None if wanted.against is None else read_judged(wanted.against / JUDGED)
     wanted.refuse_second_look(wanted.hosts or PLACE)
     catalog = simulated(catalog, wanted.hosts) if wanted.hosts else possible(catalog)
-    trials = TRIALS if wanted.hosts else MOST_TRIALS
+    trials = TRIALS if wanted.hosts else MAX_TRIALS
     profile, plan = plan_truth(catalog, seed=wanted.seed, trials=trials, logs=1, hosts=wanted.hosts)
     folder = wanted.out or Path("results") / f"situations-{wanted.hosts or ''}{wanted.seed}"
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:

@@ -62,13 +62,14 @@ def weighed_in(folder: Path) -> Iterator[Weighed]:
         if row["view"] == View.RUN or key in seen:
             continue
         seen.add(key)
-        yield _weighed(row, _of_program(folder, row) if programs else _of_own_load(folder, row))
+        facts, setup, _ = gathered(*(_of_program(folder, row) if programs else _of_own_load(folder, row)))
+        yield weighed(facts, setup, row)
 
 
-def _of_own_load(folder: Path, row: Mapping[str, Any]) -> "_Asked":
+def _of_own_load(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, TrialQuestion]:
     experiment, rates = _opened(folder)
     cell = row["trial"].rpartition("-")[2]
-    return _Asked(experiment, TrialQuestion(cell, row["trial"], rates[cell], View(row["view"]).levels, by_plan=False))
+    return experiment, TrialQuestion(cell, row["trial"], rates[cell], View(row["view"]).levels, by_plan=False)
 
 
 @cache
@@ -77,24 +78,13 @@ def _opened(folder: Path) -> tuple[Experiment, Mapping[str, float | None]]:
     return experiment, rates_of(experiment)
 
 
-def _of_program(folder: Path, row: Mapping[str, Any]) -> "_Asked":
+def _of_program(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, TrialQuestion]:
     experiment = Experiment.open(folder / row["trial"])
     # The busiest connection is the first.
     trial = next(iter(experiment.plan.trials()))
     view = WatchedView(row["view"])
     levels = dict.fromkeys(("sender", "receiver"), view.level)
-    return _Asked(experiment, TrialQuestion(trial.cell, trial.id, None, levels, view.sides, by_plan=False))
-
-
-@dataclass(frozen=True)
-class _Asked:
-    experiment: Experiment
-    question: TrialQuestion
-
-
-def _weighed(row: Mapping[str, Any], asked: _Asked) -> Weighed:
-    facts, setup, _ = gathered(asked.experiment, asked.question)
-    return weighed(facts, setup, row)
+    return experiment, TrialQuestion(trial.cell, trial.id, None, levels, view.sides, by_plan=False)
 
 
 def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:

@@ -76,8 +76,8 @@ def print_weighed(title: str, rows: "Sequence[Weighed]", probable: Sequence[Mapp
     console.print(f"Mean log likelihood: {log_likelihood(rows, probable):.3f}\n")
 
 
-LEAST_WEIGHT = 0.02
-"""Smaller weights are left out: they move no odds by more than 3 %."""
+MIN_WEIGHT = 0.02
+"""Smaller weights are left out: they move no likelihood by more than 3 %."""
 
 
 def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
@@ -99,4 +99,4 @@ def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
 
 
 def _rounded(of: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(value, 2) for name, value in of.items() if abs(value) >= LEAST_WEIGHT}
+    return {name: round(value, 2) for name, value in of.items() if abs(value) >= MIN_WEIGHT}

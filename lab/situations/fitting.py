@@ -16,7 +16,7 @@ from lab.situations.families import FAMILIES, family_of
 from lab.situations.judge import Outcome, weighed_outcome
 from whyperf.explain.calibration.weights import Weights
 from whyperf.explain.causes import Cause
-from whyperf.explain.decide import CANDIDATES, FEATURES, as_chances, probabilities
+from whyperf.explain.decide import CANDIDATES, FEATURES, as_ranked, probabilities
 
 Floats = NDArray[np.float64]
 FOLDS = 6
@@ -25,7 +25,7 @@ MAX_STEPS = 250
 OF_FEATURES, OF_FAMILIES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 3.0, 20.0, 2.0, 0.5
 """Precisions of the normal priors: of what a finding itself has, of an observation for a family of causes, for a cause
 alone, of a level for a cause, and of a cause. Of 1 to 30 those with the greatest likelihood on situations left out."""
-LEAST = 1e-9
+MIN_PROBABILITY = 1e-9
 
 
 def fit(rows: Sequence[Weighed]) -> Weights:
@@ -53,13 +53,13 @@ def predicted(row: Weighed, weights: Weights) -> dict[str, float]:
 def log_likelihood(rows: Sequence[Weighed], probable: Sequence[Mapping[str, float]]) -> float:
     """The mean over the rows."""
     right = (sum(found[name] for name in row.right) for row, found in zip(rows, probable, strict=True))
-    return sum(math.log(max(LEAST, value)) for value in right) / len(rows)
+    return sum(math.log(max(MIN_PROBABILITY, value)) for value in right) / len(rows)
 
 
 def outcome(row: Weighed, probable: Mapping[str, float], bar: float) -> Outcome:
     """What the decision is worth where a verdict is named from a probability of `bar` on."""
     accepted = {*row.right, *([str(Cause.NOT_KNOWN)] if row.is_undisturbed else [])}
-    found = weighed_outcome(as_chances(probable, row.found), accepted, bar)
+    found = weighed_outcome(as_ranked(probable, row.found), accepted, bar)
     assert found is not None
     return found
 
@@ -115,9 +115,9 @@ class _Fit:
         def loss(values: Floats) -> tuple[float, Floats]:
             features, families, own, by_level = parts(values)
             scores = self.found @ features + self.shown @ (self.family @ families + own).T + self.level @ by_level.T
-            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-            probable = odds / odds.sum(axis=1, keepdims=True)
-            right = (probable * self.right).sum(axis=1) + LEAST
+            likelihoods = np.exp(scores - scores.max(axis=1, keepdims=True))
+            probable = likelihoods / likelihoods.sum(axis=1, keepdims=True)
+            right = (probable * self.right).sum(axis=1) + MIN_PROBABILITY
             slope = (probable - probable * self.right / right[:, None]) * self.each[:, None]
             of_shown = slope.T @ self.shown
             gradient = [

@@ -9,7 +9,7 @@ from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.one_sided import WatchedView
 from whyperf.explain.causes import Cause
 from whyperf.explain.decide import ANOTHER, NAMED_FROM
-from whyperf.explain.model import CellExplanation, Chance, JointGain, Verdict
+from whyperf.explain.model import CauseProbability, CellExplanation, JointGain, Verdict
 
 Outcome = Literal["right", "candidate", "not_known", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = ("right", "candidate", "not_known", "wrong")
@@ -90,7 +90,7 @@ def _judged(label: Label, explained: Explained) -> Judged:
         names,
         verdicts[0].confidence if verdicts else "",
         outcome_of(names, accepted),
-        weighed_outcome(explanation.chances, accepted),
+        weighed_outcome(explanation.probabilities, accepted),
         _single(label, verdicts),
         _joint(label, explanation),
     )
@@ -110,19 +110,21 @@ CANDIDATES = 3
 """Causes that are looked at where nothing is probable enough to be named."""
 
 
-def weighed_outcome(chances: Sequence[Chance], accepted: set[str], bar: float = NAMED_FROM) -> Outcome | None:
+def weighed_outcome(
+    probabilities: Sequence[CauseProbability], accepted: set[str], bar: float = NAMED_FROM
+) -> Outcome | None:
     """What probabilities are worth: what a rule finds is a verdict from `bar` on; all causes can be candidates.
 
     Where nothing limits, it is right to name nothing.
     """
-    if not chances:
+    if not probabilities:
         return None
-    first, *_ = chances
+    first, *_ = probabilities
     if first.is_found and first.probability >= bar:
         return "right" if first.cause in accepted else "wrong"
     if Cause.NOT_KNOWN in accepted:
         return "right"
-    causes = [chance.cause for chance in chances if chance.cause != ANOTHER]
+    causes = [each.cause for each in probabilities if each.cause != ANOTHER]
     return "candidate" if accepted.intersection(causes[:CANDIDATES]) else "not_known"
 
 

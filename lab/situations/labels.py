@@ -17,7 +17,7 @@ UNCLEAR = "its rates vary by more than its causes take"
 NO_CAUSE = "none"
 """The name of the part of a situation that injects nothing."""
 MIN_PAIRS_ABOVE = 7 / 8
-"""Of two trials each, all pairs; of four each, 14 of 16, which is 6 % by chance (Mann and Whitney 1947, table I)."""
+"""Of two trials each, all pairs; of four each, 14 of 16: 6 % without a difference (Mann and Whitney 1947, table I)."""
 MIN_RATE_BPS = 1.0
 """For the rate of what moved nothing in the measurement: how often more the rest is has to be a number."""
 

@@ -15,7 +15,7 @@ from whyperf.record import Experiment
 
 TRIALS = 2
 """Trials of each part of a situation: a cause counts by their median."""
-MOST_TRIALS = 4
+MAX_TRIALS = 4
 """The same where two do not show which causes count."""
 ROUNDS = 3
 """How often trials that other programs disturbed are made again, at most."""
@@ -28,7 +28,7 @@ def measure_until_clear(experiment: Experiment, catalog: Catalog, *, as_json: bo
 
     def wants(trial: PlannedTrial) -> bool:
         situation = plan.cell(trial.cell).sweep.rpartition("-")[0]
-        return numbers[trial.id] <= (MOST_TRIALS if situation in more else TRIALS)
+        return numbers[trial.id] <= (MAX_TRIALS if situation in more else TRIALS)
 
     for _ in range(ROUNDS):
         measure(experiment, catalog, as_json=as_json, wants=wants)

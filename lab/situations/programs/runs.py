@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lab.situations.judge import UNDISTURBED, Judged, outcome_of, weighed_outcome
 from lab.situations.labels import Label, labels_of
-from lab.situations.measuring import MOST_TRIALS, TRIALS
+from lab.situations.measuring import MAX_TRIALS, TRIALS
 from lab.situations.programs.draw import DOSE, DrawnPrograms
 from lab.situations.programs.served import SERVED
 from lab.truth.design import CellKind
@@ -39,7 +39,7 @@ def measure(drawn: DrawnPrograms, folder: Path, seed: int) -> list[WatchedRun]:
                 drawn.watched,
                 [
                     (name, dose, block)
-                    for name, dose, block in ordered(drawn.watched, MOST_TRIALS, seed)
+                    for name, dose, block in ordered(drawn.watched, MAX_TRIALS, seed)
                     if (name, dose, block) not in runs and (block <= TRIALS or name in more)
                 ],
                 Results(folder, runs, file),
@@ -92,5 +92,5 @@ def _judged(label: Label, run: WatchedRun, grade: ViewGrade) -> Judged:
         grade.named,
         grade.confidence,
         outcome_of(grade.named, accepted),
-        weighed_outcome(grade.chances, accepted),
+        weighed_outcome(grade.probabilities, accepted),
     )

@@ -12,7 +12,7 @@ from lab.truth.grade import COUNTS_FROM, lowered_by
 from lab.truth.one_sided import OUTCOMES, Outcome, WatchedView, graded
 from lab.truth.watched.catalog import Case, WatchedCatalog
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Chance
+from whyperf.explain.model import CauseProbability, CellExplanation
 
 MAX_OTHER_CPUS = 0.2
 """CPUs that processes may use which are of no run. With more, a verdict that names other programs may be right."""
@@ -91,7 +91,7 @@ class ViewGrade(BaseModel):
     closed_ratio: float | None
     headline: str
     #: How probable causes are, by observations alone; older runs have none.
-    chances: tuple[Chance, ...] = ()
+    probabilities: tuple[CauseProbability, ...] = ()
 
     @property
     def first(self) -> str:
@@ -199,7 +199,7 @@ def view_grade(case: Case, view: WatchedView, found: CellExplanation) -> ViewGra
         confidence=found.verdicts[0].confidence,
         closed_ratio=grade.closed_ratio,
         headline=grade.headline,
-        chances=tuple(found.chances),
+        probabilities=tuple(found.probabilities),
     )
 
 

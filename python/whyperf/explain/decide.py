@@ -1,8 +1,8 @@
 """One decision: how probable each cause is as what limits, from all that was observed.
 
-Every cause is a candidate, and "another", which stands for what can not be removed or has no name here. The odds of a
-cause are the product of what each observation says for it, what the evidence level says, and, where a rule finds it,
-what the finding's share, certainty and gain say: a multinomial logit (McFadden 1974). The weights are by maximum
+Every cause is a candidate, and "another", which stands for what can not be removed or has no name here. The likelihood
+of a cause is the product of what each observation says for it, what the evidence level says, and, where a rule finds
+it, what the finding's share, certainty and gain say: a multinomial logit (McFadden 1974). The weights are by maximum
 likelihood, with a normal prior, on drawn situations whose causes were removed one by one (`lab/situations/fitting.py`);
 nobody sets any by hand. What a candidate needs to be named is up to the rules; here it is only weighed.
 """
@@ -13,7 +13,7 @@ from math import exp, log, log10
 
 from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Chance
+from whyperf.explain.model import CauseProbability
 from whyperf.explain.observe import NAMED, Observation, Observations, observe
 from whyperf.explain.trial_facts import Facts
 
@@ -26,13 +26,13 @@ NAMED_FROM = 0.7
 """The probability from which on a cause may be named as the limit: of drawn situations left out of the fit 7 % are then
 wrong with a log, and 9 % without (`whyperf-lab fit`, seed 20261129)."""
 
-LEAST_SHARE, MOST_GAIN = 0.02, 10.0
+MIN_SHARE, MAX_GAIN = 0.02, 10.0
 """Bounds of the logarithms of shares and gains: beyond them a difference says nothing more of which cause limits."""
 NO_GAIN = 1.05
 """A change that brings less does nothing that a user would notice."""
-MOST_RATIO = 1.5
-"""The bound of ratios, of which few are above 1; `MOST_TIMES` that of factors."""
-MOST_TIMES = 20.0
+MAX_RATIO = 1.5
+"""The bound of ratios, of which few are above 1; `MAX_TIMES` that of factors."""
+MAX_TIMES = 20.0
 DECADES = 3.0
 """Sizes, times and rates spread over about so many: the weights of all observations are of one order."""
 
@@ -44,7 +44,7 @@ class Candidate:
     Attributes:
         cause: what.
         share: part of the time, or of the rate, that it takes.
-        certainty: how well the rule tells it from others.
+        certainty: how well the rule separates it from others.
         gain: what removing it would bring, as a ratio of rates; None where nothing predicts it.
         is_counted: the kernel counts it where it happens.
         is_open: the evidence fits another cause as well.
@@ -63,10 +63,10 @@ class Candidate:
         gain = self.gain
         return {
             "found": 1.0,
-            "share": log(min(1.0, max(LEAST_SHARE, self.share))),
+            "share": log(min(1.0, max(MIN_SHARE, self.share))),
             "certainty": self.certainty,
             "strength": self.share * self.certainty,
-            "gain": 0.0 if gain is None else log(min(MOST_GAIN, max(1.0, gain))),
+            "gain": 0.0 if gain is None else log(min(MAX_GAIN, max(1.0, gain))),
             "gain.missing": float(gain is None),
             "gain.none": float(gain is not None and gain < NO_GAIN),
             "counted": float(self.is_counted),
@@ -78,16 +78,16 @@ FEATURES: tuple[str, ...] = tuple(Candidate(Cause.NOT_KNOWN, 0, 0).features)
 """The names of what is weighed of a candidate itself."""
 
 
-def chances_of(found: Sequence[Candidate], facts: Facts) -> list[Chance]:
+def ranked_causes(found: Sequence[Candidate], facts: Facts) -> list[CauseProbability]:
     """How probable each cause is by the checked-in weights; the most probable first."""
-    return as_chances(probabilities(found, scaled(observe(facts, NAMED)), level_of(facts), weights()), found)
+    return as_ranked(probabilities(found, scaled(observe(facts, NAMED)), level_of(facts), weights()), found)
 
 
-def as_chances(probable: Mapping[str, float], found: Sequence[Candidate]) -> list[Chance]:
+def as_ranked(probable: Mapping[str, float], found: Sequence[Candidate]) -> list[CauseProbability]:
     """Probabilities of all candidates as a result has them."""
-    ranked = sorted(probable.items(), key=lambda chance: (-chance[1], chance[0]))
+    ranked = sorted(probable.items(), key=lambda each: (-each[1], each[0]))
     names = {str(candidate.cause) for candidate in found}
-    return [Chance(cause=name, probability=round(value, 4), is_found=name in names) for name, value in ranked]
+    return [CauseProbability(cause=name, probability=round(value, 4), is_found=name in names) for name, value in ranked]
 
 
 def level_of(facts: Facts) -> str:
@@ -113,9 +113,9 @@ def probabilities(found: Sequence[Candidate], shown: Mapping[str, float], level:
         for name in CANDIDATES
     }
     greatest = max(scores.values())
-    odds = {name: exp(score - greatest) for name, score in scores.items()}
-    whole = sum(odds.values())
-    return {name: odd / whole for name, odd in odds.items()}
+    likelihoods = {name: exp(score - greatest) for name, score in scores.items()}
+    whole = sum(likelihoods.values())
+    return {name: value / whole for name, value in likelihoods.items()}
 
 
 def scaled(observed: Observations) -> dict[str, float]:
@@ -137,7 +137,7 @@ ABSOLUTE = frozenset(
         *(f"{side}.{name}" for side in ("sender", "receiver") for name in ("mss", "calls.bytes", "calls.time")),
     }
 )
-"""Sizes and times that are small or large by themselves: of a call, of a segment, and of a path, whose length tells
+"""Sizes and times that are small or large by themselves: of a call, of a segment, and of a path, whose length separates
 neighbors from others. Rates and windows are weighed by what they allow (`CEILINGS`): on situations left out of the fit
 that is more probable (seed 20261129: -0.93 for each instead of -0.95, and -1.24 instead of -1.39 on stored trials)."""
 
@@ -145,9 +145,9 @@ that is more probable (seed 20261129: -0.93 for each instead of -0.95, and -1.24
 def _scaled(observation: Observation) -> float:
     value = observation.value or 0.0
     if observation.named.unit == "ratio":
-        return min(MOST_RATIO, value)
+        return min(MAX_RATIO, value)
     if observation.named.unit == "times":
-        return log(min(MOST_TIMES, max(1 / MOST_TIMES, value)))
+        return log(min(MAX_TIMES, max(1 / MAX_TIMES, value)))
     return log10(1 + max(0.0, value)) / DECADES
 
 

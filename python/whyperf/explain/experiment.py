@@ -276,7 +276,7 @@ def _opened(experiment: Experiment, question: TrialQuestion) -> FlowTrial:
 def _explained(experiment: Experiment, question: TrialQuestion) -> CellExplanation:
     facts, setup, budgets = gathered(experiment, question)
     faults: list[str] = []
-    verdicts, joint, chances = judged(facts, setup, on_fault=faults.append)
+    verdicts, joint, probabilities = judged(facts, setup, on_fault=faults.append)
     if question.measured is not None:
         verdicts = [question.measured.gain_in(question.cell, verdict) for verdict in verdicts]
     verdicts = [as_printed(verdict, facts.level, is_watched=facts.is_watched) for verdict in verdicts]
@@ -292,7 +292,7 @@ def _explained(experiment: Experiment, question: TrialQuestion) -> CellExplanati
         budgets=list(budgets),
         patterns=list(facts.patterns),
         verdicts=verdicts,
-        chances=chances,
+        probabilities=probabilities,
         joint=joint_as_printed(joint),
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )

@@ -320,7 +320,7 @@ class JointGain(FrozenModel):
     verification: Verification | None = None
 
 
-class Chance(FrozenModel):
+class CauseProbability(FrozenModel):
     """How probable it is that a cause is what limits, by all that was observed.
 
     `cause` is "another" for what has no name here or cannot be removed. `is_found` is whether a rule finds it: then
@@ -351,7 +351,7 @@ class CellExplanation(FrozenModel):
     budgets: list[Budget]
     patterns: list[Pattern]
     verdicts: list[Verdict]
-    chances: list[Chance] = Field(default_factory=list)
+    probabilities: list[CauseProbability] = Field(default_factory=list)
     """The most probable first; empty where nothing was weighed."""
     joint: list[JointGain] = Field(default_factory=list)
     headline: str

@@ -14,7 +14,7 @@ from whyperf.explain.decide import ANOTHER, Candidate
 
 
 def row(number: int, shown: float, right: str) -> Weighed:
-    """A trial in which two causes are found, and one observation tells them apart."""
+    """A trial in which two causes are found, and one observation separates them."""
     found = (Candidate(Cause.RANDOM_LOSS, 0.5, 0.9), Candidate(Cause.BOTTLENECK, 0.5, 0.9))
     return Weighed(f"s{number}", "user", "user", found, {"rtt": shown}, frozenset({right}), False, "wrong")
 

@@ -9,7 +9,7 @@ import pytest
 from lab.situations import measuring
 from lab.situations.draw import situations
 from lab.situations.labels import UNCLEAR, Labels
-from lab.situations.measuring import MOST_TRIALS, TRIALS, measure_until_clear
+from lab.situations.measuring import MAX_TRIALS, TRIALS, measure_until_clear
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
 from tests.unit.record.record_samples import record
@@ -40,7 +40,7 @@ def test_more_trials_are_made_of_what_is_unclear_and_again_what_others_disturbed
 
     monkeypatch.setattr(measuring, "measure", measure)
     monkeypatch.setattr(measuring, "labels_now", lambda *_: next(answers))
-    profile, plan = plan_truth(catalog, trials=MOST_TRIALS, logs=1)
+    profile, plan = plan_truth(catalog, trials=MAX_TRIALS, logs=1)
     with Experiment.create(tmp_path / "result", plan, profile.text) as experiment:
         measure_until_clear(experiment, catalog, as_json=False)
         sweeps = [cell.sweep for cell in plan.cells]

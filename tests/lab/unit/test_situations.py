@@ -25,7 +25,7 @@ from lab.truth.levels import Explained, View
 from lab.truth.workflow.on_model import simulated
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Chance, JointGain
+from whyperf.explain.model import CauseProbability, CellExplanation, JointGain
 
 #: Any seed: what holds of it holds of all.
 SEED = 7
@@ -280,9 +280,9 @@ def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None
 def test_what_probabilities_are_worth(
     first: str, probability: float, is_found: bool, accepted: str, worth: str
 ) -> None:
-    rest = Chance(cause="policer", probability=1 - probability)
-    chances = [Chance(cause=first, probability=probability, is_found=is_found), rest]
-    assert weighed_outcome(chances, {accepted}) == worth
+    rest = CauseProbability(cause="policer", probability=1 - probability)
+    probabilities = [CauseProbability(cause=first, probability=probability, is_found=is_found), rest]
+    assert weighed_outcome(probabilities, {accepted}) == worth
     assert weighed_outcome([], {accepted}) is None
 
 

@@ -13,12 +13,12 @@ from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.rules.judge import judged
 from whyperf.explain.trial_facts import Facts
 
-MOST_OBSERVATIONS = 150
+MAX_OBSERVATIONS = 150
 
 
 def test_observations_have_names_of_their_own_and_are_few() -> None:
     names = [named.name for named in NAMED]
-    assert len(names) == len(set(names)) <= MOST_OBSERVATIONS
+    assert len(names) == len(set(names)) <= MAX_OBSERVATIONS
     assert {named.side for named in NAMED} == {"sender", "receiver", "both"}
 
 
@@ -90,11 +90,11 @@ def test_each_side_of_another_program_is_a_level_of_its_own() -> None:
     assert level_of(Facts("a trial", level="user")) == "user"
 
 
-def test_all_chances_of_a_trial_add_up_to_one() -> None:
+def test_all_ranked_causes_a_trial_add_up_to_one() -> None:
     for situation in situations()[::20]:
-        chances = judged(situation.facts, situation.setup).chances
-        assert sum(chance.probability for chance in chances) == pytest.approx(1, abs=0.01)
-        assert [chance.probability for chance in chances] == sorted(
-            (chance.probability for chance in chances), reverse=True
+        probabilities = judged(situation.facts, situation.setup).probabilities
+        assert sum(each.probability for each in probabilities) == pytest.approx(1, abs=0.01)
+        assert [each.probability for each in probabilities] == sorted(
+            (each.probability for each in probabilities), reverse=True
         )
-        assert ANOTHER in {chance.cause for chance in chances}
+        assert ANOTHER in {each.cause for each in probabilities}

@@ -22,10 +22,10 @@ def _of_side(name: str, unit: Unit, source: Source, read: Read) -> tuple[Named, 
     )
 
 
-Part = TypeVar("Part")
+Found = TypeVar("Found")
 
 
-def _of(part: Part | None, read: Callable[[Part], float | None]) -> float | None:
+def _of(part: Found | None, read: Callable[[Found], float | None]) -> float | None:
     """A figure of a part of the facts; None where there is no such part."""
     return None if part is None else read(part)
 

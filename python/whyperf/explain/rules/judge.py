@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.decide import Candidate, chances_of
-from whyperf.explain.model import Chance, Evidence, JointGain, Value, Verdict
+from whyperf.explain.decide import Candidate, ranked_causes
+from whyperf.explain.model import CauseProbability, Evidence, JointGain, Value, Verdict
 from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (
     acks,
@@ -131,7 +131,7 @@ class Judgement(NamedTuple):
 
     verdicts: list[Verdict]
     joint: list[JointGain]
-    chances: list[Chance]
+    probabilities: list[CauseProbability]
 
 
 def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
@@ -153,7 +153,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     if (full := full_part(facts)) is not None:
         return Judgement([_verdict(full, facts, _Predicting([full], facts, setup or Setup()))], [], [])
     found = found_in(facts, on_fault)
-    chances = chances_of(candidates_of(found, facts, setup or Setup()), facts)
+    probabilities = ranked_causes(candidates_of(found, facts, setup or Setup()), facts)
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = host_limits.without_stopped(found, facts)
@@ -178,7 +178,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         found = [replace(finding, gain=None) for finding in found]
     predicting = _Predicting(found, facts, setup or Setup())
     verdicts = [_verdict(finding, facts, predicting) for finding in found]
-    return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled), chances)
+    return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled), probabilities)
 
 
 def found_in(facts: Facts, on_fault: Callable[[str], None] | None = None) -> list[Finding]:

@@ -34,7 +34,7 @@ from whyperf.explain.budget.arrivals import arrivals_of, read_by_calls
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.gaps import last_at
 from whyperf.explain.causes import Cause
-from whyperf.explain.experiment import explain_trial
+from whyperf.explain.experiment import TrialQuestion
 from whyperf.explain.gather import by_payload
 from whyperf.explain.segment_log import Ints, LoggedConnection, SegmentLogs, read_logs
 from whyperf.plan import LOG_PREFIX
@@ -108,7 +108,9 @@ def _graded(experiment: Experiment, catalog: Catalog, only: set[str], *, is_mid_
 def _is_disturbed(experiment: Experiment, cell: str, trial: str, accepted: Sequence[str]) -> bool:
     """Whether the evidence of both hosts shows that programs which nobody injected took the CPUs of the trial."""
     views: tuple[dict[str, Level], ...] = ({}, {"sender": "user", "receiver": "user"})
-    found = [explain_trial(experiment, cell, trial, by_plan=False, levels=levels).verdicts[:2] for levels in views]
+    found = [
+        TrialQuestion(cell, trial, by_plan=False, levels=levels).answer(experiment).verdicts[:2] for levels in views
+    ]
     named = {verdict.cause for verdicts in found for verdict in verdicts}
     return str(Cause.OTHER_LOAD) not in accepted and Cause.OTHER_LOAD in named
 
@@ -119,7 +121,7 @@ def _explained(experiment: Experiment, cell: str, trial: str, view: WatchedView,
         file.rename(file.with_name(f"hidden-{file.name}"))
     try:
         levels = dict.fromkeys(("sender", "receiver"), view.level)
-        found = explain_trial(experiment, cell, trial, by_plan=False, levels=levels, watched=view.sides)
+        found = TrialQuestion(cell, trial, by_plan=False, levels=levels, watched=view.sides).answer(experiment)
     finally:
         for file in hidden:
             file.with_name(f"hidden-{file.name}").rename(file)

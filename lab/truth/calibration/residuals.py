@@ -16,7 +16,7 @@ from lab.truth.grade import causes_of
 from lab.truth.levels import View, trials_of, truth_of, with_path_loss
 from lab.truth.situation import Situation
 from whyperf.explain.causes import Cause
-from whyperf.explain.experiment import explain_trial
+from whyperf.explain.experiment import TrialQuestion
 from whyperf.explain.model import CellExplanation, JointGain, Verdict
 from whyperf.record import LOST, Experiment
 
@@ -84,10 +84,9 @@ def claims_in(
             continue
         for view in views:
             for trial in trials_of(experiment.plan, complete, cell.id, view):
-                found = explain_trial(
-                    experiment, cell.id, trial, rate=rates_bps.get(cell.id), by_plan=False, levels=view.levels
-                )
-                yield from record.claims(role, view, found)
+                rate = rates_bps.get(cell.id)
+                asked = TrialQuestion(cell.id, trial, rate=rate, by_plan=False, levels=view.levels)
+                yield from record.claims(role, view, asked.answer(experiment))
 
 
 class _Record:

@@ -18,7 +18,7 @@ from lab.truth.one_sided import WatchedView
 from lab.truth.watched.catalog import PEER, Case, Commands, WatchedCatalog, commands_of, sweep_of
 from lab.truth.watched.grade import MAX_OTHER_CPUS, Sight, ViewGrade, WatchedRun, view_grade
 from whyperf.disturb.model import Place
-from whyperf.explain.experiment import explain_trial
+from whyperf.explain.experiment import TrialQuestion
 from whyperf.plan import Cell, Level
 from whyperf.record import RecordError
 from whyperf.run import RunError, Session
@@ -219,10 +219,8 @@ class WatchedRunner:
             grades: list[ViewGrade] = []
             for view in self._views:
                 levels = dict.fromkeys(("sender", "receiver"), view.level)
-                found = explain_trial(
-                    experiment, trial.cell, trial.id, by_plan=False, levels=levels, watched=view.sides
-                )
-                grades.append(view_grade(order.case, WatchedView(view), found))
+                asked = TrialQuestion(trial.cell, trial.id, by_plan=False, levels=levels, watched=view.sides)
+                grades.append(view_grade(order.case, WatchedView(view), asked.answer(experiment)))
         return run.model_copy(update={"grades": tuple(grades), "kept": order.folder})
 
 

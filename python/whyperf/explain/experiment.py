@@ -223,11 +223,6 @@ def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanatio
     return cell.model_copy(update={"missing": [*cell.missing, why]})
 
 
-def explain_trial(experiment: Experiment, cell: str, trial: str | None, **options: Any) -> CellExplanation:
-    """Why one trial is as fast as it is; a cell's explanation. The options are those of `TrialQuestion`."""
-    return TrialQuestion(cell, trial, **options).answer(experiment)
-
-
 class Gathered(NamedTuple):
     """What a trial shows, before anything is said of it."""
 

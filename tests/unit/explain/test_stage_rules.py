@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from tests.unit.analyze.stages.staged_results import staged
 from whyperf.analyze.stages import TrialStages
 from whyperf.analyze.stages.trial import analyzed
 from whyperf.cli.output.explanation import explained
-from whyperf.explain import experiment
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiment import TrialQuestion
 from whyperf.explain.gather import with_stages
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.model import CellExplanation
@@ -147,11 +146,11 @@ def test_a_trial_that_is_named_has_the_stages_of_its_cell(
 ) -> None:
     seen: list[TrialStages | None] = []
 
-    def explain_trial(record: Experiment, cell: str, trial: str, **given: Any) -> CellExplanation:
-        seen.append(given["stages"])
-        return original(record, cell, trial, **given)
+    def answer(question: TrialQuestion, record: Experiment) -> CellExplanation:
+        seen.append(question.stages)
+        return original(question, record)
 
-    original = experiment.explain_trial
-    monkeypatch.setattr(experiment, "explain_trial", explain_trial)
+    original = TrialQuestion.answer
+    monkeypatch.setattr(TrialQuestion, "answer", answer)
     explained(staged(tmp_path / "made"), trial, None)
     assert [found.cell for found in seen if found is not None] == ["c0002"]

@@ -269,12 +269,12 @@ def _of_trial(experiment: Experiment, trial: str, cell: str | None) -> Explanati
     own = trials.manifests[trial].cell if trial in trials.manifests else trial.rpartition("-")[2]
     if cell is not None and cell != own:
         raise UsageError(f"trial {trial} is of cell {own}, not {cell}; leave --cell away")
-    from whyperf.explain.experiment import explain_trial  # noqa: PLC0415 - as above
+    from whyperf.explain.experiment import TrialQuestion  # noqa: PLC0415 - as above
     from whyperf.explain.gather import costs_of, stages_of  # noqa: PLC0415 - as above
 
     costs, lost = costs_of(experiment, trials, {own})
     staged, unread = stages_of(experiment, trials, {own})
-    found = explain_trial(experiment, own, trial, cost=costs.get(own), stages=staged.get(own))
+    found = TrialQuestion(own, trial, cost=costs.get(own), stages=staged.get(own)).answer(experiment)
     reasons = lost + unread + ([f"Trial {trial} is damaged: {damaged[trial]}."] if trial in damaged else [])
     return Explanation(experiment=experiment.name, cells=[found], missing=reasons, headline=found.headline)
 

@@ -10,11 +10,12 @@ from typing import Any
 from lab.situations.measuring import rates_of
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
-from whyperf.explain.causes import LOSS_KINDS, Cause
+from whyperf.cli.exits import UsageError
+from whyperf.explain.causes import Cause
 from whyperf.explain.decide import ANOTHER, CANDIDATES, Candidate, level_of, scaled
 from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.observe import NAMED, observe
-from whyperf.explain.rules.judge import candidates_of, found_in
+from whyperf.explain.rules.judge import candidates_of, found_in, settled
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
@@ -63,7 +64,8 @@ def weighed_in(folder: Path) -> Iterator[Weighed]:
             continue
         seen.add(key)
         facts, setup, _ = gathered(*(_of_program(folder, row) if programs else _of_own_load(folder, row)))
-        yield weighed(facts, setup, row)
+        if settled(facts) is None:
+            yield weighed(facts, setup, row)
 
 
 def _of_own_load(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, TrialQuestion]:
@@ -79,6 +81,9 @@ def _opened(folder: Path) -> tuple[Experiment, Mapping[str, float | None]]:
 
 
 def _of_program(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, TrialQuestion]:
+    if not (folder / row["trial"]).is_dir():
+        # Older versions kept only what was not right: what is left says nothing of how often verdicts are.
+        raise UsageError(f"{folder} lacks the run {row['trial']}; fit on a set all of whose runs were kept")
     experiment = Experiment.open(folder / row["trial"])
     # The busiest connection is the first.
     trial = next(iter(experiment.plan.trials()))
@@ -90,8 +95,6 @@ def _of_program(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, Trial
 def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
     """What facts show, with what was judged of them."""
     accepted = set(row["accepted"])
-    if accepted & {str(kind) for kind in LOSS_KINDS}:
-        accepted.add(str(Cause.PATH_LOSS))
     is_undisturbed = str(Cause.NOT_KNOWN) in accepted
     right = accepted.intersection(CANDIDATES) | ({ANOTHER} if is_undisturbed else set())
     return Weighed(

@@ -34,17 +34,20 @@ def command(
     """Fit how much each observation says for each family of causes, and say how right the decision then is."""
     # Imported here: scipy loads for a second.
     from lab.situations.evidence import JUDGED, weighed_in  # noqa: PLC0415
-    from lab.situations.fitting import fit, left_out, predicted  # noqa: PLC0415
+    from lab.situations.fitting import FOLDS, fit, left_out, predicted  # noqa: PLC0415
 
     for folder in (*sets, *(check or ())):
         if not (folder / JUDGED).is_file():
             raise UsageError(f"{folder} has no {JUDGED}; name a result of whyperf-lab situations")
     say(f"Reading {', '.join(map(str, sets))}")
     rows = [row for folder in sets for row in weighed_in(folder)]
+    if (known := len({row.situation for row in rows})) < FOLDS:
+        raise UsageError(f"{known} judged situations are too few to leave some out; give sets with {FOLDS} or more")
     print_weighed("Situations left out of the fit", rows, left_out(rows))
     weights = fit(rows)
     for folder in check or ():
-        others = list(weighed_in(folder))
+        if not (others := list(weighed_in(folder))):
+            raise UsageError(f"--check {folder} has no judged situation")
         print_weighed(str(folder), others, [predicted(row, weights) for row in others])
     if write:
         _write(weights, sets, len({row.situation for row in rows}))
@@ -77,24 +80,22 @@ def print_weighed(title: str, rows: "Sequence[Weighed]", probable: Sequence[Mapp
 
 
 MIN_WEIGHT = 0.02
-"""Smaller weights are left out: they move no likelihood by more than 3 %."""
+"""Smaller weights are left out: of a value of 1 one moves a likelihood by 2 %."""
 
 
 def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
     from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
 
     source = f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}"
-    parts = {
+    document = {
+        "source": source,
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "features": _rounded(weights.features),
         "levels": {name: _rounded(of) for name, of in weights.levels.items()},
         "observations": {name: _rounded(of) for name, of in weights.observations.items()},
     }
-    about = {"source": source, "date": f"{datetime.now():%Y-%m-%d}", "features": _rounded(weights.features)}
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items()]
-    # A line for each cause, so that a change of weights can be read.
-    for name, causes in parts.items():
-        rows = ",\n".join(f"{json.dumps(cause)}: {json.dumps(of)}" for cause, of in causes.items())
-        lines.append(f"{json.dumps(name)}: {{\n{rows}\n}}")
-    WEIGHTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    # A value a line, so that a change can be read.
+    WEIGHTS.write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
     say(f"Wrote {WEIGHTS}")
 
 

@@ -106,7 +106,7 @@ def outcome_of(names: Sequence[str], accepted: set[str]) -> Outcome:
     return "wrong"
 
 
-CANDIDATES = 3
+MAX_CANDIDATES = 3
 """Causes that are looked at where nothing is probable enough to be named."""
 
 
@@ -125,7 +125,7 @@ def weighed_outcome(
     if Cause.NOT_KNOWN in accepted:
         return "right"
     causes = [each.cause for each in probabilities if each.cause != ANOTHER]
-    return "candidate" if accepted.intersection(causes[:CANDIDATES]) else "not_known"
+    return "candidate" if accepted.intersection(causes[:MAX_CANDIDATES]) else "not_known"
 
 
 def _single(label: Label, verdicts: Sequence[Verdict]) -> Gain | None:

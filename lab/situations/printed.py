@@ -43,7 +43,7 @@ def _print_levels(found: Sequence[Judged]) -> None:
         high = stated(rows).get("high")
         outcomes.add_row(str(view), *map(str, of_view.values()), "-" if high is None else str(high))
         if (of_weighed := by_weight.get(view)) is not None:
-            outcomes.add_row("by probability", *map(str, of_weighed.values()), "")
+            outcomes.add_row(f"by probability, of {of_weighed['right'].of}", *map(str, of_weighed.values()), "")
         single, joint = gains(row.single for row in rows), gains(row.joint for row in rows)
         error = "-" if single.median_error_ratio is None else f"{single.median_error_ratio:.0%}"
         inside, *counted = (

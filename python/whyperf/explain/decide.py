@@ -127,7 +127,7 @@ def scaled(observed: Observations) -> dict[str, float]:
 
 
 def _is_weighed(seen: Observation) -> bool:
-    return seen.named.unit in {"ratio", "times", "count"} or seen.named.name in ABSOLUTE
+    return seen.named.unit in {"ratio", "times", "count", "log10"} or seen.named.name in ABSOLUTE
 
 
 ABSOLUTE = frozenset(
@@ -146,6 +146,8 @@ def _scaled(observation: Observation) -> float:
     value = observation.value or 0.0
     if observation.named.unit == "ratio":
         return min(MAX_RATIO, value)
+    if observation.named.unit == "log10":
+        return max(-DECADES, min(DECADES, value))
     if observation.named.unit == "times":
         return log(min(MAX_TIMES, max(1 / MAX_TIMES, value)))
     return log10(1 + max(0.0, value)) / DECADES

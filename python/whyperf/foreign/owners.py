@@ -25,11 +25,12 @@ def foreign_owner(found: os.stat_result) -> int | None:
 
 
 def exchangeable(path: Path) -> str | None:
-    """Why another user could exchange what lies at a path for something else; None if nobody could.
+    """Why another user could exchange what lies at a path for something else, or what is in it where it is a folder;
+    None if nobody could.
 
-    Each folder and link that leads there has to be root's, this user's or of who called sudo. Others may write to such
-    a folder only if it is sticky, as /tmp is: then they cannot rename what is not theirs (unlink(2)). Members of its
-    group count as others for root alone: other users chose with whom they share.
+    That folder, and each folder and link that leads there, has to be root's, this user's or of who called sudo. Others
+    may write to such a folder only if it is sticky, as /tmp is: then they cannot rename what is not theirs (unlink(2)).
+    Members of its group count as others for root alone: other users chose with whom they share.
     """
     owners, groups = {0, os.geteuid()}, {0}
     # In a user namespace root has another number, or none.
@@ -50,7 +51,7 @@ def exchangeable(path: Path) -> str | None:
 
 
 def _leading_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The folders and links by which a path is resolved, as far as they are there, without what it leads to."""
+    """The folders and links by which a path is resolved, as far as they are there, and the folder that it leads to."""
     place = Path("/")
     yield place, place.lstat()
     left = list(reversed(path.absolute().parts[1:]))
@@ -66,7 +67,7 @@ def _leading_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
         except OSError:
             # What is not there, or cannot be reached, leads nowhere.
             return
-        if left or target is not None:
+        if left or target is not None or stat.S_ISDIR(found.st_mode):
             yield place / part, found
         if target is None:
             place /= part

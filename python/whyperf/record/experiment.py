@@ -143,8 +143,8 @@ class Experiment:
                     with suppress(OSError):
                         remove_made(folder, identity)
                 lock.release()
-            elif fresh:
-                _remove_empty(folder, with_lock=not isinstance(error, RecordError))
+            elif identity is not None:
+                _remove_empty(folder, identity, with_lock=not isinstance(error, RecordError))
             raise
         experiment = cls(folder, plan, lock, retry_failed=retry_failed)
         experiment._made = identity
@@ -372,12 +372,14 @@ def _profile_name(text: str) -> str:
     return PROFILES[looks_like_uperf(text)]
 
 
-def _remove_empty(folder: Path, *, with_lock: bool) -> None:
+def _remove_empty(folder: Path, identity: tuple[int, int], *, with_lock: bool) -> None:
     """Removes a folder in which nothing but the lock's file may be: one that was interrupted while taking it.
 
     A lock that was refused is another process's, which was quicker; the system refuses to remove its folder.
     """
     with suppress(OSError):
+        if identity_of(folder) != identity:
+            return
         if with_lock and {entry.name for entry in folder.iterdir()} <= {".lock"}:
             (folder / ".lock").unlink(missing_ok=True)
         folder.rmdir()

@@ -9,7 +9,7 @@ from tests.unit.explain.situations import situations
 from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import Cause
 from whyperf.explain.decide import ANOTHER, CANDIDATES, FEATURES, Candidate, level_of, probabilities, scaled
-from whyperf.explain.observe import NAMED, observe
+from whyperf.explain.observe import NAMED, Observation, observe
 from whyperf.explain.rules.judge import judged
 from whyperf.explain.trial_facts import Facts
 
@@ -19,7 +19,6 @@ MAX_OBSERVATIONS = 150
 def test_observations_have_names_of_their_own_and_are_few() -> None:
     names = [named.name for named in NAMED]
     assert len(names) == len(set(names)) <= MAX_OBSERVATIONS
-    assert {named.side for named in NAMED} == {"sender", "receiver", "both"}
 
 
 def test_what_nobody_saw_is_missing_with_a_reason() -> None:
@@ -69,6 +68,13 @@ def test_sizes_are_weighed_by_what_they_allow() -> None:
     assert not {"rate", "window.announced", "link.rate", "sender.buffer"} & names
     # No value outweighs all others.
     assert max(abs(shown) for _, shown in seen) < 4
+
+
+def test_what_speaks_against_a_cause_is_as_far_below_zero() -> None:
+    (bursts,) = (named for named in NAMED if named.name == "loss.bursts")
+    shown = {value: scaled({"": Observation(bursts, value)})[""] for value in (-50.0, -1.0, 0.0, 1.0, 50.0)}
+    assert list(shown.values()) == sorted(set(shown.values()))
+    assert shown[0.0] == 0
 
 
 def test_a_gain_that_nothing_predicts_is_no_gain_of_1() -> None:

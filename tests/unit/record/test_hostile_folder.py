@@ -153,6 +153,16 @@ def test_no_folder_is_made_where_every_user_can_exchange_it(shared: Path) -> Non
     assert list(shared.iterdir()) == []
 
 
+def test_a_folder_that_every_user_can_change_gets_no_result(shared: Path) -> None:
+    sample = shared / "sample"
+    sample.mkdir()
+    sample.chmod(0o777)
+    with pytest.raises(WrongFolderError, match="/sample can be changed by every user, who could exchange what is made"):
+        resume(sample)
+    sample.chmod(0o755)
+    resume(sample)
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("link", ["link", "link/..", "inside/../link"])
 def test_a_link_of_another_user_leads_to_no_result(

@@ -303,30 +303,39 @@ def _print(found: Explanation, experiment: Experiment, *, everything: bool) -> N
         for line in textwrap.wrap(text, max(40, console.width - 1), initial_indent=indent, subsequent_indent=indent):
             console.print(line, soft_wrap=True)
 
+    for text, indent in _text(found, experiment, everything=everything):
+        say(text, indent) if text else console.print()
+
+
+def _text(found: Explanation, experiment: Experiment, *, everything: bool) -> Iterator[tuple[str, str]]:
+    """Lines with their indent: one cell in full; of several what limits each, after each in full if `everything` is
+    asked for.
+    """
     for reason in found.missing:
-        say(f"Missing: {reason}")
+        yield f"Missing: {reason}", ""
     if len(found.cells) == 1:
-        for text, indent in (*_cell(found.cells[0], experiment, everything=everything), *fleet_lines(found)):
-            say(text, indent) if text else console.print()
+        yield from _cell(found.cells[0], experiment, everything=everything)
+        yield from fleet_lines(found)
         return
-    say(found.headline)
-    for line in extremes(found.cells, experiment.plan):
-        say(line)
+    for cell in found.cells if everything else ():
+        yield from _cell(cell, experiment, everything=True)
+        yield "", ""
+    yield found.headline, ""
+    yield from ((line, "") for line in extremes(found.cells, experiment.plan))
     if not found.anomalies and has_curve(found.cells, experiment.plan):
-        say("No setting stands out from its neighbors.")
-    console.print()
+        yield "No setting stands out from its neighbors.", ""
+    yield "", ""
     for cell in found.cells:
         named = experiment.plan.cell(cell.cell).watched
-        say(f"{cell.cell} ({_speed(cell)}): {'' if named is None else f'{named.label}: '}{cell.headline}")
+        yield f"{cell.cell} ({_speed(cell)}): {'' if named is None else f'{named.label}: '}{cell.headline}", ""
     if found.anomalies:
-        console.print()
-        say("What stands out:")
+        yield "", ""
+        yield "What stands out:", ""
     for anomaly in found.anomalies[:MAX_ANOMALIES]:
-        say(f"{anomaly.kind.capitalize()}: {anomaly.words}", "   ")
-        for difference in anomaly.differences:
-            say(f"- {difference.words}", "      ")
+        yield f"{anomaly.kind.capitalize()}: {anomaly.words}", "   "
+        yield from ((f"- {difference.words}", "      ") for difference in anomaly.differences)
     if len(found.anomalies) > MAX_ANOMALIES:
-        say(f"--json has {len(found.anomalies) - MAX_ANOMALIES} more.", "   ")
+        yield f"--json has {len(found.anomalies) - MAX_ANOMALIES} more.", "   "
 
 
 def fleet_lines(found: Explanation) -> Iterator[tuple[str, str]]:
@@ -442,11 +451,13 @@ def _is_tried(cell: CellExplanation, group: Sequence[int]) -> bool:
 
 def _rest(cell: CellExplanation, shown: Collection[int]) -> Iterator[tuple[str, str]]:
     """What else is possible, in a line, and how to see all of it."""
-    first = cell.verdicts[0].cause
-    others = [verdict for number, verdict in enumerate(cell.verdicts) if number not in shown and verdict.cause != first]
-    names = list(dict.fromkeys(limit_name(verdict) for verdict in others if verdict.cause is not Cause.NOT_KNOWN))
+    first = cell.verdicts[0]
+    left_open = first.values.get("causes")
+    named = {str(first.cause), *(left_open if isinstance(left_open, list) else ())} | {str(Cause.NOT_KNOWN)}
+    others = [verdict for number, verdict in enumerate(cell.verdicts) if number not in shown]
+    names = list(dict.fromkeys(limit_name(verdict) for verdict in others if str(verdict.cause) not in named))
     yield "", ""
-    if names and first is not Cause.NOT_KNOWN:
+    if names:
         yield f"Also possible: {', '.join(names)}.", ""
     parts = ["every cause with its evidence", *(["where the time went"] if cell.budgets else [])]
     yield f"--all shows {' and '.join(parts)}.", ""

@@ -144,7 +144,7 @@ CONNECTION: tuple[Named, ...] = (
     Named("loss.random", "ratio", "segments", lambda facts: facts.segments.losses.random_ratio),
     Named("loss.rank", "ratio", "segments", lambda facts: facts.segments.losses.backlog_rank),
     Named("loss.run", "count", "segments", lambda facts: facts.segments.losses.segments_per_run),
-    Named("loss.bursts", "times", "segments", lambda facts: facts.segments.losses.burst_likelihood_log10),
+    Named("loss.bursts", "log10", "segments", lambda facts: facts.segments.losses.burst_likelihood_log10),
     Named("loss.timeouts", "count", "tcp_info", lambda facts: facts.segments.timeouts),
     Named("loss.spurious", "ratio", "tcp_info", lambda facts: facts.segments.spurious_ratio),
     Named(

@@ -7,8 +7,8 @@ from typing import Literal
 
 from whyperf.explain.trial_facts import Facts
 
-Unit = Literal["ratio", "ns", "bytes", "bps", "count", "per_s", "times"]
-Side = Literal["sender", "receiver", "both"]
+Unit = Literal["ratio", "ns", "bytes", "bps", "count", "per_s", "times", "log10"]
+"""`log10` is the decimal logarithm of a likelihood ratio: as far below 0 as above."""
 Source = Literal[
     "segments", "tcp_info", "cpu", "threads", "calls", "host_counters", "transactions", "datagrams", "load"
 ]
@@ -36,12 +36,6 @@ class Named:
     source: Source
     read: Callable[[Facts], float | None]
     lacking: str = NOT_RECORDED
-
-    @property
-    def side(self) -> Side:
-        """Whose host has it."""
-        first = self.name.partition(".")[0]
-        return "sender" if first == "sender" else "receiver" if first == "receiver" else "both"
 
 
 @dataclass(frozen=True)

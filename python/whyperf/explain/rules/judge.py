@@ -148,12 +148,10 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         on_fault: gets a sentence about a rule that fails; the other rules are applied nevertheless. Without it the
             error is raised, as in tests.
     """
-    if (nothing := idle(facts)) is not None:
-        return Judgement([_verdict(nothing, facts, _Predicting([nothing], facts, setup or Setup()))], [], [])
-    if (full := full_part(facts)) is not None:
-        return Judgement([_verdict(full, facts, _Predicting([full], facts, setup or Setup()))], [], [])
+    if (alone := settled(facts)) is not None:
+        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup or Setup()))], [], [])
     found = found_in(facts, on_fault)
-    probabilities = ranked_causes(candidates_of(found, facts, setup or Setup()), facts)
+    probabilities = _probabilities(found, facts, setup or Setup(), on_fault)
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = host_limits.without_stopped(found, facts)
@@ -179,6 +177,27 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     predicting = _Predicting(found, facts, setup or Setup())
     verdicts = [_verdict(finding, facts, predicting) for finding in found]
     return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled), probabilities)
+
+
+def settled(facts: Facts) -> Finding | None:
+    """What leaves nothing to be weighed: nothing was moved, or a part of a host was busy all the time."""
+    return idle(facts) or full_part(facts)
+
+
+def _probabilities(
+    found: Sequence[Finding], facts: Facts, setup: Setup, on_fault: Callable[[str], None] | None
+) -> list[CauseProbability]:
+    """How probable each cause is; none where that fails and `on_fault` gets it.
+
+    The rate of a path in the plan is hidden here: gains are bounded by what was seen, as on a real path.
+    """
+    try:
+        return ranked_causes(candidates_of(found, facts, replace(setup, knows_path_rate=False)), facts)
+    except Exception as error:
+        if on_fault is None:
+            raise
+        on_fault(f"Weighing the causes failed ({type(error).__name__}: {error}). Please report it.")
+        return []
 
 
 def found_in(facts: Facts, on_fault: Callable[[str], None] | None = None) -> list[Finding]:

@@ -1,6 +1,7 @@
 """The tables of a trial as they come from an agent: each as long as announced, of its kind, and in time."""
 
 import math
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
@@ -25,6 +26,8 @@ class Deadline:
         """Without an end until `expect`; ``slack_s`` is how much later the agent may be."""
         self._slack_s = slack_s
         self._end_s = math.inf
+        #: Pieces come in one thread, and another one ends the watch.
+        self._lock = threading.Lock()
 
     def end_s(self) -> float:
         """When it is over, by time.monotonic()."""
@@ -32,12 +35,14 @@ class Deadline:
 
     def expect(self, in_s: float = 0.0) -> None:
         """Note in how much time the agent ends; an earlier end stays."""
-        self._end_s = min(self._end_s, time.monotonic() + in_s + self._slack_s)
+        with self._lock:
+            self._end_s = min(self._end_s, time.monotonic() + in_s + self._slack_s)
 
     def on_bytes(self, count: int) -> None:
         """Give more time for bytes that came, but never more than the slack from now on."""
         most_s = time.monotonic() + self._slack_s
-        self._end_s = max(self._end_s, min(self._end_s + count / MIN_BYTES_PER_S, most_s))
+        with self._lock:
+            self._end_s = max(self._end_s, min(self._end_s + count / MIN_BYTES_PER_S, most_s))
 
 
 class TableSink(Protocol):

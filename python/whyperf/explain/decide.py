@@ -23,8 +23,9 @@ CANDIDATES: tuple[str, ...] = (*(str(cause) for cause in Cause if cause is not C
 """All that is weighed."""
 
 NAMED_FROM = 0.7
-"""The probability from which on a cause may be named as the limit: of drawn situations left out of the fit 7 % are then
-wrong with a log, and 9 % without (`whyperf-lab fit`, seed 20261129)."""
+"""The probability from which on a cause may be named as the limit: of drawn situations left out of the fit 5 to 8 % are
+then wrong at the levels of our own load, and 4 to 10 % of programs of others (`whyperf-lab fit`, seeds 20261129 and
+20261130)."""
 
 MIN_SHARE, MAX_GAIN = 0.02, 10.0
 """Bounds of the logarithms of shares and gains: beyond them a difference says nothing more of which cause limits."""
@@ -139,7 +140,7 @@ ABSOLUTE = frozenset(
 )
 """Sizes and times that are small or large by themselves: of a call, of a segment, and of a path, whose length separates
 neighbors from others. Rates and windows are weighed by what they allow (`CEILINGS`): on situations left out of the fit
-that is more probable (seed 20261129: -0.93 for each instead of -0.95, and -1.24 instead of -1.39 on stored trials)."""
+that is more probable, and more so on stored trials of other catalogs."""
 
 
 def _scaled(observation: Observation) -> float:

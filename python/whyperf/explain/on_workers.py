@@ -10,16 +10,17 @@ from pathlib import Path
 
 from whyperf.explain.experiment import TrialQuestion, explain_here
 from whyperf.explain.model import CellExplanation
+from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, open_folder_without_links, read_bytes
 from whyperf.record import Experiment
 from whyperf.record.experiment import PROFILES
 from whyperf.record.scratch import task_folder
 
 #: About so many tasks: enough for workers to share. What all trials of a task need is sent once with it.
 TASKS = 100
-#: Of the files of a task, in bytes; one trial may have more.
+#: Of the files of a task, in bytes; one trial may have more, up to the bound of `_files`.
 MAX_TASK_BYTES = 32 << 20
 
-Task = tuple["TrialFiles", tuple[TrialQuestion, ...]]
+Task = tuple["TrialFiles | None", tuple[TrialQuestion, ...]]
 InOrder = Callable[
     [Callable[..., list[CellExplanation | None]], Iterable[Task]], Iterable[list[CellExplanation | None]]
 ]
@@ -48,8 +49,10 @@ def explain_on_workers(
                 yield explained
 
 
-def explain_files(sent: TrialFiles, questions: Sequence[TrialQuestion]) -> list[CellExplanation | None]:
-    """What a worker does. None where a sentence names a file, which has another path there."""
+def explain_files(sent: TrialFiles | None, questions: Sequence[TrialQuestion]) -> list[CellExplanation | None]:
+    """What a worker does. None where it got no files, or a sentence names a file, which has another path there."""
+    if sent is None:
+        return [None] * len(questions)
     with task_folder() as name:
         folder = Path(name) / sent.experiment
         (folder / "trials").mkdir(parents=True)
@@ -77,14 +80,23 @@ def _divided(experiment: Experiment, questions: Sequence[TrialQuestion]) -> Iter
         yield tuple(task)
 
 
-def _files(experiment: Experiment, questions: Sequence[TrialQuestion]) -> TrialFiles:
+def _files(experiment: Experiment, questions: Sequence[TrialQuestion]) -> TrialFiles | None:
+    """None where they are too large, or cannot be read: the owner of the record may put links there meanwhile."""
     folder = experiment.folder
     paths = [folder / "plan.json", *(folder / name for name in PROFILES), *sorted((folder / "hosts").glob("*.json"))]
     for question in questions:
         paths += _trial_files(experiment, question)
-    return TrialFiles(
-        experiment.name, {str(path.relative_to(folder)): path.read_bytes() for path in paths if _is_own(path)}
-    )
+    files: dict[str, bytes] = {}
+    left = MAX_LARGE_DOCUMENT_BYTES
+    try:
+        for path in filter(_is_own, paths):
+            name = path.relative_to(folder)
+            with open_folder_without_links(folder.resolve() / name.parent) as parent:
+                files[str(name)] = read_bytes(Path(name.name), left, folder=parent)
+            left -= len(files[str(name)])
+    except OSError:
+        return None
+    return TrialFiles(experiment.name, files)
 
 
 def _trial_files(experiment: Experiment, question: TrialQuestion) -> list[Path]:

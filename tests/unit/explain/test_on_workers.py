@@ -87,3 +87,45 @@ def test_a_task_has_no_more_files_than_fit_into_memory(tmp_path: Path, monkeypat
         [cells],
         [1] * cells,
     )
+
+
+class Exchanged(Elsewhere):
+    """The owner of the record has links in the place of files, or of a folder, while tasks are made."""
+
+    def __init__(self, record: Path, paths: list[Path]) -> None:
+        super().__init__(record)
+        self.paths = paths
+
+    def in_order(self, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterable[Any]:
+        aside = self.record.parent / "aside"
+        aside.mkdir()
+        for number, path in enumerate(self.paths):
+            path.symlink_to(path.rename(aside / str(number)))
+        self.tasks = list(tasks)
+        for number, path in enumerate(self.paths):
+            path.unlink()
+            (aside / str(number)).rename(path)
+        for task in self.tasks:
+            yield function(*task)
+
+
+@pytest.mark.parametrize("exchanged", ["trials", "trials/*", "trials/*/manifest.json"])
+def test_no_file_is_sent_that_a_link_leads_to(exchanged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpack("sweep", tmp_path)
+    (record,) = (tmp_path / "results").iterdir()
+    # The links come after the look at what is there.
+    monkeypatch.setattr(on_workers, "_is_own", Path.is_file)
+    elsewhere = Exchanged(record, sorted(record.glob(exchanged)))
+    found = explained(record, elsewhere)
+    assert [files for files, _ in elsewhere.tasks if files is not None] == []
+    assert found == explained(record)
+
+
+def test_files_that_are_too_large_to_be_sent_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpack("sweep", tmp_path)
+    (record,) = (tmp_path / "results").iterdir()
+    elsewhere = Elsewhere(record)
+    monkeypatch.setattr(on_workers, "MAX_LARGE_DOCUMENT_BYTES", 1 << 10)
+    assert explained(record, elsewhere) == explained(record)
+    assert [files for files, _ in elsewhere.tasks if files is not None] == []
+    assert elsewhere.left_open == len(Experiment.open(record).plan.cells)

@@ -248,8 +248,14 @@ def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int, data_end: 
 
 
 def _first_page(column: Mapping[int, Any]) -> int:
-    """Where a column's pages begin: with the dictionary, if there is one."""
-    return int(min(column[9], column.get(11) or column[9]))
+    """Where polars begins to read a column's pages: at the dictionary whenever the footer names one.
+
+    Raises:
+        ValueError: the dictionary does not come before the other pages.
+    """
+    if 11 in column and not 0 < column[11] < column[9]:
+        raise ValueError("its columns are not where its footer says")
+    return int(column.get(11, column[9]))
 
 
 def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:

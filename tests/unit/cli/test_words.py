@@ -242,3 +242,21 @@ def test_the_figures_of_a_result_are_exported(capsys: pytest.CaptureFixture[str]
     assert document["cells"][0]["goodput_bps"]["median"] == kept["goodput_bps_median"]
     assert main(["export", "stream-user", "--json", "--out", "no/such/folder.json"]) == 1
     assert "cannot write no/such/folder.json: No such file" in capsys.readouterr().err
+
+
+def test_a_name_that_nobody_gave_is_written_through_no_link(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """In a folder for all users somebody else can have put a link there before."""
+    unpack("stream-user", tmp_path)
+    named, precious = Path("stream-user.parquet"), tmp_path / "precious"
+    precious.write_text("kept")
+    named.symlink_to(precious)
+    assert main(["export", "stream-user", "--parquet"]) == 0
+    assert precious.read_text() == "kept"
+    assert not named.is_symlink()
+    assert main(["export", "stream-user", "--parquet", "--out", "named.parquet"]) == 0
+    assert Path("named.parquet").read_bytes() == named.read_bytes()
+    named.unlink()
+    tmp_path.chmod(0o777)
+    assert main(["export", "stream-user", "--parquet"]) == 2
+    assert "can be changed by every user, who could exchange what is made there" in capsys.readouterr().err
+    assert not named.exists()

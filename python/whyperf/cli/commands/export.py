@@ -59,10 +59,12 @@ def command(
 
 def _figures(found: "Experiment", option: str, out: Path | None) -> int:
     """Writes the figures into a file, or prints them."""
-    from whyperf.cli.output.cells_csv import print_csv, write_parquet  # noqa: PLC0415 - as above
+    from whyperf.cli.output.cells_csv import parquet_bytes, print_csv  # noqa: PLC0415 - as above
     from whyperf.cli.output.result import summary_of  # noqa: PLC0415
     from whyperf.cli.streams import json_text  # noqa: PLC0415
     from whyperf.record import RecordError  # noqa: PLC0415
+    from whyperf.record.durable import write_file  # noqa: PLC0415
+    from whyperf.record.errors import refuse_exchangeable  # noqa: PLC0415
 
     summary = summary_of(found)
     path = Path(f"{found.name}.parquet") if out is None and option == "--parquet" else out
@@ -73,8 +75,12 @@ def _figures(found: "Experiment", option: str, out: Path | None) -> int:
             typer.echo(json_text(summary.model_dump(mode="json"), indent=1))
         return DONE
     try:
-        if option == "--parquet":
-            write_parquet(summary, path)
+        if option == "--parquet" and out is None:
+            # Nobody named this file: what others put in its place is neither followed nor kept.
+            refuse_exchangeable(path.parent)
+            write_file(path, parquet_bytes(summary), in_result=True)
+        elif option == "--parquet":
+            path.write_bytes(parquet_bytes(summary))
         else:
             with path.open("w", encoding="utf-8") as stream:
                 if option == "--csv":

@@ -3,9 +3,9 @@ each pair of hosts follows that of the cell.
 """
 
 import csv
+import io
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TextIO
 
 from whyperf.analyze.spread import Spread
@@ -28,8 +28,8 @@ def print_csv(summary: Summary, stream: TextIO | None = None) -> None:
     writer.writerows(_table(summary))
 
 
-def write_parquet(summary: Summary, path: Path) -> None:
-    """Writes the same rows as a Parquet file: numbers, or texts where a column has levels that are no numbers."""
+def parquet_bytes(summary: Summary) -> bytes:
+    """The same rows as a Parquet file: numbers, or texts where a column has levels that are no numbers."""
     import polars as pl  # noqa: PLC0415 - CSV needs none
 
     names, *rows = _table(summary)
@@ -37,7 +37,9 @@ def write_parquet(summary: Summary, path: Path) -> None:
     for name, values in columns.items():
         if any(isinstance(value, str) for value in values):
             columns[name] = [None if value is None else str(value) for value in values]
-    pl.DataFrame(columns, strict=False, infer_schema_length=None).write_parquet(path)
+    written = io.BytesIO()
+    pl.DataFrame(columns, strict=False, infer_schema_length=None).write_parquet(written)
+    return written.getvalue()
 
 
 def _table(summary: Summary) -> list[list[Value]]:

@@ -259,7 +259,7 @@ def _first_page(column: Mapping[int, Any]) -> int:
 
 
 def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:
-    """Bytes of a column's pages when they are not compressed, and what texts may be in them.
+    """Bytes of a column's pages when they are not compressed and of a dictionary's entries; what texts may be in them.
 
     Raises:
         ValueError: the pages have other numbers of values than the column. polars makes room for what a page says.
@@ -273,10 +273,11 @@ def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:
         encoding = data.get(4 if 8 in header else 2, 0)
         if encoding not in _ENCODINGS or header[2] < 0 or header[3] < 0:
             raise ValueError("it is encoded as no agent does")
-        if (data and data[1] < 0) or not 0 <= header.get(7, {}).get(1, 0) <= header[2]:
+        entries = header.get(7, {}).get(1, 0)
+        if (data and data[1] < 0) or not 0 <= entries <= header[2]:
             raise ValueError("its numbers of values differ")
         values += data.get(1, 0)
-        unfolded += header[2]
+        unfolded += header[2] + entries * _WIDTHS[column[1]]
         if not data:
             dictionary = max(dictionary, header[2])
         is_numbered = bool(data) and encoding in _OF_DICTIONARY

@@ -183,7 +183,7 @@ DICTIONARY = page(5, 5, kind=7, values=5)
 @pytest.mark.parametrize(
     ("needed", "meta", "body"),
     [
-        # 8 bytes a number, 1 a yes or no, 16 a text and what its pages unfold to.
+        # 8 bytes a number, 1 a yes or no, 16 a text or an entry of their dictionary, and what their pages unfold to.
         (100 * 8, footer(column()), page()),
         # Pages of a few numbers that unfold to more take what they say.
         (700, footer(column(0)), page()),
@@ -192,7 +192,7 @@ DICTIONARY = page(5, 5, kind=7, values=5)
         (100 * 16 + 2 * 700, *texts(page(values=60), page(held=20, values=40))),
         (100 * 16 + 700, *texts(page(kind=8))),
         (100 * 16 + 0, *texts(page(0, 0))),
-        (100 * 16 + 5 + 700, *texts(DICTIONARY, page(), f9=60, f11=4)),
+        (100 * 16 + 5 + 5 * 16 + 700, *texts(DICTIONARY, page(), f9=60, f11=4)),
         (100 * 8, footer(column(f4=0)), page()),
         (100 * 8, footer(column(f2=[0, 2, 3, 4, 5, 6, 8, 9])), page()),
         (700, footer(column(body=page(values=0), f5=0), rows=0), page(values=0)),
@@ -255,6 +255,7 @@ ONE_MORE = FREE_BYTES // 8 + 1
         (ELSEWHERE, *texts(page(), page(), f7=len(page()), f11=4 + len(page()))),
         ("would take 268,435,464 bytes", footer(column(body=page(values=ONE_MORE), f5=ONE_MORE), rows=ONE_MORE),
          page(values=ONE_MORE)),
+        ("would take 285,214,972 bytes", *texts(page(1 << 24, 5, kind=7, values=1 << 24), page(), f9=60, f11=4)),
     ],
     ids=case,
 )  # fmt: skip

@@ -50,6 +50,9 @@ _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
 _OF_DICTIONARY = frozenset({2, 8})
 """Encodings in which a value is a number of the dictionary."""
 _REPEATED = 2
+_DICTIONARY = 2
+_PARTS = {0: (5, 2), _DICTIONARY: (7, 2), 3: (8, 4)}
+"""Of a page's type: the part of its header that polars reads, and the part's field for the encoding."""
 
 _PAGE_HEADER_BYTES = 1 << 16
 _USUAL_HEADER_BYTES = 256
@@ -269,20 +272,22 @@ def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:
     unfolded = values = dictionary = longest = total = 0
     while at < end:
         header, length = _page_header(descriptor, at)
-        data = header.get(5) or header.get(8) or {}
-        encoding = data.get(4 if 8 in header else 2, 0)
+        kind = header[1]
+        field, of_encoding = _PARTS[kind]
+        count, encoding = header[field][1], header[field][of_encoding]
         if encoding not in _ENCODINGS or header[2] < 0 or header[3] < 0:
             raise ValueError("it is encoded as no agent does")
-        entries = header.get(7, {}).get(1, 0)
-        if (data and data[1] < 0) or not 0 <= entries <= header[2]:
+        if count < 0 or (kind == _DICTIONARY and count > header[2]):
             raise ValueError("its numbers of values differ")
-        values += data.get(1, 0)
-        unfolded += header[2] + entries * _WIDTHS[column[1]]
-        if not data:
+        unfolded += header[2]
+        if kind == _DICTIONARY:
             dictionary = max(dictionary, header[2])
-        is_numbered = bool(data) and encoding in _OF_DICTIONARY
+            unfolded += count * _WIDTHS[column[1]]
+        else:
+            values += count
+        is_numbered = kind != _DICTIONARY and encoding in _OF_DICTIONARY
         longest = max(longest, dictionary if is_numbered else header[2])
-        total += data.get(1, 0) * dictionary if is_numbered else header[2]
+        total += count * dictionary if is_numbered else header[2]
         at += length + header[3]
     if values != column[5] or at != end:
         raise ValueError("its numbers of values differ")

@@ -138,7 +138,13 @@ def page(unfolded: int = 700, held: int = 60, encoding: int = 0, kind: int = 5, 
     inner: dict[int, Any] = {1: values, 2: encoding}
     if kind == 8:
         inner = {1: values, 2: 0, 3: values, 4: encoding, 5: 0, 6: 0}
-    return struct({1: 0, 2: unfolded, 3: held, kind: inner}) + b"\0" * held
+    return struct({1: {5: 0, 7: 2, 8: 3}[kind], 2: unfolded, 3: held, kind: inner}) + b"\0" * held
+
+
+def typed(kind: int) -> bytes:
+    """A page of the first version, whose header has the parts of other types, too."""
+    parts = {5: {1: 100, 2: 0}, 7: {1: 0, 2: 0}, 8: {1: 1 << 30, 2: 0, 3: 1 << 30, 4: 0, 5: 0, 6: 0}}
+    return struct({1: kind, 2: 700, 3: 60} | parts) + b"\0" * 60
 
 
 def column(kind: int = 2, body: bytes = page(), **changed: Any) -> dict[int, Any]:
@@ -191,6 +197,7 @@ DICTIONARY = page(5, 5, kind=7, values=5)
         (100 * 16 + 700, *texts(page())),
         (100 * 16 + 2 * 700, *texts(page(values=60), page(held=20, values=40))),
         (100 * 16 + 700, *texts(page(kind=8))),
+        (100 * 8, footer(column(body=typed(0))), typed(0)),
         (100 * 16 + 0, *texts(page(0, 0))),
         (100 * 16 + 5 + 5 * 16 + 700, *texts(DICTIONARY, page(), f9=60, f11=4)),
         (100 * 8, footer(column(f4=0)), page()),
@@ -230,7 +237,7 @@ ONE_MORE = FREE_BYTES // 8 + 1
         (ENCODED, *texts(page(encoding=7))),
         (ENCODED, *texts(page(kind=8, encoding=7))),
         (ENCODED, *texts(page(unfolded=-1))),
-        (ENCODED, footer(column(6)), struct({1: 0, 2: 5, 3: -1, 5: {2: 0}}).ljust(90, b"\0")),
+        (ENCODED, footer(column(6)), struct({1: 0, 2: 5, 3: -1, 5: {1: 100, 2: 0}}).ljust(90, b"\0")),
         ("a group of rows lacks columns", footer(column(), column(), f4=[GROUP]), page()),
         (ROWS_DIFFER, footer(column(), f3=101), page()),
         (ROWS_DIFFER, footer(column(), f3=300, f4=[GROUP] * 2), page()),
@@ -244,6 +251,10 @@ ONE_MORE = FREE_BYTES // 8 + 1
         (VALUES_DIFFER, *texts(page(5, 5, kind=7, values=6), page(), f9=60, f11=4)),
         (VALUES_DIFFER, footer(column(f7=len(page()) - 1)), page()),
         (VALUES_DIFFER, *texts(page(), f7=0)),
+        # polars reads the part of the page's type.
+        (VALUES_DIFFER, footer(column(body=typed(2))), typed(2)),
+        (VALUES_DIFFER, footer(column(body=typed(3))), typed(3)),
+        (DAMAGED, footer(column(body=typed(1))), typed(1)),
         # polars panics where pages lie outside the file.
         (ELSEWHERE, footer(column(f9=3)), page()),
         (ELSEWHERE, footer(column(f9=5)), page()),

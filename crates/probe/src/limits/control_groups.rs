@@ -2,6 +2,7 @@
 //! too little. A limit of any group above holds as well, as far as it is visible here.
 
 use schema::table::HostCounter;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,20 +12,84 @@ const NS_PER_US: u64 = 1_000;
 /// Limits from here on are none: version 1 writes the largest number of pages.
 const UNLIMITED: u64 = 1 << 60;
 
-/// Reads a process's group of each controller, and the groups above it that have a limit. `groups` is what
-/// `/proc/<pid>/cgroup` says.
-pub(super) fn read(readings: &mut Readings, groups: &str) {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    for place in places(&mounts, groups) {
-        for (position, folder) in place.folders().into_iter().enumerate() {
-            let found = place.controller.read(&folder);
-            let has_limit = found.iter().any(|(counter, value)| is_limit(*counter) && value.is_some());
-            if position > 0 && !has_limit {
-                continue;
+/// Groups of a process in a hierarchy that are read, at most: its own and the nearest above. Any user may nest thousands.
+const MAX_NESTED: usize = 32;
+/// Groups that are read in all, at most: reading 1,000 takes about 0.2 s.
+const MAX_GROUPS: usize = 1_000;
+/// Bytes of their paths, at most: the kernel walks along a path for each file, and up to 14 rows have it. A path of a
+/// container has about 200.
+const MAX_PATH_BYTES: usize = 256 << 10;
+
+/// The control groups of processes, and those above them.
+#[derive(Debug)]
+pub struct Groups {
+    /// The lines of `/proc/self/mountinfo` about hierarchies.
+    mounts: String,
+    /// By folder, each once.
+    known: BTreeMap<(PathBuf, Controller), Group>,
+    path_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Group {
+    name: String,
+    /// Whether a process is in it; of the others only those with a limit count.
+    is_own: bool,
+}
+
+impl Groups {
+    /// None yet.
+    #[must_use]
+    pub fn open() -> Self {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Self::mounted(mounts.lines().filter(|line| mounted(line).is_some()).flat_map(|line| [line, "\n"]).collect())
+    }
+
+    fn mounted(mounts: String) -> Self {
+        Self { mounts, known: BTreeMap::new(), path_bytes: 0 }
+    }
+
+    /// Adds the groups of a process, by which they are read even when it has ended, and reads those that are new.
+    pub fn add(&mut self, process: u32) -> Readings {
+        self.add_listed(&fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default())
+    }
+
+    /// The same by what `/proc/<pid>/cgroup` says.
+    fn add_listed(&mut self, groups: &str) -> Readings {
+        let mut readings = Readings::new();
+        for place in places(&self.mounts, groups) {
+            for (position, folder) in place.folders().take(MAX_NESTED).enumerate() {
+                let is_own = position == 0;
+                let is_full = self.known.len() >= MAX_GROUPS || self.path_bytes + folder.as_os_str().len() > MAX_PATH_BYTES;
+                let key = (folder.to_path_buf(), place.controller);
+                match self.known.get_mut(&key) {
+                    Some(known) if known.is_own || !is_own => continue,
+                    Some(known) => known.is_own = true,
+                    None if is_full => continue,
+                    None => {
+                        self.path_bytes += folder.as_os_str().len();
+                        self.known.insert(key.clone(), Group { name: place.name_of(folder), is_own });
+                    }
+                }
+                self.known[&key].read(&mut readings, folder, place.controller);
             }
-            let name = place.name_of(&folder);
-            let kind = place.controller.kind().to_owned();
-            readings.extend(found.into_iter().map(|(counter, value)| ((counter, name.clone(), kind.clone()), value)));
+        }
+        readings
+    }
+
+    pub(super) fn read(&self, readings: &mut Readings) {
+        for ((folder, controller), group) in &self.known {
+            group.read(readings, folder, *controller);
+        }
+    }
+}
+
+impl Group {
+    fn read(&self, readings: &mut Readings, folder: &Path, controller: Controller) {
+        let found = controller.read(folder);
+        if self.is_own || found.iter().any(|(counter, value)| is_limit(*counter) && value.is_some()) {
+            let kind = controller.kind();
+            readings.extend(found.into_iter().map(|(counter, value)| ((counter, self.name.clone(), kind.to_owned()), value)));
         }
     }
 }
@@ -35,7 +100,7 @@ fn is_limit(counter: HostCounter) -> bool {
 }
 
 /// What a hierarchy of groups limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Controller {
     /// Version 2: all of it.
     Unified,
@@ -150,8 +215,8 @@ struct OwnGroup {
 
 impl OwnGroup {
     /// The group's folder and those above it up to the mount.
-    fn folders(&self) -> Vec<PathBuf> {
-        self.folder.ancestors().take_while(|folder| folder.starts_with(&self.mount)).map(Path::to_path_buf).collect()
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.ancestors().take_while(|folder| folder.starts_with(&self.mount))
     }
 
     fn name_of(&self, folder: &Path) -> String {
@@ -281,7 +346,79 @@ mod tests {
     #[test]
     fn groups_above_end_at_the_mount() {
         let place = OwnGroup { controller: Controller::Unified, mount: "/sys/fs/cgroup".into(), folder: "/sys/fs/cgroup/a/b".into() };
-        let names: Vec<String> = place.folders().iter().map(|folder| place.name_of(folder)).collect();
+        let names: Vec<String> = place.folders().map(|folder| place.name_of(folder)).collect();
         assert_eq!(names, ["/a/b", "/a", "/"]);
+    }
+
+    /// A hierarchy of version 2 with these groups, each of which has a limit.
+    struct Hierarchy(PathBuf);
+
+    impl Hierarchy {
+        fn new(name: &str, groups: impl IntoIterator<Item = String>) -> Self {
+            let mount = std::env::temp_dir().join(format!("whyperf-groups-{}-{name}", std::process::id()));
+            for group in groups {
+                let folder = mount.join(&group[1..]);
+                fs::create_dir_all(&folder).expect("a folder");
+                for folder in folder.ancestors().take_while(|folder| *folder != mount && !folder.join("memory.max").exists()) {
+                    fs::write(folder.join("memory.max"), "4096\n").expect("a file");
+                }
+            }
+            Self(mount)
+        }
+
+        fn groups(&self) -> Groups {
+            Groups::mounted(format!("41 31 0:38 / {} rw - cgroup2 cgroup2 rw\n", self.0.display()))
+        }
+    }
+
+    impl Drop for Hierarchy {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).expect("it is ours");
+        }
+    }
+
+    fn names(readings: &Readings) -> Vec<&str> {
+        readings.keys().filter(|(counter, ..)| *counter == C::MemoryLimit).map(|(_, name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn of_very_many_nested_groups_the_nearest_are_read() {
+        let group = "/g".repeat(300);
+        let hierarchy = Hierarchy::new("nested", [group.clone()]);
+        let readings = hierarchy.groups().add_listed(&format!("0::{group}\n"));
+        assert_eq!(names(&readings).len(), MAX_NESTED);
+        assert!(names(&readings).iter().all(|name| name.len() > group.len() - 2 * MAX_NESTED));
+    }
+
+    #[test]
+    fn all_groups_together_have_a_bound() {
+        let long = format!("/{}", "g".repeat(200));
+        let group = |number: usize| format!("{}/{number}", long.repeat(12));
+        let hierarchy = Hierarchy::new("long", (0..200).map(group));
+        let mut groups = hierarchy.groups();
+        for number in 0..200 {
+            groups.add_listed(&format!("0::{}\n", group(number)));
+        }
+        let mut readings = Readings::new();
+        groups.read(&mut readings);
+        let bytes: usize = names(&readings).iter().map(|name| name.len()).sum();
+        assert!((MAX_PATH_BYTES / 2..=MAX_PATH_BYTES).contains(&bytes), "{bytes} bytes");
+
+        let hierarchy = Hierarchy::new("many", (0..=MAX_GROUPS).map(|number| format!("/{number}")));
+        let mut groups = hierarchy.groups();
+        let read: usize = (0..=MAX_GROUPS).map(|number| names(&groups.add_listed(&format!("0::/{number}\n"))).len()).sum();
+        // The mount itself is known, and has no limit.
+        assert_eq!(read, MAX_GROUPS - 1);
+    }
+
+    #[test]
+    fn a_group_above_several_is_read_once() {
+        let hierarchy = Hierarchy::new("shared", ["/a/b", "/a/c"].map(str::to_owned));
+        let mut groups = hierarchy.groups();
+        assert_eq!(names(&groups.add_listed("0::/a/b\n")), ["/a", "/a/b"]);
+        assert_eq!(names(&groups.add_listed("0::/a/c\n")), ["/a/c"]);
+        // A process may be in it, too; then it counts even without a limit.
+        fs::write(hierarchy.0.join("a/memory.max"), "max\n").expect("a file");
+        assert_eq!(names(&groups.add_listed("0::/a\n")), ["/a"]);
     }
 }

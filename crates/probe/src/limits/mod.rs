@@ -10,8 +10,9 @@ mod pressure;
 mod queues;
 
 use schema::table::HostCounter;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
+
+pub use control_groups::Groups;
 
 /// Of what a value is: the counter, its subject and its kind.
 pub type Key = (HostCounter, String, String);
@@ -19,25 +20,11 @@ pub type Key = (HostCounter, String, String);
 /// Counters and limits at one instant. A counter that the host does not have at all has no value under an empty subject.
 pub type Readings = BTreeMap<Key, Option<u64>>;
 
-/// The control groups of a process, by which they are read even when it has ended; `None` when it has ended already.
-pub fn groups_of(process: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{process}/cgroup")).ok()
-}
-
-/// Reads control groups only.
-pub fn sample_groups(groups: &str) -> Readings {
-    let mut readings = Readings::new();
-    control_groups::read(&mut readings, groups);
-    readings
-}
-
-/// Reads all counters, those of control groups of these.
+/// Reads all counters, and those of these control groups.
 #[must_use]
-pub fn sample(groups: &BTreeSet<String>) -> Readings {
+pub fn sample(groups: &Groups) -> Readings {
     let mut readings = Readings::new();
-    for groups in groups {
-        control_groups::read(&mut readings, groups);
-    }
+    groups.read(&mut readings);
     network::read(&mut readings);
     queues::read(&mut readings);
     for counter in HostCounter::ALL {
@@ -53,7 +40,9 @@ mod tests {
     use super::*;
 
     fn sample_own() -> Readings {
-        sample(&groups_of(std::process::id()).into_iter().collect())
+        let mut groups = Groups::open();
+        groups.add(std::process::id());
+        sample(&groups)
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Rows of what limited the load from outside its sockets: table `host_counters`.
 
 use probe::clock::mono_ns;
-use probe::limits::{self, Readings};
+use probe::limits::{self, Groups, Readings};
 use schema::table::HostCounterRow;
-use std::collections::BTreeSet;
 
 use crate::table::{Columns, Rows};
 
@@ -12,39 +11,32 @@ use crate::table::{Columns, Rows};
 pub struct Limits {
     start_mono_ns: u64,
     before: Readings,
-    /// Control groups, by what their processes say of them.
-    groups: BTreeSet<String>,
+    groups: Groups,
 }
 
 impl Limits {
     /// Counts from now, with the control groups of this process.
     #[must_use]
     pub fn open() -> Self {
-        Self::of(limits::groups_of(std::process::id()).into_iter().collect())
+        let mut limits = Self::open_without_groups();
+        limits.follow(std::process::id());
+        limits
     }
 
     /// Counts from now, without any control group.
     #[must_use]
     pub fn open_without_groups() -> Self {
-        Self::of(BTreeSet::new())
+        let groups = Groups::open();
+        Self { start_mono_ns: mono_ns(), before: limits::sample(&groups), groups }
     }
 
     /// Counts in the control groups of this process from now on, if it has not ended.
     pub fn follow(&mut self, process: u32) {
-        if let Some(groups) = limits::groups_of(process)
-            && !self.groups.contains(&groups)
-        {
-            for (key, value) in limits::sample_groups(&groups) {
-                // Without any group, a counter of groups stands for none.
-                self.before.remove(&(key.0, String::new(), String::new()));
-                self.before.entry(key).or_insert(value);
-            }
-            self.groups.insert(groups);
+        for (key, value) in self.groups.add(process) {
+            // Without any group, a counter of groups stands for none.
+            self.before.remove(&(key.0, String::new(), String::new()));
+            self.before.entry(key).or_insert(value);
         }
-    }
-
-    fn of(groups: BTreeSet<String>) -> Self {
-        Self { start_mono_ns: mono_ns(), before: limits::sample(&groups), groups }
     }
 
     /// A row a counter, from the start until now.

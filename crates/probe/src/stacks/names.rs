@@ -4,7 +4,6 @@
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::prctl;
-use schema::table::FunctionKind;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::fd::AsFd;
@@ -15,20 +14,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::resolver::{CPU_SECONDS_MOST, INLINED_MOST, Named, Question, RESOLVE_VERB, shortened};
-use super::symbols::Function;
 
 /// How long a child may take, and so all of them: the controller waits for 30 s (`python/whyperf/watch/session.py`).
 const TIME_MOST: Duration = Duration::from_secs(20);
 /// Bytes of an answer: 20,000 functions with names of 100 bytes, twice.
-const ANSWER_BYTES_MOST: usize = 4 << 20;
+pub(super) const ANSWER_BYTES_MOST: usize = 4 << 20;
 /// How long the kernel may take to end a child: one that waits for a disk or a file server ends when that answers.
 const END_GRACE: Duration = Duration::from_secs(1);
 
 /// What is known of a program.
 #[derive(Debug, Default)]
 pub(super) struct ProgramNames {
-    /// The functions at its addresses, the outermost first; a later entry replaces an earlier one.
-    pub functions: Vec<(u64, Vec<Function>)>,
+    /// The functions at its addresses; a later entry replaces an earlier one.
+    pub functions: Vec<Named>,
     /// Why some are missing, if it is not the program's own.
     pub failure: Option<String>,
 }
@@ -66,7 +64,7 @@ fn ask(resolver: &Path, question: &Question, time_most: Duration) -> ProgramName
     });
     let named = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Named>(line).ok());
     let asked = named.filter(|named| question.addresses.binary_search(&named.address).is_ok());
-    ProgramNames { functions: asked.map(|named| (named.address, functions(named))).collect(), failure }
+    ProgramNames { functions: asked.map(bounded).collect(), failure }
 }
 
 fn too_slow(time_most: Duration) -> String {
@@ -132,15 +130,12 @@ fn end(mut child: Child, until: Instant) -> Option<ExitStatus> {
 }
 
 /// The child may have been taken over by what it read: nothing in its answer is longer than it should be.
-fn functions(named: Named) -> Vec<Function> {
-    let object = shortened(&named.object);
-    let of = |(name, is_inlined): (String, bool)| Function {
-        name: shortened(&name),
-        object: object.clone(),
-        kind: FunctionKind::Program,
-        is_inlined,
-    };
-    named.functions.into_iter().take(INLINED_MOST).map(of).collect()
+fn bounded(mut named: Named) -> Named {
+    named.functions.truncate(INLINED_MOST);
+    for text in named.functions.iter_mut().map(|(name, _)| name).chain([&mut named.object]) {
+        *text = shortened(text);
+    }
+    named
 }
 
 #[cfg(test)]
@@ -160,7 +155,7 @@ mod tests {
     }
 
     fn names(answer: &ProgramNames) -> Vec<(u64, Vec<&str>)> {
-        answer.functions.iter().map(|(address, functions)| (*address, functions.iter().map(|each| each.name.as_str()).collect())).collect()
+        answer.functions.iter().map(|named| (named.address, named.functions.iter().map(|(name, _)| name.as_str()).collect())).collect()
     }
 
     const ONE: &str = r#"echo '{"address": 1, "object": "o", "functions": [["outer", false], ["inner", true]]}'"#;
@@ -189,7 +184,7 @@ mod tests {
     fn a_name_is_never_longer_than_the_record_takes() {
         let long = r#"printf '{"address": 1, "object": "", "functions": [["%s", false]]}\n' "$(head -c 100000 /dev/zero | tr '\0' x)""#;
         let answer = answer("long", long, TIME_MOST);
-        assert_eq!(answer.functions[0].1[0].name.len(), 4096, "{:?}", answer.failure);
+        assert_eq!(answer.functions[0].functions[0].0.len(), 4096, "{:?}", answer.failure);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(super) struct Question {
 }
 
 /// What it answers, a line of JSON each. A later answer on the same address replaces an earlier one.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Named {
     /// The address.
     pub address: u64,

@@ -8,11 +8,12 @@ use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use super::context::of_stack;
 use super::kernel_symbols::KernelSymbols;
 use super::layout::{GROUP_AGENT, GROUP_IDLE, GROUP_KERNEL, GROUP_LOAD, Sampled as Key};
-use super::names::ask_all;
+use super::names::{ANSWER_BYTES_MOST, ProgramNames, ask_all};
 use super::resolver::Question;
 use super::sampler::Sampled;
 
@@ -29,7 +30,7 @@ pub struct Function {
     /// Its name, `[unknown]` where it has none.
     pub name: String,
     /// Where it is: a module of the kernel, a program's or library's path; empty of the kernel itself.
-    pub object: String,
+    pub object: Rc<str>,
     /// What runs it.
     pub kind: FunctionKind,
     /// Whether a compiler put it into its caller.
@@ -165,11 +166,11 @@ impl Symbols {
         let function = match self.kernel.find(address) {
             Some(symbol) => Function {
                 name: symbol.name.to_owned(),
-                object: if symbol.module == "bpf" { String::new() } else { symbol.module.to_owned() },
+                object: if symbol.module == "bpf" { "" } else { symbol.module }.into(),
                 kind: if symbol.module == "bpf" { self.kind_of_program(symbol.name) } else { FunctionKind::Kernel },
                 is_inlined: false,
             },
-            None => Function { name: UNKNOWN.to_owned(), object: String::new(), kind: FunctionKind::Kernel, is_inlined: false },
+            None => unknown(FunctionKind::Kernel),
         };
         let number = self.number(function);
         self.found.insert((0, address), vec![number]);
@@ -184,8 +185,7 @@ impl Symbols {
 
     fn of_program(&mut self, process: u32, address: u64) -> &[u32] {
         if !self.found.contains_key(&(process, address)) {
-            let unknown = Function { name: UNKNOWN.to_owned(), object: String::new(), kind: FunctionKind::Program, is_inlined: false };
-            let number = self.number(unknown);
+            let number = self.number(unknown(FunctionKind::Program));
             self.found.insert((process, address), vec![number]);
         }
         &self.found[&(process, address)]
@@ -215,13 +215,35 @@ impl Symbols {
             Question { process, addresses }
         });
         for (process, answer) in ask_all(&self.resolver, questions.collect()) {
-            for (address, functions) in answer.functions {
-                let numbers = functions.into_iter().map(|function| self.number(function)).collect();
-                self.found.insert((process, address), numbers);
+            self.take_names(process, answer);
+        }
+    }
+
+    /// Takes what is known of a program. What is made of an answer has a bound as the answer has: an object stands once in
+    /// it for many functions, and once for each in the record.
+    fn take_names(&mut self, process: u32, answer: ProgramNames) {
+        let mut left_bytes = ANSWER_BYTES_MOST;
+        let mut failure = answer.failure;
+        for named in answer.functions {
+            let object: Rc<str> = named.object.into();
+            let mut numbers = Vec::with_capacity(named.functions.len());
+            for (name, is_inlined) in named.functions {
+                let mut function = Function { name, object: Rc::clone(&object), kind: FunctionKind::Program, is_inlined };
+                if !self.numbers.contains_key(&function) {
+                    let bytes = size_of::<Function>() + function.name.len() + object.len();
+                    if let Some(rest) = left_bytes.checked_sub(bytes) {
+                        left_bytes = rest;
+                    } else {
+                        failure.get_or_insert_with(|| format!("its functions take more than {ANSWER_BYTES_MOST} bytes"));
+                        function = unknown(FunctionKind::Program);
+                    }
+                }
+                numbers.push(self.number(function));
             }
-            if let Some(reason) = answer.failure {
-                *self.failures.entry(reason).or_default() += 1;
-            }
+            self.found.insert((process, named.address), numbers);
+        }
+        if let Some(reason) = failure {
+            *self.failures.entry(reason).or_default() += 1;
         }
     }
 
@@ -232,6 +254,11 @@ impl Symbols {
             next
         })
     }
+}
+
+/// A function without a name.
+fn unknown(kind: FunctionKind) -> Function {
+    Function { name: UNKNOWN.to_owned(), object: "".into(), kind, is_inlined: false }
 }
 
 /// How many programs failed, and why.
@@ -258,5 +285,42 @@ fn group_of(code: u32) -> ThreadGroup {
         GROUP_KERNEL => ThreadGroup::Kernel,
         GROUP_IDLE => ThreadGroup::Idle,
         _ => ThreadGroup::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::resolver::{INLINED_MOST, Named, TEXT_BYTES_MOST};
+
+    /// Functions `first`.. at each address, all inlined and in an object with a long path: in the answer it stands once.
+    fn answer(names: impl Iterator<Item = String>, object_bytes: usize) -> ProgramNames {
+        let names: Vec<_> = names.map(|name| (name, true)).collect();
+        let object = "o".repeat(object_bytes);
+        let chunks = names.chunks(INLINED_MOST).zip(1..);
+        let functions = chunks.map(|(functions, address)| Named { address, object: object.clone(), functions: functions.to_vec() });
+        ProgramNames { functions: functions.collect(), failure: None }
+    }
+
+    #[test]
+    fn a_program_takes_no_more_texts_than_an_answer_may_have_and_others_keep_their_names() {
+        let mut symbols = Symbols::open(Vec::new(), PathBuf::new());
+        symbols.take_names(1, answer((0..32_000).map(|number| number.to_string()), TEXT_BYTES_MOST));
+        let bytes: usize = symbols.functions.iter().map(|function| function.name.len() + function.object.len()).sum();
+        assert!((ANSWER_BYTES_MOST / 2..=ANSWER_BYTES_MOST + UNKNOWN.len()).contains(&bytes), "{bytes} bytes");
+        let last = symbols.of_program(1, 1_000)[0];
+        assert_eq!(symbols.functions[last as usize].name, UNKNOWN);
+
+        symbols.take_names(2, answer((0..20_000).map(|number| format!("{number:0>100}")), 40));
+        let named = symbols.functions.iter().filter(|function| function.object.len() == 40).count();
+        assert_eq!(named, 20_000);
+        assert_eq!(described(&symbols.failures), Some("1 program: its functions take more than 4194304 bytes".to_owned()));
+    }
+
+    #[test]
+    fn functions_share_the_path_of_their_object() {
+        let mut symbols = Symbols::open(Vec::new(), PathBuf::new());
+        symbols.take_names(1, answer(["outer", "inner"].map(str::to_owned).into_iter(), 10));
+        assert!(Rc::ptr_eq(&symbols.functions[0].object, &symbols.functions[1].object));
     }
 }

@@ -229,7 +229,7 @@ impl Looker {
         let is_new = named.iter().any(|candidate| !self.inodes.contains(&candidate.socket.inode));
         if is_new || now_ns.saturating_sub(self.followed_ns) >= FOLLOW_AGAIN_NS {
             self.inodes = named.iter().map(|candidate| candidate.socket.inode).collect();
-            self.owners.follow();
+            self.owners.follow(&self.inodes);
             self.followed_ns = now_ns;
         }
     }

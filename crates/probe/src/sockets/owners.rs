@@ -99,21 +99,25 @@ impl Owners {
         self.by_inode.get(&inode).copied()
     }
 
-    /// Looks for the sockets of the processes that are asked for, for a round.
-    pub fn follow(&mut self) {
+    /// Looks for these sockets among those of the processes that are asked for, for a round. Forgets all others.
+    pub fn follow(&mut self, inodes: &HashSet<u32>) {
+        self.keep(inodes);
         self.find_followed();
         if self.search.is_over() {
             self.search = Search::new(self.followed.keys().copied().collect());
         }
         for (inode, process) in self.search.by_ref().take(MAX_FILES).flatten() {
-            self.by_inode.entry(inode).or_insert(process);
+            if inodes.contains(&inode) {
+                self.by_inode.entry(inode).or_insert(process);
+            }
         }
     }
 
-    /// How many processes that are asked for there are, and the inodes of their sockets that were found by now.
+    /// How many processes that are asked for there are, and the inodes of their sockets, as far as a round finds them.
     pub fn sockets_of_followed(&mut self) -> (u32, HashSet<u32>) {
-        self.follow();
-        (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), self.by_inode.keys().copied().collect())
+        self.find_followed();
+        let found = Search::new(self.followed.keys().copied().collect()).take(MAX_FILES).flatten();
+        (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), found.map(|(inode, _)| inode).collect())
     }
 
     /// Whether any process that is asked for is left, or any that it has started.

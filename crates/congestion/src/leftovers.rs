@@ -56,11 +56,16 @@ pub fn clean() -> Vec<Cleaned> {
 
 fn clean_one(algorithm: &'static Algorithm) -> Option<Cleaned> {
     let maps = maps_of(algorithm);
-    if maps.is_empty() || process_with(&maps).is_some() {
+    if maps.is_empty() {
         return None;
     }
+    let taken = match process_with(&maps) {
+        Ok(Some(_)) => return None,
+        Ok(None) => take_away(algorithm, &maps),
+        Err(reason) => Err(reason),
+    };
     let leftover = Leftover::CongestionControl { name: algorithm.own_name };
-    let outcome = match take_away(algorithm, &maps) {
+    let outcome = match taken {
         Ok(()) => CleanUp::Unregistered,
         Err(reason) => CleanUp::Failed { reason },
     };

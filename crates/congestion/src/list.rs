@@ -73,5 +73,5 @@ fn holder_of(algorithm: &Algorithm) -> String {
         let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
         format!("process {process} ({})", name.trim())
     };
-    process_with(&maps_of(algorithm)).map_or_else(|| "a process that cannot be seen from here".to_owned(), named)
+    process_with(&maps_of(algorithm)).ok().flatten().map_or_else(|| "a process that cannot be seen from here".to_owned(), named)
 }

@@ -21,6 +21,9 @@ use super::sampler::Sampled;
 const UNKNOWN: &str = "[unknown]";
 /// Other programs whose symbols are looked for: those that were sampled most often.
 const PROGRAMS_MOST: usize = 16;
+/// Functions on all stacks, at most: readers take twice as many of two sides (`python/whyperf/record/keys.py`). The addresses
+/// of [`super::STACKS_MOST`] stacks are fewer, but any program may have 32 functions inlined at each.
+const MAX_FUNCTIONS_ON_STACKS: usize = 1 << 22;
 /// Inode of the initial PID namespace (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
@@ -116,10 +119,21 @@ impl Symbols {
     pub fn resolve(mut self, sampled: &Sampled) -> Profile {
         self.find_programs(sampled);
         let mut merged: BTreeMap<Separate, CountedStack> = BTreeMap::new();
-        for (key, count) in &sampled.counts {
+        let (mut left_count, mut lost_count) = (MAX_FUNCTIONS_ON_STACKS, sampled.lost_count);
+        let mut counts: Vec<_> = sampled.counts.iter().collect();
+        // Where there is no room for all, other programs lose theirs first, and then what was found least often.
+        counts.sort_by_key(|(key, count)| (group_of(key.group) == ThreadGroup::Other, std::cmp::Reverse(*count)));
+        for (key, count) in counts {
             let stack = self.stack(key, *count, &sampled.stacks);
             let separate = (stack.group, stack.program.clone(), stack.context, stack.vector, stack.functions.clone());
-            merged.entry(separate).and_modify(|known| known.samples_count += count).or_insert(stack);
+            if let Some(known) = merged.get_mut(&separate) {
+                known.samples_count += count;
+            } else if let Some(rest) = left_count.checked_sub(stack.functions.len()) {
+                left_count = rest;
+                merged.insert(separate, stack);
+            } else {
+                lost_count += count;
+            }
         }
         let mut stacks: Vec<_> = merged.into_values().collect();
         stacks.sort_by_key(|stack| std::cmp::Reverse(stack.samples_count));
@@ -129,7 +143,7 @@ impl Symbols {
             functions: self.functions,
             stacks,
             samples_count: sampled.samples_count,
-            lost_count: sampled.lost_count,
+            lost_count,
             own_ns: sampled.own_ns,
             keeps_interrupts_apart: sampled.keeps_interrupts_apart,
             on_cpu_ns: sampled.on_cpu_ns,
@@ -322,5 +336,24 @@ mod tests {
         let mut symbols = Symbols::open(Vec::new(), PathBuf::new());
         symbols.take_names(1, answer(["outer", "inner"].map(str::to_owned).into_iter(), 10));
         assert!(Rc::ptr_eq(&symbols.functions[0].object, &symbols.functions[1].object));
+    }
+
+    #[test]
+    fn very_long_stacks_of_other_programs_are_lost_before_those_of_the_load() {
+        let mut symbols = Symbols::open(Vec::new(), PathBuf::new());
+        symbols.take_names(1, answer((0..2 * 32).map(|number| number.to_string()), 1));
+        // At each of the addresses 1 and 2, from which these go on, are 32 functions. The outermost make stacks different.
+        let inner = [3; 100];
+        let stack = |number: u64| inner.into_iter().chain((0..27).map(|bit| 2 + (number >> bit & 1))).collect::<Vec<_>>();
+        let stacks = (1..=2_000).map(|number| (number, stack(number))).collect();
+        let key = |number, group| Key { user_stack: number, process: 1, group, ..Key::default() };
+        let of_others = (1..2_000).map(|number| (key(number, u32::MAX), 2));
+        let counts = of_others.chain([(key(2_000, GROUP_LOAD), 1)]).collect();
+        let profile = symbols.resolve(&Sampled { counts, stacks, samples_count: 3_999, ..Sampled::default() });
+        let functions: usize = profile.stacks.iter().map(|stack| stack.functions.len()).sum();
+        let kept: u64 = profile.stacks.iter().map(|stack| stack.samples_count).sum();
+        assert!((MAX_FUNCTIONS_ON_STACKS / 2..=MAX_FUNCTIONS_ON_STACKS).contains(&functions), "{functions} functions");
+        assert_eq!(kept + profile.lost_count, 3_999);
+        assert!(profile.stacks.iter().any(|stack| stack.group == ThreadGroup::Load));
     }
 }

@@ -38,6 +38,8 @@ def load(path: Path) -> Profile:
         raise ProfileError(str(path), "", "this is not a text file; a profile is TOML in UTF-8") from None
     except OSError as error:
         raise ProfileError(str(path), "", f"cannot be read: {error.strerror}") from None
+    if not text.strip():
+        raise ProfileError(str(path), "", "the file is empty; a profile states factors, such as [fixed] duration_s = 2")
     return parse(text, name=path.stem, where=str(path), folder=path.parent)
 
 

@@ -123,7 +123,8 @@ def test_a_workload_of_a_file_is_written_with_the_profile(tmp_path: Path) -> Non
 def test_where_profiles_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.toml").write_text("about = 'Mine.'\n")
-    Path("a b.toml").write_text("")
+    Path("a b.toml").write_text("about = 'Mine.'\n")
+    Path("empty.toml").write_text("\n")
     Path("bytes.toml").write_bytes(b"\xff\xfe\x00")
     Path("folder.toml").mkdir()
     assert [find(name).name for name in ("mine.toml", "./mine.toml", "demo")] == ["mine", "mine", "demo"]
@@ -131,6 +132,7 @@ def test_where_profiles_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("none.toml", "there is no such file; `whyperf list` names the shipped profiles"),
         ("folder.toml", "this is a folder; a profile is a TOML file: name one in it"),
         ("bytes.toml", "this is not a text file; a profile is TOML in UTF-8"),
+        ("empty.toml", "the file is empty; a profile states factors, such as"),
         ("a b.toml", '"a b" cannot name results; rename the file to letters, digits, ".", "_", "-"'),
         ("window-swep", "there is no shipped profile of this name; did you mean window-sweep?"),
         ("mine", "there is no shipped profile of this name"),

@@ -28,6 +28,8 @@ SAME: Mapping[str, str] = {
 }
 #: Commands that are in the laboratory now.
 OF_LABORATORY = frozenset({"truth"})
+#: Words for trying a verdict, which is an option of `explain`.
+OF_PROOFS = frozenset({"verify", "prove", "proof", "confirm", "try"})
 OF_SERVERS = frozenset({"server", "serve", "listen", "daemon"})
 #: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
 MIN_LIKENESS = 0.6
@@ -59,8 +61,9 @@ def instead(given: Sequence[str], verbs: Collection[str], options_of_run: Collec
         return sentence
     if word in OF_SERVERS:
         return INSTEAD["-s"]
-    if (verb := nearest_verb(word, verbs)) is not None:
-        return f"did you mean {quoted([verb, *rest])}?"
+    more = ["--verify"] if word.lower() in OF_PROOFS else []
+    if (verb := "explain" if more else nearest_verb(word, verbs)) is not None:
+        return f"did you mean {quoted([verb, *rest, *more])}?"
     if (Path(word) / "plan.json").exists():
         return f"{shlex.quote(word)} holds a result: {quoted(['show', *given])}"
     if _is_question(word) or OF_HOSTS.fullmatch(word) or any(option in options_of_run for option in rest):

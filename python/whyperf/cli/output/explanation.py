@@ -435,7 +435,7 @@ def _cell(cell: CellExplanation, experiment: Experiment, *, everything: bool) ->
             if joint.verification is not None:
                 yield joint.verification.words, "   "
     if not everything:
-        yield from _rest(cell, {number for group in shown for number in group[:1]})
+        yield from _rest(cell, {number for group in shown for number in group[:1]}, experiment)
         return
     yield from _budgets(cell)
     for pattern in cell.patterns[:MAX_BUDGETS]:
@@ -449,8 +449,8 @@ def _is_tried(cell: CellExplanation, group: Sequence[int]) -> bool:
     return cell.verdicts[group[0]].verification is not None
 
 
-def _rest(cell: CellExplanation, shown: Collection[int]) -> Iterator[tuple[str, str]]:
-    """What else is possible, in a line, and how to see all of it."""
+def _rest(cell: CellExplanation, shown: Collection[int], experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """What else is possible, in a line, and how to see all of it and to try the change."""
     first = cell.verdicts[0]
     left_open = first.values.get("causes")
     named = {str(first.cause), *(left_open if isinstance(left_open, list) else ())} | {str(Cause.NOT_KNOWN)}
@@ -461,6 +461,9 @@ def _rest(cell: CellExplanation, shown: Collection[int]) -> Iterator[tuple[str, 
         yield f"Also possible: {', '.join(names)}.", ""
     parts = ["every cause with its evidence", *(["where the time went"] if cell.budgets else [])]
     yield f"--all shows {' and '.join(parts)}.", ""
+    change = first.change
+    if change is not None and change.factors and first.verification is None and experiment.plan.watched is None:
+        yield "--verify measures the change, and confirms or refutes the cause.", ""
 
 
 def _budgets(cell: CellExplanation) -> Iterator[tuple[str, str]]:

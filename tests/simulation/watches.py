@@ -67,6 +67,9 @@ def draw_faults(random: Random, setting: WatchSetting) -> list[Fault]:
         if kind == "kill-ssh" and not remote:
             kind = "kill-agent"
         label = random.choice(remote if kind == "kill-ssh" else setting.labels)
+        if (kind, label, setting.ends) == ("watch-on", "near", "process"):
+            # Only the near agent sees that the process has ended.
+            kind = "kill-agent"
         at_ns = round(random.uniform(0, 0.5 + setting.seconds) * SECOND_NS)
         count = random.choice((1, 2, 3, random.randint(1, 12), random.randint(1, 30)))
         found.append(Fault(kind, 1, label, at_ns, count, random.random()))

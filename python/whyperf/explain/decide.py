@@ -27,6 +27,9 @@ NAMED_FROM = 0.7
 then wrong at the levels of our own load, and 4 to 10 % of programs of others (`whyperf-lab fit`, seeds 20261129 and
 20261130)."""
 
+MIN_PROBABILITY = 0.005
+"""Less is 0 % as it is printed."""
+
 MIN_SHARE, MAX_GAIN = 0.02, 10.0
 """Bounds of the logarithms of shares and gains: beyond them a difference says nothing more of which cause limits."""
 NO_GAIN = 1.05
@@ -85,10 +88,14 @@ def ranked_causes(found: Sequence[Candidate], facts: Facts) -> list[CauseProbabi
 
 
 def as_ranked(probable: Mapping[str, float], found: Sequence[Candidate]) -> list[CauseProbability]:
-    """Probabilities of all candidates as a result has them."""
+    """Probabilities as a result has them: without those that round to 0 %."""
     ranked = sorted(probable.items(), key=lambda each: (-each[1], each[0]))
     names = {str(candidate.cause) for candidate in found}
-    return [CauseProbability(cause=name, probability=round(value, 4), is_found=name in names) for name, value in ranked]
+    return [
+        CauseProbability(cause=name, probability=round(value, 4), is_found=name in names)
+        for name, value in ranked
+        if value >= MIN_PROBABILITY
+    ]
 
 
 def level_of(facts: Facts) -> str:

@@ -24,13 +24,14 @@ def foreign_owner(found: os.stat_result) -> int | None:
     return found.st_uid if os.geteuid() == 0 and found.st_uid not in {0, *(caller() or ())[:1]} else None
 
 
-def exchangeable(path: Path) -> str | None:
+def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
     """Why another user could exchange what lies at a path for something else, or what is in it where it is a folder;
     None if nobody could.
 
-    That folder, and each folder and link that leads there, has to be root's, this user's or of who called sudo. Others
-    may write to such a folder only if it is sticky, as /tmp is: then they cannot rename what is not theirs (unlink(2)).
-    Members of its group count as others for root alone: other users chose with whom they share.
+    Others may write to a folder that leads there only if it is sticky, as /tmp is: then they cannot rename what is not
+    theirs (unlink(2)). For root, and for what is run as code, each folder and link that leads there has to be root's,
+    this user's or of who called sudo. Members of a folder's group count as others for root alone. Other users choose
+    with whom they share, and in whose folder they work.
     """
     owners, groups = {0, os.geteuid()}, {0}
     # In a user namespace root has another number, or none.
@@ -39,7 +40,7 @@ def exchangeable(path: Path) -> str | None:
         owners.add(user)
         groups.add(group)
     for place, found in _leading_to(path):
-        if found.st_uid not in owners:
+        if found.st_uid not in owners and (is_code or os.geteuid() == 0):
             return f"{place} belongs to another user ({found.st_uid})"
         if not stat.S_ISDIR(found.st_mode) or found.st_mode & stat.S_ISVTX:
             continue

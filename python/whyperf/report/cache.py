@@ -26,7 +26,7 @@ def cache_folder() -> Path | None:
     except (OSError, RuntimeError):
         return None
     # Compiled templates are code: they are read from no folder that is, or could be, somebody else's.
-    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022 and exchangeable(folder) is None
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022 and exchangeable(folder, is_code=True) is None
     return folder if is_own and os.access(folder, os.W_OK) else None
 
 

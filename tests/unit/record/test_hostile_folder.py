@@ -199,6 +199,16 @@ def test_a_user_shares_a_folder_with_his_group_and_with_nobody_else(
     assert exchangeable(shared / "sample") == f"{shared} can be changed by every user"
 
 
+@pytest.mark.root
+def test_a_user_works_in_the_folder_of_a_colleague_and_takes_no_code_from_it(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    os.chown(shared, 1001, 1001)
+    assert exchangeable(shared / "sample") is None
+    assert exchangeable(shared / "cache", is_code=True) == f"{shared} belongs to another user (1001)"
+
+
 def exchange(folder: Path, victim: Path) -> None:
     """Has another folder of the same name take the place of a new one, as the owner of the folder around it can."""
     folder.parent.rename(folder.parent.with_name("moved"))

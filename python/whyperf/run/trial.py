@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from whyperf import __version__
 from whyperf.hosts import HostPair
 from whyperf.plan import Cell, PlannedTrial
-from whyperf.record import INTERRUPTED, RECORD_VERSION, TrialWriter, busiest_process
+from whyperf.record import INTERRUPTED, RECORD_VERSION, RecordError, TrialWriter, busiest_process
 from whyperf.run.agents.agent import Agent, Clock
 from whyperf.run.agents.received import Deadline, ReceivedTables
 from whyperf.run.emulated import EmulatedPath, why_void
@@ -452,8 +452,15 @@ def _cause(failures: list[Exception]) -> Exception:
     """The failure that came first. One at a file that is gone or closed follows from the other, which abandoned both.
 
     A full disk fails one agent's tables; the other finds the trial's folder removed, perhaps before the first reports.
+    Without its folder no trial can be recorded, as that of an agent that fails meanwhile.
     """
-    return min(failures, key=lambda error: isinstance(error.__cause__ or error, FileNotFoundError | ValueError))
+    return min(
+        failures,
+        key=lambda error: (
+            isinstance(error.__cause__ or error, FileNotFoundError | ValueError),
+            not isinstance(error, RecordError),
+        ),
+    )
 
 
 def _collect(

@@ -13,7 +13,7 @@ import pytest
 
 from whyperf.record import RecordError
 from whyperf.run.agents.agent import Agent
-from whyperf.run.errors import PipeClosedError
+from whyperf.run.errors import PipeClosedError, RunError
 from whyperf.run.trial import _all
 from whyperf.wire import ReplyFinished, Request
 
@@ -39,6 +39,7 @@ def record_error(text: str, cause: Exception) -> RecordError:
 FULL = record_error("no space left on device", OSError(28, "No space left on device"))
 REMOVED = record_error("no such file or directory", FileNotFoundError(2, "No such file or directory"))
 CLOSED = ValueError("write to closed file")
+ABORTED = RunError("the far agent ended the trial without saying how it ended")
 
 
 def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
@@ -61,7 +62,7 @@ def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
 
 
 @pytest.mark.parametrize("order", [["near", "far"], ["far", "near"]])
-@pytest.mark.parametrize("consequence", [REMOVED, CLOSED])
+@pytest.mark.parametrize("consequence", [REMOVED, CLOSED, ABORTED])
 @pytest.mark.parametrize("full", ["near", "far"])
 def test_a_full_disk_is_reported_and_not_the_folder_it_cost(
     order: list[str], consequence: Exception, full: str

@@ -177,7 +177,7 @@ def test_a_silent_connection_that_loses_its_place_is_reset(talk: StartTalk, sock
     """Who sends the preamble a moment too late learns it from that call, and can connect again."""
     far, near = limited(talk, 256), talk().hello()
     exchange = transaction(connect(), write(100), read(100), disconnect(), repeat=iterations(1))
-    load = workload(group(transaction(think(500 * MS), repeat=iterations(1), name="wait"), exchange, connected=False))
+    load = workload(group(transaction(think(2_000 * MS), repeat=iterations(1), name="wait"), exchange, connected=False))
     far_spec, near_spec = specs(load, {"by": "workload"})
     port = far.ask("prepare", **far_spec)["port"]
     near.ask("prepare", **near_spec)
@@ -187,6 +187,24 @@ def test_a_silent_connection_that_loses_its_place_is_reset(talk: StartTalk, sock
     silent[0].settimeout(10)
     with pytest.raises(ConnectionResetError):
         silent[0].recv(1)
+    finished = [agent.finish(identifier)[0] for agent, identifier in started]
+    assert [end["outcome"] for end in finished] == [{"ended": "complete"}] * 2
+
+
+def test_a_connection_that_is_silent_at_the_end_of_the_load_is_reset(talk: StartTalk, sockets: ExitStack) -> None:
+    """Its place was free to the end: who is late learns it as from a place that another took."""
+    far, near = talk().hello(), talk().hello()
+    exchange = transaction(connect(), write(100), read(100), disconnect(), repeat=iterations(1))
+    load = workload(group(transaction(think(300 * MS), repeat=iterations(1), name="wait"), exchange, connected=False))
+    far_spec, near_spec = specs(load, {"by": "workload"})
+    port = far.ask("prepare", **far_spec)["port"]
+    near.ask("prepare", **near_spec)
+    assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    silent = sockets.enter_context(socket.create_connection(("127.0.0.1", port)))
+    silent.settimeout(10)
+    with pytest.raises(ConnectionResetError):
+        silent.recv(1)
     finished = [agent.finish(identifier)[0] for agent, identifier in started]
     assert [end["outcome"] for end in finished] == [{"ended": "complete"}] * 2
 

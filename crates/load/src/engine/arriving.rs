@@ -76,7 +76,14 @@ impl Worker {
     pub(super) fn drop_silent(&mut self) {
         let limit_ns = u64::try_from(PREAMBLE_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
         while let Some(silent) = self.opening.pending.evict_if(|oldest| self.now_ns.saturating_sub(oldest.since_ns) > limit_ns) {
-            self.reset(&silent);
+            self.drop_by_reset(&silent);
+        }
+    }
+
+    /// Lets those go that are silent when the load ends.
+    pub(super) fn release_silent(&mut self) {
+        for silent in self.opening.pending.drain() {
+            reset(&silent);
         }
     }
 
@@ -89,15 +96,12 @@ impl Worker {
     /// Drops a connection whose place another takes, unless its preamble has come in the meantime.
     fn hear_once_more(&mut self, evicted: PendingConnection) {
         if let Some(silent) = self.read_preamble(evicted) {
-            self.reset(&silent);
+            self.drop_by_reset(&silent);
         }
     }
 
-    /// Drops a connection that has been silent, by a reset: a close without one lets the preamble that comes too late
-    /// be sent and lost, and whoever sends it could not connect again (RFC 9293, section 3.6).
-    fn reset(&self, silent: &PendingConnection) {
-        // A Unix socket needs no reset: what is sent to one that is closed fails.
-        let _ = sys::socket_of(&silent.socket).set_linger(Some(Duration::ZERO));
+    fn drop_by_reset(&self, silent: &PendingConnection) {
+        reset(silent);
         self.on_unauthenticated();
     }
 
@@ -187,4 +191,11 @@ impl Worker {
         slot.user.on_ready(Direction::Receive.bit());
         self.enqueue(index);
     }
+}
+
+/// Makes the close of a connection that has been silent a reset: without one the preamble that comes too late would be
+/// sent and lost, and whoever sends it could not connect again (RFC 9293, section 3.6).
+fn reset(silent: &PendingConnection) {
+    // A Unix socket needs no reset: what is sent to one that is closed fails.
+    let _ = sys::socket_of(&silent.socket).set_linger(Some(Duration::ZERO));
 }

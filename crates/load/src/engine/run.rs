@@ -45,6 +45,7 @@ impl Worker {
         self.settle_ring();
         self.settle_completions();
         self.close_own();
+        self.release_silent();
         self.results(cut, ended.err())
     }
 

@@ -321,6 +321,12 @@ class _Trial:
         prepared = far.call({**far_spec, "programs": {"by": "lend"}} if self.on_one_host else far_spec)
         if prepared["port"] is None:
             raise RunError(f"{far.label}: the agent listens for the trial's connections and names no port")
+        if not self.on_one_host and (prepared["loan"] or prepared["stages_loan"]):
+            # Its numbers would be those of this kernel's maps, which the near agent writes and deletes from.
+            raise RunError(
+                f"the agent on {pair.hosts.far} lends BPF programs that it was not asked for: "
+                "only one on the same host can; its reply is not used, so look at who runs that host"
+            )
         loan, port, echo_port = prepared["loan"], prepared["port"], prepared["echo_port"]
         near_spec = {**near_spec, "stages_loan": prepared["stages_loan"]}
         near.call({**near_spec, "programs": {"by": "borrow", **loan}} if loan else near_spec)

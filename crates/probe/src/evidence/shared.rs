@@ -11,6 +11,11 @@ use super::layout::{Call, Connection, Control, Cpu, ENDS, LoadThread, LogHead, R
 use super::mapped::Mapped;
 use super::object::{Extent, Programs, Refused, bytes_of};
 
+/// The map of the load's threads, as in `bpf/maps.h`.
+const LOAD_THREADS: LentHash = LentHash { name: "load_threads", key_bytes: bytes_of::<LoadThread>(), value_bytes: 1, max_entries: 32_768 };
+/// Bytes of an index of an array: the key of every BPF array (`array_map_alloc_check`, kernel/bpf/arraymap.c).
+const INDEX_BYTES: u32 = 4;
+
 /// The maps, in this process's memory.
 pub struct Shared {
     pub control: Mapped<Control>,
@@ -42,35 +47,19 @@ impl Shared {
     /// # Errors
     /// This user may not find them, they are gone, or they are not what they should be.
     pub fn borrowed(loan: &Loan) -> Result<Self, Refused> {
-        let [control, connections, cpus] = [
-            (loan.control_map, bytes_of::<Control>()),
-            (loan.connections_map, bytes_of::<Connection>()),
-            (loan.cpus_map, bytes_of::<Cpu>()),
-        ]
-        .map(|(number, bytes)| found(number).and_then(|map| if map.value_size() == bytes { Ok(map) } else { Err(strange(number)) }));
-        let (control, connections, cpus) = (control?, connections?, cpus?);
-        let log = |number: Option<u32>, record_bytes| {
+        let possible = possible_cpus()?;
+        let control = lent_array(loan.control_map, ".bss", bytes_of::<Control>(), Some(1))?;
+        let connections = lent_array(loan.connections_map, "connections", bytes_of::<Connection>(), None)?;
+        let cpus = lent_array(loan.cpus_map, "cpus", bytes_of::<Cpu>(), Some(possible))?;
+        let log = |number: Option<u32>, name, record_bytes| -> Result<_, Refused> {
             let Some(number) = number else { return Ok((None, 0)) };
-            let map = found(number)?;
-            let slots = map.value_size().saturating_sub(bytes_of::<LogHead>()) / record_bytes;
-            if slots == 0 || map.max_entries() != cpus.max_entries() * ENDS {
-                return Err(strange(number));
-            }
+            let (map, slots) = lent_logs(number, name, record_bytes, possible * ENDS)?;
             Ok((Some(mapped(&map)?), slots))
         };
-        let (logs, log_slots) = log(loan.logs_map, bytes_of::<Record>())?;
-        let (calls, call_slots) = log(loan.calls_map, bytes_of::<Call>())?;
-        let extent = Extent {
-            connections: connections.max_entries() / ENDS,
-            cpus: cpus.max_entries(),
-            log_slots,
-            call_slots,
-            ends: ENDS,
-            chosen: 0,
-        };
-        if MapHandle::from_map_id(loan.load_threads_map)?.key_size() != bytes_of::<LoadThread>() {
-            return Err(strange(loan.load_threads_map));
-        }
+        let (logs, log_slots) = log(loan.logs_map, "logs", bytes_of::<Record>())?;
+        let (calls, call_slots) = log(loan.calls_map, "calls", bytes_of::<Call>())?;
+        let extent = Extent { connections: connections.max_entries() / ENDS, cpus: possible, log_slots, call_slots, ends: ENDS, chosen: 0 };
+        lent_hash(loan.load_threads_map, &LOAD_THREADS)?;
         let load_threads = LoadThreads::Lent(loan.load_threads_map);
         let (control, connections, cpus) = (mapped(&control)?, mapped(&connections)?, mapped(&cpus)?);
         Ok(Self { control, connections, cpus, load_threads, chosen_sockets: None, logs, calls, extent })
@@ -141,7 +130,7 @@ impl LoadThreads {
         let map = match self {
             Self::Own(map) => map,
             Self::Lent(number) => {
-                opened = MapHandle::from_map_id(*number)?;
+                opened = lent_hash(*number, &LOAD_THREADS)?;
                 &opened
             }
         };
@@ -165,13 +154,51 @@ fn key(end: u32, thread: u32) -> [u8; 8] {
     bytes
 }
 
-/// Another process's map by the kernel's number for it.
-pub fn found(number: u32) -> Result<MapHandle, Refused> {
-    let map = MapHandle::from_map_id(number)?;
-    if map.map_type() == MapType::Array { Ok(map) } else { Err(strange(number)) }
+/// What a hash map has to be that another process lends.
+pub struct LentHash {
+    pub name: &'static str,
+    pub key_bytes: u32,
+    pub value_bytes: u32,
+    pub max_entries: u32,
 }
 
-pub fn strange(number: u32) -> Refused {
+/// Another process's hash map by the kernel's number for it. The number may be any map's: whoever names it may be wrong, or
+/// the map gone and the number another one's.
+pub fn lent_hash(number: u32, wanted: &LentHash) -> Result<MapHandle, Refused> {
+    let map = lent(number, MapType::Hash, wanted.name, wanted.key_bytes)?;
+    let is_right = (map.value_size(), map.max_entries()) == (wanted.value_bytes, wanted.max_entries);
+    if is_right { Ok(map) } else { Err(strange(number)) }
+}
+
+/// The same of an array of such values, of so many where the lender has no choice.
+pub fn lent_array(number: u32, name: &str, value_bytes: u32, entries: Option<u32>) -> Result<MapHandle, Refused> {
+    let map = lent(number, MapType::Array, name, INDEX_BYTES)?;
+    let is_right = map.value_size() == value_bytes && entries.is_none_or(|entries| map.max_entries() == entries);
+    if is_right { Ok(map) } else { Err(strange(number)) }
+}
+
+/// The same of so many logs, whose length is the lender's; and that length in records.
+pub fn lent_logs(number: u32, name: &str, record_bytes: u32, logs: u32) -> Result<(MapHandle, u32), Refused> {
+    let map = lent(number, MapType::Array, name, INDEX_BYTES)?;
+    let records = map.value_size().checked_sub(bytes_of::<LogHead>()).ok_or_else(|| strange(number))?;
+    let slots = records / record_bytes;
+    let is_right = records.is_multiple_of(record_bytes) && slots.is_power_of_two() && map.max_entries() == logs;
+    if is_right { Ok((map, slots)) } else { Err(strange(number)) }
+}
+
+fn lent(number: u32, map_type: MapType, name: &str, key_bytes: u32) -> Result<MapHandle, Refused> {
+    let map = MapHandle::from_map_id(number)?;
+    // The name of a section's map begins with that of its object.
+    let is_named = map.name() == name || (name.starts_with('.') && map.name().to_string_lossy().ends_with(name));
+    if is_named && map.map_type() == map_type && map.key_size() == key_bytes { Ok(map) } else { Err(strange(number)) }
+}
+
+/// CPUs that this machine may have, for each of which maps have an element.
+pub fn possible_cpus() -> Result<u32, Refused> {
+    Ok(u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1))
+}
+
+fn strange(number: u32) -> Refused {
     Refused { reason: format!("map {number} is not what was lent") }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::layout::{Call, Connection, Cpu, ENDS, End, LISTENING, PORTS, Record, Vector};
 use super::log::LogReader;
 use super::object::{Extent, Programs, Refused, bytes_of, missed_runs_count_of};
-use super::shared::Shared;
+use super::shared::{Shared, possible_cpus};
 
 /// Memory of all CPUs' logs of an end together.
 const LOG_BYTES: u64 = 256 << 20;
@@ -70,7 +70,7 @@ impl Watch {
 
     /// Loads and attaches programs for so many connections of each of so many ends, or of sockets that are chosen.
     pub(super) fn load(level: Evidence, connections: u32, ends: u32, chosen: u32) -> Result<Self, Refused> {
-        let cpus = u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1);
+        let cpus = possible_cpus()?;
         let slots = |bytes, record_bytes| if level == Evidence::Segments { log_slots(cpus, bytes, record_bytes) } else { 0 };
         let (log_slots, call_slots) = (slots(LOG_BYTES, bytes_of::<Record>()), slots(CALLS_BYTES, bytes_of::<Call>()));
         let extent = Extent { connections, cpus, log_slots, call_slots, ends, chosen };

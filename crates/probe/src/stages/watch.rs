@@ -16,7 +16,7 @@ use super::object::StagePrograms;
 use crate::clock::mono_ns;
 use crate::evidence::mapped::Mapped;
 use crate::evidence::object::bytes_of;
-use crate::evidence::shared::{found, mapped, strange};
+use crate::evidence::shared::{LentHash, lent_array, lent_hash, lent_logs, mapped, possible_cpus};
 use crate::evidence::{LogHead, LogReader, Refused};
 use crate::host::cpus::allowed;
 
@@ -26,6 +26,9 @@ const LOGS_BYTES: u64 = 64 << 20;
 const LOG_SLOTS: (u32, u32) = (1 << 10, 1 << 16);
 /// Empty pairs of programs that are measured.
 const EMPTY_PAIRS: u32 = 20_000;
+
+/// The map of gaps, as in `bpf/maps.h`.
+const STAGE_GAPS: LentHash = LentHash { name: "stage_gaps", key_bytes: bytes_of::<GapKey>(), value_bytes: 8, max_entries: 16_384 };
 
 /// A log of rows.
 pub type StageLog = LogReader<StageRecord>;
@@ -83,7 +86,7 @@ impl StageWatch {
     /// # Errors
     /// The kernel refuses, with the reason in a sentence.
     pub fn open() -> Result<Self, Refused> {
-        let cpus = u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1);
+        let cpus = possible_cpus()?;
         let log_slots = slots(cpus);
         let mut programs = StagePrograms::load(cpus, log_slots)?;
         let [control, of_cpus, logs] = [".bss", "stage_cpus", "stage_logs"].map(|name| programs.map(name));
@@ -100,15 +103,12 @@ impl StageWatch {
     /// # Errors
     /// It cannot be found or used, with the reason in a sentence.
     pub fn borrow(loan: &StagesLoan) -> Result<Self, Refused> {
-        let [control, cpus, logs] = [loan.control_map, loan.cpus_map, loan.logs_map].map(found);
-        let (control, cpus, logs) = (control?, cpus?, logs?);
-        if control.value_size() != bytes_of::<StageControl>() {
-            return Err(strange(loan.control_map));
-        }
-        let log_slots = logs.value_size().saturating_sub(bytes_of::<LogHead>()) / bytes_of::<StageRecord>();
-        if log_slots == 0 || logs.max_entries() != cpus.max_entries() * ENDS * u32::from(LEVELS) {
-            return Err(strange(loan.logs_map));
-        }
+        let possible = possible_cpus()?;
+        let control = lent_array(loan.control_map, ".bss", bytes_of::<StageControl>(), Some(1))?;
+        let cpus = lent_array(loan.cpus_map, "stage_cpus", bytes_of::<StageCpu>(), Some(possible))?;
+        let logs_count = possible * ENDS * u32::from(LEVELS);
+        let (logs, log_slots) = lent_logs(loan.logs_map, "stage_logs", bytes_of::<StageRecord>(), logs_count)?;
+        lent_hash(loan.gaps_map, &STAGE_GAPS)?;
         let (control, cpus, logs) = (mapped(&control)?, mapped(&cpus)?, mapped(&logs)?);
         Ok(Self::new(Origin::Borrowed(loan.clone()), loan.missing.clone(), control, cpus, logs, log_slots, u64::from(loan.empty_pair_ns)))
     }
@@ -305,7 +305,7 @@ impl StageWatch {
     fn gaps_map(&self) -> Result<MapHandle, Refused> {
         match &self.origin {
             Origin::Own(programs) => lock(programs).map("stage_gaps"),
-            Origin::Borrowed(loan) => Ok(MapHandle::from_map_id(loan.gaps_map)?),
+            Origin::Borrowed(loan) => lent_hash(loan.gaps_map, &STAGE_GAPS),
         }
     }
 

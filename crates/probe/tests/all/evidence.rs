@@ -1,6 +1,7 @@
 //! The evidence of real connections over the loopback, held against what the sockets themselves say.
 
-use crate::guard;
+use crate::{foreign_map, guard};
+use libbpf_rs::{MapCore, MapType};
 use probe::evidence::{Call, NONE, Record, Watch, Watched};
 use schema::evidence::{Evidence, Loan};
 use schema::table::AckReason;
@@ -156,11 +157,38 @@ fn both_sides_see_their_own_by_one_set_of_programs() {
         let borrower = Watch::borrow(&loan).expect("maps");
         assert!(borrower.is_of(&loan) && borrower.loan().is_none());
         assert!(lender.suits(Evidence::Segments, 4, true) && !borrower.suits(Evidence::Segments, 4, false));
-        assert!(Watch::borrow(&Loan { control_map: loan.connections_map, ..loan }).is_err());
         for _ in 0..2 {
             let is_whole = (1..=ATTEMPTS).any(|attempt| watch_a_transfer(&lender, &borrower, lender_listens, attempt == ATTEMPTS));
             assert!(is_whole);
         }
+    }
+}
+
+#[test]
+fn no_map_but_that_of_the_programs_is_borrowed() {
+    let _guard = guard();
+    if watch(Evidence::User).is_none() {
+        return;
+    }
+    let lender = Watch::open(Evidence::Segments, 4, true).expect("programs");
+    let loan = lender.loan().expect("a loan");
+    assert!(Watch::borrow(&loan).is_ok());
+    let (threads, logs) = (loan.load_threads_map, loan.logs_map);
+    assert!(Watch::borrow(&Loan { control_map: loan.connections_map, ..loan.clone() }).is_err());
+    // The logs of calls are of the same type, and as many.
+    assert!(logs.is_some() && Watch::borrow(&Loan { calls_map: logs, ..loan.clone() }).is_err());
+    assert!(Watch::borrow(&Loan { logs_map: Some(threads), ..loan.clone() }).is_err());
+    // Of another program: it differs in name, value, room or type from the map of the load's threads.
+    let foreign = [
+        foreign_map(MapType::Hash, "victims", [8, 1, 32_768]),
+        foreign_map(MapType::Hash, "load_threads", [8, 4, 32_768]),
+        foreign_map(MapType::Hash, "load_threads", [8, 1, 64]),
+        foreign_map(MapType::Hash, "load_threads", [4, 1, 32_768]),
+        foreign_map(MapType::LruHash, "load_threads", [8, 1, 32_768]),
+    ];
+    for (at, map) in foreign.iter().enumerate() {
+        let number = map.info().expect("it is there").info.id;
+        assert!(Watch::borrow(&Loan { load_threads_map: number, ..loan.clone() }).is_err(), "{at}");
     }
 }
 

@@ -1,8 +1,9 @@
 //! Stage times of real connections over the loopback.
 
-use crate::guard;
+use crate::{foreign_map, guard};
+use libbpf_rs::{MapCore, MapFlags, MapType};
 use probe::stages::{StageRecord, StageWatch, cpu_of_log};
-use schema::evidence::StagesSpec;
+use schema::evidence::{StagesLoan, StagesSpec};
 use schema::table::Stage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -68,6 +69,27 @@ fn both(port: u16, spec: &StagesSpec) -> Option<[StageWatch; 2]> {
     lender.start(spec, port, true).expect("started");
     borrower.start(spec, port, false).expect("started");
     Some([borrower, lender])
+}
+
+#[test]
+fn no_map_but_that_of_the_programs_is_borrowed() {
+    let _guard = guard();
+    let Some(lender) = watch() else { return };
+    let loan = lender.loan().expect("a loan");
+    assert!(StageWatch::borrow(&loan).is_ok());
+    assert!(StageWatch::borrow(&StagesLoan { control_map: loan.cpus_map, ..loan.clone() }).is_err());
+    assert!(StageWatch::borrow(&StagesLoan { logs_map: loan.gaps_map, ..loan.clone() }).is_err());
+    // Of another program: it differs in name, value or room from the map of gaps.
+    let foreign = [("victims", [8, 8, 16_384]), ("stage_gaps", [8, 4, 16_384]), ("stage_gaps", [8, 8, 64])];
+    for (name, sizes) in foreign {
+        let map = foreign_map(MapType::Hash, name, sizes);
+        map.update(&[0; 8], &vec![1; sizes[1] as usize], MapFlags::ANY).expect("room");
+        let gaps_map = map.info().expect("it is there").info.id;
+        let borrowed = StageWatch::borrow(&StagesLoan { gaps_map, ..loan.clone() });
+        // A watch of the listening end deletes all gaps of end 0.
+        let started = borrowed.is_ok_and(|watch| watch.start(&ALL, 9, true).is_ok());
+        assert_eq!((started, map.keys().count()), (false, 1), "{name} {sizes:?}");
+    }
 }
 
 #[test]

@@ -321,6 +321,17 @@ fn one_direction_that_loses_datagrams_is_counted_on_every_connection() {
     });
 }
 
+/// A trial without operations over this.
+fn over(transport: Transport, opening: Opening) -> TrialSpec {
+    let mut asked = TrialSpec { transport, ..spec(opening, IoModel::Blocking, &[times(1, vec![write(0, 100)])]) };
+    if transport == Transport::Udp {
+        asked.workload.iter_mut().flat_map(|of| &mut of.groups).for_each(|group| group.is_connected = true);
+    } else {
+        (asked.workload, asked.stop) = (None, Stop::Bytes { payload_bytes: 1 });
+    }
+    asked
+}
+
 /// Binds a UDP socket that would share the port of any other, as another user of this host.
 fn bind_as_another_user(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
@@ -346,15 +357,7 @@ fn another_user_cannot_take_packets_at_the_port_of_a_trial() {
         .expect("no panic")
     };
     for transport in [Transport::Udp, Transport::Quic] {
-        let of = |opening| {
-            let mut asked = TrialSpec { transport, ..spec(opening, IoModel::Blocking, &[times(1, vec![write(0, 100)])]) };
-            if transport == Transport::Udp {
-                asked.workload.iter_mut().flat_map(|of| &mut of.groups).for_each(|group| group.is_connected = true);
-            } else {
-                (asked.workload, asked.stop) = (None, Stop::Bytes { payload_bytes: 1 });
-            }
-            asked
-        };
+        let of = |opening| over(transport, opening);
         let listening = Listening::open(&of(Opening::Listen)).expect("listens");
         let address = SocketAddr::from(([127, 0, 0, 1], listening.port()));
         let while_listening = nobody(address);
@@ -369,6 +372,32 @@ fn another_user_cannot_take_packets_at_the_port_of_a_trial() {
         }
         drop(opened);
     }
+}
+
+#[test]
+fn silent_connections_of_quic_make_room_for_those_of_the_trial() {
+    const SILENT: u64 = 40;
+    /// As many as are awaited, and `SPARE_OPENS`.
+    const ROOM: u64 = USERS as u64 + 16;
+    let (near, far) = (over(Transport::Quic, Opening::Connect), over(Transport::Quic, Opening::Listen));
+    let listening = Listening::open(&far).expect("listens");
+    let (address, arrivals) = (SocketAddr::from(([127, 0, 0, 1], listening.port())), listening.arrivals());
+    let identity = quic::Identity::of(far.token.as_bytes()).expect("made");
+    let abort = AtomicBool::new(false);
+    let opened = thread::scope(|scope| {
+        let accepted = scope.spawn(|| listening.accept_all(&abort));
+        let connect = || quic::QuicConnection::connect(address, &identity, &quic::Settings::default()).expect("a socket");
+        let mut silent: Vec<_> = (0..SILENT).map(|_| connect()).collect();
+        while arrivals.strangers_count() < SILENT - ROOM {
+            assert!(!accepted.is_finished(), "those that are silent are kept");
+            silent.iter_mut().for_each(|silent| silent.drive(Duration::ZERO).expect("is driven"));
+            thread::sleep(RELAY_TICK);
+        }
+        connect_all(&near, address, &abort).expect("connects");
+        accepted.join().expect("no panic").expect("accepts")
+    });
+    assert_eq!(opened.over_quic.len(), USERS as usize);
+    assert!(opened.strangers_count >= SILENT, "{}", opened.strangers_count);
 }
 
 #[test]

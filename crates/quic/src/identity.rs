@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 pub(crate) const NAME: &str = tls::Identity::NAME;
 /// Octets of a first packet's destination: drawn ones, and a code of them that only the secret yields. As
 /// many as QUIC allows (RFC 9000 section 17.2).
-const DRAWN_BYTES: usize = 8;
+pub(crate) const DRAWN_BYTES: usize = 8;
 const PROOF_BYTES: usize = 12;
 /// Where that is in the packet, behind flags, version and its length.
 const DESTINATION_AT: usize = 6;
@@ -40,13 +40,14 @@ impl Identity {
         ConnectionId::new(&[&drawn[..], &self.code(&drawn)].concat())
     }
 
-    /// Whether a packet begins a connection of somebody who knows the secret. The time that it takes reveals nothing of the
-    /// code.
-    pub(crate) fn is_known(&self, packet: &[u8]) -> bool {
+    /// What was drawn for a connection that somebody who knows the secret begins, if this packet begins one. The time that it
+    /// takes reveals nothing of the code.
+    pub(crate) fn drawn_for(&self, packet: &[u8]) -> Option<[u8; DRAWN_BYTES]> {
         let length = DRAWN_BYTES + PROOF_BYTES;
-        let Some(destination) = packet.get(DESTINATION_AT..DESTINATION_AT + length) else { return false };
-        let (drawn, code) = destination.split_at(DRAWN_BYTES);
-        packet[0] & LONG_HEADER != 0 && usize::from(packet[DESTINATION_AT - 1]) == length && bool::from(self.code(drawn).ct_eq(code))
+        let destination = packet.get(DESTINATION_AT..DESTINATION_AT + length)?;
+        let (drawn, code) = destination.split_first_chunk()?;
+        let is_first = packet[0] & LONG_HEADER != 0 && usize::from(packet[DESTINATION_AT - 1]) == length;
+        (is_first && bool::from(self.code(drawn).ct_eq(code))).then_some(*drawn)
     }
 
     fn code(&self, drawn: &[u8]) -> [u8; PROOF_BYTES] {
@@ -74,10 +75,10 @@ mod tests {
         let (near, other) = (Identity::of(b"one").expect("made"), Identity::of(b"two").expect("made"));
         let packet = |destination: ConnectionId| [&[0xc0, 0, 0, 0, 1, 20], &destination[..], &[0; 1200]].concat();
         let mut of_near = packet(near.destination([7; DRAWN_BYTES]));
-        assert!(near.is_known(&of_near));
-        assert!(!near.is_known(&packet(other.destination([7; DRAWN_BYTES]))));
-        assert!(!near.is_known(&of_near[..20]));
+        assert_eq!(near.drawn_for(&of_near), Some([7; DRAWN_BYTES]));
+        assert_eq!(near.drawn_for(&packet(other.destination([7; DRAWN_BYTES]))), None);
+        assert_eq!(near.drawn_for(&of_near[..20]), None);
         of_near[10] ^= 1;
-        assert!(!near.is_known(&of_near));
+        assert_eq!(near.drawn_for(&of_near), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Two ends in one process carry what is given to them.
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use quic::{Identity, Listener, QuicConnection, Settings};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -36,7 +37,7 @@ fn pair() -> (QuicConnection, QuicConnection) {
     loop {
         assert!(Instant::now() < end, "nothing comes of it");
         connecting.drive(Duration::from_millis(1)).expect("is driven");
-        listener.take(address, &mut connections).expect("take");
+        listener.take(address, &mut connections);
         for connection in &mut connections {
             connection.drive(Duration::ZERO).expect("is driven");
         }
@@ -44,6 +45,67 @@ fn pair() -> (QuicConnection, QuicConnection) {
             return (connecting, connections.remove(0));
         }
     }
+}
+
+/// Somebody on the path, whom the connecting host takes for the listening one.
+struct Relay {
+    near: UdpSocket,
+    far: UdpSocket,
+    from: Option<SocketAddr>,
+}
+
+impl Relay {
+    fn before(address: SocketAddr) -> Self {
+        let [near, far] = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port"));
+        near.set_nonblocking(true).and(far.set_nonblocking(true)).and(far.connect(address)).expect("options");
+        Self { near, far, from: None }
+    }
+
+    /// What the connecting host has sent.
+    fn heard(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; 65_536];
+        let (count, from) = self.near.recv_from(&mut bytes).ok()?;
+        self.from = Some(from);
+        bytes.truncate(count);
+        Some(bytes)
+    }
+
+    fn pass(&self, packet: &[u8]) {
+        self.far.send(packet).expect("it goes");
+    }
+
+    fn pass_back(&self) {
+        let mut bytes = vec![0; 65_536];
+        while let (Ok(count), Some(from)) = (self.far.recv(&mut bytes), self.from) {
+            self.near.send_to(&bytes[..count], from).expect("it goes");
+        }
+    }
+}
+
+/// Opens a connection through somebody on the path, who does this with the first packet and passes on all others. Returns what
+/// has come of it at the listening host.
+fn open_through(does: impl FnOnce(&Relay, &[u8])) -> (Listener, SocketAddr, Relay, Vec<QuicConnection>) {
+    let (mut listener, address) = listener();
+    let mut relay = Relay::before(address);
+    let there = relay.near.local_addr().expect("address");
+    let mut connecting = QuicConnection::connect(there, &Identity::of(SECRET).expect("made"), &settings()).expect("socket");
+    let (mut does, mut connections, end) = (Some(does), Vec::new(), Instant::now() + PATIENCE);
+    while !(connecting.is_connected() && connections.iter().any(QuicConnection::is_connected)) {
+        assert!(Instant::now() < end, "nothing comes of it");
+        connecting.drive(Duration::from_millis(1)).expect("is driven");
+        while let Some(packet) = relay.heard() {
+            match does.take() {
+                Some(does) => does(&relay, &packet),
+                None => relay.pass(&packet),
+            }
+        }
+        listener.take(address, &mut connections);
+        for connection in &mut connections {
+            connection.drive(Duration::ZERO).expect("is driven");
+        }
+        relay.pass_back();
+    }
+    (listener, address, relay, connections)
 }
 
 fn listener() -> (Listener, SocketAddr) {
@@ -127,9 +189,79 @@ fn who_does_not_know_the_secret_gets_no_connection() {
         for unauthenticated in &mut unauthenticated {
             unauthenticated.drive(Duration::from_millis(1)).expect("is driven");
         }
-        listener.take(address, &mut connections).expect("take");
+        listener.take(address, &mut connections);
     }
     assert!(connections.is_empty());
+}
+
+#[test]
+fn a_first_packet_that_others_repeat_begins_one_connection() {
+    const REPEATS: u64 = 50;
+    let _guard = exclusive();
+    let (mut listener, address, _relay, mut connections) = open_through(|relay, packet| {
+        relay.pass(packet);
+        for _ in 0..REPEATS {
+            let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
+            other.send_to(packet, relay.far.peer_addr().expect("address")).expect("it goes");
+        }
+    });
+    let end = Instant::now() + PATIENCE;
+    while listener.strangers_count() < REPEATS && connections.len() == 1 {
+        assert!(Instant::now() < end, "{} were counted", listener.strangers_count());
+        listener.take(address, &mut connections);
+    }
+    assert_eq!((connections.len(), listener.strangers_count()), (1, REPEATS));
+}
+
+#[test]
+fn a_first_packet_that_is_lost_or_repeated_on_its_way_begins_one_connection() {
+    let _guard = exclusive();
+    let mut first = Vec::new();
+    for times in [0, 1, 3] {
+        let (mut listener, address, relay, mut connections) = open_through(|relay, packet| {
+            (0..times).for_each(|_| relay.pass(packet));
+            first = packet.to_vec();
+        });
+        assert_eq!((connections.len(), listener.strangers_count()), (1, 0), "{times}");
+        // Late, when another thread has the connection, or it is over.
+        connections.clear();
+        if times > 0 {
+            relay.pass(&first);
+        }
+        relay.pass(b"who else?");
+        let end = Instant::now() + PATIENCE;
+        while listener.strangers_count() == 0 {
+            assert!(Instant::now() < end, "what comes late does not come");
+            listener.take(address, &mut connections);
+        }
+        assert_eq!((connections.len(), listener.strangers_count()), (0, 1), "{times}");
+    }
+}
+
+#[test]
+fn a_connection_that_lacks_a_file_begins_when_there_is_one() {
+    let _guard = exclusive();
+    let (mut listener, address) = listener();
+    let mut connecting = QuicConnection::connect(address, &Identity::of(SECRET).expect("made"), &settings()).expect("socket");
+    connecting.drive(Duration::ZERO).expect("is driven");
+    let (mut connections, end) = (Vec::new(), Instant::now() + PATIENCE);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    setrlimit(Resource::RLIMIT_NOFILE, 0, hard).expect("may be lowered");
+    while listener.strangers_count() == 0 && Instant::now() < end {
+        listener.take(address, &mut connections);
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("may be raised");
+    assert_eq!(listener.failure().and_then(std::io::Error::raw_os_error), Some(nix::libc::EMFILE));
+    assert!(connections.is_empty());
+    while !connecting.is_connected() {
+        assert!(Instant::now() < end, "nothing comes of it");
+        connecting.drive(Duration::from_millis(1)).expect("is driven");
+        listener.take(address, &mut connections);
+        for connection in &mut connections {
+            connection.drive(Duration::ZERO).expect("is driven");
+        }
+    }
+    assert_eq!(connections.len(), 1);
 }
 
 #[test]

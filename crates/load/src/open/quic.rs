@@ -14,10 +14,15 @@ use std::time::{Duration, Instant};
 
 use super::{Arrivals, ListenPlace, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
 use crate::LoadError;
+use crate::pending::Pending;
 use crate::preamble::{self, WELCOME};
 
 /// How often both hosts look what has come.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// Connections without a token yet that are kept waiting at most, in addition to as many as the trial has: as few as of
+/// streams on a host that allows few files (`MIN_PENDING` of `limits`).
+const SPARE_OPENS: usize = 16;
 
 /// One open connection.
 pub struct OpenedQuic {
@@ -115,39 +120,41 @@ pub(super) fn accept(
     let mut awaited: BTreeSet<u32> = numbers_over(spec, Transport::Quic).into_iter().collect();
     let want = awaited.len();
     let end = Instant::now() + open_timeout(want);
-    let (mut opens, mut connections, mut dropped_count) = (Vec::<Open>::new(), Vec::new(), 0);
+    let (mut opens, mut connections, mut dropped_count) = (Pending::<Open>::new(want + SPARE_OPENS, 0), Vec::new(), 0);
     while !awaited.is_empty() {
         if is_aborted(abort) {
             return Err(LoadError::Peer("aborted while waiting for QUIC connections".to_owned()));
         }
         if Instant::now() > end {
             let (have, seconds) = (connections.len(), open_timeout(want).as_secs());
-            return Err(LoadError::Peer(format!(
-                "{have} of {want} QUIC connections arrived within {seconds} s; is a firewall in between?"
-            )));
+            let why = listener.failure().map_or_else(
+                || "is a firewall in between?".to_owned(),
+                |failure| format!("this host could not begin another one: {failure}"),
+            );
+            return Err(LoadError::Peer(format!("{have} of {want} QUIC connections arrived within {seconds} s; {why}")));
         }
         // What still comes to the common port belongs to connections that are opening.
         let mut opening: Vec<QuicConnection> = Vec::new();
         let mut rest = Vec::new();
-        for open in opens {
+        for open in opens.drain() {
             opening.push(open.connection);
             rest.push((open.opening_mono_ns, open.heard, open.is_greeted));
         }
-        listener.take(local, &mut opening).map_err(failed)?;
+        listener.take(local, &mut opening);
         arrivals.add_unauthenticated(listener.strangers_count() - dropped_count);
         dropped_count = listener.strangers_count();
         let mut rest = rest.into_iter();
-        opens = opening
-            .into_iter()
-            .map(|connection| match rest.next() {
-                Some((opening_mono_ns, heard, is_greeted)) => Open { connection, opening_mono_ns, heard, is_greeted },
-                None => Open::new(connection),
-            })
-            .collect();
-        for mut open in std::mem::take(&mut opens) {
+        let arrived = opening.into_iter().map(|connection| match rest.next() {
+            Some((opening_mono_ns, heard, is_greeted)) => Open { connection, opening_mono_ns, heard, is_greeted },
+            None => Open::new(connection),
+        });
+        for mut open in arrived {
             open.connection.drive(Duration::ZERO).map_err(failed)?;
             match open.hear(length) {
-                Some(false) if !open.connection.is_delivered() => opens.push(open),
+                Some(false) if !open.connection.is_delivered() => {
+                    let (_, evicted) = opens.push(open);
+                    arrivals.add_unauthenticated(u64::from(evicted.is_some()));
+                }
                 Some(true) => match preamble::decode(&token, &open.heard).filter(|number| awaited.contains(number)) {
                     Some(number) if open.say(&vec![WELCOME; length]) => {
                         awaited.remove(&number);

@@ -1,4 +1,4 @@
-"""Makes the tables of `explain/calibration` from the claims of truth experiments, and says how well tables do.
+"""Makes the table of gains of `explain/calibration` from the claims of truth experiments, and says how well it does.
 
 A table is made from some records and judged on others: on other situations, not only on other trials of the same.
 """
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from lab.truth.calibration.residuals import Claimed
-from whyperf.explain.calibration.tables import Confidence, GainClass, Gains, RuleRecord
-from whyperf.explain.causes import Cause
+from whyperf.explain.calibration.tables import GainClass, Gains
 from whyperf.explain.rules.intervals import OWN_INTERVAL, family_of
 
 COVERAGE = 0.8
@@ -53,25 +52,6 @@ def _class(level: str, basis: str, residuals: Sequence[float], coverage: float) 
     )
 
 
-def fitted_confidence(claims: Iterable[Claimed], *, source: str, date: str) -> Confidence:
-    """How often first verdicts were right: of each level and code, of each code's cause, and of each level."""
-    counts: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for claim in claims:
-        if claim.number == 1 and claim.is_right is not None and not _is_left_out(claim):
-            for code in {claim.code, claim.cause, ""}:
-                counts[claim.level, code].append(claim.is_right)
-    rules = [
-        RuleRecord(level=level, code=code, verdicts=len(right), right=sum(right))
-        for (level, code), right in sorted(counts.items())
-    ]
-    return Confidence(source=source, date=date, rules=tuple(rules))
-
-
-def _is_left_out(claim: Claimed) -> bool:
-    """What says nothing about a rule: "not known", and other load that was there though no experiment made it."""
-    return claim.cause == Cause.NOT_KNOWN or (claim.cause == Cause.OTHER_LOAD and not claim.is_right)
-
-
 @dataclass(frozen=True)
 class Quality:
     """How well the printed intervals of a level did: `coverage` and `median_error` as ratios, `median_width` as
@@ -104,24 +84,13 @@ def quality_of(claims: Iterable[Claimed], level: str) -> Quality:
     )
 
 
-def confidence_counts(claims: Iterable[Claimed]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Right and all first verdicts by level and confidence."""
-    counts: dict[tuple[str, str], tuple[int, int]] = {}
-    for claim in claims:
-        if claim.number == 1 and claim.is_right is not None and not _is_left_out(claim):
-            right, of = counts.get((claim.level, claim.confidence), (0, 0))
-            counts[claim.level, claim.confidence] = (right + claim.is_right, of + 1)
-    return counts
-
-
-def as_toml(table: Gains | Confidence) -> str:
-    """The table as its file has it, one class or rule a line."""
+def as_toml(table: Gains) -> str:
+    """The table as its file has it, one class a line."""
     content = table.model_dump()
-    rows = content.pop("classes", None) or content.pop("rules", [])
-    name = "classes" if isinstance(table, Gains) else "rules"
-    head = [f"{key} = {_value(value)}" for key, value in content.items() if not isinstance(value, tuple)]
+    rows = content.pop("classes")
+    head = [f"{key} = {_value(value)}" for key, value in content.items()]
     lines = [f"  {{ {', '.join(f'{key} = {_value(value)}' for key, value in row.items())} }}," for row in rows]
-    return "\n".join((*head, f"{name} = [", *lines, "]", ""))
+    return "\n".join((*head, "classes = [", *lines, "]", ""))
 
 
 def _value(value: object) -> str:

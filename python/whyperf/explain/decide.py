@@ -4,12 +4,13 @@ Every cause is a candidate, and "another", which stands for what can not be remo
 of a cause is the product of what each observation says for it, what the evidence level says, and, where a rule finds
 it, what the finding's share, certainty and gain say: a multinomial logit (McFadden 1974). The weights are by maximum
 likelihood, with a normal prior, on drawn situations whose causes were removed one by one (`lab/situations/fitting.py`);
-nobody sets any by hand. What a candidate needs to be named is up to the rules; here it is only weighed.
+nobody sets any by hand. What rules put first is the verdict unless that is improbable.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, log10
+from typing import Literal
 
 from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import Cause
@@ -26,6 +27,11 @@ NAMED_FROM = 0.7
 """The probability from which on a cause may be named as the limit: of drawn situations left out of the fit 5 to 8 % are
 then wrong at the levels of our own load, and 4 to 10 % of programs of others (`whyperf-lab fit`, seeds 20261129 and
 20261130)."""
+
+KEPT_FROM = 0.3
+"""The probability from which on what the rules put first stays there."""
+HIGH, MEDIUM = 0.9, 0.5
+"""Probabilities from which on confidence is high, or medium."""
 
 MIN_PROBABILITY = 0.005
 """Less is 0 % as it is printed."""
@@ -96,6 +102,11 @@ def as_ranked(probable: Mapping[str, float], found: Sequence[Candidate]) -> list
         for name, value in ranked
         if value >= MIN_PROBABILITY
     ]
+
+
+def confidence_in(probability: float) -> Literal["high", "medium", "low"]:
+    """The word for the probability of a verdict."""
+    return "high" if probability >= HIGH else "medium" if probability >= MEDIUM else "low"
 
 
 def level_of(facts: Facts) -> str:

@@ -246,7 +246,7 @@ class Verdict(Statement):
     """A cause, what it costs, the evidence for it, and what would refute it.
 
     `lost_ratio` is the part of the time (or of the rate that was possible) that the cause took. `confidence` is high,
-    medium or low: whether the evidence leaves another cause that would look the same. `predicted_gain` is the rate with
+    medium or low: how probable it is that the cause limits. `predicted_gain` is the rate with
     the change over the rate now, most likely between `predicted_low` and `predicted_high`; `predicted_from` says what
     limit was taken for the next. Where these two are more than 5 times apart `predicted_gain` is null, and
     `unpredicted_because` says why. Where only an upper bound is known, as of a class of cost, `predicted_high` has it,
@@ -272,7 +272,7 @@ class Verdict(Statement):
     certainty: float | None = Field(default=None, ge=0, le=1)
     """How well the facts separate the cause from others, as its rule estimates it."""
     right_ratio: float | None = Field(default=None, ge=0, le=1)
-    """How often a verdict of this rule and evidence level was correct in truth experiments; decides `confidence`."""
+    """The probability that the verdict is right, by all that was observed; decides `confidence`."""
     verification: Verification | None = None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from whyperf.explain.calibration.tables import Confidence, GainClass, Gains, instead
+from whyperf.explain.calibration.tables import GainClass, Gains, instead
 from whyperf.explain.rules.gain import Gain
 from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.wording.catalog import statement
@@ -24,7 +24,7 @@ TABLE = Gains(
 
 @pytest.fixture(autouse=True)
 def _table() -> Iterator[None]:
-    with instead(TABLE, Confidence(source="a test", date="2026-01-01")):
+    with instead(TABLE):
         yield
 
 

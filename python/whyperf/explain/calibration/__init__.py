@@ -1,5 +1,6 @@
-"""How far predictions and verdicts were off in truth experiments: the tables behind intervals and confidence.
+"""What was fitted on measured trials: the table behind intervals of gains, and the weights of causes.
 
-`tables.py` reads `gains.toml` and `confidence.toml`; `fit.py` makes them from truth experiments. What follows from them
-is in `rules/intervals.py` and `rules/confidence.py`.
+`tables.py` reads `gains.toml`, which `lab/truth/calibration` makes from truth experiments; what follows from it is in
+`rules/intervals.py`. `weights.py` reads `weights.json`, which `whyperf-lab fit` makes from drawn situations; what
+follows from it is in `decide.py`.
 """

@@ -1,4 +1,4 @@
-"""The checked-in tables of what verdicts and predictions were worth, read once and checked."""
+"""The checked-in table of what predictions were worth, read once and checked."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -6,12 +6,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 GAINS = Path(__file__).with_name("gains.toml")
-CONFIDENCE = Path(__file__).with_name("confidence.toml")
 
 
 class CalibrationTable(BaseModel):
@@ -43,52 +41,18 @@ class Gains(CalibrationTable):
     classes: tuple[GainClass, ...] = ()
 
 
-class RuleRecord(CalibrationTable):
-    """How many first verdicts of a rule and evidence level there were, and how many were right: weighted sums."""
-
-    level: str
-    code: str
-    verdicts: float
-    right: float
-
-
-class Confidence(CalibrationTable):
-    """The counts of all rules, and those of each level together."""
-
-    source: str
-    date: str
-    rules: tuple[RuleRecord, ...] = ()
-
-
-class _Known(NamedTuple):
-    """Both tables, by what they are looked up with."""
-
-    gain_classes: Mapping[tuple[str, str], GainClass]
-    rules: Mapping[tuple[str, str], RuleRecord]
-
-
-def _known(gains: Gains, confidence: Confidence) -> _Known:
-    return _Known(
-        {(found.level, found.basis): found for found in gains.classes},
-        {(found.level, found.code): found for found in confidence.rules},
-    )
-
-
 @cache
-def _checked_in() -> _Known:
-    return _known(
-        Gains.model_validate(tomllib.loads(GAINS.read_text(encoding="utf-8"))),
-        Confidence.model_validate(tomllib.loads(CONFIDENCE.read_text(encoding="utf-8"))),
-    )
+def _checked_in() -> Gains:
+    return Gains.model_validate(tomllib.loads(GAINS.read_text(encoding="utf-8")))
 
 
-_INSTEAD: ContextVar[_Known | None] = ContextVar("tables", default=None)
+_INSTEAD: ContextVar[Gains | None] = ContextVar("gains", default=None)
 
 
 @contextmanager
-def instead(gains: Gains, confidence: Confidence) -> Iterator[None]:
-    """Within, these tables stand for those that are checked in."""
-    token = _INSTEAD.set(_known(gains, confidence))
+def instead(gains: Gains) -> Iterator[None]:
+    """Within, this table stands for the one that is checked in."""
+    token = _INSTEAD.set(gains)
     try:
         yield
     finally:
@@ -97,9 +61,4 @@ def instead(gains: Gains, confidence: Confidence) -> Iterator[None]:
 
 def gain_classes() -> Mapping[tuple[str, str], GainClass]:
     """The classes of gains by level and basis."""
-    return (_INSTEAD.get() or _checked_in()).gain_classes
-
-
-def rule_records() -> Mapping[tuple[str, str], RuleRecord]:
-    """The counts by level and code."""
-    return (_INSTEAD.get() or _checked_in()).rules
+    return {(found.level, found.basis): found for found in (_INSTEAD.get() or _checked_in()).classes}

@@ -1,12 +1,12 @@
 """Asks every rule, ranks what they found, and says what is not known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.decide import Candidate, ranked_causes
+from whyperf.explain.decide import ANOTHER, KEPT_FROM, NAMED_FROM, Candidate, confidence_in, ranked_causes
 from whyperf.explain.model import CauseProbability, Evidence, JointGain, Value, Verdict
 from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (
@@ -29,7 +29,6 @@ from whyperf.explain.rules import (
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.capacity import capacity, exchange_evidence
 from whyperf.explain.rules.changes import change_for
-from whyperf.explain.rules.confidence import confidence_in
 from whyperf.explain.rules.finding import (
     MIN_CERTAINTY,
     UNDECIDED,
@@ -122,6 +121,8 @@ RULES: tuple[Rule, ...] = (
 )
 """All rules. Their order says nothing: what they find is ranked by strength."""
 
+MAX_CANDIDATES = 3
+"""Causes that are named where none is certain: what somebody can look at one after the other."""
 MIN_STRENGTH = 0.12
 """Weaker findings are left out: that little is within what repeating a trial changes."""
 
@@ -135,23 +136,31 @@ class Judgement(NamedTuple):
 
 
 def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
-    """The verdicts of `judged`."""
-    return judged(facts, setup, on_fault=on_fault).verdicts
+    """What the rules alone say of a trial, before causes are weighed: the strongest verdict first, never none."""
+    return judged(facts, setup, on_fault=on_fault, weighs=False).verdicts
 
 
-def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> Judgement:
-    """The verdicts on a trial, the strongest first, never none; and joint gains.
+def judged(
+    facts: Facts,
+    setup: Setup | None = None,
+    *,
+    on_fault: Callable[[str], None] | None = None,
+    weighs: bool = True,
+) -> Judgement:
+    """The verdicts on a trial, what is said of it first, never none; and joint gains.
 
     Args:
         facts: what the rules look at.
         setup: what the trial was set up with, to name what to change and to bound gains; no verdict depends on it.
         on_fault: gets a sentence about a rule that fails; the other rules are applied nevertheless. Without it the
             error is raised, as in tests.
+        weighs: whether causes are weighed; without, the verdicts are in the order of the rules.
     """
     if (alone := settled(facts)) is not None:
-        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup or Setup()))], [], [])
+        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup or Setup()), {})], [], [])
     found = found_in(facts, on_fault)
-    probabilities = _probabilities(found, facts, setup or Setup(), on_fault)
+    probabilities = _probabilities(found, facts, setup or Setup(), on_fault) if weighs else []
+    probable = _of_named(probabilities)
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = host_limits.without_stopped(found, facts)
@@ -165,18 +174,50 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     if not found or _is_costless(found[0], facts):
         # What remains costs next to nothing: it stands as a note behind what does.
         found.insert(0, capacity(facts) or _not_known(facts))
-    elif found[0].certainty < MIN_CERTAINTY:
-        if found[0].cause is not Cause.NOT_KNOWN:
-            found.insert(0, _open(found, facts) or capacity(facts) or _not_known(facts))
-    elif confidence_in(found[0], facts.level, facts.watched_sides).word == "low":
-        found.insert(0, _ranked(found, facts))
+    elif found[0].certainty < MIN_CERTAINTY and found[0].cause is not Cause.NOT_KNOWN:
+        found.insert(0, _open(found, facts) or capacity(facts) or _not_known(facts))
+    found = _decided(found, probable, facts) if probabilities else found
     found = [refined(finding, facts) for finding in found]
     if facts.watched_sides in {"sender", "receiver"}:
         # The limit that comes next may be the other side's, which nobody saw.
         found = [replace(finding, gain=None) for finding in found]
     predicting = _Predicting(found, facts, setup or Setup())
-    verdicts = [_verdict(finding, facts, predicting) for finding in found]
+    verdicts = [_verdict(finding, facts, predicting, probable) for finding in found]
     return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled), probabilities)
+
+
+def _decided(found: Sequence[Finding], probable: Mapping[Cause, float], facts: Facts) -> list[Finding]:
+    """The findings with the verdict first: the first of the rules where it is not improbable, or else the most probable
+    where that is probable enough; where neither is, that it is not known.
+    """
+    first = found[0]
+    if probable.get(first.cause, 0.0) >= KEPT_FROM:
+        return list(found)
+    capable = capacity(facts)
+    candidates = [*found, *([] if capable is None else [capable])]
+    likely = max(candidates, key=lambda finding: probable.get(finding.cause, 0.0))
+    if probable.get(likely.cause, 0.0) >= NAMED_FROM:
+        rest = [finding for finding in found if finding is not likely and finding.cause is not Cause.NOT_KNOWN]
+        return [likely, *rest]
+    if first.cause is Cause.NOT_KNOWN:
+        return list(found)
+    rest = sorted(found, key=lambda finding: -probable.get(finding.cause, 0.0))
+    return [_ranked(rest, probable, facts), *rest]
+
+
+def _of_named(probabilities: Sequence[CauseProbability]) -> dict[Cause, float]:
+    """How probable it is that a verdict of each cause is right.
+
+    That the path loses segments is right whatever loses them; that a host can do no more is right where nothing that
+    has a name limits.
+    """
+    each = {found.cause: found.probability for found in probabilities}
+    probable = {Cause(cause): value for cause, value in each.items() if cause != ANOTHER}
+    if each:
+        losses_of_path = sum(probable.get(cause, 0.0) for cause in LOSS_KINDS)
+        probable[Cause.PATH_LOSS] = probable.get(Cause.PATH_LOSS, 0.0) + losses_of_path
+        probable[Cause.CAPACITY] = probable.get(Cause.CAPACITY, 0.0) + each.get(ANOTHER, 0.0)
+    return probable
 
 
 def settled(facts: Facts) -> Finding | None:
@@ -354,12 +395,13 @@ class _Predicting:
         return replace(gain, basis=statement("hosts")) if is_known else gain
 
 
-def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict:
+def _verdict(finding: Finding, facts: Facts, predicting: _Predicting, probable: Mapping[Cause, float]) -> Verdict:
+    """The verdict of a finding; without any probabilities it is as right as its rule says."""
     modeled, gain = predicting.modeled([finding]), predicting.printed([finding])
     # A bound is what a gain cannot exceed, and says nothing of what it will be.
     is_bound = finding.gain is not None and finding.gain.basis.code in UPPER_BOUNDS
     expected = None if is_bound else gain
-    confidence = confidence_in(finding, facts.level, facts.watched_sides)
+    right_ratio = clipped(probable.get(finding.cause, 0.0) if probable else finding.certainty)
     values = known({"lost_ratio": clipped(finding.lost), **finding.values})
     if "{log_shows}" in template("claim", finding.code):
         values["log_shows"] = _log_shows(facts)
@@ -372,9 +414,9 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
         cause=finding.cause,
         claim=_claim(finding, values),
         lost_ratio=round(clipped(finding.lost), 4),
-        confidence=confidence.word,
+        confidence=confidence_in(right_ratio),
         certainty=finding.certainty,
-        right_ratio=round(confidence.right_ratio, 3),
+        right_ratio=round(right_ratio, 3),
         evidence=_evidence(finding, facts),
         refuted_by=render("refuted_by", finding.code, values),
         change=change_for(finding, facts, predicting.setup),
@@ -428,12 +470,12 @@ def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
     )
 
 
-def _ranked(found: Sequence[Finding], facts: Facts) -> Finding:
-    """The first of several findings is of a rule that is too often wrong at this evidence level."""
+def _ranked(found: Sequence[Finding], probable: Mapping[Cause, float], facts: Facts) -> Finding:
+    """None of several findings, the most probable first, is probable enough to be named."""
     first = found[0]
     values: dict[str, Value | None] = {
-        "causes": [str(finding.cause) for finding in found],
-        "right_ratio": confidence_in(first, facts.level, facts.watched_sides).right_ratio,
+        "causes": [str(cause) for cause in dict.fromkeys(finding.cause for finding in found)][:MAX_CANDIDATES],
+        "right_ratio": round(probable.get(first.cause, 0.0), 3),
         "next": render("next", _next(facts), {}),
     }
     return Finding(Cause.NOT_KNOWN, first.lost, UNDECIDED, first.evidence, variant="ranked", values=values)

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -81,14 +82,28 @@ class Trials(NamedTuple):
         }
 
 
+class _Kept(NamedTuple):
+    """What the folder held when it was opened, read once: whoever may write there could exchange it after a check.
+
+    The plan has the identifier of the plan that is made, but its texts may be of an earlier version.
+    """
+
+    plan: Plan
+    #: The profile, or why it cannot be read.
+    profile: str | RecordError
+
+
 class Experiment:
     """`results/<experiment>`: what was asked, planned, found and measured."""
 
-    def __init__(self, folder: Path, plan: Plan, lock: Lock | None = None, *, retry_failed: bool = False) -> None:
+    def __init__(
+        self, folder: Path, plan: Plan, kept: "_Kept", lock: Lock | None = None, *, retry_failed: bool = False
+    ) -> None:
         """Use `create` or `open`."""
         self.folder = folder
         self.plan = plan
         self.retry_failed = retry_failed
+        self._kept = kept
         self._lock = lock
         self._factors = {cell.id: cell.factors for cell in plan.cells}
         #: The folder that this process made, by its device and inode; None of one that was there.
@@ -125,13 +140,14 @@ class Experiment:
             refuse_exchangeable(folder)
             lock = Lock(folder)
             # Again under the lock: a second process may have come first.
-            _refuse_other_content(folder, plan)
+            kept = _refuse_other_content(folder, plan)
             with as_record_error("create", folder):
                 (folder / "trials").mkdir(folder_mode(folder), exist_ok=True)
             with as_record_error("clean up", folder):
                 remove_partial(folder)
                 remove_partial(folder / "trials")
-            if not (folder / "plan.json").exists():
+            if kept is None:
+                kept = _Kept(plan, profile_text)
                 text = _readable(plan)
                 with as_record_error("write to", folder):
                     write_file(folder / _profile_name(profile_text), profile_text.encode(), in_result=True)
@@ -146,7 +162,7 @@ class Experiment:
             elif identity is not None:
                 _remove_empty(folder, identity, with_lock=not isinstance(error, RecordError))
             raise
-        experiment = cls(folder, plan, lock, retry_failed=retry_failed)
+        experiment = cls(folder, plan, kept, lock, retry_failed=retry_failed)
         experiment._made = identity
         return experiment
 
@@ -161,7 +177,7 @@ class Experiment:
         folder = _named_folder(folder)
         plan = _read_plan(folder)
         _refuse_links(folder)
-        return cls(folder, plan)
+        return cls(folder, plan, _Kept(plan, _read_profile(folder)))
 
     @property
     def name(self) -> str:
@@ -170,21 +186,26 @@ class Experiment:
 
     @property
     def profile_text(self) -> str:
-        """The profile as it was asked."""
-        path = kept_profile(self.folder)
-        with as_record_error("read", path):
-            return read_text(path)
+        """The profile as it was asked.
 
-    @property
+        Raises:
+            RecordError: it could not be read when the experiment was opened.
+        """
+        if isinstance(self._kept.profile, RecordError):
+            raise self._kept.profile
+        return self._kept.profile
+
+    @cached_property
     def is_made_here(self) -> bool:
-        """Whether this user's whyperf planned it on this host, and its plan and profile are still so."""
+        """Whether this user's whyperf planned it on this host, and its plan and profile were still so when it was
+        opened: what took their place since is not what is used.
+        """
         return is_made_here(self.folder, *self.sealed)
 
     @property
     def sealed(self) -> tuple[str, str]:
-        """What the seal covers: the plan and the profile, as they are in the folder."""
-        # Of the same identifier as the plan that is made, but its texts may be of an earlier version.
-        return _sealed(_read_plan(self.folder)), self.profile_text
+        """What the seal covers: the plan and the profile, as they were in the folder when it was opened."""
+        return _sealed(self._kept.plan), self.profile_text
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
@@ -395,11 +416,14 @@ def _refuse_foreign(folder: Path) -> None:
             )
 
 
-def _refuse_other_content(folder: Path, plan: Plan) -> None:
-    """Refuses a folder that is not this plan's, so that results never mix, or from which a link leads elsewhere."""
+def _refuse_other_content(folder: Path, plan: Plan) -> _Kept | None:
+    """Refuses a folder that is not this plan's, so that results never mix, or from which a link leads elsewhere.
+
+    Returns what it holds of this plan; None where it is not begun.
+    """
     with as_record_error("read", folder):
         if not folder.exists():
-            return
+            return None
         if not folder.is_dir():
             raise WrongFolderError(f"{folder} is not a folder; name another with --out")
         _refuse_foreign(folder)
@@ -418,11 +442,13 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
                     f"{folder} was not made by you on this host, or its plan or profile was changed since, "
                     "so it is not resumed; name another folder with --out"
                 )
-        elif any(path.name not in UNFINISHED_CREATION and path.suffix != PARTIAL for path in folder.iterdir()):
+            return kept._kept
+        if any(path.name not in UNFINISHED_CREATION and path.suffix != PARTIAL for path in folder.iterdir()):
             raise WrongFolderError(f"{folder} has files that are not an experiment's; name another folder with --out")
-        elif (folder / "trials").exists() and any((folder / "trials").iterdir()):
+        if (folder / "trials").exists() and any((folder / "trials").iterdir()):
             # A run writes plan.json before its first trial: somebody else put these there.
             raise WrongFolderError(f"{folder} has trials but no plan.json; name another folder with --out")
+        return None
 
 
 def _readable(plan: Plan) -> str:
@@ -445,6 +471,16 @@ def _read_plan(folder: Path) -> Plan:
         raise failure("read", path, error) from None
     except (ProfileError, UnicodeDecodeError) as error:
         raise RecordError(str(error)) from None
+
+
+def _read_profile(folder: Path) -> str | RecordError:
+    """The profile, or why it cannot be read: a result without it has figures nevertheless."""
+    path = kept_profile(folder)
+    try:
+        with as_record_error("read", path):
+            return read_text(path)
+    except RecordError as error:
+        return error
 
 
 def _read_trial(folder: Path) -> Manifest | Damaged:

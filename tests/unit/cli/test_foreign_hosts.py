@@ -57,6 +57,25 @@ def test_a_command_of_a_result_made_elsewhere_is_never_run(tmp_path: Path) -> No
         refuse_own_command(Experiment.open(result))
 
 
+def test_a_result_that_changes_meanwhile_is_checked_as_it_was_read(tmp_path: Path) -> None:
+    own, other = tmp_path / "own", tmp_path / "other"
+    fleet = PlannedFleet(pattern="fan-in", far=("far7",), via="sh -c 'touch gone' {host}")
+    with Experiment.create(own, sample_plan(target="far7"), PROFILE_TEXT):
+        pass
+    with Experiment.create(other, sample_plan(target="far7", fleet=fleet), PROFILE_TEXT + "\n"):
+        pass
+    (other / "seal").unlink()
+    opened = Experiment.open(other)
+    for name in ("plan.json", "profile.toml", "seal"):
+        shutil.copy(own / name, other / name)
+    assert Experiment.open(other).is_made_here
+    with pytest.raises(UsageError, match="by a command of its own"):
+        refuse_own_command(opened)
+    with pytest.raises(UsageError, match="was not made here"):
+        ask_for_hosts(opened)
+    assert opened.profile_text == PROFILE_TEXT + "\n"
+
+
 def test_a_result_made_here_is_verified_without_a_question(result: Path) -> None:
     ask_for_hosts(Experiment.open(result))
     shutil.copytree(result, result.with_name("copy"))

@@ -124,4 +124,5 @@ def test_only_a_verification_that_was_made_here_for_this_result_counts(
     # A result that was changed is another one.
     profile = result.folder / "profile.toml"
     profile.write_text(profile.read_text() + "\n")
+    result = Experiment.open(result.folder)
     assert (is_verified(), uncounted(result)) == (False, [verification.name])

@@ -57,6 +57,18 @@ def test_what_was_asked_and_planned_is_kept(tmp_path: Path) -> None:
     assert experiment.name == "sample"
 
 
+def test_a_result_without_its_profile_is_opened_nevertheless(tmp_path: Path) -> None:
+    created(tmp_path / "sample").close()
+    (tmp_path / "sample" / "profile.toml").unlink()
+    experiment = Experiment.open(tmp_path / "sample")
+    assert experiment.trials().manifests == {}
+    for _ in range(2):
+        with pytest.raises(RecordError, match=r"cannot read .*profile\.toml: no such file"):
+            _ = experiment.profile_text
+        with pytest.raises(RecordError, match=r"cannot read .*profile\.toml: no such file"):
+            _ = experiment.is_made_here
+
+
 def test_a_folder_of_another_plan_is_refused_with_both_plans_and_remedy(tmp_path: Path) -> None:
     folder = tmp_path / "sample"
     created(folder).close()

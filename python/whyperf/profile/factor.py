@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import islice
 from typing import Literal
 
 from whyperf.profile.errors import ProfileError
@@ -191,6 +192,9 @@ def address_of(level: object) -> str | None:
 
 
 CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
+CPU_SPAN = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+MAX_CPUS = 100_000
+"""As many as have numbers of five digits; Linux has 8,192 at most (NR_CPUS, arch/x86/Kconfig)."""
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
 WORKLOAD_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -208,11 +212,14 @@ FORMED: Mapping[str, Callable[[object], object]] = {"queue": queue_of, "loss": l
 
 
 def cpus_of_list(text: str) -> list[int]:
-    """The CPUs of a list such as `0,2-3`, the form of the kernel's cpuset files; none for a word or a reference."""
+    """The CPUs of a list such as `0,2-3`, the form of the kernel's cpuset files; none for a word or a reference.
+
+    No more than `MAX_CPUS`: the level of a stored plan may be any text.
+    """
     if not text[:1].isdecimal():
         return []
-    spans = [part.partition("-") for part in text.split(",")]
-    return [cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1)]
+    spans = ((int(span[1]), int(span[2] or span[1])) for span in CPU_SPAN.finditer(text))
+    return list(islice((cpu for first, last in spans for cpu in range(first, last + 1)), MAX_CPUS))
 
 
 def _shown(level: object) -> str:

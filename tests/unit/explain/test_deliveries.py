@@ -216,3 +216,21 @@ def test_instants_of_a_result_do_not_decide_how_many_steps_there_are(
     counted = pl.col("delivered_segments").alias("sent_packets"), pl.lit(0).alias("lost_packets")
     own = rows.with_columns(late).with_columns(*counted, pl.col("cwnd_segments").alias("cwnd_bytes"))
     assert transports._bottleneck(own, MSS, 10e6).bps is None
+
+
+DAY_NS = 86_400 * 10**9
+
+
+@pytest.mark.parametrize("phase", ["measure", "warm-up"])
+def test_a_connection_that_began_long_before_the_others_adds_no_steps(tmp_path: Path, phase: str) -> None:
+    of_trial = trial(tmp_path)
+    usual = delivery_steps(*of_trial)
+    table = tmp_path / "tcp_info.near.parquet"
+    later = pl.read_parquet(table).with_columns(pl.col("sample_mono_ns") + DAY_NS)
+    early = later.head(1).with_columns(pl.lit(1, pl.Int64).alias("sample_mono_ns"), pl.lit(phase).alias("phase"))
+    pl.concat([early, later]).write_parquet(table)
+    made = delivery_steps(*of_trial)
+    assert usual is not None
+    assert made is not None
+    assert made.rates_bps.size == pytest.approx(usual.rates_bps.size, abs=1)
+    assert made.measured.all()

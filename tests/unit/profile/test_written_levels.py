@@ -184,6 +184,12 @@ def test_cpus_of_a_list(text: str, cpus: list[int]) -> None:
     assert cpus_of_list(text) == cpus
 
 
+@pytest.mark.parametrize("text", ["0-99999,0-99999", "0-9999999"])
+def test_a_text_that_is_no_list_names_no_endless_cpus(text: str) -> None:
+    """The level of a stored plan may be any text."""
+    assert cpus_of_list(text)[:100_001] == list(range(100_000))
+
+
 def test_forms_of_queues_and_losses() -> None:
     assert [queue_of(level) for level in (9000, "165p", "bdp", "0.5bdp", "x")] == [
         Queue(bytes=9000),

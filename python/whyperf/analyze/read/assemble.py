@@ -14,7 +14,7 @@ from whyperf.analyze.read.watched import watched_frames
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.warnings.evidence import evidence_rows
 from whyperf.plan import CONNECTION, PlannedConnection
-from whyperf.record import LOST, busiest_process, router_ratios
+from whyperf.record import LOST, RecordError, busiest_process, router_ratios
 
 Document = Mapping[str, Any]
 
@@ -89,16 +89,29 @@ def assemble(
         stage_notes=tuple(stage_notes),
         fleet=fleet,
         hosts=hosts or {},
-        schedule=pl.DataFrame(
-            [
-                row
-                for manifest in manifests
-                for row in scheduled_connections(manifest, names.get(manifest["cell"], ()), parts)
-            ],
-            schema=dict(SCHEDULE),
-        ),
+        schedule=_schedule(manifests, names, parts),
         **frames,
     )
+
+
+MAX_SCHEDULED = 10_000_000
+"""Connections of schedules in all trials: they take 1.3 GB in memory."""
+
+
+def _schedule(
+    manifests: Sequence[Document], names: Mapping[str, Sequence[str]], parts: Sequence[Sequence[str]]
+) -> pl.DataFrame:
+    """The rows of all trials. A short manifest may name any number of connections."""
+    found = [pl.DataFrame(schema=dict(SCHEDULE))]
+    left = MAX_SCHEDULED
+    for manifest in manifests:
+        rows = list(scheduled_connections(manifest, names.get(manifest["cell"], ()), parts))
+        left -= len(rows)
+        if left < 0:
+            raise RecordError(f"the schedules of its trials have over {MAX_SCHEDULED:,} connections")
+        if rows:
+            found.append(pl.DataFrame(rows, schema=dict(SCHEDULE)))
+    return pl.concat(found)
 
 
 def _observed(

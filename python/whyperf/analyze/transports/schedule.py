@@ -1,32 +1,42 @@
 """Which connections belong to which flow of a schedule, from a trial's manifest."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from whyperf.analyze.fleet.inputs import pair_of
+from whyperf.profile.schedule.read import MAX_FLOWS
 
 Document = Mapping[str, Any]
 MAX_CONNECTIONS = 65_536
 """Those of a flow at most: the highest level of the factor `connections`."""
+MAX_OF_TRIAL = 1_000_000
+"""Those of all hosts of a trial at most: a thousand pairs of a fleet with a thousand each."""
 
 
 def scheduled_connections(
     manifest: Document, names: Sequence[str], parts: Sequence[Sequence[str]] = ()
 ) -> Iterator[dict[str, object]]:
-    """A row of `inputs.SCHEDULE` for every connection of a trial with a schedule.
+    """A row of `inputs.SCHEDULE` for every connection of a trial with a schedule, `MAX_OF_TRIAL` at most.
 
     `names` are the flows'. It is the view of the near hosts: each opens the connections, and numbers them in the order
     of the flows. `parts` are the names of the flows that each pair of a fleet has, where it does not have all.
     """
+    return islice(_connections(manifest, names[:MAX_FLOWS], parts), MAX_OF_TRIAL)
+
+
+def _connections(
+    manifest: Document, names: Sequence[str], parts: Sequence[Sequence[str]]
+) -> Iterator[dict[str, object]]:
     for label, host in manifest.get("hosts", {}).items():
         spec = host.get("spec") or {}
         if spec.get("opening") != "connect":
             continue
         connection = int(host.get("first_connection") or 0)
         own = _own(label, names, parts)
-        for place, flow in enumerate(spec.get("schedule") or ()):
+        for place, flow in enumerate(islice(spec.get("schedule") or (), MAX_FLOWS)):
             number = own[place] if place < len(own) else place
-            # The number is of the result's author; connections have rows of their own.
+            # The numbers are of the result's author; connections have rows of their own.
             for _ in range(min(flow["connections_count"], MAX_CONNECTIONS)):
                 yield {
                     "trial": manifest["trial"],

@@ -136,9 +136,10 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
     if end <= start or moved <= 0:
         return None
     step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, STEP_SEGMENTS * (end - start) / moved, (end - start) / MAX_STEPS)
-    # The steps end where the measured phase does, and one of them begins it.
-    measured_ns = int(measured["sample_mono_ns"].min() or 0)  # type: ignore[arg-type]
-    first = measured_ns - step * np.ceil(max(0.0, measured_ns - start) / step)
+    # The steps end where the measured phase does, and one of them begins it. A connection that began long before the
+    # others adds none: from `start` on all have samples.
+    measured_ns = max(start, int(measured["sample_mono_ns"].min() or 0))  # type: ignore[arg-type]
+    first = measured_ns - step * np.ceil((measured_ns - start) / step)
     grid = np.arange(first, end + 1, step)
 
     def together(name: str) -> Floats:

@@ -19,12 +19,15 @@ from tests.unit.analyze.transports.scheduled import (
     schedule_rows,
     tcp_info_rows,
 )
+from whyperf.analyze.read.assemble import _schedule
 from whyperf.analyze.read.inputs import Cell
 from whyperf.analyze.transports import time_series
 from whyperf.analyze.transports.indicators import Indicators, indicators
 from whyperf.analyze.transports.samples import connections, sender_samples
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.transports.summary import summarize_transports
+from whyperf.profile.schedule.read import MAX_FLOWS
+from whyperf.record import RecordError
 
 SHARED = [Flow(0, 40, lambda at: 80e6 if at < 10 or at >= 30 else 60e6), Flow(10, 30, constant(20e6))]
 
@@ -158,3 +161,19 @@ def test_connections_of_several_near_ends_are_numbered_through() -> None:
     huge: dict[str, object] = {**spec, "schedule": [{**flows[0], "connections_count": 10**12}]}
     many = scheduled_connections({"trial": "t", "cell": "c", "hosts": {"near": {"spec": huge}}}, ["a"])
     assert sum(1 for _ in many) == 65_536
+
+
+def test_a_short_manifest_names_no_endless_flows_and_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = {"start_ns": 0, "stop_ns": 2, "connections_count": 1}
+    spec: dict[str, object] = {"opening": "connect", "schedule": [flow] * 100}
+    hosts = {f"near{pair}": {"spec": spec} for pair in range(2, 12)}
+    manifest: dict[str, object] = {"trial": "t", "cell": "c", "hosts": hosts}
+    rows = list(scheduled_connections(manifest, [str(number) for number in range(100)], [()] * 2))
+    assert len(rows) == 10 * MAX_FLOWS
+    assert {row["flow"] for row in rows} == set(range(MAX_FLOWS))
+    monkeypatch.setattr("whyperf.analyze.transports.schedule.MAX_OF_TRIAL", 100)
+    assert len(list(scheduled_connections(manifest, []))) == 100
+    monkeypatch.setattr("whyperf.analyze.read.assemble.MAX_SCHEDULED", 250)
+    assert _schedule([manifest] * 2, {}, []).height == 200
+    with pytest.raises(RecordError, match="have over 250 connections"):
+        _schedule([manifest] * 3, {}, [])

@@ -1,6 +1,7 @@
 """Agents that watch: one for each side, each at the end of a pipe, until the time is up or the user ends it."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
@@ -37,6 +38,10 @@ _FAR_FACTOR: Final = 4
 _MIN_ON_FAR: Final = 64
 _MAX_CONNECTIONS: Final = 1000
 """CONNECTIONS_MAX_CONNECTIONS of crates/schema/src/watch.rs."""
+_REPORTS_FACTOR: Final = 2
+"""So many times as often as asked for may reports come."""
+_REPORTS_AHEAD: Final = 10_000
+"""Reports in addition: some come early at first, and others wait in the pipe while this host is suspended or busy."""
 
 OnWatched = Callable[[Side, ReplyWatched], None]
 
@@ -112,6 +117,34 @@ class _Watching:
         """What it sent in all."""
         before, after = (None, None) if self.agent.shares_clock else self.clocks
         return WatchedSide(self.side, self.facts, before, finished, self.spool.tables, after, self.spool.lost)
+
+
+class _Reports:
+    """The reports of an agent: no more than were asked for, of no more connections."""
+
+    def __init__(self, side: Side, connections_most: int, interval_s: float) -> None:
+        self._side, self._connections_most, self._interval_s = side, connections_most, interval_s
+        self._since_s = time.monotonic()
+        self._count = 0
+
+    def check(self, watched: ReplyWatched) -> None:
+        """Count a report.
+
+        Raises:
+            RunError: it has more connections than were asked for, or reports come much faster.
+        """
+        if (count := len(watched["connections"])) > self._connections_most:
+            raise RunError(
+                f"{self._side}: the agent reported {count:,} connections, and at most {self._connections_most:,} were "
+                "asked for; install the same whyperf on both hosts"
+            )
+        self._count += 1
+        due = (time.monotonic() - self._since_s) / self._interval_s
+        if self._count > _REPORTS_AHEAD + _REPORTS_FACTOR * due:
+            raise RunError(
+                f"{self._side}: the agent sent {self._count:,} reports where about {due:,.0f} were due; install the "
+                "same whyperf on both hosts"
+            )
 
 
 class _FarSelection:
@@ -299,9 +332,11 @@ class WatchSession:
         # Without the far side there is still the near one.
         on_late = self._end_late if each.side == NEAR else None
         stream = each.agent.stream(request, interval_s + _REPLY_GRACE_S, each.deadline.end_s, on_late)
+        reports = _Reports(each.side, request["connections_most"], interval_s)
         with ReceivedTables(each.spool, each.side, request) as tables:
             for reply in tables.replies(stream, each.deadline):
                 if reply["reply"] == "watched":
+                    reports.check(reply)
                     report(each.side, reply)
                     # A stop in the moment in which the watch began was for nothing that went on.
                     if self._is_ending and not each.is_ended:

@@ -61,7 +61,11 @@ class TakenReport:
 
 
 class Tracker:
-    """All connections that are watched, by side and number."""
+    """The connections that are watched, by side and number: those of the last two reports of each side.
+
+    An agent reports each that is open, and once more each that has closed. One that takes the place of another has a
+    new number, so a watch may see any number of them.
+    """
 
     def __init__(self) -> None:
         """Nothing was reported yet."""
@@ -82,15 +86,16 @@ class Tracker:
             if side in self.last and each.snapshot_ns == self.last[side]["mono_ns"]
         ]
 
-    @property
-    def count(self) -> int:
-        """Connections that were seen."""
-        return len(self.followed)
-
     def _intervals(self, side: Side, watched: ReplyWatched) -> Iterator[ConnectionInterval]:
         now_ns = watched["mono_ns"]
         first_ns = self.first_ns.setdefault(side, now_ns)
-        before_ns = self.last[side]["mono_ns"] if side in self.last else first_ns
+        last = self.last.get(side)
+        before_ns = first_ns if last is None else last["mono_ns"]
+        kept = {
+            each["connection"] for report in (last, watched) if report is not None for each in report["connections"]
+        }
+        for key in [key for key in self.followed if key[0] == side and key[1] not in kept]:
+            del self.followed[key]
         self.last[side] = watched
         for connection in watched["connections"]:
             key = (side, connection["connection"])

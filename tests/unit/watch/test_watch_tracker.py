@@ -30,7 +30,6 @@ def test_rows_are_those_of_the_last_report_of_each_side() -> None:
     tracker.take("far", report(50, connection(0)))
     tracker.take("near", report(2, connection(1)))
     assert [(row.side, row.snapshot["connection"]) for row in tracker.rows()] == [("near", 1), ("far", 0)]
-    assert tracker.count == 3
 
 
 def test_the_sides_have_clocks_of_their_own() -> None:
@@ -60,3 +59,11 @@ def test_the_past_of_a_long_watch_is_bounded() -> None:
     for second in range(MAX_INTERVALS + 50):
         tracker.take("near", report(second, connection()))
     assert len(tracker.followed["near", 0].intervals) == MAX_INTERVALS
+
+
+def test_connections_that_are_gone_are_forgotten() -> None:
+    tracker = Tracker()
+    tracker.take("far", report(1, connection(7)))
+    for second in range(1, 50):
+        tracker.take("near", report(second, connection(2 * second), connection(2 * second + 1)))
+    assert list(tracker.followed) == [("far", 7), ("near", 96), ("near", 97), ("near", 98), ("near", 99)]

@@ -82,7 +82,9 @@ def open_table(path: Path) -> OpenTable:
     file = os.fdopen(open_file(path, is_users=path.parent == OWN_FILES), "rb")
     try:
         found = os.fstat(file.fileno())
-        key = _Key(file.fileno(), (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+        # Who changes a file can set the time of its change to what it was (utimensat(2)), but not that of its inode.
+        changed = found.st_mtime_ns, found.st_ctime_ns
+        key = _Key(file.fileno(), (found.st_dev, found.st_ino, found.st_size, *changed))
         return OpenTable(file, *_checked(key), found.st_size)
     except BaseException:
         file.close()
@@ -118,7 +120,7 @@ def allowed_bytes(size: int) -> int:
 class _Key:
     """An open file, recognized by what differs between files: a table is read several times."""
 
-    def __init__(self, descriptor: int, identity: tuple[int, int, int, int]) -> None:
+    def __init__(self, descriptor: int, identity: tuple[int, int, int, int, int]) -> None:
         self.descriptor, self.identity = descriptor, identity
 
     @property

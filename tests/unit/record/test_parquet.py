@@ -1,6 +1,7 @@
 """What a table declares decides whether it is read."""
 
 import json
+import os
 import random
 import re
 from collections.abc import Mapping
@@ -439,3 +440,17 @@ def test_a_table_that_takes_too_much_memory_is_refused_before_it_is_read(
     wrong = wrong_in_table(path, "intervals")
     assert wrong is not None
     assert re.fullmatch(r"cannot be read: it would take [\d,]+ bytes of memory for [\d,]+ in the file; .*", wrong)
+
+
+def test_a_table_that_was_changed_in_place_is_checked_again(tmp_path: Path) -> None:
+    path = tmp_path / "calls.near.parquet"
+    pl.DataFrame({"a": range(ROWS)}).write_parquet(path)
+    assert bytes_in_memory(path)
+    found = path.stat()
+    # Two changes may come in one tick of the kernel's clock.
+    while path.stat().st_ctime_ns == found.st_ctime_ns:
+        path.write_bytes(bytes(found.st_size))
+        os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (found.st_ino, found.st_mtime_ns)
+    with pytest.raises(ValueError, match="not a Parquet file"):
+        bytes_in_memory(path)

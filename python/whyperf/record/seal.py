@@ -20,6 +20,8 @@ from whyperf.record.durable import partial_name, write_file
 
 NAME = "seal"
 KEY_BYTES = 32
+_OF_DOCUMENTS = b"kept"
+"""What a signature begins with, and no seal: with the same key, the one never counts as the other."""
 
 
 def write_seal(folder: Path, *sealed: str) -> None:
@@ -40,12 +42,12 @@ def is_made_here(folder: Path, *sealed: str) -> bool:
 def signature(*texts: str) -> str | None:
     """What only this user's whyperf on this host can write next to these texts; None where the key cannot be kept."""
     with suppress(OSError):
-        return _seal(_key(), texts)
+        return _seal(_key(), texts, _OF_DOCUMENTS)
     return None
 
 
-def _seal(key: bytes, sealed: tuple[str, ...]) -> str:
-    digest = hmac.new(key, digestmod=hashlib.sha256)
+def _seal(key: bytes, sealed: tuple[str, ...], purpose: bytes = b"") -> str:
+    digest = hmac.new(key, purpose, hashlib.sha256)
     for text in (platform.node(), *sealed):
         digest.update(hashlib.sha256(text.encode()).digest())
     return digest.hexdigest()

@@ -63,5 +63,13 @@ def test_a_key_that_is_there_stays(key: Path, monkeypatch: pytest.MonkeyPatch) -
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    assert seal.signature("plan") == seal._seal(first, ("plan",))
+    assert seal.signature("plan") == seal._seal(first, ("plan",), b"kept")
     assert key.read_bytes() == first
+
+
+def test_a_seal_is_no_signature_of_a_document(tmp_path: Path) -> None:
+    seal.write_seal(tmp_path, "fingerprint", "document")
+    sealed = (tmp_path / seal.NAME).read_text().strip()
+    assert sealed != seal.signature("fingerprint", "document")
+    (tmp_path / seal.NAME).write_text(str(seal.signature("plan", "profile")))
+    assert not seal.is_made_here(tmp_path, "plan", "profile")

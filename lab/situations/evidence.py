@@ -11,8 +11,8 @@ from lab.situations.measuring import rates_of
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
 from whyperf.cli.exits import UsageError
-from whyperf.explain.causes import Cause
-from whyperf.explain.decide import ANOTHER, CANDIDATES, Candidate, level_of, scaled
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.decide import CANDIDATES, Candidate, level_of, scaled
 from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.rules.judge import candidates_of, found_in, settled

@@ -7,8 +7,8 @@ from typing import Literal
 from lab.situations.labels import Label
 from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.one_sided import WatchedView
-from whyperf.explain.causes import Cause
-from whyperf.explain.decide import ANOTHER, NAMED_FROM
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.decide import NAMED_FROM
 from whyperf.explain.model import CauseProbability, CellExplanation, JointGain, Verdict
 
 Outcome = Literal["right", "candidate", "not_known", "wrong"]

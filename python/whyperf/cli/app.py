@@ -33,6 +33,7 @@ from whyperf.cli.exits import (
     DONE,
     FAILED,
     INTERRUPTED,
+    READING,
     USAGE,
     CommandStatus,
     Stopped,
@@ -104,7 +105,12 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done but incomplete, 130 stopped."""
-    return answered("whyperf", list(sys.argv[1:] if arguments is None else arguments), _run, _usage)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and given and given[0] in {*READING, run.NAME}:
+        from whyperf.cli.memory import bound_memory  # noqa: PLC0415 - help needs none
+
+        bound_memory()
+    return answered("whyperf", given, _run, _usage)
 
 
 def answered(
@@ -240,12 +246,10 @@ def _refused(found: Mapping[str, Any]) -> str:
 
 def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | None:
     """What to write instead of a command line with an option that click refused; None where that is not known."""
-    if verb == compare.NAME and option == "--tools":
-        from whyperf.cli.inputs.verbs import tools_in_laboratory  # noqa: PLC0415 - keeps help quick
-
-        return tools_in_laboratory(given)
     if option is None:
         return None
+    if verb == compare.NAME:
+        return _of_comparison(option, given)
     if verb == watch.NAME:
         from whyperf.cli.inputs.watched import behind_dashes  # noqa: PLC0415 - keeps help quick
 
@@ -260,6 +264,15 @@ def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | No
     from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
 
     return with_verb(given)
+
+
+def _of_comparison(option: str, given: Sequence[str]) -> str | None:
+    """Where comparisons of tools are, and what measures what is not measured yet."""
+    from whyperf.cli.inputs.verbs import measured_under, tools_in_laboratory  # noqa: PLC0415 - keeps help quick
+
+    if option == "--tools":
+        return tools_in_laboratory(given)
+    return measured_under(given) if option in _options_of_run() else None
 
 
 def _meaning(verb: str | None, error: Exception) -> str:

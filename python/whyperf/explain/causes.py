@@ -99,5 +99,7 @@ COUNTING_SEGMENTS = frozenset(
 )
 """Causes whose verdicts count single segments: they depend on every one that a log lacks."""
 
+ANOTHER = "another"
+"""The candidate that stands for everything that no cause is the name of."""
 LOSS_KINDS = frozenset({Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS})
 """Kinds of loss on the path. Counters show that segments are lost; only logs of both hosts show where and when."""

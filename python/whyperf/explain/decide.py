@@ -13,13 +13,11 @@ from math import exp, log, log10
 from typing import Literal
 
 from whyperf.explain.calibration.weights import Weights, weights
-from whyperf.explain.causes import Cause
+from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.model import CauseProbability
 from whyperf.explain.observe import NAMED, Observation, Observations, observe
 from whyperf.explain.trial_facts import Facts
 
-ANOTHER = "another"
-"""The candidate that stands for everything that no cause is the name of."""
 CANDIDATES: tuple[str, ...] = (*(str(cause) for cause in Cause if cause is not Cause.NOT_KNOWN), ANOTHER)
 """All that is weighed."""
 

@@ -5,6 +5,7 @@ Every verdict goes through here last, once all bounds and neighboring cells are 
 
 from collections.abc import Sequence
 
+from whyperf.analyze.text import percent
 from whyperf.explain.model import Change, ChangeStep, JointGain, Value, Verdict
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import interval_text
@@ -73,6 +74,12 @@ def gain_line(verdict: Verdict) -> str:
         return ""
     basis = f"; {verdict.predicted_from}" if verdict.predicted_from and not verdict.unpredicted_because else ""
     return f"Predicted gain: {gain}{basis}"
+
+
+def confidence_text(verdict: Verdict) -> str:
+    """`high (93 %)`: the word and the probability; the word alone in a document that has none."""
+    probability = "" if verdict.right_ratio is None else f" ({percent(verdict.right_ratio)})"
+    return f"{verdict.confidence}{probability}"
 
 
 def change_label(change: Change) -> str:

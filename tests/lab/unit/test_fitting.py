@@ -9,8 +9,8 @@ import pytest
 
 from lab.situations.evidence import Weighed
 from lab.situations.fitting import fit, left_out, log_likelihood, outcome, predicted
-from whyperf.explain.causes import Cause
-from whyperf.explain.decide import ANOTHER, Candidate
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.decide import Candidate
 
 
 def row(number: int, shown: float, right: str) -> Weighed:

@@ -15,6 +15,7 @@ from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
+from whyperf.explain.model import CauseProbability
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.record import Experiment
 
@@ -100,12 +101,14 @@ def test_one_screen_has_the_limit_and_names_what_else_is_possible(
     many = [first.evidence[0].model_copy(update={"words": f"Figure {number}."}) for number in range(6)]
     first = first.model_copy(update={"evidence": many})
     other = first.model_copy(update={"cause": Cause.THINK_TIME, "code": "think_time", "claim": "It thinks."})
-    cell = kept.cells[0].model_copy(update={"verdicts": [first, other]})
+    probable = {"receive_buffer": 0.8, "think_time": 0.12, "another": 0.06, "policer": 0.02}
+    weighed = [CauseProbability(cause=cause, probability=value) for cause, value in probable.items()]
+    cell = kept.cells[0].model_copy(update={"verdicts": [first, other], "probabilities": weighed})
     write_explanation(experiment, kept.model_copy(update={"cells": [cell, kept.cells[1]]}))
     _, short, _ = explain(experiment, capsys, "--cell", "c0001")
     assert [line for line in short.splitlines() if "Figure" in line][-1].strip().startswith("- Figure 3.")
     assert "It thinks." not in short
-    assert "Also possible: pauses of the application." in short
+    assert "Also possible: pauses of the application (12 %)." in short
     assert "Where the time went" not in short
     assert "--all shows every cause with its evidence and where the time went." in short
     assert "--verify measures the change" in short

@@ -43,6 +43,16 @@ def test_a_host_comes_before_a_file_of_its_name(
     assert capsys.readouterr().err == "host7 means a host; for the file of that name give ./host7\n"
 
 
+def test_a_file_of_another_kind_is_no_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.json").touch()
+    with pytest.raises(
+        UsageError, match=r"empty.json is a file that whyperf cannot measure with; .* --host empty.json"
+    ):
+        understand("empty.json", None)
+    assert understand(None, "empty.json")[1] == "empty.json"
+
+
 @pytest.mark.parametrize("host", ["user@host7.example.org", "fe80::1%eth0", "[::1]"])
 def test_anything_else_is_a_host_for_the_quick_profile(host: str) -> None:
     profile, found = understand(host, None)

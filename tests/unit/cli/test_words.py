@@ -98,6 +98,12 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
         ("run rr udp", "udp is the option -u: `whyperf run rr -u`"),
         ("run tcp", "tcp is what profiles use anyway: `whyperf run` (a host of that name: --host tcp)"),
         ("run rr tcp", "tcp is what profiles use anyway: `whyperf run rr`"),
+        ("compare cubic bbr --rtt 20ms", "one run measures: `whyperf run -C cubic,bbr --rtt 20ms`"),
+        (
+            "compare cubic bbr",
+            "these are congestion controls, which one run measures: `whyperf run -C cubic,bbr`",
+        ),
+        ("compare --rtt 20ms", "two conditions are measured by `whyperf compare --run --set FACTOR=LEVEL --against "),
         ("compare iperf3", "iperf3 is a tool, not a result; comparisons of tools are in the laboratory"),
         (
             "compare netperf rr uperf",

@@ -94,11 +94,15 @@ def test_every_command_prints_the_same_figures(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("opened", EACH, indirect=True)
-def test_every_command_opens_it_for_readers(kind: str, opened: Opened) -> None:
+def test_every_command_opens_it_for_readers(kind: str, opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
         printed = output(command, f"results/{kind}")
         assert (printed.status, bool(printed.text.strip())) == (opened.documents[command]["status"], True), command
-    assert output("report", f"results/{kind}").status == opened.documents["show"]["status"]
+    capsys.readouterr()
+    written = output("report", f"results/{kind}")
+    assert written.status == opened.documents["show"]["status"]
+    # Nobody is left to wonder why a report that was written exits with another code than 0.
+    assert ("Some trial has no result" in capsys.readouterr().err) == (written.status != 0)
     page = (Path("results") / kind / "report.html").read_text()
     # What follows the rate is the answer, if there is one.
     rate = headline(summarize(Experiment.open(Path("results") / kind))).partition(". ")[0]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands.arguments import ExperimentArgument
+from whyperf.cli.exits import DONE, say
 
 NAME = "report"
 EXAMPLE = "Examples: whyperf report results/window-sweep-4f69ee · whyperf report --model calibrated.toml"
@@ -44,4 +45,6 @@ def command(
         host = read_host(model)
     path = str(write(found, summary, fingerprint, host))
     typer.echo(json_format.dumps({"experiment": found.name, "report": path}) if json else path)
-    return verdict(summary)
+    if (code := verdict(summary)) != DONE:
+        say("Some trial has no result, so the exit code is not 0; `whyperf show` names it")
+    return code

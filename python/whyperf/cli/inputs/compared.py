@@ -66,16 +66,18 @@ def compared(request: CompareRequest) -> int:
 
 
 def _refuse_tools(results: Sequence[str]) -> None:
-    """Refuses names of tools in the place of results, and comparisons of tools.
+    """Refuses names of congestion controls or tools in the place of results, and comparisons of tools.
 
     Raises:
-        UsageError: where such a comparison went.
+        UsageError: the command that measures them.
     """
-    from whyperf.cli.inputs.verbs import in_laboratory  # noqa: PLC0415 - only for what is a mistake
+    from whyperf.cli.inputs.verbs import CONTROLS, in_laboratory, measured_under  # noqa: PLC0415 - only for mistakes
 
     for name in results:
         if (Path(name) / TOOLS_DOCUMENT).is_file():
             raise UsageError(f"{name} is a comparison of tools; {in_laboratory(['tools', name], 'these are')}")
+    if CONTROLS.issuperset(results) and not any(map(is_result, results)) and results:
+        raise UsageError(measured_under(["compare", *results]))
     if tools := [name for name in results if name in TOOLS and not is_result(name)]:
         others = [name for name in results if name not in tools]
         what = f"{tools[0]} is a tool" if len(tools) == 1 else f"{' and '.join(tools)} are tools"

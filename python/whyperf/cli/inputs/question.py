@@ -102,12 +102,17 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
 
 
 def _refuse_misspelled(argument: str) -> None:
-    """Refuses to take for a host what is more likely a misspelled name, or a word for a command.
+    """Refuses to take for a host what is more likely a file, a misspelled name, or a word for a command.
 
     Raises:
         UsageError: what is meant, and how to name such a host.
     """
     _refuse_protocol(argument, "")
+    if Path(argument).suffix and Path(argument).is_file():
+        raise UsageError(
+            f"{argument} is a file that whyperf cannot measure with; profiles are TOML files "
+            f"(a host of that name: --host {argument})"
+        )
     verb = OTHER_VERBS.get(argument)
     if (meant := _nearest(argument) or (verb and f"`whyperf {verb}`")) is not None:
         raise UsageError(

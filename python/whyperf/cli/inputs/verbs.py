@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ SAME: Mapping[str, str] = {
 OF_LABORATORY = frozenset({"truth"})
 #: Words for trying a verdict, which is an option of `explain`.
 OF_PROOFS = frozenset({"verify", "prove", "proof", "confirm", "try"})
+#: Congestion controls that people compare.
+CONTROLS = frozenset({"reno", "cubic", "bbr", "dctcp", "htcp", "vegas", "westwood"})
 OF_SERVERS = frozenset({"server", "serve", "listen", "daemon"})
 #: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
 MIN_LIKENESS = 0.6
@@ -85,6 +88,17 @@ def tools_in_laboratory(given: Sequence[str]) -> str:
     tools = given[at].partition("=")[2] or " ".join(given[at + 1 : at + 2])
     rest = given[at + 1 :] if "=" in given[at] else given[at + 2 :]
     return in_laboratory(["tools", tools, *given[1:at], *rest])
+
+
+def measured_under(given: Sequence[str]) -> str:
+    """For who compares what is not measured yet: the command that measures it, of `compare` and its words."""
+    from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - keeps help quick
+
+    words = list(takewhile(lambda word: not word.startswith("-"), given[1:]))
+    if CONTROLS.issuperset(words) and words:
+        measured = ["run", "-C", ",".join(words), *given[1 + len(words) :]]
+        return f"these are congestion controls, which one run measures: {quoted(measured)}"
+    return "two conditions are measured by `whyperf compare --run --set FACTOR=LEVEL --against FACTOR=LEVEL`"
 
 
 def _is_question(word: str) -> bool:

@@ -2,7 +2,7 @@
 
 import shlex
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -15,16 +15,16 @@ from whyperf.cli.output.console import result_console
 from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.explain.alike import alike
-from whyperf.explain.causes import Cause
-from whyperf.explain.headline import WITHOUT_LOG, experiment_headline, limit_name
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
-from whyperf.explain.predicted import change_label, command_label, gain_line, step_label
+from whyperf.explain.predicted import change_label, command_label, confidence_text, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import uncounted, with_verifications
 from whyperf.explain.verify.candidates import attempts_of
-from whyperf.explain.wording.catalog import uncapitalized
+from whyperf.explain.wording.catalog import render, uncapitalized
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, Plan
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
@@ -435,7 +435,7 @@ def _cell(cell: CellExplanation, experiment: Experiment, *, everything: bool) ->
             if joint.verification is not None:
                 yield joint.verification.words, "   "
     if not everything:
-        yield from _rest(cell, {number for group in shown for number in group[:1]}, experiment)
+        yield from _rest(cell, experiment)
         return
     yield from _budgets(cell)
     for pattern in cell.patterns[:MAX_BUDGETS]:
@@ -449,15 +449,19 @@ def _is_tried(cell: CellExplanation, group: Sequence[int]) -> bool:
     return cell.verdicts[group[0]].verification is not None
 
 
-def _rest(cell: CellExplanation, shown: Collection[int], experiment: Experiment) -> Iterator[tuple[str, str]]:
+MIN_POSSIBLE = 0.05
+"""The probability from which on another cause is named next to the verdict: one of twenty."""
+MAX_POSSIBLE = 3
+
+
+def _rest(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, str]]:
     """What else is possible, in a line, and how to see all of it and to try the change."""
     first = cell.verdicts[0]
     left_open = first.values.get("causes")
-    named = {str(first.cause), *(left_open if isinstance(left_open, list) else ())} | {str(Cause.NOT_KNOWN)}
-    others = [verdict for number, verdict in enumerate(cell.verdicts) if number not in shown]
-    names = list(dict.fromkeys(limit_name(verdict) for verdict in others if str(verdict.cause) not in named))
+    named = {ANOTHER, str(first.cause), *(left_open if isinstance(left_open, list) else ())}
     yield "", ""
-    if names:
+    if others := [each for each in cell.probabilities if each.probability >= MIN_POSSIBLE and each.cause not in named]:
+        names = [f"{render('limit', each.cause, {})} ({percent(each.probability)})" for each in others[:MAX_POSSIBLE]]
         yield f"Also possible: {', '.join(names)}.", ""
     parts = ["every cause with its evidence", *(["where the time went"] if cell.budgets else [])]
     yield f"--all shows {' and '.join(parts)}.", ""
@@ -544,4 +548,4 @@ def _verdict(verdict: Verdict, cell: str, experiment: Experiment, *, everything:
         yield f"Refuted if: {verdict.refuted_by}"
     if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:
         lost = "" if verdict.lost_ratio is None else f", {percent(verdict.lost_ratio)} of the time"
-        yield f"Confidence: {verdict.confidence}{lost}"
+        yield f"Confidence: {confidence_text(verdict)}{lost}"

@@ -27,6 +27,9 @@ from whyperf.report.needed_window import needed_window_lines
 WIDTH = 16
 #: Prints a number with its unit.
 ToText = Callable[[float], str]
+#: From this part of the asked rate on it counts as reached: the first and the last datagram lie anywhere in their
+#: intervals.
+SENT_AS_ASKED = 0.95
 #: From this many connections on, their set-up is printed.
 MANY_CONNECTIONS = 100
 #: Below this a percentage would read 0.0.
@@ -146,8 +149,21 @@ def _moved(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
             yield "Whole window", f"{whole}, with the part that is cut"
     if cell.provisional is not None:
         yield "Provisional", _provisional(cell.provisional, cell.metric, rate)
+    yield from _asked(cell, rate)
     yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
     yield from scheduled_lines(cell.transports) if cell.transports is not None else ()
+
+
+def _asked(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
+    """The rate of datagrams that was asked for, where the sender stayed below it."""
+    asked, size = (cell.factors.get(name) for name in ("write_rate_bps", "datagram_size_bytes"))
+    sent = None if cell.datagrams is None else cell.datagrams.sent_per_s
+    if not isinstance(asked, int) or not isinstance(size, int) or sent is None:
+        return
+    connections = cell.factors.get("connections", 1)
+    whole_bps, sent_bps = asked * (connections if isinstance(connections, int) else 1), sent * size * 8
+    if sent_bps < SENT_AS_ASKED * whole_bps:
+        yield "Asked", f"{rate(whole_bps)}; the sender handed {rate(sent_bps)} of it to its kernel"
 
 
 def _setup(setup: Setup) -> str:

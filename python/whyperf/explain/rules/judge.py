@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from whyperf.analyze.text import percent
-from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.decide import ANOTHER, KEPT_FROM, NAMED_FROM, Candidate, confidence_in, ranked_causes
+from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
+from whyperf.explain.decide import KEPT_FROM, NAMED_FROM, Candidate, confidence_in, ranked_causes
 from whyperf.explain.model import CauseProbability, Evidence, JointGain, Value, Verdict
 from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (

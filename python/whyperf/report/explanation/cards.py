@@ -7,7 +7,7 @@ from whyperf.analyze.text import percent, seconds
 from whyperf.explain.alike import alike
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict, Verification
-from whyperf.explain.predicted import command_label, gain_line, step_label
+from whyperf.explain.predicted import command_label, confidence_text, gain_line, step_label
 from whyperf.profile import Level, as_set
 
 SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", "right": "✓", "wrong": "✗"}
@@ -103,7 +103,7 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: Run
         # A verdict without a cost has no meter.
         lost=f"{percent(lost)} of the time or rate" if lost else "",
         lost_percent=f"{100 * lost:.1f}" if lost else "",
-        confidence=verdict.confidence,
+        confidence=confidence_text(verdict),
         evidence=tuple(_evidence(evidence, link_of) for evidence in verdict.evidence),
         refuted_by=verdict.refuted_by,
         factors=tuple(as_set(change.factors)) if change else (),

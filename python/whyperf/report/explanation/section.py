@@ -7,6 +7,7 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
+from whyperf.explain.predicted import confidence_text
 from whyperf.plan import CONNECTION, Plan
 from whyperf.profile import Level
 from whyperf.report.charts.layout import distinguishing_axes, sweeps_of, varied_axes
@@ -243,7 +244,7 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
             Entry(look_of(cell.dominant_state).name, cell.dominant_state) if cell.dominant_state else Entry(""),
             Entry(cause_title(first.cause), first.cause.value, title=first.claim) if first else Entry(""),
             Entry(percent(lost), str(lost)) if lost is not None else Entry(""),
-            Entry(first.confidence, first.confidence) if first else Entry(""),
+            Entry(confidence_text(first), str(first.right_ratio)) if first else Entry(""),
             _anomalies(anomalies.get(cell.cell, [])),
             _tried(tried) if tried else Entry(""),
         ]

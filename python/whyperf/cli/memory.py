@@ -1,0 +1,25 @@
+"""The bound of what a command may allocate: a result, or a far host, may send tables that take any amount when read."""
+
+import resource
+from contextlib import suppress
+from pathlib import Path
+
+SHARE = 0.5
+"""Part of the memory that the host has left: the rest stays for whoever else works there."""
+MIN_BYTES = 2 << 30
+"""Enough for the largest of the stored records (`tests/records`), four times; a host that has less left swaps."""
+MEMORY = Path("/proc/meminfo")
+
+
+def bound_memory() -> None:
+    """Bounds what this process may allocate, and each that it starts (RLIMIT_DATA, setrlimit(2)).
+
+    Beyond it the command ends with a sentence. Without a bound the kernel would end whatever it chooses.
+    """
+    # A kernel without the line, or a lower limit of the user's: nothing is changed.
+    with suppress(OSError, ValueError, StopIteration):
+        line = next(line for line in MEMORY.read_text().splitlines() if line.startswith("MemAvailable:"))
+        most = max(MIN_BYTES, int(SHARE * 1024 * int(line.split()[1])))
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft == resource.RLIM_INFINITY or soft > most:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from whyperf.hosts import LOCAL
 from whyperf.plan.blocks import randomized_blocks
@@ -20,6 +20,7 @@ from whyperf.plan.model import (
     StopRule,
     Testbed,
     identify,
+    kind_of,
 )
 from whyperf.plan.on_model import for_model
 from whyperf.plan.only import kept
@@ -32,11 +33,6 @@ from whyperf.profile.model import RunsOn
 #: More planned trials than this is taken for a mistake.
 MAX_TRIALS = 2_000_000
 LARGEST_SEED = 2**63 - 1
-_KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
-    "testbed": "veth",
-    "loopback": "loopback",
-    MODEL: "model",
-}
 #: Transports whose segments have stage times (`prepare` in crates/agent/src/stages.rs).
 STAGED_TRANSPORTS: Final = frozenset({"tcp", "tls", "mptcp"})
 #: Where sweeps are measured, as a message says it.
@@ -79,6 +75,8 @@ def build(
     """
     if profile.kind == "veth" and target == "loopback":
         raise ProfileError(profile.where, "testbed.kind", "the profile needs the veth testbed; run it with privilege")
+    if fleet is not None and kind_of(target) != "network":
+        raise ProfileError("--to", "", f"{target} names a place of this host here; name the far host by its address")
     profile = measured_on(profile, "model" if target == MODEL else "hosts")
     asked = profile
     profile = profile.with_overrides(overrides or {})
@@ -122,7 +120,7 @@ def build(
         near=near,
         fleet=fleet,
         far_parts=far_parts,
-        testbed=Testbed(kind=_KINDS.get(target, "network")),
+        testbed=Testbed(kind=kind_of(target)),
         cells=cells,
         workloads={key: workloads[key] for cell in cells if (key := cell.workload) is not None},
         varied=_varied(profile, cells),

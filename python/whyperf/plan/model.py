@@ -165,6 +165,12 @@ class PlannedWorkload(PlanModel):
 MODEL = "model"
 #: The target of a plan that was made of watched connections, and the kind of its testbed.
 WATCHED: Final = "watched"
+#: The testbeds of the targets that are no hosts.
+_KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
+    "testbed": "veth",
+    "loopback": "loopback",
+    MODEL: "model",
+}
 #: What the cells of such a plan differ in, in the place of a factor.
 CONNECTION: Final = "connection"
 #: How a trial with the segment log is named: its figures are never a throughput.
@@ -217,6 +223,11 @@ class Testbed(PlanModel):
     """
 
     kind: Literal["veth", "loopback", "network", "model", "watched"]
+
+
+def kind_of(target: str) -> Literal["veth", "loopback", "network", "model"]:
+    """The kind of the testbed of a plan with that target."""
+    return _KINDS.get(target, "network")
 
 
 class Plan(PlanModel):
@@ -380,10 +391,29 @@ class Plan(PlanModel):
             problem = f"this is not a plan of version {PLAN_VERSION}: {quoted(finding['msg'])}; "
             problem += "copy the result whole, or measure into another folder"
             raise ProfileError(where, key, problem) from None
+        if (contradiction := _contradiction(plan)) is not None:
+            key, problem = contradiction
+            raise ProfileError(where, key, f"{problem}; copy the result whole, or measure into another folder")
         if identify(plan) != plan.id:
             problem = f"its content does not have the identifier {quoted(plan.id, 40)}, so it was changed or damaged"
             raise ProfileError(where, "id", problem)
         return plan
+
+
+def _contradiction(plan: Plan) -> tuple[str, str] | None:
+    """What no command plans, as its key and a sentence: a plan that would be measured elsewhere than it says, or for
+    hosts that it does not have. None where all goes together.
+    """
+    kind, fleet, pairs_count = plan.testbed.kind, plan.fleet, len(plan.near)
+    if kind != (kind_of(plan.target) if plan.watched is None else WATCHED):
+        return "testbed.kind", f"a plan of the target {quoted(plan.target, 40)} is not of the kind {kind}"
+    if kind != "network" and fleet is not None:
+        return "fleet", f"a plan of the kind {kind} has no fleet"
+    if kind not in {"network", WATCHED} and {*plan.near} != {LOCAL}:
+        return "near", f"a plan of the kind {kind} has no other near host than {LOCAL}"
+    if fleet is not None and (len(fleet.far) != pairs_count or len(fleet.parts) not in {0, pairs_count}):
+        return "fleet", f"it does not say for each of the {pairs_count:,} near hosts what its far host is"
+    return None
 
 
 def identify(plan: Plan) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 
 from tests.unit.analyze import synthetic as made
 from whyperf.hosts import HostPair, Pattern
-from whyperf.plan.model import Plan, PlannedFleet, identify
+from whyperf.plan.model import Plan, PlannedFleet, Testbed, identify
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def as_fleet(
         update={
             "near": tuple(pair.near for pair in pairs),
             "target": ",".join(dict.fromkeys(far)),
+            "testbed": Testbed(kind="network"),
             "fleet": PlannedFleet(pattern=pattern, far=far, groups=dict(groups or {})),
         }
     )

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.foreign.documents import MAX_VALUES
-from whyperf.plan import Plan, build
+from whyperf.plan import Plan, PlannedFleet, build
+from whyperf.plan.model import Testbed, identify
 from whyperf.profile import Profile, ProfileError, find, parse
 
 WINDOWS = st.lists(st.integers(64, 1 << 20), min_size=1, max_size=5, unique=True)
@@ -171,6 +172,40 @@ def test_a_changed_plan_file_is_noticed() -> None:
         Plan.from_json(text[: len(text) // 2], "plan.json")
     with pytest.raises(ProfileError, match="the plan is of version 2, this is whyperf for version 1; use the whyperf"):
         Plan.from_json(text.replace('"plan_version": 1', '"plan_version": 2'), "plan.json")
+
+
+FLEET = PlannedFleet(pattern="pairs", far=("far7",), via="docker")
+
+
+@pytest.mark.parametrize(
+    ("target", "change", "key"),
+    [
+        # Without a question, as kind `loopback` needs none, the agent would be run on this host by ssh.
+        ("far7", {"testbed": Testbed(kind="loopback")}, "testbed.kind"),
+        ("far7", {"testbed": Testbed(kind="model")}, "testbed.kind"),
+        ("far7", {"testbed": Testbed(kind="watched")}, "testbed.kind"),
+        ("loopback", {"testbed": Testbed(kind="network")}, "testbed.kind"),
+        ("loopback", {"fleet": FLEET}, "fleet"),
+        ("testbed", {"fleet": FLEET}, "fleet"),
+        ("loopback", {"near": ("near8",)}, "near"),
+        ("far7", {"fleet": FLEET, "near": ("local", "near8")}, "fleet"),
+        ("far7", {"fleet": FLEET.model_copy(update={"parts": (("a",), ("b",))})}, "fleet"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(target: str, change: dict[str, object], key: str) -> None:
+    plan = plan_of(BASE, target=target)
+    assert Plan.from_json(plan.to_json(), "plan.json") == plan
+    changed = plan.model_copy(update=change)
+    with pytest.raises(ProfileError) as refused:
+        Plan.from_json(changed.model_copy(update={"id": identify(changed)}).to_json(), "plan.json")
+    assert refused.value.key == key
+    assert str(refused.value).endswith("; copy the result whole, or measure into another folder")
+
+
+@pytest.mark.parametrize("target", ["testbed", "loopback", "model"])
+def test_no_far_host_of_a_fleet_is_a_place_of_this_host(target: str) -> None:
+    with pytest.raises(ProfileError, match=f"^--to: {target} names a place of this host"):
+        plan_of(BASE, target=target, fleet=FLEET)
 
 
 def test_a_plan_of_many_values_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,17 +6,28 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import typer
 
 from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
-from whyperf.cli.workflows.verify import ask_for_hosts, refuse_own_command
+from whyperf.cli.workflows import verify
+from whyperf.cli.workflows.verify import ask_for_hosts, contacts_of, refuse_own_command, target_of
+from whyperf.explain.verify import Looks
 from whyperf.plan import LOCAL, PlannedFleet
 from whyperf.record import Experiment
+from whyperf.run import Kind, Target
 
 Change = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+def ask(experiment: Experiment) -> None:
+    target = target_of(experiment.plan)
+    assert target is not None
+    ask_for_hosts(experiment, target)
 
 
 @pytest.fixture
@@ -72,14 +83,14 @@ def test_a_result_that_changes_meanwhile_is_checked_as_it_was_read(tmp_path: Pat
     with pytest.raises(UsageError, match="by a command of its own"):
         refuse_own_command(opened)
     with pytest.raises(UsageError, match="was not made here"):
-        ask_for_hosts(opened)
+        ask(opened)
     assert opened.profile_text == PROFILE_TEXT + "\n"
 
 
 def test_a_result_made_here_is_verified_without_a_question(result: Path) -> None:
-    ask_for_hosts(Experiment.open(result))
+    ask(Experiment.open(result))
     shutil.copytree(result, result.with_name("copy"))
-    ask_for_hosts(Experiment.open(result.with_name("copy")))
+    ask(Experiment.open(result.with_name("copy")))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +101,11 @@ def test_the_hosts_of_a_result_made_elsewhere_are_named_and_asked_for(
 ) -> None:
     change(result, monkeypatch)
     near = "near9" if change is with_another_host else "near8"
-    with pytest.raises(UsageError, match=rf"was not made here.* on far7 and {near} by ssh .*give --yes"):
-        ask_for_hosts(Experiment.open(result))
+    with pytest.raises(
+        UsageError,
+        match=rf"was not made here.* on {near} and far7 by ssh, and puts load on the path to far7; give --yes",
+    ):
+        ask(Experiment.open(result))
 
 
 @pytest.mark.parametrize(("answer", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False)])
@@ -103,13 +117,63 @@ def test_on_a_terminal_the_user_is_asked(
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     if goes_on:
-        ask_for_hosts(Experiment.open(result))
+        ask(Experiment.open(result))
     else:
         with pytest.raises(typer.Abort):
-            ask_for_hosts(Experiment.open(result))
+            ask(Experiment.open(result))
 
 
 def test_what_contacts_nobody_is_not_asked_for(tmp_path: Path) -> None:
     with Experiment.create(tmp_path / "result", sample_plan(), PROFILE_TEXT) as experiment:
         (tmp_path / "result" / "seal").unlink()
-        ask_for_hosts(experiment)
+        ask(experiment)
+
+
+def test_the_hosts_that_are_measured_on_are_asked_for_whatever_the_result_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is measured is the plan of the verification, and nothing is announced or measured before the answer."""
+    with Experiment.create(tmp_path / "result", sample_plan(target="loopback"), PROFILE_TEXT) as experiment:
+        (tmp_path / "result" / "seal").unlink()
+    monkeypatch.setattr(verify, "_planned", lambda *_: (None, sample_plan(target="far7")))
+    for name in ("announcements", "measure_missing_trials"):
+        monkeypatch.setattr(verify, name, pytest.fail)
+    attempt = cast("Any", SimpleNamespace(verdict=SimpleNamespace(change=SimpleNamespace(factors={}))))
+    question = "was not made here.* runs the agent on far7 by ssh, and puts load on the path to far7; give --yes"
+    with pytest.raises(UsageError, match=question):
+        verify.verify(experiment, attempt, Looks(3, 3), as_json=False)
+    # Without a terminal no other change is tried either.
+    with pytest.raises(UsageError, match=question):
+        verify.try_all(experiment, [attempt, attempt], Looks(3, 3), as_json=False)
+
+
+def fleet(*far: str, via: str = "ssh", **named: dict[str, str]) -> PlannedFleet:
+    return PlannedFleet(pattern="pairs", far=far, via=via, **cast("Any", named))
+
+
+@pytest.mark.parametrize(
+    ("near", "asked", "contacts"),
+    [
+        (
+            (LOCAL,),
+            fleet("lab1", via="kubectl", destinations={"lab1": "root@prod-db"}, addresses={"lab1": "10.0.0.9"}),
+            "runs the agent on root@prod-db (lab1) by kubectl, and puts load on the path to 10.0.0.9 (lab1)",
+        ),
+        (
+            ("a", "b"),
+            fleet("c", "d", via="docker", destinations={"a": "x", "c": "y"}),
+            "runs the agent on x (a), b, y (c) and d by docker, and puts load on the paths to y (c) and d",
+        ),
+        (("a",), fleet(LOCAL), "runs the agent on a by ssh, and puts load on the path to this host"),
+        # Both agents are here, and the connections go elsewhere.
+        ((LOCAL,), fleet(LOCAL, addresses={LOCAL: "10.0.0.9"}), "puts load on the path to 10.0.0.9 (this host)"),
+        ((LOCAL,), fleet(LOCAL), ""),
+    ],
+)
+def test_hosts_are_named_as_they_are_reached(near: tuple[str, ...], asked: PlannedFleet, contacts: str) -> None:
+    assert contacts_of(Target(Kind.NETWORK, ",".join(asked.far), near=near, fleet=asked)) == contacts
+
+
+def test_a_target_of_this_host_contacts_nobody() -> None:
+    assert contacts_of(Target(Kind.LOOPBACK)) == contacts_of(Target(Kind.VETH)) == ""
+    assert contacts_of(Target(Kind.LOOPBACK, near=("near8",))).startswith("runs the agent on near8 by ssh")

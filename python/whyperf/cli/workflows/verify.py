@@ -37,7 +37,7 @@ from whyperf.explain.verify import (
     with_verifications,
 )
 from whyperf.explain.wording.verifications import change_text
-from whyperf.foreign import quoted
+from whyperf.foreign import quoted, visible
 from whyperf.plan import LOCAL, Plan, PlannedTrial, TimeLeft, announcements, sent_files
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
@@ -45,10 +45,13 @@ from whyperf.run import Kind, Target, allowed_kind, describe_host
 from whyperf.run.agents.pipes import kinds as pipe_kinds
 from whyperf.simulate import refuse_unknown
 
-KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
-
 #: Pairs at most where nobody asked for others.
 MAX_PAIRS = 16
+HERE = "this host"
+
+
+class NobodyToAskError(UsageError):
+    """Hosts would have to be asked for, and there is no terminal."""
 
 
 def looks_asked(pairs: int, most: int | None) -> Looks:
@@ -87,12 +90,10 @@ def print_verification(
     """
     if experiment.plan.watched is not None:
         raise UsageError(str(Obstacle("watched")))
-    if not may_contact:
-        ask_for_hosts(experiment)
     refuse_own_command(experiment)
     found = explained(experiment, trial, cell)
     attempts = chosen(found, cell, verdict)
-    tried = try_all(experiment, attempts, looks, as_json=as_json)
+    tried = try_all(experiment, attempts, looks, as_json=as_json, may_contact=may_contact)
     kept = read_explanation(experiment)
     if kept is not None:
         write_explanation(experiment, with_verifications(kept, experiment))
@@ -105,7 +106,7 @@ def print_verification(
 
 
 def try_all(
-    experiment: Experiment, attempts: Sequence[Attempt], looks: Looks, *, as_json: bool
+    experiment: Experiment, attempts: Sequence[Attempt], looks: Looks, *, as_json: bool, may_contact: bool = False
 ) -> list[tuple[Attempt, Verification]]:
     """Tries one after the other; what cannot be tried is left out, with the reason.
 
@@ -118,7 +119,11 @@ def try_all(
         say(f"Trying {len(attempts)} changes one after the other; the same command resumes")
     for attempt in attempts:
         try:
-            tried.append((attempt, verify(experiment, attempt, looks, as_json=as_json)))
+            tried.append((attempt, verify(experiment, attempt, looks, as_json=as_json, may_contact=may_contact)))
+            # All are measured on the same hosts.
+            may_contact = True
+        except NobodyToAskError:
+            raise
         except UsageError as error:
             if len(attempts) > 1:
                 say(f"Left out: {error}")
@@ -128,24 +133,52 @@ def try_all(
     return tried
 
 
-def ask_for_hosts(experiment: Experiment) -> None:
-    """Asks before hosts are contacted that a result made elsewhere names.
+def ask_for_hosts(experiment: Experiment, target: Target) -> None:
+    """Asks before anything is contacted that a result made elsewhere names: `target` is what is measured on.
 
     Raises:
-        UsageError: there is nobody to ask.
+        NobodyToAskError: there is no terminal.
         typer.Abort: the answer is no.
     """
-    hosts = hosts_of(experiment.plan)
-    if not hosts or experiment.is_made_here:
+    does = contacts_of(target)
+    if not does or experiment.is_made_here:
         return
-    named = " and ".join(filter(None, (", ".join(hosts[:-1]), hosts[-1])))
-    what = (
-        f"{experiment.folder} was not made here, or was changed since; verifying it runs the agent on {named} by ssh "
-        "and puts load on the path to it"
-    )
+    what = visible(f"{experiment.folder} was not made here, or was changed since; verifying it {does}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"{what}; give --yes if it may")
+        raise NobodyToAskError(f"{what}; give --yes if it may")
     typer.confirm(f"{what}. Go on?", abort=True, err=True)
+
+
+def contacts_of(target: Target) -> str:
+    """Where measuring on a target runs agents, by which pipe, and where it puts load; empty where that is this host.
+
+    Each is named as it is reached, with the name that the plan has for it where that is another.
+    """
+    fleet = target.fleet
+    addresses, destinations = ({}, {}) if fleet is None else (fleet.addresses, fleet.destinations)
+    far = fleet.far if fleet is not None else () if target.host is None else target.host.split(",")
+
+    def reached(host: str) -> str:
+        return HERE if host == LOCAL else destinations.get(host, host)
+
+    def named(host: str, place: str) -> str:
+        name = HERE if host == LOCAL else host
+        return place if place == name else f"{place} ({name})"
+
+    agents = [named(host, reached(host)) for host in target.hosts if host is not None]
+    if not agents and not any(host in addresses for host in far):
+        return ""
+    loads = [named(host, addresses.get(host, reached(host))) for host in dict.fromkeys(far)]
+    does = []
+    if agents:
+        does.append(f"runs the agent on {_listed(agents)} by {'ssh' if fleet is None else fleet.via}")
+    if loads:
+        does.append(f"puts load on the {'path' if len(loads) == 1 else 'paths'} to {_listed(loads)}")
+    return ", and ".join(does)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def refuse_own_command(experiment: Experiment) -> None:
@@ -190,11 +223,12 @@ def refuse_variables(experiment: Experiment, plan: Plan) -> None:
         )
 
 
-def hosts_of(plan: Plan) -> list[str]:
-    """Hosts that measuring this plan contacts, each once."""
-    if plan.testbed.kind != "network":
-        return []
-    return [name for name in dict.fromkeys(host for pair in plan.pairs for host in reversed(pair)) if name != LOCAL]
+def target_of(plan: Plan) -> Target | None:
+    """What a plan is measured on; None on the model."""
+    if plan.testbed.kind == "model":
+        return None
+    kind = Kind(plan.testbed.kind)
+    return Target(kind, plan.target if kind is Kind.NETWORK else None, near=plan.near, fleet=plan.fleet)
 
 
 def chosen(explanation: Explanation, cell: str | None, number: int | None) -> list[Attempt]:
@@ -219,11 +253,16 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> li
     return [Attempt(cells[0], number, verdicts[number - 1])]
 
 
-def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool) -> Verification:
+def verify(
+    experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool, may_contact: bool = False
+) -> Verification:
     """Makes the pairs that are missing until it is decided, and judges.
+
+    Asks before hosts of a result made elsewhere are contacted, unless `may_contact`.
 
     Raises:
         Stopped: it was interrupted.
+        typer.Abort: the hosts may not be contacted.
         UsageError: the change cannot be tried from here, and what to do.
         RunError: a host cannot be reached, or nothing works; what was measured stays.
     """
@@ -235,6 +274,9 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
     factors = attempt.verdict.change.factors
     refuse_other_files(experiment, plan)
     refuse_variables(experiment, plan)
+    target = target_of(plan)
+    if target is not None and not may_contact:
+        ask_for_hosts(experiment, target)
     for sentence in announcements(plan):
         say(sentence)
     folder = _shown(folder_of(experiment, plan))
@@ -258,7 +300,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
         )
         verified = keep(experiment, verification, verified)
         try:
-            _make(verification, verified, as_json=as_json)
+            _make(verification, verified, target, as_json=as_json)
         except KeyboardInterrupt:
             raise stopped(verification, named=True) from None
         except BaseException:
@@ -311,20 +353,14 @@ class _UntilSettled:
         return not self._is_settled
 
 
-def _make(verification: Experiment, verified: Verified, *, as_json: bool) -> None:
-    plan = verification.plan
-    if plan.testbed.kind == "model":
-        for blocks in looks_of(plan, verified).at:
+def _make(verification: Experiment, verified: Verified, target: Target | None, *, as_json: bool) -> None:
+    if target is None:
+        for blocks in looks_of(verification.plan, verified).at:
             simulate_missing_trials(verification, as_json=as_json, blocks=blocks)
             if judged(verification, verified).is_settled:
                 return
         return
-    kind = KINDS[plan.testbed.kind]
-    host = plan.target if kind is Kind.NETWORK else None
-    wants = _UntilSettled(verification, verified)
-    measure_missing_trials(
-        verification, Target(kind, host, near=plan.near, fleet=plan.fleet), as_json=as_json, wants=wants
-    )
+    measure_missing_trials(verification, target, as_json=as_json, wants=_UntilSettled(verification, verified))
 
 
 def _shown(folder: Path) -> Path:

@@ -25,6 +25,8 @@ _HEAD = re.compile(rb'\{\n "made_of": "(?P<signature>[0-9a-f]{64}|)",\n')
 #: What an experiment's folder holds that results are computed from; its other files can be made again.
 _DOCUMENTS = ("plan.json", "profile.toml", "profile.xml", "testbed.json", "seal")
 _FOLDERS = ("hosts", "trials")
+_LEVELS = 2
+"""Levels of files below these: a trial has a folder. The folder of somebody else may be nested to any depth."""
 #: Packages whose code and tables decide what a result says, and what a report draws of it.
 _COMPUTING = ("analyze", "compare", "explain", "overhead", "plan", "profile", "record", "report")
 
@@ -90,13 +92,13 @@ def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 yield from _below(entry, entry.name)
 
 
-def _below(entry: os.DirEntry[str], name: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    if not entry.is_dir(follow_symlinks=False):
+def _below(entry: os.DirEntry[str], name: str, levels: int = _LEVELS) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    if levels == 0 or not entry.is_dir(follow_symlinks=False):
         yield name, entry
         return
     with suppress(OSError), os.scandir(entry.path) as entries:
         for child in sorted(entries, key=lambda child: child.name):
-            yield from _below(child, f"{name}/{child.name}")
+            yield from _below(child, f"{name}/{child.name}", levels - 1)
 
 
 @cache

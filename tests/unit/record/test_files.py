@@ -160,6 +160,9 @@ def test_the_fingerprint_follows_what_a_result_is_computed_from(tmp_path: Path) 
     # What was computed from the record is none of it, and a link is none either.
     (folder / "report.html").write_text("x")
     (trial / "link.json").symlink_to("/dev/null")
+    # A trial has no folders. Those of somebody else may be nested deeper than this process can follow.
+    (trial / "deeper").mkdir()
+    (trial / "deeper" / "facts.json").write_text("{}")
     assert fingerprint_of(folder) == seen[-1]
     folder.rename(tmp_path / "y")
     assert fingerprint_of(tmp_path / "y") != seen[-1]

@@ -44,7 +44,9 @@ from whyperf.record.seal import NAME as SEAL
 from whyperf.record.seal import is_made_here, write_seal
 from whyperf.record.writer import TrialWriter
 
-END_NAME = re.compile(r"(near|far)(\d*)")
+END_NAME = re.compile(r"(near|far)([2-9]|[1-9][0-9]+)?")
+#: What the evidence costs, next to the documents about hosts.
+PROBE_COST = "probe-cost.json"
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
 #: What a folder may hold when a run was killed before it wrote plan.json, apart from files that are half-written; the
@@ -314,13 +316,18 @@ class Experiment:
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """What the hosts are, as far as it is known."""
-        # The near and the far side, then those of further pairs in the order of their numbers.
+        found = {path.stem: self._read_json(path) for path in self.host_documents()}
+        return {host: facts for host, facts in found.items() if facts is not None}
+
+    def host_documents(self) -> list[Path]:
+        """The documents about hosts that the plan has: those of the near and the far side, then those of further pairs
+        in the order of their numbers.
+        """
         names = [match for path in (self.folder / "hosts").glob("*.json") if (match := END_NAME.fullmatch(path.stem))]
         # The folder of somebody else may have any number of them.
         names = [name for name in names if int(name[2] or 1) <= max(1, len(self.plan.pairs))]
         names.sort(key=lambda name: (int(name[2] or 1), name[1] == "far"))
-        found = {name[0]: self._read_json(self.folder / "hosts" / f"{name[0]}.json") for name in names}
-        return {host: facts for host, facts in found.items() if facts is not None}
+        return [self.folder / "hosts" / f"{name[0]}.json" for name in names]
 
     def write_testbed(self, testbed: Mapping[str, object]) -> None:
         """Keeps what the testbed looked like when it was read back."""
@@ -342,11 +349,11 @@ class Experiment:
 
     def write_probe_cost(self, cost: Mapping[str, object]) -> None:
         """Keeps what the evidence costs on the host that drives the experiment: `hosts/probe-cost.json`."""
-        self._write_json(self.folder / "hosts" / "probe-cost.json", cost)
+        self._write_json(self.folder / "hosts" / PROBE_COST, cost)
 
     def probe_cost(self) -> dict[str, Any] | None:
         """What the evidence costs; None when it was not known."""
-        return self._read_json(self.folder / "hosts" / "probe-cost.json")
+        return self._read_json(self.folder / "hosts" / PROBE_COST)
 
     def close(self) -> None:
         """Gives the lock back."""

@@ -143,6 +143,17 @@ def test_no_identity_is_in_the_copy(here: Path, capsys: pytest.CaptureFixture[st
     assert "Left out: the explanation, the report, the seal." in said
 
 
+def test_the_copy_has_no_documents_but_those_of_the_hosts_of_the_plan(here: Path) -> None:
+    """Their names could identify, and a folder of somebody else may have any number of them."""
+    source = planted("stream-segments", here)
+    kept = {path.name for path in (source / "hosts").iterdir()}
+    assert kept == {"near.json", "far.json", "probe-cost.json"}
+    for name in ("host-of-mallory", "near2", "near02", "near1"):
+        (source / "hosts" / f"{name}.json").write_text("{}")
+    copy = export("stream-segments")
+    assert {path.name for path in (copy / "hosts").iterdir()} == kept
+
+
 def test_the_same_name_has_the_same_pseudonym(here: Path) -> None:
     planted("stream-segments", here)
     copy = export("stream-segments")

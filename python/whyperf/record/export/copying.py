@@ -11,7 +11,7 @@ import polars as pl
 from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes
 from whyperf.record.durable import folder_mode, identity_of, remove_made, write_file
 from whyperf.record.errors import RecordError, WrongFolderError, as_record_error, refuse_exchangeable
-from whyperf.record.experiment import PROFILES, Experiment
+from whyperf.record.experiment import PROBE_COST, PROFILES, Experiment
 from whyperf.record.export.documents import anonymous, anonymous_plan, anonymous_profile, learn, vocabulary
 from whyperf.record.export.pseudonyms import Pseudonyms
 from whyperf.record.export.tables import copy_table
@@ -77,7 +77,7 @@ def export_anonymized(experiment: Experiment, target: Path) -> Exported:
 
 def _write(experiment: Experiment, target: Path) -> Pseudonyms:
     source = experiment.folder
-    documents = dict(_documents(source))
+    documents = dict(_documents(experiment))
     manifests = {name: manifest.model_dump(mode="json") for name, manifest in experiment.trials().manifests.items()}
     names = Pseudonyms(vocabulary(experiment.plan, {"documents": documents, "manifests": list(manifests.values())[:1]}))
     learn(experiment.plan, experiment.profile_text, documents, names)
@@ -101,9 +101,11 @@ def _write(experiment: Experiment, target: Path) -> Pseudonyms:
     return names
 
 
-def _documents(source: Path) -> Iterator[tuple[str, Any]]:
-    """The documents about hosts, by their paths in the result."""
-    for path in [*sorted((source / "hosts").glob("*.json")), source / "testbed.json"]:
+def _documents(experiment: Experiment) -> Iterator[tuple[str, Any]]:
+    """The documents about hosts, by their paths in the result: those that a run writes, and no other files."""
+    source = experiment.folder
+    of_hosts = sorted([*experiment.host_documents(), source / "hosts" / PROBE_COST])
+    for path in [*of_hosts, source / "testbed.json"]:
         if path.exists():
             try:
                 yield str(path.relative_to(source)), parse_json(read_bytes(path))

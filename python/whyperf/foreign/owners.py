@@ -1,6 +1,8 @@
 """Which other users could exchange a file or a folder: by what they own, or may write to, among what leads there."""
 
+import grp
 import os
+import pwd
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,15 +32,12 @@ def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
 
     Others may write to a folder that leads there only if it is sticky, as /tmp is: then they cannot rename what is not
     theirs (unlink(2)). For root, and for what is run as code, each folder and link that leads there has to be root's,
-    this user's or of who called sudo. Members of a folder's group count as others for root alone. Other users choose
-    with whom they share, and in whose folder they work.
+    this user's or of who called sudo. Members of a folder's group count as others for root alone, but for the group of
+    who called sudo if it has no other member. Other users choose with whom they share, and in whose folder they work.
     """
-    owners, groups = {0, os.geteuid()}, {0}
     # In a user namespace root has another number, or none.
     top = Path("/").stat()
-    for user, group in ((top.st_uid, top.st_gid), *filter(None, [caller()])):
-        owners.add(user)
-        groups.add(group)
+    owners, groups = {0, os.geteuid(), top.st_uid, *(caller() or ())[:1]}, {0, top.st_gid}
     for place, found in _leading_to(path):
         if found.st_uid not in owners and (is_code or os.geteuid() == 0):
             return f"{place} belongs to another user ({found.st_uid})"
@@ -46,9 +45,25 @@ def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
             continue
         if found.st_mode & stat.S_IWOTH:
             return f"{place} can be changed by every user"
-        if found.st_mode & stat.S_IWGRP and os.geteuid() == 0 and found.st_gid not in groups:
+        is_shared = found.st_mode & stat.S_IWGRP and os.geteuid() == 0 and found.st_gid not in groups
+        if is_shared and not _is_of_caller_alone(found.st_gid):
             return f"{place} can be changed by its group ({found.st_gid})"
     return None
+
+
+def _is_of_caller_alone(group: int) -> bool:
+    """Whether a group is that of who called sudo, and has no other member but root, as far as this host knows."""
+    by = caller()
+    if by is None or by[1] != group:
+        return False
+    users, accounts = {0, by[0]}, pwd.getpwall()
+    own = {account.pw_name for account in accounts if account.pw_uid in users}
+    try:
+        members = {*grp.getgrgid(group).gr_mem}
+    except KeyError:
+        # In a container, a group of the host around it.
+        members = set()
+    return members <= own and all(account.pw_uid in users for account in accounts if account.pw_gid == group)
 
 
 def _leading_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -111,9 +112,9 @@ def copy(folder: Path, result: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "owner", "group", "says"),
     [
-        (0o755, 65534, 0, r"belongs to another user \(65534\)"),
-        (0o1777, 65534, 0, r"belongs to another user \(65534\)"),
-        (0o775, 0, 65534, r"can be changed by its group \(65534\)"),
+        (0o755, 4711, 0, r"belongs to another user \(4711\)"),
+        (0o1777, 4711, 0, r"belongs to another user \(4711\)"),
+        (0o775, 0, 4711, r"can be changed by its group \(4711\)"),
     ],
 )
 def test_root_makes_no_folder_where_another_user_can_exchange_it(  # noqa: PLR0917 - a table
@@ -126,7 +127,9 @@ def test_root_makes_no_folder_where_another_user_can_exchange_it(  # noqa: PLR09
     group: int,
     says: str,
 ) -> None:
-    """Who called sudo is none; in a container the same variables name the user whose folder is mounted."""
+    """Who called sudo is none; in a container the same variables name the user whose folder is mounted. No account here
+    has these numbers.
+    """
     monkeypatch.delenv("SUDO_UID", raising=False)
     shared.chmod(mode)
     os.chown(shared, owner, group)
@@ -134,8 +137,38 @@ def test_root_makes_no_folder_where_another_user_can_exchange_it(  # noqa: PLR09
         make(shared / "results" / "sample", result)
     assert list(shared.iterdir()) == []
     for name in ("SUDO_UID", "SUDO_GID"):
-        monkeypatch.setenv(name, "65534")
+        monkeypatch.setenv(name, "4711")
     make(shared / "results" / "sample", result)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("members", "others", "is_own"),
+    [
+        ([], [], True),
+        (["me", "root"], [], True),
+        (["me", "mallory"], [], False),
+        ([], [4712], False),
+        (["mallory"], [4712], False),
+    ],
+)
+def test_the_group_of_who_called_sudo_is_his_own_without_other_members(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, members: list[str], others: list[int], *, is_own: bool
+) -> None:
+    """`others` are the accounts that have it as their primary group, too."""
+    for name in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.setenv(name, "4711")
+    accounts = [
+        SimpleNamespace(pw_name="root", pw_uid=0, pw_gid=0),
+        SimpleNamespace(pw_name="me", pw_uid=4711, pw_gid=4711),
+    ]
+    accounts += [SimpleNamespace(pw_name="mallory", pw_uid=other, pw_gid=4711) for other in others]
+    monkeypatch.setattr("pwd.getpwall", lambda: accounts)
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_mem=members))
+    shared.chmod(0o775)
+    os.chown(shared, 4711, 4711)
+    refused = None if is_own else f"{shared} can be changed by its group (4711)"
+    assert exchangeable(shared / "sample") == refused
 
 
 @pytest.mark.parametrize("mode", [0o1777, 0o775, 0o700])

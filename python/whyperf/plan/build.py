@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from whyperf.hosts import LOCAL
+from whyperf.hosts import LOCAL, MAX_PAIRS
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import COMMAND_LINE, expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes, parts_of
@@ -77,6 +77,8 @@ def build(
         raise ProfileError(profile.where, "testbed.kind", "the profile needs the veth testbed; run it with privilege")
     if fleet is not None and kind_of(target) != "network":
         raise ProfileError("--to", "", f"{target} names a place of this host here; name the far host by its address")
+    if len(near) > MAX_PAIRS:
+        raise ProfileError("--from", "", f"it has {len(near):,} hosts, and a run takes up to {MAX_PAIRS:,}; name fewer")
     profile = measured_on(profile, "model" if target == MODEL else "hosts")
     asked = profile
     profile = profile.with_overrides(overrides or {})

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from whyperf.foreign import parse_model, quoted
-from whyperf.hosts import LOCAL, HostPair, Pattern
+from whyperf.hosts import LOCAL, MAX_PAIRS, HostPair, Pattern
 from whyperf.profile import BY_NAME, Factors, ProfileError
 from whyperf.profile.workload import Metric
 from whyperf.wire import DatagramStream, Workload
@@ -411,6 +411,8 @@ def _contradiction(plan: Plan) -> tuple[str, str] | None:
         return "fleet", f"a plan of the kind {kind} has no fleet"
     if kind not in {"network", WATCHED} and {*plan.near} != {LOCAL}:
         return "near", f"a plan of the kind {kind} has no other near host than {LOCAL}"
+    if not 1 <= pairs_count <= MAX_PAIRS:
+        return "near", f"it has {pairs_count:,} pairs of hosts, and a plan has 1 to {MAX_PAIRS:,}"
     if fleet is not None and (len(fleet.far) != pairs_count or len(fleet.parts) not in {0, pairs_count}):
         return "fleet", f"it does not say for each of the {pairs_count:,} near hosts what its far host is"
     return None

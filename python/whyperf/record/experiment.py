@@ -305,9 +305,16 @@ class Experiment:
         return self._as_planned(_read_trial(trials / name))
 
     def _as_planned(self, found: Manifest | Damaged) -> Manifest | Damaged:
-        """The same; what was measured with other factors than those of its cell is no trial of the plan."""
-        if isinstance(found, Manifest) and self._factors.get(found.cell) != found.factors:
+        """The same; what was measured with other factors than those of its cell, or on more hosts, is no trial of the
+        plan.
+        """
+        if not isinstance(found, Manifest):
+            return found
+        if self._factors.get(found.cell) != found.factors:
             return Damaged(found.trial, "its factors are not those of its cell in the plan")
+        pairs_count = len(self.plan.pairs)
+        if len(found.hosts) > 2 * pairs_count or len(found.lost_pairs) > pairs_count:
+            return Damaged(found.trial, "it has more ends than the pairs of hosts in the plan")
         return found
 
     def write_host(self, host: str, facts: Mapping[str, object]) -> None:

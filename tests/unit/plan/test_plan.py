@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.foreign.documents import MAX_VALUES
+from whyperf.hosts import MAX_PAIRS
 from whyperf.plan import Plan, PlannedFleet, build
 from whyperf.plan.model import Testbed, identify
 from whyperf.profile import Profile, ProfileError, find, parse
@@ -188,6 +189,8 @@ FLEET = PlannedFleet(pattern="pairs", far=("far7",), via="docker")
         ("loopback", {"fleet": FLEET}, "fleet"),
         ("testbed", {"fleet": FLEET}, "fleet"),
         ("loopback", {"near": ("near8",)}, "near"),
+        ("far7", {"near": ("local",) * (MAX_PAIRS + 1)}, "near"),
+        ("loopback", {"near": ()}, "near"),
         ("far7", {"fleet": FLEET, "near": ("local", "near8")}, "fleet"),
         ("far7", {"fleet": FLEET.model_copy(update={"parts": (("a",), ("b",))})}, "fleet"),
     ],
@@ -206,6 +209,13 @@ def test_a_plan_that_contradicts_itself_is_refused(target: str, change: dict[str
 def test_no_far_host_of_a_fleet_is_a_place_of_this_host(target: str) -> None:
     with pytest.raises(ProfileError, match=f"^--to: {target} names a place of this host"):
         plan_of(BASE, target=target, fleet=FLEET)
+
+
+def test_a_plan_has_no_more_pairs_than_can_be_read_again() -> None:
+    most = plan_of(BASE, target="far7", near=("local",) * MAX_PAIRS)
+    assert Plan.from_json(most.to_json(), "plan.json") == most
+    with pytest.raises(ProfileError, match=r"^--from: it has 4,097 hosts, and a run takes up to 4,096; name fewer$"):
+        plan_of(BASE, target="far7", near=("local",) * (MAX_PAIRS + 1))
 
 
 def test_a_plan_of_many_values_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch) -> None:

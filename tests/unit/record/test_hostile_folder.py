@@ -1,10 +1,12 @@
 """A result folder of somebody else: nothing in it leads out of it, hangs, or stops the experiment."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -393,6 +395,26 @@ def test_a_trial_with_many_values_is_damaged_before_it_is_read(result: Path, mon
     (damaged,) = Experiment.open(result).trials().damaged
     values = MAX_SHORT_VALUES + len(text) // MIN_VALUE_BYTES
     assert damaged.reason == f"its manifest is damaged: it has over {values:,} values"
+
+
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [
+        ("hosts", {"near2": {"role": "sender"}}),
+        ("lost_pairs", [{"pair": pair, "near": "a", "far": "b", "reason": "gone"} for pair in range(2)]),
+    ],
+)
+def test_a_trial_of_more_hosts_than_the_plan_has_is_damaged(result: Path, key: str, more: Any) -> None:
+    path = result / "trials" / TRIAL / "manifest.json"
+    document = json.loads(path.read_text())
+    document |= {"status": "failed", "reason": "gone"}
+    path.write_text(json.dumps(document))
+    assert Experiment.open(result).trials().damaged == []
+    document[key] = {**document[key], **more} if isinstance(more, dict) else more
+    path.write_text(json.dumps(document))
+    (damaged,) = Experiment.open(result).trials().damaged
+    assert damaged == Experiment.open(result).trial(TRIAL)
+    assert damaged.reason == "it has more ends than the pairs of hosts in the plan"
 
 
 def test_a_plan_that_could_not_be_read_again_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

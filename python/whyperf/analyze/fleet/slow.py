@@ -1,6 +1,6 @@
 """Which hosts are slower than the others, by the rates of their pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +62,9 @@ def slow_hosts(rates: pl.DataFrame, pattern: str, column: str) -> Compared:
         else [_single(effects, pattern, numbers, senders, receivers)]
     )
     tested = lows([values for _, values in families])
+    usual, columns = np.nanmedian(table, axis=1), {pair: at for at, pair in enumerate(numbers)}
     found = [
-        _slow(unit, low, table, numbers)
+        _slow(unit, low, table, usual, columns)
         for (units, _), results in zip(families, tested, strict=True)
         for unit, low in zip(units, results, strict=True)
         if low.is_slow
@@ -92,19 +93,16 @@ def _is_crossed(senders: Sequence[str], receivers: Sequence[str]) -> bool:
 def _crossed(
     effects: Floats, numbers: Sequence[int], senders: Sequence[str], receivers: Sequence[str]
 ) -> list[tuple[list[_Unit], Floats]]:
-    rows, columns = (list(dict.fromkeys(names)) for names in (senders, receivers))
+    rows, columns = _places(senders), _places(receivers)
+    row_of, column_of = ({name: at for at, name in enumerate(names)} for names in (rows, columns))
     table = np.full((len(rows), len(columns)), np.nan)
     for effect, sender, receiver in zip(effects, senders, receivers, strict=True):
-        table[rows.index(sender), columns.index(receiver)] = effect
+        table[row_of[sender], column_of[receiver]] = effect
     of_rows, of_columns = polished(table)
     families = []
-    for role, names, all_names, values in (
-        ("sender", rows, senders, of_rows),
-        ("receiver", columns, receivers, of_columns),
-    ):
+    for role, places, values in (("sender", rows, of_rows), ("receiver", columns, of_columns)):
         units = []
-        for name in names:
-            own = [at for at, other in enumerate(all_names) if other == name]
+        for name, own in places.items():
             slowest = sorted(own, key=lambda at: float(effects[at]))
             units.append(
                 _Unit("sender" if role == "sender" else "receiver", (name,), tuple(numbers[at] for at in slowest))
@@ -113,23 +111,32 @@ def _crossed(
     return families
 
 
+def _places(names: Sequence[str]) -> dict[str, list[int]]:
+    """Where each name is in a list of them, in the order of the first places."""
+    places: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        places.setdefault(name, []).append(at)
+    return places
+
+
 def _single(
     effects: Floats, pattern: str, numbers: Sequence[int], senders: Sequence[str], receivers: Sequence[str]
 ) -> tuple[list[_Unit], Floats]:
     """Each pair by itself: with one receiver of all it shows its sender, and the other way round."""
     units = []
+    has_one_receiver, has_one_sender = len(set(receivers)) == 1, len(set(senders)) == 1
     for number, sender, receiver in zip(numbers, senders, receivers, strict=True):
-        if len(set(receivers)) == 1 and pattern != "pairs":
+        if has_one_receiver and pattern != "pairs":
             units.append(_Unit("sender", (sender,), (number,)))
-        elif len(set(senders)) == 1 and pattern != "pairs":
+        elif has_one_sender and pattern != "pairs":
             units.append(_Unit("receiver", (receiver,), (number,)))
         else:
             units.append(_Unit("pair", (sender, receiver), (number,)))
     return units, effects
 
 
-def _slow(unit: _Unit, low: Low, table: Floats, numbers: Sequence[int]) -> SlowUnit:
-    own = [numbers.index(pair) for pair in unit.pairs]
+def _slow(unit: _Unit, low: Low, table: Floats, usual: Floats, columns: Mapping[int, int]) -> SlowUnit:
+    own = [columns[pair] for pair in unit.pairs]
     with np.errstate(invalid="ignore"):
-        below = np.nanmedian(table[:, own], axis=1) < np.nanmedian(table, axis=1)
+        below = np.nanmedian(table[:, own], axis=1) < usual
     return SlowUnit(unit.role, unit.names, unit.pairs, low.ratio, low.p_value, int(below.sum()))

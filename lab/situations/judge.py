@@ -89,11 +89,17 @@ def _judged(label: Label, explained: Explained) -> Judged:
         label.counts,
         names,
         verdicts[0].confidence if verdicts else "",
-        outcome_of(names, accepted),
+        outcome_of((*names, *_left_open(verdicts)), accepted),
         weighed_outcome(explanation.probabilities, accepted),
         _single(label, verdicts),
         _joint(label, explanation),
     )
+
+
+def _left_open(verdicts: Sequence[Verdict]) -> list[str]:
+    """The causes that a verdict of "not known" names, of which some may have no verdict of their own."""
+    causes = verdicts[0].values.get("causes") if verdicts else None
+    return [str(cause) for cause in causes] if isinstance(causes, list) else []
 
 
 def outcome_of(names: Sequence[str], accepted: set[str]) -> Outcome:

@@ -52,7 +52,7 @@ def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
 
 
 def _is_of_caller_alone(group: int) -> bool:
-    """Whether a group is that of who called sudo, and has no other member but root, as far as this host knows."""
+    """Whether a group is that of who called sudo, and by the files of users no other than root is in it."""
     by = caller()
     if by is None or by[1] != group:
         return False

@@ -94,9 +94,9 @@ def measured_under(given: Sequence[str]) -> str:
     """For who compares what is not measured yet: the command that measures it, of `compare` and its words."""
     from whyperf.cli.inputs.other_tools import quoted  # noqa: PLC0415 - keeps help quick
 
-    words = list(takewhile(lambda word: not word.startswith("-"), given[1:]))
-    if CONTROLS.issuperset(words) and words:
-        measured = ["run", "-C", ",".join(words), *given[1 + len(words) :]]
+    compared = list(takewhile(lambda word: not word.startswith("-"), given[1:]))
+    if CONTROLS.issuperset(compared) and compared:
+        measured = ["run", "-C", ",".join(compared), *given[1 + len(compared) :]]
         return f"these are congestion controls, which one run measures: {quoted(measured)}"
     return "two conditions are measured by `whyperf compare --run --set FACTOR=LEVEL --against FACTOR=LEVEL`"
 

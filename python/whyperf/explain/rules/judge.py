@@ -471,11 +471,15 @@ def _open(found: Sequence[Finding], facts: Facts) -> Finding | None:
 
 
 def _ranked(found: Sequence[Finding], probable: Mapping[Cause, float], facts: Facts) -> Finding:
-    """None of several findings, the most probable first, is probable enough to be named."""
+    """No finding, the most probable of which is the first, is probable enough to be named: the candidates are the most
+    probable causes, found or not.
+    """
     first = found[0]
+    each = {cause: value for cause, value in probable.items() if cause not in {Cause.PATH_LOSS, Cause.CAPACITY}}
+    causes = sorted(each, key=lambda cause: -each[cause])[:MAX_CANDIDATES]
     values: dict[str, Value | None] = {
-        "causes": [str(cause) for cause in dict.fromkeys(finding.cause for finding in found)][:MAX_CANDIDATES],
-        "right_ratio": round(probable.get(first.cause, 0.0), 3),
+        "causes": [str(cause) for cause in causes],
+        "right_ratio": round(each[causes[0]], 3),
         "next": render("next", _next(facts), {}),
     }
     return Finding(Cause.NOT_KNOWN, first.lost, UNDECIDED, first.evidence, variant="ranked", values=values)

@@ -24,7 +24,7 @@ VERBS = ("show", "explain", "cost", "flow")
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result whose hosts, functions and plan have such names."""
-    folder = made.write(tmp_path_factory.mktemp("results") / "theirs", [made.Trial(duration_s=2)])
+    folder = made.write(tmp_path_factory.mktemp("results") / "theirs", [made.Trial(duration_s=2)], testbed="network")
     named = tuple((group, context, f"{names} evil{HOSTILE}", count) for group, context, names, count in SENDER)
     add_samples(folder, {"near": named, "far": RECEIVER})
     for path in (folder / "hosts").glob("*.json"):

@@ -168,7 +168,7 @@ pub fn received_twice(end: &TestbedEnd) -> u64 {
     ["TCPDSACKOldSent", "TCPDSACKOfoSent"].map(|name| counter(&table, "TcpExt:", name)).iter().sum()
 }
 
-/// How many packets of ICMPv6 the end has sent, such as questions for the address of its neighbor (RFC 4861).
+/// How many packets of `ICMPv6` the end has sent, such as questions for the address of its neighbor (RFC 4861).
 pub fn icmp6_sent(end: &TestbedEnd) -> u64 {
     let table = inside(&end.netns, || std::fs::read_to_string("/proc/thread-self/net/snmp6")).expect("counters");
     let line = table.lines().find_map(|line| line.strip_prefix("Icmp6OutMsgs")).expect("counter");

@@ -1,7 +1,6 @@
 """Causes for which the same observations speak: what the fit takes to be alike as long as nothing shows otherwise."""
 
-from whyperf.explain.causes import Cause
-from whyperf.explain.decide import ANOTHER
+from whyperf.explain.causes import ANOTHER, Cause
 
 _CAUSES = {
     "window": "receive_buffer send_buffer window_scaling write_window_mismatch memory_limit",

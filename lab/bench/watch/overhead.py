@@ -123,11 +123,12 @@ def _watched(folder: Path, place: Namespace, level: Level, window_s: float) -> H
     Raises:
         PlaceError: the level cannot be taken, or the transfers are not found.
     """
-    tracker, found = Tracker(), list[Half]()
+    tracker, found, seen = Tracker(), list[Half](), set[int]()
     with ExitStack() as closing:
         lines = PlainLines(closing.enter_context(Path("/dev/null").open("w", encoding="utf-8")).write)
 
         def show(side: Side, watched: ReplyWatched) -> None:
+            seen.update(each["connection"] for each in watched["connections"])
             lines.on_report(tracker.take(side, watched))
 
         def measure(_over: Event) -> None:
@@ -138,8 +139,8 @@ def _watched(folder: Path, place: Namespace, level: Level, window_s: float) -> H
     last = tracker.last["near"]
     if last["level"] != level:
         raise PlaceError(f"level {level} is not possible here: {last['reason']}")
-    if tracker.count < 2 * len(PORTS) or not found:
-        raise PlaceError(f"only {tracker.count} connections were watched")
+    if len(seen) < 2 * len(PORTS) or not found:
+        raise PlaceError(f"only {len(seen)} connections were watched")
     return found[0]
 
 

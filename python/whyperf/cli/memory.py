@@ -7,7 +7,7 @@ from pathlib import Path
 SHARE = 0.5
 """Part of the memory that the host has left: the rest stays for whoever else works there."""
 MIN_BYTES = 2 << 30
-"""Enough for the largest of the stored records (`tests/records`), four times; a host that has less left swaps."""
+"""Half of a host of 4 GB, so that a busy one of that size still reads what it measured."""
 MEMORY = Path("/proc/meminfo")
 
 

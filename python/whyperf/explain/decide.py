@@ -88,7 +88,12 @@ FEATURES: tuple[str, ...] = tuple(Candidate(Cause.NOT_KNOWN, 0, 0).features)
 
 def ranked_causes(found: Sequence[Candidate], facts: Facts) -> list[CauseProbability]:
     """How probable each cause is by the checked-in weights; the most probable first."""
-    return as_ranked(probabilities(found, scaled(observe(facts, NAMED)), level_of(facts), weights()), found)
+    probable = probabilities(found, scaled(observe(facts, NAMED)), level_of(facts), weights())
+    if not any(candidate.cause is Cause.RECEIVER_LOSS for candidate in found):
+        # The kernel counts these losses where they happen: where its counts show none, there are none.
+        del probable[str(Cause.RECEIVER_LOSS)]
+    whole = sum(probable.values())
+    return as_ranked({name: value / whole for name, value in probable.items()}, found)
 
 
 def as_ranked(probable: Mapping[str, float], found: Sequence[Candidate]) -> list[CauseProbability]:

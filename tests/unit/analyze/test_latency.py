@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.analyze.made_frames import rows_of_joins
 from tests.unit.analyze.synthetic import known
 from tests.unit.analyze.workload_samples import Exchange, in_blocks, inputs
 from whyperf.analyze import summarize_inputs
-from whyperf.analyze.measures.latency import PERCENTILES, curve, percentiles
+from whyperf.analyze.measures.latency import PERCENTILES, _is_idle, curve, percentiles
 from whyperf.analyze.summary import Transactions
 
 
@@ -95,3 +96,22 @@ def test_trials_and_groups_are_merged_by_adding_counts() -> None:
     latency = known(transactions(*in_blocks(Exchange(names=names, latencies=rows), [1000, 1000])).latency)
     assert (latency.kind, latency.count, latency.p50_ns, latency.max_ns) == ("service", 16, 10, 90)
     assert latency.mean_ns == 30
+
+
+def test_round_trips_are_idle_where_no_flow_was_to_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forged trial may have any number of round trips and of flows: together they would be their product."""
+    flows = [(10, 20), (12, 14), (30, 40), *[(50 + place, 60 + place) for place in range(60)]]
+    schedule = pl.DataFrame(
+        [(trial, start_ns, at, until) for trial, start_ns in (("a", 1000), ("b", 5)) for at, until in flows],
+        schema=["trial", "trial_start_ns", "start_ns", "stop_ns"],
+        orient="row",
+    )
+    sent = (
+        [("a", 1000 + at) for at in range(130)] + [("b", 5 + at) for at in range(130)] + [("c", at) for at in range(9)]
+    )
+    requests = pl.DataFrame(sent, schema=["trial", "sent_mono_ns"], orient="row").with_row_index("request")
+    heights = rows_of_joins(monkeypatch)
+    found = dict(_is_idle(requests.sample(fraction=1, shuffle=True, seed=1), schedule).iter_rows())
+    assert max(heights) <= requests.height
+    idle = [not any(start <= at < stop for start, stop in flows) for at in range(130)]
+    assert [found[number] for number in range(requests.height)] == [*idle, *idle, *[False] * 9]

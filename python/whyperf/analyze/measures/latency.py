@@ -118,14 +118,20 @@ def probe_requests(inputs: Inputs, trials: pl.DataFrame) -> pl.DataFrame:
 
 def _is_idle(requests: pl.DataFrame, schedule: pl.DataFrame) -> pl.DataFrame:
     """Of each `request`: `is_idle`. Trials without a schedule are never idle."""
-    active = schedule.select("trial", "trial_start_ns", "start_ns", "stop_ns").unique()
-    since_ns = pl.col("sent_mono_ns") - pl.col("trial_start_ns")
-    is_outside = (since_ns < pl.col("start_ns")) | (since_ns >= pl.col("stop_ns"))
+    start, stop = (pl.col("trial_start_ns") + pl.col(name) for name in ("start_ns", "stop_ns"))
+    # Of all flows that had started, the one that stops last says whether any was to send.
+    spans = (
+        schedule.select("trial", start.alias("sent_mono_ns"), stop.alias("until_ns"))
+        .sort("sent_mono_ns")
+        .with_columns(pl.col("until_ns").cum_max().over("trial"))
+    )
+    is_busy = (pl.col("until_ns") > pl.col("sent_mono_ns")).fill_null(value=False)
+    is_scheduled = pl.col("trial").is_in(spans["trial"].unique().to_list())
     return (
-        requests.select("request", "trial", "sent_mono_ns")
-        .join(active, on="trial", how="left")
-        .group_by("request")
-        .agg(is_outside.fill_null(value=False).all().alias("is_idle"))
+        requests.select("request", "trial", pl.col("sent_mono_ns").cast(pl.Int64))
+        .sort("sent_mono_ns")
+        .join_asof(spans, on="sent_mono_ns", by="trial", check_sortedness=False)
+        .select("request", (is_scheduled & ~is_busy).alias("is_idle"))
     )
 
 

@@ -116,14 +116,19 @@ def connections(senders: pl.DataFrame, trial_start_ns: int) -> dict[int, Connect
 
 
 def _at_work(rows: pl.DataFrame, active: Sequence[ActiveInterval], trial_start_ns: int) -> pl.DataFrame:
+    """The rows, in the order of time, whose connection was at work then."""
     spans = pl.DataFrame(
         [(number, interval.start_s, interval.stop_s) for interval in active for number in interval.connections],
         schema={"connection": rows.schema["connection"], "start_s": pl.Float64, "stop_s": pl.Float64},
         orient="row",
     )
+    # Of the spans that had started, the one that stops last says whether the sample is in any.
+    last = spans.sort("start_s").with_columns(pl.col("stop_s").cum_max().over("connection"))
     at_s = (pl.col("sample_mono_ns") - trial_start_ns) / NS_PER_S
-    return rows.join(spans, on="connection", how="inner").filter(
-        (at_s >= pl.col("start_s")) & (at_s < pl.col("stop_s"))
+    return (
+        rows.with_columns(at_s.alias("start_s"))
+        .join_asof(last, on="start_s", by="connection", check_sortedness=False)
+        .filter(pl.col("start_s") < pl.col("stop_s"))
     )
 
 

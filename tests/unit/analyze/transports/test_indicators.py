@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.unit.analyze.made_frames import rows_of_joins
 from tests.unit.analyze.synthetic import known
 from tests.unit.analyze.transports.scheduled import (
     NO_PROBE,
@@ -23,9 +24,10 @@ from whyperf.analyze.read.assemble import _schedule
 from whyperf.analyze.read.inputs import Cell
 from whyperf.analyze.transports import time_series
 from whyperf.analyze.transports.indicators import Indicators, indicators
-from whyperf.analyze.transports.samples import connections, sender_samples
+from whyperf.analyze.transports.samples import connections, round_trips, sender_samples
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.transports.summary import summarize_transports
+from whyperf.analyze.transports.time_series import ActiveInterval
 from whyperf.profile.schedule.read import MAX_FLOWS
 from whyperf.record import RecordError
 
@@ -86,6 +88,18 @@ def test_samples_of_a_connection_that_is_not_at_work_say_nothing() -> None:
     found = trial(SHARED, early)
     assert found.regions[0].rtt.mean_s is None
     assert found.regions[1].rtt.mean_s == pytest.approx(0.09)
+
+
+def test_samples_and_spans_of_a_connection_are_not_joined_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forged trial may have any number of both."""
+    spans = [(10.0, 20.0), (12.0, 14.0), (30.0, 40.0), *[(50.0 + place, 60.0 + place) for place in range(60)]]
+    flows = [ActiveInterval(place, "", "", (0,), start, stop) for place, (start, stop) in enumerate(spans)]
+    at_s = [place / 2 for place in range(260)]
+    senders = sender_samples(tcp_info_rows(0, at_s, [10] * 260, [0] * 260), NO_TRANSPORT_INFO)
+    heights = rows_of_joins(monkeypatch)
+    found = round_trips(NO_PROBE, senders, flows, START_NS)
+    assert max(heights) <= 260
+    assert found.at_s == pytest.approx([at for at in at_s if any(start <= at < stop for start, stop in spans)])
 
 
 def test_the_retransmitted_share_is_of_the_region_in_which_it_happened() -> None:

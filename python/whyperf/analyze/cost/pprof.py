@@ -43,14 +43,9 @@ def pprof_profile(weighed: WeighedStacks, cell: str | None = None) -> bytes | No
     for name in types:
         profile.add(_SAMPLE_TYPE, _number(1, profile.text(name)) + _number(2, profile.text("count")))
     profile.add_number(_DEFAULT_TYPE, profile.text(types[-1]))
-    frames: dict[int, list[Function]] = {
-        key[0]: list(own.select(NAME).iter_rows())
-        for key, own in weighed.frames.join(rows.select("stack"), on="stack", how="semi").partition_by(
-            "stack", as_dict=True, maintain_order=True
-        ).items()
-    }  # fmt: skip
-    for row in rows.iter_rows(named=True):
-        functions = frames.get(row["stack"]) or [(f"[{_unread(row)}]", "", "")]
+    names, stacks = _functions(weighed.frames.join(rows, on="stack", how="semi", maintain_order="left"))
+    for row in rows.join(stacks, on="stack", how="left", maintain_order="left").iter_rows(named=True):
+        functions = [names[number] for number in row["functions"] or ()] or [(f"[{_unread(row)}]", "", "")]
         values = [row["samples_count"], *(row["whole_cycles"] if unit == row["unit"] else 0 for unit in units)]
         labels = {name: row[name] for name in _LABELS if row[name]}
         profile.add(_SAMPLE, profile.sample(functions, values, labels))
@@ -68,6 +63,14 @@ def _rows(weighed: WeighedStacks, cell: str | None) -> pl.DataFrame:
         .with_columns(until.alias("until"), pl.col("samples_count").cast(pl.Int64, strict=False).fill_null(0))
         .with_columns((pl.col("until") - pl.col("until").shift(1).over(_SIDE).fill_null(0)).alias("whole_cycles"))
     )
+
+
+def _functions(frames: pl.DataFrame) -> tuple[list[Function], pl.DataFrame]:
+    """The functions on some stacks, each once; and of each `stack` their numbers in that list, as `functions`."""
+    names = frames.select(NAME).unique(maintain_order=True).with_row_index("functions")
+    numbered = frames.join(names, on=NAME, how="left", nulls_equal=True, maintain_order="left")
+    by_stack = numbered.group_by("stack", maintain_order=True).agg("functions")
+    return list(names.select(NAME).iter_rows()), by_stack
 
 
 def _unread(row: dict[str, object]) -> str:

@@ -23,6 +23,8 @@ MIN_ALONE_RATIO = 0.98
 """A connection with at least this part of its program's payload has the program's CPU time to itself."""
 MIN_SHARE = 0.001
 """Functions below this share of their side's cost are one row of their class."""
+MAX_VALUES = 1_000_000
+"""Costs by function and trial in a class at most: then fewer functions have a row. They take 32 MB, a float each."""
 
 
 class Amount(FrozenModel):
@@ -194,10 +196,9 @@ def _side(
     total = draw.by_trial(rows)
     mean = float(total.mean())
     by_class = rows.partition_by("class", as_dict=True)
-    inclusive_values = {key: draw.by_trial(of) for key, of in inclusive.partition_by(*NAME, as_dict=True).items()}
     found = [
         _class(name, by_class[name,], draw, mean, events).model_copy(
-            update={"functions": tuple(_functions(by_class[name,], draw, mean, inclusive_values))}
+            update={"functions": tuple(_functions(by_class[name,], draw, mean, inclusive))}
         )
         for name in (entry.name for entry in classes())
         if (name,) in by_class
@@ -247,20 +248,25 @@ def _class(name: str, rows: pl.DataFrame, draw: "_Draw", side_mean: float, event
     )
 
 
-def _functions(
-    rows: pl.DataFrame, draw: "_Draw", side_mean: float, inclusive: "Mapping[tuple[object, ...], NDArray[np.float64]]"
-) -> Sequence[FunctionCost]:
+def _functions(rows: pl.DataFrame, draw: "_Draw", side_mean: float, inclusive: pl.DataFrame) -> Sequence[FunctionCost]:
     """The functions of a class, the dearest first; the small ones, and what no function has, as the last row."""
-    found, small = [], []
-    for key, of in rows.partition_by(*NAME, as_dict=True).items():
-        values = draw.by_trial(of)
-        if key[0] is None or values.mean() < MIN_SHARE * side_mean:
-            small.append(of)
-            continue
-        name = (str(key[0]), str(key[1]), str(key[2]))
-        found.append(_function(name, of, draw, inclusive.get(key)))
+    means = rows.drop_nulls("name").group_by(NAME).agg(pl.col("cost").sum() / draw.trials_count)
+    # A frame for each of any number of functions takes seconds and gigabytes.
+    most = min(round(1 / MIN_SHARE), max(1, MAX_VALUES // draw.trials_count))
+    shown = means.filter(pl.col("cost") >= MIN_SHARE * side_mean).top_k(most, by="cost").select(NAME)
+    small = rows.join(shown, on=NAME, how="anti", maintain_order="left")
+    values = {key: draw.by_trial(of) for key, of in _by_name(inclusive, shown).items()}
+    found = [
+        _function((str(key[0]), str(key[1]), str(key[2])), of, draw, values.get(key))
+        for key, of in _by_name(rows, shown).items()
+    ]
     found.sort(key=lambda entry: -entry.exclusive.mean)
-    return [*found, *([_function((None, None, None), pl.concat(small), draw, None)] if small else [])]
+    return [*found, *([] if small.is_empty() else [_function((None, None, None), small, draw, None)])]
+
+
+def _by_name(rows: pl.DataFrame, names: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
+    """The rows of each function of these names, in their order."""
+    return rows.join(names, on=NAME, how="semi", maintain_order="left").partition_by(*NAME, as_dict=True)
 
 
 def _function(
@@ -307,9 +313,14 @@ class _Draw:
             values[self._places[trial]] = cost
         return values
 
+    @property
+    def trials_count(self) -> int:
+        """The number of trials."""
+        return len(self._places)
+
     def mean(self, rows: pl.DataFrame) -> float:
         """The mean over the trials of the cost of these rows together, per KByte."""
-        return float(rows["cost"].sum()) / len(self._places)
+        return float(rows["cost"].sum()) / self.trials_count
 
     def amount(self, values: "NDArray[np.float64]") -> Amount:
         """Their mean with its interval."""

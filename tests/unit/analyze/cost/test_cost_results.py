@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.cost.cost_samples import Stack
 from tests.unit.analyze.cost.sampled_results import SENDER, add_samples
+from tests.unit.analyze.made_frames import frames_of_partitions
 from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze import summarize_inputs
@@ -128,6 +130,36 @@ def test_a_name_of_30_mb_is_refused_with_its_table(tmp_path: Path) -> None:
     found = read_cost(Experiment.open(folder))
     assert any("it has a text of 30,000,000 bytes" in note for note in found.notes)
     assert read_stacks(Experiment.open(folder)) is not None
+
+
+def test_small_functions_have_no_frame_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forged result may have millions of names: a frame takes 5 KB."""
+    small: list[Stack] = [("load", "process", f"main tcp_small_{place}", 1) for place in range(100)]
+    large: list[Stack] = [("load", "process", f"main tcp_large_{place}", 10_000) for place in range(5)]
+    folder = made.write(tmp_path / "many", [made.Trial(duration_s=2)])
+    experiment = add_samples(folder, {"near": [*small, *large]}, lost=0)
+    frames = frames_of_partitions(monkeypatch)
+    found = read_cost(experiment)
+    assert max(frames) < 20
+    (side,) = found.cells[0].sides
+    functions = [function for entry in side.classes for function in entry.functions]
+    shown = {function.name: function for function in functions if function.name is not None}
+    assert shown.keys() == {f"tcp_large_{place}" for place in range(5)}
+    assert all(function.inclusive == pytest.approx(function.exclusive.mean) for function in shown.values())
+    assert sum(function.samples for function in functions) == 50_100
+    assert sum(function.exclusive.mean for function in functions) == pytest.approx(side.total.mean)
+
+
+def test_values_by_function_and_trial_have_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dearest ones have a row."""
+    stacks: list[Stack] = [("load", "process", f"main tcp_{place}", 10 + place) for place in range(9)]
+    experiment = add_samples(
+        made.write(tmp_path / "many", made.blocks_of(made.Trial(duration_s=2), [1e9] * 2)), {"near": stacks}
+    )
+    monkeypatch.setattr("whyperf.analyze.cost.result.MAX_VALUES", 6)
+    (side,) = read_cost(experiment).cells[0].sides
+    names = [function.name for entry in side.classes for function in entry.functions if function.name is not None]
+    assert names == ["tcp_8", "tcp_7", "tcp_6"]
 
 
 def test_names_are_cut_where_they_stand_once_for_each_stack(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from tests.unit.analyze.cost.cost_samples import report, tables, used
+from tests.unit.analyze.cost.cost_samples import Stack, report, tables, used
 from tests.unit.analyze.cost.sampled_results import SENDER, add_samples
+from tests.unit.analyze.made_frames import frames_of_partitions
 from whyperf.analyze.cost.budget import WeighedStacks, weighed_stacks
 from whyperf.analyze.cost.pprof import pprof_profile
 from whyperf.cli.app import main
@@ -77,6 +78,16 @@ def test_cycles_of_different_units_are_never_added_or_compared(tmp_path: Path) -
     assert (pmu, tsc) == (1_000_000, 2160)
     # Only samples are in both.
     assert "Type: samples" in pprof("-top", "-diff_base", tmp_path / "tsc.pb.gz", tmp_path / "pmu.pb.gz")
+
+
+def test_stacks_have_no_frame_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forged result may have millions of stacks: a frame takes 5 KB."""
+    stacks: list[Stack] = [("load", "process", f"main tcp_{place}", 1 + place) for place in range(30)]
+    weighed = weighed_stacks(*tables(stacks), report(9), used())
+    frames = frames_of_partitions(monkeypatch)
+    profile = gzip.decompress(made.known(pprof_profile(weighed)))
+    assert max(frames, default=0) < 20
+    assert all(profile.count(f"tcp_{place}".encode()) for place in range(30))
 
 
 def test_a_record_that_somebody_changed_has_numbers_that_fit() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from whyperf.analyze.cost.budget import TrialCosts
 from whyperf.analyze.cost.classes import BPF, KERNEL, OWN_BPF, PROGRAM, base_name, by_name
 from whyperf.analyze.cost.read import SampledCosts
 from whyperf.compare.difference import Sample, differences_of
@@ -21,6 +22,12 @@ from whyperf.compare.model import NS, ClassDifference, DifferenceTest, FunctionD
 
 MIN_RATIO = 0.001
 """Functions that cost less than this part of their side in both cells are one row of their class."""
+
+MAX_VALUES = 10_000_000
+"""Values of functions and trials of a side at most: each takes 24 bytes, and more than that has no real program."""
+
+_VALUES_OF_NAME = 50
+"""What the name of a function takes, in values: some texts and tuples of Python, of 50 to 100 bytes each."""
 
 ROLES = ("sender", "receiver")
 
@@ -80,25 +87,54 @@ class CostTable:
         return float(self.costs.sum()) / samples if samples else 0.0
 
 
-def cost_tables(costs: SampledCosts, kbytes_each: Mapping[str, float]) -> dict[tuple[str, str], CostTable]:
-    """The cost of each side of each cell, by cell and role.
+def cost_tables(
+    costs: SampledCosts, kbytes_each: Mapping[str, float]
+) -> tuple[dict[tuple[str, str], CostTable], tuple[str, ...]]:
+    """The cost of each side of each cell, by cell and role; and a sentence for each side whose functions are too many,
+    of which only the classes are there.
 
     `kbytes_each` are the KBytes of a transaction by trial, of the cells whose rate is in transactions.
     """
-    exclusive = _named(costs.trials.exclusive).with_columns(pl.col("samples").fill_null(0))
-    inclusive = _named(costs.trials.inclusive)
+    trials, notes = _bounded(costs.trials)
+    exclusive = _named(trials.exclusive).with_columns(pl.col("samples").fill_null(0))
+    inclusive = _named(trials.inclusive)
     sums = exclusive.group_by("cell", "role", "unit", "trial", "class", *_NAME).agg(pl.col("cost", "samples").sum())
     callers = inclusive.group_by("cell", "role", "trial", *_NAME).agg(pl.col("cost").sum())
     with_callees = callers.partition_by("cell", "role", as_dict=True)
-    return {
+    tables = {
         (str(cell), str(role)): _table(
             rows, with_callees.get((cell, role)), costs.events.get((str(cell), str(role)), {}), kbytes_each
         )
         for (cell, role), rows in sums.partition_by("cell", "role", as_dict=True).items()
     }
+    return tables, notes
 
 
+_SIDE = ("cell", "role")
 _NAME = ("name", "kind", "object")
+
+
+def _bounded(trials: TrialCosts) -> tuple[TrialCosts, tuple[str, ...]]:
+    """The rows without the functions of sides that have too many, and a sentence for each of these sides."""
+    names = pl.concat([rows.select(*_SIDE, *_NAME) for rows in trials]).unique()
+    sides = (
+        names.group_by(_SIDE)
+        .agg(pl.len().cast(pl.Int64).alias("functions"))
+        .join(trials.exclusive.group_by(_SIDE).agg(pl.col("trial").n_unique().alias("trials")), on=_SIDE)
+    )
+    values = pl.col("functions") * (pl.col("trials") + _VALUES_OF_NAME)
+    wide = sides.filter(values > MAX_VALUES).sort(_SIDE)
+    if wide.is_empty():
+        return trials, ()
+    nameless = trials.exclusive.join(wide, on=_SIDE, how="semi").with_columns(
+        pl.lit(None, pl.String).alias(column) for column in _NAME
+    )
+    exclusive, inclusive = (rows.join(wide, on=_SIDE, how="anti", maintain_order="left") for rows in trials)
+    notes = [
+        f"The functions of the {role} of cell {cell} are not compared, because there are {functions:,}."
+        for cell, role, functions, _ in wide.iter_rows()
+    ]
+    return TrialCosts(pl.concat([exclusive, nameless]), inclusive), tuple(notes)
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:

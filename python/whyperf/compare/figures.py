@@ -70,7 +70,8 @@ def _computed(experiment: Experiment, found: Trials, inputs: Inputs) -> ResultFi
     if has_samples(found):
         sampled = read_sampled_costs(experiment, found, inputs, measured)
         if sampled is not None:
-            costs, notes = cost_tables(sampled, _kbytes_each(inputs, measured)), sampled.notes
+            costs, of_functions = cost_tables(sampled, _kbytes_each(inputs, measured))
+            notes = sampled.notes + of_functions
     else:
         costs = model_costs(experiment, found)
     blocks = dict(inputs.trials.select("trial", "block").iter_rows())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whyperf.analyze.cost.budget import TrialCosts
 from whyperf.analyze.cost.read import SampledCosts
-from whyperf.compare.costs import CostTable, cost_tables, side_difference, split
+from whyperf.compare.costs import _VALUES_OF_NAME, CostTable, cost_tables, side_difference, split
 
 NAMES = (None, "tcp_ack", "tcp_sendmsg", "skb_clone", "memcpy")
 CLASSES = ("copy", "transmit", "acks", "memory")
@@ -160,8 +160,24 @@ def costs_of(*rows: tuple[str, str, str, float]) -> SampledCosts:
     ],
 )
 def test_a_function_is_the_same_in_another_build(first: tuple[str, str, str], second: tuple[str, str, str]) -> None:
-    (kept,), (other,) = (cost_tables(costs_of((*row, 5.0)), {}).values() for row in (first, second))
+    (kept,), (other,) = (cost_tables(costs_of((*row, 5.0)), {})[0].values() for row in (first, second))
     assert kept.rows == other.rows
     assert kept.inclusive.keys() == other.inclusive.keys()
-    (both,) = cost_tables(costs_of((*first, 5.0), (*second, 7.0)), {}).values()
+    (both,) = cost_tables(costs_of((*first, 5.0), (*second, 7.0)), {})[0].values()
     assert both.costs.tolist() == [[12.0]]
+
+
+def test_a_side_with_too_many_functions_has_classes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array has a value for each function and trial, and functions of a forged result are many."""
+    costs = costs_of(*((f"function_{place}", "kernel", "", 5.0) for place in range(100)))
+    most = 100 * (1 + _VALUES_OF_NAME)
+    monkeypatch.setattr("whyperf.compare.costs.MAX_VALUES", most)
+    by_side, notes = cost_tables(costs, {})
+    (found,) = by_side.values()
+    assert (len(found.rows), found.costs.shape, notes) == (100, (100, 1), ())
+    monkeypatch.setattr("whyperf.compare.costs.MAX_VALUES", most - 1)
+    by_side, notes = cost_tables(costs, {})
+    (found,) = by_side.values()
+    assert (found.rows, found.costs.tolist(), found.samples.tolist()) == ({("copy", None): 0}, [[500.0]], [[100.0]])
+    assert not found.inclusive
+    assert notes == ("The functions of the sender of cell c0001 are not compared, because there are 100.",)

@@ -20,6 +20,7 @@ _TYPES = {
     "bool": (pl.Boolean,),
     "text": (pl.String, pl.Categorical),
 }
+_NUMBERS = {"u32": pl.UInt32(), "u64": pl.UInt64()}
 #: A byte of a Parquet file never stands for more rows: even what repeats takes some bits a row.
 _ROWS_OF_A_BYTE = 64
 #: A table has rows for each of at most 100,000 connections; only what counts in ns needs more than 32 bits.
@@ -74,6 +75,26 @@ def wrong_in_table(path: Path, name: str) -> str | None:
     # The kernel writes all ones for a pacing rate that is none.
     beyond = [column for column in beyond if column != "pacing_rate_bytes_per_second"]
     return f"has a {beyond[0]} of over 2^62" if beyond else wrong
+
+
+def typed(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str | None]:
+    """Rows of a stored table with the numbers of its columns in their types; and what is wrong with all of them, as
+    `wrong_in_table`, or None.
+
+    Where a type has room for fewer numbers, or a text stands for a number, different values may become the same. So
+    what separates rows (`record/keys.py`) is looked at afterwards. Older records may have other columns.
+    """
+    kinds = _columns().get(name, {})
+    numbers = []
+    for column, there in rows.schema.items():
+        kind = kinds.get(column)
+        if kind is None or there == pl.Null:
+            continue
+        if isinstance(kind, str) and kind in _NUMBERS and there.is_integer():
+            numbers.append(pl.col(column).cast(_NUMBERS[kind], strict=False))
+        elif there not in _TYPES[kind if isinstance(kind, str) else "text"]:
+            return rows, f"has the column {column} in another type"
+    return rows.with_columns(numbers), None
 
 
 @cache

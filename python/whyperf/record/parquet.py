@@ -42,8 +42,8 @@ _TAIL_BYTES = 8
 
 # Numbers of parquet.thrift (Type, CompressionCodec, Encoding, FieldRepetitionType).
 _BYTE_ARRAY = 6
-_WIDTHS = {0: 1, 1: 8, 2: 8, 4: 8, 5: 8, _BYTE_ARRAY: 16}
-"""Bytes a value takes in memory at most, by its type; 96-bit and fixed-length ones are written by nobody."""
+_WIDTHS = {0: 1, 1: 8, 2: 8, _BYTE_ARRAY: 16}
+"""Bytes a value takes in memory at most, by its type; fractions, 96-bit and fixed-length ones are written by nobody."""
 _CODECS = frozenset({0, 6})
 _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
 """All but those of texts that a previous text begins: a few bytes make any length of them."""

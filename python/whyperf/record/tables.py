@@ -16,7 +16,7 @@ import polars as pl
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment
 from whyperf.record.keys import key_of, wrong_trials
-from whyperf.record.kinds import UNREADABLE
+from whyperf.record.kinds import UNREADABLE, typed
 from whyperf.record.manifest import TABLE_OF_END, TRIAL_NAME, Damaged
 from whyperf.record.pack import packs
 from whyperf.record.parquet import OpenTable, allowed_bytes, open_table
@@ -61,7 +61,8 @@ def read_table(
         columns = [*columns, *added]
 
     def shrunk(rows: pl.DataFrame) -> pl.DataFrame:
-        return rows if shrink is None else shrink(_right(rows, name, damaged))
+        own = _own(rows, name, damaged)
+        return own if shrink is None else shrink(_right(own, name, damaged))
 
     room = _Room(name, damaged)
     frames: list[pl.DataFrame] = []
@@ -72,7 +73,9 @@ def read_table(
         except UNREADABLE:
             # One file is damaged, or of a version with other columns: find out which.
             _read_singly(batch, columns, frames, damaged, shrunk)
-    frames += _read_packs(experiment.folder / "trials", name, columns, trials, room)
+    for rows in _read_packs(experiment.folder / "trials", name, columns, trials, room):
+        own = _own(rows, name, damaged)
+        frames.append(own if shrink is None else _right(own, name, damaged))
     if not frames:
         return TableRead(pl.DataFrame(schema=KEYS), damaged)
     frame = pl.concat(frames, how="diagonal_relaxed")
@@ -81,9 +84,19 @@ def read_table(
     return TableRead(frame.drop(added, strict=False), damaged)
 
 
+def _own(rows: pl.DataFrame, name: str, damaged: list[Damaged]) -> pl.DataFrame:
+    """The rows in the types of the table; trials with other types are `damaged`."""
+    rows, of_all = typed(rows, name)
+    wrong = {} if of_all is None else dict.fromkeys(rows["trial"].unique(maintain_order=True).to_list(), of_all)
+    return _without(rows, name, wrong, damaged)
+
+
 def _right(rows: pl.DataFrame, name: str, damaged: list[Damaged]) -> pl.DataFrame:
     """The rows without those of trials that have wrong ones, which are `damaged`."""
-    wrong = wrong_trials(rows, name)
+    return _without(rows, name, wrong_trials(rows, name), damaged)
+
+
+def _without(rows: pl.DataFrame, name: str, wrong: Mapping[str, str], damaged: list[Damaged]) -> pl.DataFrame:
     damaged += (Damaged(trial, f"its table {name} {what}") for trial, what in wrong.items())
     return rows.filter(~pl.col("trial").is_in(list(wrong))) if wrong else rows
 

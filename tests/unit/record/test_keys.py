@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
+from whyperf.analyze.cost.samples import FUNCTIONS, STACKS
+from whyperf.analyze.read.tables import TABLES
 from whyperf.record import Experiment, keys, read_table
 from whyperf.record.keys import KEYS, MAX_FUNCTIONS_OF_STACK, wrong_in_rows
 from whyperf.record.kinds import COLUMNS
@@ -78,3 +80,36 @@ def test_the_functions_on_all_stacks_have_a_bound(folder: Path, monkeypatch: pyt
     assert wrong_in_rows(pl.LazyFrame({"functions": ["1 2 3", "1 2 3"]}), "stacks") == (
         "has 6 functions on its stacks, and may have 5"
     )
+
+
+MANY = 50
+MANY_ROWS = {"connection": [0] * MANY, "role": ["receiver"] * MANY, "payload_bytes": [7] * MANY}
+
+
+@pytest.mark.parametrize("is_shrunk", [True, False])
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        # Cast to the number of a connection, all would be 0.
+        ({"connection": ["0" * (place + 1) for place in range(MANY)]}, "the column connection in another type"),
+        ({"connection": [2**32 + place for place in range(MANY)]}, "50 rows of the same host, connection, role"),
+    ],
+)
+def test_a_connection_has_no_rows_of_other_types(
+    folder: Path, changes: dict[str, object], wrong: str, is_shrunk: bool
+) -> None:
+    """Each row differs from the others, and yet there would be many of a connection: joins grow by their square."""
+    put(folder, "flows", {"host": ["near"] * MANY, **MANY_ROWS, **changes})
+    shrink = (lambda frame: frame) if is_shrunk else None
+    frame, damaged = read_table(Experiment.open(folder), "flows", columns=["connection"], shrink=shrink)
+    assert (TRIALS[1], f"its table flows has {wrong}") in damaged
+    assert TRIALS[1] not in frame["trial"].to_list()
+
+
+def test_the_analysis_reads_columns_in_the_types_of_the_schema() -> None:
+    columns = json.loads(COLUMNS.read_text())
+    kinds = {"u32": pl.UInt32, "u64": pl.UInt64, "bool": pl.Boolean}
+    for name, own in {**TABLES, "stacks": STACKS, "functions": FUNCTIONS}.items():
+        for column in own.keys() - {"trial", "block", "cell"}:
+            kind = columns[name][column]
+            assert own[column] == kinds.get(kind if isinstance(kind, str) else "text", pl.String), (name, column)

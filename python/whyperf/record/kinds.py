@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from whyperf.record.keys import wrong_in_rows
+from whyperf.record.keys import key_of, wrong_in_rows
 from whyperf.record.parquet import bytes_in_memory
 
 #: What polars raises for files that are damaged. It panics where its authors thought a file could not be so.
@@ -44,8 +44,9 @@ def is_table(name: str) -> bool:
     return name in _columns()
 
 
-def wrong_in_table(path: Path, name: str) -> str | None:
-    """What is wrong with a file that should be the table `name`, in words that follow "a table that"; or None.
+def wrong_in_table(path: Path, name: str, host: str | None = None) -> str | None:
+    """What is wrong with a file that should be the table `name` of `host`, in words that follow "a table that"; or
+    None.
 
     Reads what the file declares, and refuses what would take too much memory. Then reads of columns with 64 bits the
     largest number, a part of the file at a time, and refuses rows that no agent writes (`record/keys.py`).
@@ -66,7 +67,7 @@ def wrong_in_table(path: Path, name: str) -> str | None:
             return f"claims {rows:,} rows in {path.stat().st_size:,} bytes"
         largest = scan.select(pl.col(pl.UInt64).max()).collect(engine="streaming")
         beyond = [column for column in largest.columns if (largest[column].item() or 0) >= _LARGEST]
-        wrong = wrong_in_rows(scan, name)
+        wrong = _wrong_texts(scan, name, host) or wrong_in_rows(scan, name)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None)
         return f"cannot be read: {reason}" if reason else "is not a Parquet file that can be read"
@@ -75,6 +76,17 @@ def wrong_in_table(path: Path, name: str) -> str | None:
     # The kernel writes all ones for a pacing rate that is none.
     beyond = [column for column in beyond if column != "pacing_rate_bytes_per_second"]
     return f"has a {beyond[0]} of over 2^62" if beyond else wrong
+
+
+def _wrong_texts(scan: pl.LazyFrame, name: str, host: str | None) -> str | None:
+    """What is wrong with the host, or with a code word, of rows of the table `name`; as `wrong_in_table`."""
+    allowed = {column: code_words(name, column) for column in _columns()[name]}
+    if host is not None:
+        allowed["host"] = (host,)
+    texts = {column: pl.col(column).cast(pl.String) for column, own in allowed.items() if own}
+    others = scan.select(text.filter(~text.is_in(list(allowed[column]))).first() for column, text in texts.items())
+    found = others.collect(engine="streaming").row(0, named=True) if texts else {}
+    return next((f"has the {column} {text[:40]!r}" for column, text in found.items() if text is not None), None)
 
 
 def typed(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str | None]:
@@ -95,6 +107,23 @@ def typed(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str | None]:
         elif there not in _TYPES[kind if isinstance(kind, str) else "text"]:
             return rows, f"has the column {column} in another type"
     return rows.with_columns(numbers), None
+
+
+def wrong_words(rows: pl.DataFrame, name: str) -> pl.Expr:
+    """Which rows of a stored table have a word that no agent writes, among what separates its rows.
+
+    A table with any number of texts there, such as names of devices, may have any of them.
+    """
+    key = [column for column in key_of(name) if column in rows.columns and column != "host"]
+    kinds = [_columns()[name][column] for column in key]
+    if "text" in kinds:
+        return pl.lit(value=False)
+    wrong = [
+        ~pl.col(column).cast(pl.String).is_in(list(kind))
+        for column, kind in zip(key, kinds, strict=True)
+        if not isinstance(kind, str)
+    ]
+    return pl.any_horizontal(pl.lit(value=False), *wrong).fill_null(value=False)
 
 
 @cache

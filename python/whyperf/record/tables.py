@@ -16,7 +16,7 @@ import polars as pl
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment
 from whyperf.record.keys import key_of, wrong_trials
-from whyperf.record.kinds import UNREADABLE, typed
+from whyperf.record.kinds import UNREADABLE, typed, wrong_words
 from whyperf.record.manifest import TABLE_OF_END, TRIAL_NAME, Damaged
 from whyperf.record.pack import packs
 from whyperf.record.parquet import OpenTable, allowed_bytes, open_table
@@ -24,6 +24,8 @@ from whyperf.record.parquet import OpenTable, allowed_bytes, open_table
 #: Files read at once, each open meanwhile: a process may have 1,024 open files where nobody raised the limit.
 BATCH = 256
 PATH = "__path"
+END = "__end"
+"""Column of the end whose name the file of a row has."""
 KEYS = {"trial": pl.String(), "block": pl.Int64(), "cell": pl.String()}
 
 
@@ -85,10 +87,20 @@ def read_table(
 
 
 def _own(rows: pl.DataFrame, name: str, damaged: list[Damaged]) -> pl.DataFrame:
-    """The rows in the types of the table; trials with other types are `damaged`."""
+    """The rows, in the types of the table. Those of trials with other types, with another host than that of the file,
+    or with words that no agent writes are left out, and the trials are `damaged`."""
     rows, of_all = typed(rows, name)
-    wrong = {} if of_all is None else dict.fromkeys(rows["trial"].unique(maintain_order=True).to_list(), of_all)
-    return _without(rows, name, wrong, damaged)
+    if of_all is not None:
+        wrong = dict.fromkeys(rows["trial"].unique(maintain_order=True).to_list(), of_all)
+        return _without(rows.drop(END), name, wrong, damaged)
+    wrong = dict.fromkeys(rows.filter(wrong_words(rows, name))["trial"].unique().to_list(), "has an unknown code word")
+    if "host" in rows.columns:
+        # A join of many hosts with themselves grows by the square of their number.
+        others = rows.filter(pl.col("host").cast(pl.String) != pl.col(END)).unique("trial")
+        wrong |= {
+            trial: f"has rows of another host than {end}" for trial, end in others.select("trial", END).iter_rows()
+        }
+    return _without(rows.drop(END), name, wrong, damaged)
 
 
 def _right(rows: pl.DataFrame, name: str, damaged: list[Damaged]) -> pl.DataFrame:
@@ -114,12 +126,19 @@ def sum_by_host(
     files = list(_files(experiment.folder / "trials", name, (trial,)))
     try:
         frames = [
-            sums(pl.scan_parquet(list(batch), glob=False, missing_columns="insert")).collect(engine="streaming")
-            for batch in _Room(name, damaged).opened(files, BATCH)
+            sums(_of_own_host(batch)).collect(engine="streaming") for batch in _Room(name, damaged).opened(files, BATCH)
         ]
         return pl.concat(frames) if frames and not damaged else None
     except UNREADABLE:
         return None
+
+
+def _of_own_host(files: Mapping[str, Path]) -> pl.LazyFrame:
+    """The rows of the end whose name the file has, of files by the paths that lead to them."""
+    ends = {opened: _end(path) for opened, path in files.items()}
+    scanned = pl.scan_parquet(list(files), include_file_paths=PATH, glob=False, missing_columns="insert")
+    is_own = pl.col("host").cast(pl.String) == pl.col(PATH).replace_strict(ends, return_dtype=pl.String)
+    return scanned.filter(is_own).drop(PATH)
 
 
 class _Room:
@@ -204,10 +223,19 @@ def _read(files: Mapping[str, Path], columns: Sequence[str] | None) -> pl.DataFr
     """
     scanned = pl.scan_parquet(list(files), include_file_paths=PATH, glob=False, missing_columns="insert")
     trials = {opened: path.parent.name for opened, path in files.items()}
-    trial = pl.col(PATH).replace_strict(trials, return_dtype=pl.String).alias("trial")
-    frame = scanned.select(trial, *(columns if columns is not None else [pl.all().exclude(PATH)])).collect()
+    ends = {opened: _end(path) for opened, path in files.items()}
+    own = [
+        pl.col(PATH).replace_strict(of_files, return_dtype=pl.String).alias(name)
+        for name, of_files in (("trial", trials), (END, ends))
+    ]
+    frame = scanned.select(*own, *(columns if columns is not None else [pl.all().exclude(PATH)])).collect()
     number, cell = pl.col("trial").str.extract(r"^(?:log|stages)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
     return frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), pl.all().exclude("trial"))
+
+
+def _end(path: Path) -> str:
+    """The end whose name a file has."""
+    return path.name.split(".")[1]
 
 
 def _read_packs(
@@ -236,7 +264,8 @@ def _read_packs(
                     frame = pl.read_parquet(table.file)
                     if trials is not None:
                         frame = frame.filter(pl.col("trial").is_in(list(trials)))
-                    frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
+                    keys = number.cast(pl.Int64).alias("block"), cell.alias("cell"), pl.lit(host).alias(END)
+                    frames.append(frame.select("trial", *keys, own))
                 except UNREADABLE as error:
                     room.damaged.append(_unreadable(path, error))
     return frames
@@ -256,5 +285,5 @@ def _read_singly(
             damaged.append(_unreadable(path, error))
             continue
         if columns is not None:
-            frame = frame.select(*KEYS, *(column for column in columns if column in frame.columns))
+            frame = frame.select(*KEYS, END, *(column for column in columns if column in frame.columns))
         frames.append(shrunk(frame))

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.made_frames import rows_of_joins
 from whyperf.analyze.measures import goodput
 from whyperf.analyze.measures.goodput import duration_windows, receiver_rows, window_octets
+from whyperf.analyze.measures.windows import cell_windows
 from whyperf.analyze.trials import Measured, measure_trials
 
 
@@ -104,6 +106,25 @@ def test_a_trial_without_rows_is_listed_without_goodput() -> None:
     row = only(measure_trials(empty).trials)
     assert row["goodput_bps"] is None
     assert row["unusable"] == "no_window"
+
+
+def test_rows_of_one_connection_are_not_joined_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of hosts of a forged result may have connection 0: its rows would be the square of that."""
+    hosts = [f"h{place}" for place in range(60)]
+    key = {"trial": "t", "cell": "c", "connection": 0, "role": "receiver", "phase": "measure"}
+    named = pl.DataFrame({"host": hosts}).with_columns(pl.lit(value).alias(name) for name, value in key.items())
+    reads = named.with_columns(first_call_mono_ns=pl.int_range(60) + 10, last_call_mono_ns=pl.int_range(60) + 40)
+    rows = named.with_columns(start_mono_ns=0, end_mono_ns=99, payload_bytes=8)
+    windows = pl.DataFrame({"trial": ["t"], "window_start_ns": [0], "window_end_ns": [99]})
+    heights = rows_of_joins(monkeypatch)
+    octets = window_octets(rows, reads, windows)
+    buffers = ("receive_buffer_requested_bytes", "window_requested_bytes", "receive_buffer_granted_bytes")
+    flows = reads.with_columns(pl.lit(None, pl.Int64).alias(name) for name in (*buffers, "window_clamp_bytes"))
+    samples = named.with_columns(sample_mono_ns=pl.int_range(60), peer_window_bytes=None, own_window_bytes=1)
+    announced = cell_windows(flows, samples)
+    assert max(heights) <= 60
+    assert only(octets)["window_octets"] == 60 * 8
+    assert only(announced)["announced_samples"] == 50
 
 
 SPANS = st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 10**9)), min_size=1, max_size=12)

@@ -138,7 +138,10 @@ def window_octets(rows: pl.DataFrame, reads: pl.DataFrame, windows: pl.DataFrame
     (first to last read), so that interpolation does not spread octets over time when none came.
     """
     windows = windows.select("trial", "window_start_ns", "window_end_ns").drop_nulls()
-    life = reads.select("trial", "connection", "first_call_mono_ns", "last_call_mono_ns")
+    # A record that somebody changed may have several rows of a connection.
+    life = reads.group_by("trial", "connection", maintain_order=True).agg(
+        pl.col("first_call_mono_ns").min(), pl.col("last_call_mono_ns").max()
+    )
     start, end = pl.col("start_mono_ns"), pl.col("end_mono_ns")
     lived = rows.join(life, on=["trial", "connection"], how="left").with_columns(
         pl.max_horizontal(start, pl.min_horizontal("first_call_mono_ns", end)).alias("start_mono_ns"),

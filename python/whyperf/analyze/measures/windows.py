@@ -24,7 +24,8 @@ def cell_windows(flows: pl.DataFrame, tcp_info: pl.DataFrame) -> pl.DataFrame:
         pl.col("window_clamp_bytes").median().cast(pl.Int64).alias("clamp_bytes"),
     )
     counted = flows.filter(is_counted(flows))
-    began = counted.select("trial", "connection", "first_call_mono_ns")
+    # A record that somebody changed may have several rows of a connection.
+    began = counted.group_by("trial", "connection", maintain_order=True).agg(pl.col("first_call_mono_ns").min())
     samples = (
         tcp_info.filter(pl.col("phase") == "measure")
         .join(began, on=["trial", "connection"], how="inner")

@@ -150,7 +150,7 @@ class ReceivedTables:
             return
         from whyperf.record import wrong_in_table  # noqa: PLC0415 - as above
 
-        wrong = wrong_in_table(self._file.path, self._name)
+        wrong = wrong_in_table(self._file.path, self._name, self._host)
         if wrong is not None:
             raise self._error(f"sent a table {self._name} that {wrong}; {_SAME_VERSION}")
         self._file = None

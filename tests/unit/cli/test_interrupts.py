@@ -21,6 +21,19 @@ def test_the_first_signal_interrupts_nothing_while_a_result_is_written(capsys: p
             signal.raise_signal(signal.SIGTERM)
 
 
+def test_a_signal_that_is_held_interrupts_when_it_is_released(capsys: pytest.CaptureFixture[str]) -> None:
+    """What has to know its folder to remove it is not interrupted while it makes that."""
+    with interrupts.handled(held=True) as stops:
+        signal.raise_signal(signal.SIGINT)
+        assert "stopping (again to stop at once)" in capsys.readouterr().err
+        with pytest.raises(KeyboardInterrupt):
+            stops.release()
+    with interrupts.handled(held=True) as stops:
+        stops.release()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
 def test_a_second_hangup_is_the_shells_and_no_wish_to_stop_at_once() -> None:
     with interrupts.handled():
         with pytest.raises(KeyboardInterrupt):

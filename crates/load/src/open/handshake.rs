@@ -7,7 +7,7 @@ use schema::trial::TrialSpec;
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tls::{Hosts, Session};
 
 use super::{ListenPlace, token_of};
@@ -97,6 +97,12 @@ impl Unknown {
             }
         }
         preamble::decode(token, &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
+    }
+
+    /// Has the connection reset when it is closed: its end is to know that nobody takes it, not wait for more.
+    pub fn reset(&self) {
+        // A Unix socket needs none: what is sent to one that is closed fails.
+        let _ = self.socket.set_linger(Some(Duration::ZERO));
     }
 
     fn read(&mut self, hosts: Option<&Hosts>) -> io::Result<usize> {

@@ -112,7 +112,9 @@ impl Listening {
             }
             reception.drop_silent();
         }
-        self.arrivals.add_unauthenticated(reception.unknown.len() as u64);
+        for silent in reception.unknown.drain() {
+            reception.drop_by_reset(&silent);
+        }
         let slots = reception.slots.into_iter().chain([reception.conductor]);
         let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
         let conductor = split_conductor(&mut connections)?;
@@ -262,11 +264,13 @@ impl<'a> Reception<'a> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => match limits::of_open_files(&error) {
                     // The file of whoever has been silent longest is wanted for the next.
-                    Some(_) if self.unknown.evict().is_some() => {
-                        self.arrivals.on_unauthenticated();
-                        continue;
-                    }
-                    Some(limit) => return Err(limit),
+                    Some(limit) => match self.unknown.evict() {
+                        Some(silent) => {
+                            self.drop_by_reset(&silent);
+                            continue;
+                        }
+                        None => return Err(limit),
+                    },
                     // One that was gone before it was accepted, or an interruption (accept(2), "Error handling").
                     None => continue,
                 },
@@ -287,7 +291,9 @@ impl<'a> Reception<'a> {
 
     fn keep(&mut self, unknown: Unknown) {
         let (arrival, evicted) = self.unknown.push(unknown);
-        self.arrivals.add_unauthenticated(u64::from(evicted.is_some()));
+        if let Some(silent) = evicted {
+            self.drop_by_reset(&silent);
+        }
         let Some(unknown) = self.unknown.take(arrival) else { return };
         // What cannot be watched is never heard.
         match watch(&self.epoll, &unknown.socket, EpollFlags::EPOLLIN | EpollFlags::EPOLLET, arrival) {
@@ -328,9 +334,14 @@ impl<'a> Reception<'a> {
 
     /// Drops those that have not said in time who they are.
     fn drop_silent(&mut self) {
-        while self.unknown.evict_if(|oldest| oldest.since.elapsed() > PREAMBLE_TIMEOUT).is_some() {
-            self.arrivals.on_unauthenticated();
+        while let Some(silent) = self.unknown.evict_if(|oldest| oldest.since.elapsed() > PREAMBLE_TIMEOUT) {
+            self.drop_by_reset(&silent);
         }
+    }
+
+    fn drop_by_reset(&self, silent: &Unknown) {
+        silent.reset();
+        self.arrivals.on_unauthenticated();
     }
 }
 

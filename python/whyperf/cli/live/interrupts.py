@@ -27,9 +27,26 @@ REPEAT_S = 0.5
 class Stops:
     """What a signal does now."""
 
-    def __init__(self) -> None:
-        """It interrupts."""
+    def __init__(self, *, is_held: bool = False) -> None:
+        """It interrupts; where it is held, from `release` on."""
         self._is_keeping = False
+        self._is_held = is_held
+        self._has_come = False
+
+    def hold_back(self) -> bool:
+        """Whether the first signal waits for `release`."""
+        self._has_come = self._is_held
+        return self._is_held
+
+    def release(self) -> None:
+        """Signals interrupt from here on.
+
+        Raises:
+            KeyboardInterrupt: one has come while they were held.
+        """
+        self._is_held = False
+        if self._has_come:
+            raise KeyboardInterrupt
 
     @property
     def is_keeping(self) -> bool:
@@ -48,15 +65,15 @@ class Stops:
 
 @contextmanager
 def handled(
-    earlier_s: Mapping[int, float] | None = None, now_s: Callable[[], float] = time.monotonic
+    earlier_s: Mapping[int, float] | None = None, now_s: Callable[[], float] = time.monotonic, *, held: bool = False
 ) -> Iterator[Stops]:
     """Within, the first of the signals raises KeyboardInterrupt and the second ends the process.
 
     A signal that comes again within `REPEAT_S` does nothing; `earlier_s` has times, by `now_s`, of those that came
-    before. SIGHUP stays ignored where it is, as under nohup(1). Ending at once leaves nothing behind: agents stop and
+    before. Where it begins `held`, the first waits for `Stops.release`. SIGHUP stays ignored where it is, as under nohup(1). Ending at once leaves nothing behind: agents stop and
     put everything back when their pipe closes. Where Python drops the exception, as in `__del__`, it is raised again.
     """
-    stopping, is_dropped, stops = False, False, Stops()
+    stopping, is_dropped, stops = False, False, Stops(is_held=held)
     first_s = dict(earlier_s or {})
     hook_before = sys.unraisablehook
 
@@ -86,6 +103,8 @@ def handled(
             say("\nwhyperf: writing the result (again to stop at once)")
             return
         say("\nwhyperf: stopping (again to stop at once)")
+        if stops.hold_back():
+            return
         raise KeyboardInterrupt
 
     ours = [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]

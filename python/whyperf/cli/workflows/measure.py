@@ -114,11 +114,12 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
     refuse_full(folder)
     # From before the folder is made: whoever stops the run early finds nothing left of it.
     with (
-        interrupts.handled(),
+        interrupts.handled(held=True) as stops,
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
         ExitStack() as closing,
     ):
         try:
+            stops.release()
             if target.fleet is not None and target.fleet.via == ADAPTERS:
                 closing.enter_context(built())
             lines = measure_missing_trials(

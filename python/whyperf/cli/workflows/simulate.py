@@ -58,8 +58,9 @@ def simulate(order: Order) -> int:
     for warning in plan.warnings:
         say(warning)
     folder = order.out or planned_folder(plan)
-    with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
+    with interrupts.handled(held=True) as stops, Experiment.create(folder, plan, profile.text) as experiment:
         try:
+            stops.release()
             with connected(order.cluster if experiment.missing_trials() else HERE, say) as workers:
                 simulate_missing_trials(experiment, as_json=order.output.is_for_programs, workers=workers)
         except KeyboardInterrupt:

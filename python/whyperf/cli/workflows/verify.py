@@ -285,7 +285,7 @@ def verify(
     predicted = f" Predicted gain: {gain}." if gain else ""
     time = duration(TimeLeft(plan).seconds(trial.cell for trial in plan.trials()))
     say(f"Trying {attempt.name} with {change_text(factors)}, in {most} (about {time}); kept in {folder}.{predicted}")
-    with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
+    with interrupts.handled(held=True) as stops, Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,
             cell=attempt.cell.cell,
@@ -300,6 +300,7 @@ def verify(
         )
         verified = keep(experiment, verification, verified)
         try:
+            stops.release()
             _make(verification, verified, target, as_json=as_json)
         except KeyboardInterrupt:
             raise stopped(verification, named=True) from None

@@ -8,6 +8,8 @@ import threading
 from types import TracebackType
 from typing import Self
 
+from tests.protocol.pipe_talk import PLAIN_TOKEN
+
 #: Files of the test process in addition to the unauthenticated peers'.
 OTHER_FILES = 500
 #: With it close(2) resets the connection (socket(7), SO_LINGER).
@@ -17,7 +19,7 @@ SAYS = {
     "silent": b"",
     "drip": b"W",
     "garbage": os.urandom(512),
-    "half a token": b"WPDC" + bytes(4) + b"\x5a" * 20,
+    "half a token": b"WPDC" + bytes(4) + bytes.fromhex(PLAIN_TOKEN)[:20],
     "wrong token": b"WPDC" + bytes(4) + b"\x5b" * 32,
     "reset": b"WP",
 }

@@ -14,9 +14,10 @@ Disturb = Callable[[bytes], list[bytes]]
 
 @dataclass
 class Passed:
-    """Sequence numbers of one flow, in the order in which they were sent on."""
+    """Sequence numbers of one flow, and pieces of streams, in the order in which they were sent on."""
 
     sequences: list[int] = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)
 
     @property
     def late(self) -> int:
@@ -40,7 +41,7 @@ def sequence_of(datagram: bytes) -> int | None:
 
 @contextmanager
 def between(port: int, disturb: Disturb, source: str = "127.0.0.1") -> Iterator[tuple[str, Passed]]:
-    """Listens where the far side does, at another address, and yields that and what was passed on of the one flow.
+    """Listens where the far side does, at another address, and yields that and what was passed on.
 
     Streams come to the far side from `source`, as behind address translation.
     """
@@ -54,7 +55,7 @@ def between(port: int, disturb: Disturb, source: str = "127.0.0.1") -> Iterator[
         upstream.connect(far)
         ended = threading.Event()
         workers = (
-            threading.Thread(target=_pass_stream, args=(stream, far, source, ended)),
+            threading.Thread(target=_pass_stream, args=(stream, far, source, passed, ended)),
             threading.Thread(target=_pass_datagrams, args=(downstream, upstream, disturb, passed, ended)),
         )
         for worker in workers:
@@ -67,7 +68,9 @@ def between(port: int, disturb: Disturb, source: str = "127.0.0.1") -> Iterator[
                 worker.join()
 
 
-def _pass_stream(server: socket.socket, far: tuple[str, int], source: str, ended: threading.Event) -> None:
+def _pass_stream(
+    server: socket.socket, far: tuple[str, int], source: str, passed: Passed, ended: threading.Event
+) -> None:
     with ExitStack() as stack:
         others: dict[socket.socket, socket.socket] = {}
         while not ended.is_set():
@@ -81,6 +84,7 @@ def _pass_stream(server: socket.socket, far: tuple[str, int], source: str, ended
                     data = ready.recv(65536)
                     other = others[ready]
                     if data:
+                        passed.pieces.append(data)
                         other.sendall(data)
                         continue
                     del others[ready]

@@ -3,6 +3,7 @@
 Written from that page and not with the controller's code, so that the two are checked against each other.
 """
 
+import hashlib
 import json
 import os
 import select
@@ -21,6 +22,8 @@ from whyperf import __version__
 AGENT = Path(sys.executable).parent / "whyperf-agent"
 MESSAGE, TABLE = 1, 2
 TOKEN = "5a" * 32
+#: What the trial's connections present that are not encrypted.
+PLAIN_TOKEN = hashlib.sha256(b"whyperf plain" + TOKEN.encode()).hexdigest()
 SECOND_NS = 1_000_000_000
 #: How long a busy host may take for an answer, and for a short load.
 PATIENCE_S = 60.0

@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.protocol.pipe_talk import TOKEN, Talk, opened, ran, trial
+from tests.protocol.disturber import between
+from tests.protocol.pipe_talk import PLAIN_TOKEN, TOKEN, Talk, opened, ran, trial
+from tests.protocol.workload_talk import MS, group, iterations, specs, think, transaction, workload, write
 
 StartTalk = Callable[..., Talk]
 
@@ -93,19 +95,48 @@ def test_openssl_sends_a_whole_stream(talk: StartTalk, version: ssl.TLSVersion) 
 def test_without_the_token_nobody_gets_in(talk: StartTalk) -> None:
     far = talk().hello()
     port = far.ask("prepare", **trial(transport="tls"))["port"]
-    for attempt in (wrong_token, token_in_the_clear, garbage_of_a_handshake):
+    attempts = (wrong_token, token_of_the_conductor, token_in_the_clear, garbage_of_a_handshake)
+    for attempt in attempts:
         attempt(port)
     end = time.monotonic() + 20
-    while (seen := far.ask("describe_opening"))["strangers_count"] < 3:
+    while (seen := far.ask("describe_opening"))["strangers_count"] < len(attempts):
         assert time.monotonic() < end, seen
         time.sleep(0.05)
     assert seen["connections_count"] == 0
+
+
+def test_nothing_in_the_clear_has_the_token_of_the_certificate(talk: StartTalk) -> None:
+    far, near = talk().hello(), talk().hello()
+    load = workload(group(transaction(write(1), think(50 * MS), repeat=iterations(4))))
+    far_spec, near_spec = specs(load, {"by": "workload"}, transport="tls", round_trip_probe_ns=10 * MS)
+    port = far.ask("prepare", **far_spec)["port"]
+    near.ask("prepare", **near_spec)
+    with (
+        between(port, lambda datagram: [datagram]) as (address, passed),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as echo,
+    ):
+        echo.bind((address, 0))
+        connected = near.ask("connect", address=address, port=port, echo_port=echo.getsockname()[1])
+        assert connected["reply"] == "connected"
+        ran(far, near)
+        echo.settimeout(10)
+        request = echo.recv(100)
+    assert preamble(PLAIN_TOKEN, 0xFFFF_FFFF) in passed.pieces
+    assert request == preamble(PLAIN_TOKEN)
+    assert not any(bytes.fromhex(TOKEN) in piece for piece in [*passed.pieces, request])
 
 
 def wrong_token(port: int) -> None:
     """TLS, and a token of another trial inside."""
     with secured(port) as peer:
         peer.sendall(preamble("00" * 32))
+        assert is_closed(peer)
+
+
+def token_of_the_conductor(port: int) -> None:
+    """TLS, and inside what everybody on the path could read."""
+    with secured(port) as peer:
+        peer.sendall(preamble(PLAIN_TOKEN))
         assert is_closed(peer)
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.protocol.crowd import KINDS, Crowd
-from tests.protocol.pipe_talk import TOKEN, Body, Talk, trial
+from tests.protocol.pipe_talk import PLAIN_TOKEN, Body, Talk, trial
 from tests.protocol.workload_talk import (
     MS,
     accept,
@@ -33,7 +33,7 @@ StartTalk = Callable[..., Talk]
 SLOW = pytest.mark.slow
 
 
-def preamble(number: int, token: str = TOKEN) -> bytes:
+def preamble(number: int, token: str = PLAIN_TOKEN) -> bytes:
     """How a connection introduces itself, as docs/reference/protocol.md says."""
     return b"WPDC" + struct.pack(">I", number) + bytes.fromhex(token)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.protocol.disturber import between
-from tests.protocol.pipe_talk import TOKEN, Body
+from tests.protocol.pipe_talk import PLAIN_TOKEN, Body
 from tests.protocol.workload_talk import (
     MS,
     StartTalk,
@@ -40,7 +40,7 @@ from tests.protocol.workload_talk import (
 WORKLOAD: Body = {"by": "workload"}
 PREAMBLE_BYTES = 40
 #: What a connection of another trial says, and one that a workload opens.
-OF_THE_TRIAL = b"WPDC" + struct.pack(">I", 0xFFFF_FFFF) + bytes.fromhex(TOKEN)
+OF_THE_TRIAL = b"WPDC" + struct.pack(">I", 0xFFFF_FFFF) + bytes.fromhex(PLAIN_TOKEN)
 WRONG_TOKEN = b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0)
 
 

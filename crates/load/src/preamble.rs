@@ -7,6 +7,8 @@
 //!  +-------+--------------+--------------------------+-- - - - - -+
 //! ```
 //!
+//! What goes through the network in the clear has another token than what goes inside TLS or QUIC ([`Tokens`]).
+//!
 //! The welcome is as long, and all of it the same byte. A peer that does not send a preamble in
 //! time is an unauthenticated peer: dropped and counted.
 //!
@@ -73,7 +75,10 @@ pub fn length(spec: &SocketSpec) -> usize {
     }
 }
 
-/// The trial's secret.
+/// What the token in the clear is a digest of, in front of the secret.
+const IN_THE_CLEAR: &[u8] = b"whyperf plain";
+
+/// What a connection presents.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 32]);
 
@@ -96,6 +101,27 @@ impl Token {
     /// Compares without a data-dependent exit, so that the time reveals nothing to an unauthenticated peer.
     fn matches(&self, other: &[u8]) -> bool {
         other.len() == self.0.len() && self.0.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    }
+}
+
+/// The tokens of a trial. Whoever reads one in the clear comes neither to the secret nor to the keys that are made of it.
+pub struct Tokens {
+    /// Of what goes through the network in the clear.
+    pub plain: Token,
+    /// The trial's secret, of what goes inside TLS or QUIC.
+    pub inside: Token,
+}
+
+impl Tokens {
+    /// Reads 64 hexadecimal digits, the secret.
+    pub fn parse(text: &str) -> Option<Self> {
+        let inside = Token::parse(text)?;
+        Some(Self { plain: Token(tls::derived(IN_THE_CLEAR, text.as_bytes())), inside })
+    }
+
+    /// The one of a connection that is encrypted, or not.
+    pub fn of(&self, is_encrypted: bool) -> &Token {
+        if is_encrypted { &self.inside } else { &self.plain }
     }
 }
 
@@ -202,6 +228,19 @@ mod tests {
         assert_eq!(decode(&token, &bytes[..20]), None);
         assert!(Token::parse("5a").is_none());
         assert!(Token::parse(&"zz".repeat(32)).is_none());
+    }
+
+    #[test]
+    fn what_goes_in_the_clear_opens_nothing_that_is_encrypted() {
+        let secret = "5a".repeat(32);
+        let tokens = Tokens::parse(&secret).expect("64 digits");
+        let [plain, inside] = [false, true].map(|is_encrypted| encode(tokens.of(is_encrypted), 7, MIN_BYTES));
+        assert_eq!((decode(&tokens.plain, &plain), decode(&tokens.inside, &plain)), (Some(7), None));
+        assert_eq!((decode(&tokens.inside, &inside), decode(&tokens.plain, &inside)), (Some(7), None));
+        assert!(!plain.windows(4).any(|piece| piece == [0x5a; 4]), "{plain:?}");
+        // As docs/reference/protocol.md says, by another SHA-256.
+        let known = "38caa2bc18c362e7b6b9e3b79e529b2ff44c250b04454b69e77d3af70b483fcb";
+        assert!(Token::parse(known) == Some(tokens.plain));
     }
 
     #[test]

@@ -403,6 +403,33 @@ fn silent_connections_of_quic_make_room_for_those_of_the_trial() {
 }
 
 #[test]
+fn who_reads_what_the_conductor_says_is_no_host_of_tls() {
+    let mut near = TrialSpec { transport: Transport::Tls, ..spec(Opening::Connect, IoModel::Epoll, &[times(1, vec![write(0, 1)])]) };
+    near.workload.iter_mut().flat_map(|of| &mut of.groups).for_each(|group| group.is_connected = true);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (address, abort) = (listener.local_addr().expect("bound"), AtomicBool::new(false));
+    let taken = thread::scope(|scope| {
+        let connected = scope.spawn(|| connect_all(&near, address, &abort));
+        let (mut secured, mut read) = (None, None);
+        while secured.is_none() || read.is_none() {
+            let mut stream = listener.accept().expect("comes").0;
+            let mut first = [0; 40];
+            while stream.peek(&mut first).expect("is there") < first.len() {}
+            match &first[..4] {
+                b"WPDC" => read = Some(first[8..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()),
+                _ => secured = Some(move |host: &mut tls::Session| host.handshake(&mut stream)),
+            }
+        }
+        let hosts = tls::Hosts::new(read.expect("in the clear").as_bytes(), &tls::Settings::default()).expect("made");
+        let taken = secured.expect("over TLS")(&mut hosts.listening().expect("made"));
+        abort.store(true, Ordering::Relaxed);
+        assert!(connected.join().expect("no panic").is_err(), "not all are welcomed");
+        taken
+    });
+    assert!(taken.is_err(), "the near host gives its token to another host");
+}
+
+#[test]
 fn a_host_that_does_not_answer_is_named() {
     let transactions = [times(1, vec![step(Operation::Connect { connection: 0 })])];
     let [near, _] = execute(IoModel::Epoll, &transactions, Arc::new(|is_far, _| is_far));

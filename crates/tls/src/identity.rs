@@ -16,6 +16,16 @@ use std::sync::Arc;
 /// In front of an Ed25519 key's 32 bytes in PKCS #8 (RFC 8410 section 7).
 const PKCS8_PREFIX: [u8; 16] = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
+/// A digest of a trial's secret, another one for each use: nobody comes from it to the secret, or to that of another use.
+pub fn derived(used_for: &[u8], secret: &[u8]) -> [u8; 32] {
+    let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
+    digest.update(used_for);
+    digest.update(secret);
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.finish().as_ref());
+    bytes
+}
+
 /// A key and a certificate that everybody who knows the secret comes to.
 pub struct Identity {
     key: Vec<u8>,
@@ -31,11 +41,8 @@ impl Identity {
     /// # Errors
     /// The certificate cannot be made.
     pub fn of(used_for: &[u8], secret: &[u8]) -> io::Result<Self> {
-        let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
-        digest.update(used_for);
-        digest.update(secret);
         let mut key = PKCS8_PREFIX.to_vec();
-        key.extend_from_slice(digest.finish().as_ref());
+        key.extend_from_slice(&derived(used_for, secret));
         let pair = KeyPair::try_from(&PrivatePkcs8KeyDer::from(key.as_slice())).map_err(io::Error::other)?;
         let mut asked = CertificateParams::new([Self::NAME.to_owned()]).map_err(io::Error::other)?;
         // Nothing in it is random, and Ed25519 signs alike each time (RFC 8032 section 5.1.6).

@@ -9,6 +9,6 @@ pub mod kernel;
 mod session;
 mod settings;
 
-pub use identity::Identity;
+pub use identity::{Identity, derived};
 pub use session::{Hosts, Session};
 pub use settings::{Cipher, Negotiated, Settings, Version};

@@ -61,7 +61,7 @@ use crate::LoadError;
 use crate::control::Control;
 use crate::flow::{Flow, FlowCounter};
 use crate::limits;
-use crate::open::{Opened, Times, token_of};
+use crate::open::{Opened, Times, tokens_of};
 use crate::outlet::pattern;
 use crate::pending::Pending;
 use crate::preamble::LATER_BYTES;
@@ -282,7 +282,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     };
     let local = opened.conductor.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
     let openings = Arc::new(Openings {
-        token: token_of(spec)?,
+        token: tokens_of(spec)?.of(spec.transport == Transport::Tls).clone(),
         place: opened.place,
         listeners,
         receivers,

@@ -20,7 +20,7 @@ use super::{
 use crate::LoadError;
 use crate::limits;
 use crate::options;
-use crate::preamble::{self, Token, WELCOME};
+use crate::preamble::{self, Tokens, WELCOME};
 use crate::secure::Calls;
 
 /// How long one connection may take to open.
@@ -190,7 +190,7 @@ impl<'a> Calling<'a> {
 
     fn on_event(&mut self, position: usize) -> Result<(), LoadError> {
         let Some(call) = self.calls.get_mut(position) else { return Ok(()) };
-        let heard = match call.greet(&self.caller.token, self.caller.preamble_bytes) {
+        let heard = match call.greet(&self.caller.tokens, self.caller.preamble_bytes) {
             Ok(()) => call.hear_welcome(self.caller.preamble_bytes),
             Err(error) if is_hang_up(&error) => Err(error),
             Err(error) if call.drops_count > 0 => return Err(self.unwelcome(position, &error)),
@@ -291,7 +291,7 @@ enum Welcome {
 
 impl OpeningCall {
     /// Presents the token as soon as the connection stands.
-    fn greet(&mut self, token: &Token, preamble_bytes: usize) -> io::Result<()> {
+    fn greet(&mut self, tokens: &Tokens, preamble_bytes: usize) -> io::Result<()> {
         let socket = &self.connection.socket;
         if !matches!(self.stage, Stage::Connecting) {
             return Ok(());
@@ -299,7 +299,7 @@ impl OpeningCall {
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }
-        let preamble = preamble::encode(token, self.connection.number, preamble_bytes);
+        let preamble = preamble::encode(tokens.of(self.connection.tls.is_some()), self.connection.number, preamble_bytes);
         // An empty send buffer takes all of it.
         let sent = match &mut self.connection.tls {
             Some(session) => {

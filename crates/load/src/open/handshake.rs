@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tls::{Hosts, Session};
 
-use super::{ListenPlace, token_of};
+use super::{ListenPlace, tokens_of};
 use crate::LoadError;
-use crate::preamble::{self, Token, WELCOME};
+use crate::preamble::{self, Tokens, WELCOME};
 use crate::secure::{self, Calls};
 
 /// Who calls, where to, and how it introduces itself.
 pub(super) struct OpeningSide<'a> {
     pub spec: &'a TrialSpec,
     pub place: &'a ListenPlace,
-    pub token: Token,
+    pub tokens: Tokens,
     pub preamble_bytes: usize,
     /// Both sides of TLS, where the trial has it.
     pub hosts: Option<Arc<Hosts>>,
@@ -38,7 +38,7 @@ impl<'a> OpeningSide<'a> {
         Ok(Self {
             spec,
             place,
-            token: token_of(spec)?,
+            tokens: tokens_of(spec)?,
             preamble_bytes: preamble::length(&spec.socket),
             hosts: secure::hosts_of(spec)?,
             epoll,
@@ -86,7 +86,7 @@ impl Unknown {
     }
 
     /// Reads all that is there, but nothing behind the preamble; it may begin with TLS where there are hosts for that.
-    pub fn hear(&mut self, token: &Token, hosts: Option<&Hosts>) -> Heard {
+    pub fn hear(&mut self, tokens: &Tokens, hosts: Option<&Hosts>) -> Heard {
         while self.have < self.bytes.len() {
             match self.read(hosts) {
                 Ok(0) => return Heard::Unauthenticated,
@@ -96,7 +96,7 @@ impl Unknown {
                 Err(_) => return Heard::Unauthenticated,
             }
         }
-        preamble::decode(token, &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
+        preamble::decode(tokens.of(self.tls.is_some()), &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
     }
 
     /// Has the connection reset when it is closed: its end is to know that nobody takes it, not wait for more.

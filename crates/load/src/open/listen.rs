@@ -18,12 +18,12 @@ use super::handshake::{Heard, Unknown};
 use super::udt::{UdtListener, UdtOpened};
 use super::{
     ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, ListenPlace, Opened, Times, begins_with_tls, has_conductor, is_aborted, is_over,
-    is_over_quic, numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, token_of, udp, udt, wait, watch,
+    is_over_quic, numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, tokens_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::limits;
 use crate::pending::Pending;
-use crate::preamble::{self, Token};
+use crate::preamble::{self, Tokens};
 use crate::secure;
 
 /// How long a connection may take to present its token.
@@ -43,7 +43,7 @@ pub struct Listening {
     place: ListenPlace,
     arrivals: Arc<Arrivals>,
     _folder: Option<Folder>,
-    token: Token,
+    tokens: Tokens,
     /// Both sides of TLS, where the trial has it.
     hosts: Option<Arc<Hosts>>,
     spec: TrialSpec,
@@ -67,7 +67,7 @@ impl Listening {
             place,
             arrivals: Arc::default(),
             _folder: folder,
-            token: token_of(spec)?,
+            tokens: tokens_of(spec)?,
             hosts: secure::hosts_of(spec)?,
             spec: spec.clone(),
         })
@@ -198,7 +198,7 @@ fn bind_all(spec: &TrialSpec, asked: &ListenPlace) -> Result<Bound, LoadError> {
 
 /// Arrivals at the listening host: those that presented the token and those that did not yet.
 struct Reception<'a> {
-    token: &'a Token,
+    tokens: &'a Tokens,
     hosts: Option<&'a Hosts>,
     spec: &'a TrialSpec,
     epoll: Epoll,
@@ -243,7 +243,7 @@ impl<'a> Reception<'a> {
             slots[*number as usize] = Slot::Awaited;
         }
         Ok(Self {
-            token: &listening.token,
+            tokens: &listening.tokens,
             hosts: listening.hosts.as_deref(),
             spec: &listening.spec,
             epoll,
@@ -281,7 +281,7 @@ impl<'a> Reception<'a> {
             }
             let mut unknown = Unknown::new(socket, self.preamble_bytes);
             // Most have said who they are before they are taken from the queue.
-            match unknown.hear(self.token, self.hosts) {
+            match unknown.hear(self.tokens, self.hosts) {
                 Heard::NotYet => self.keep(unknown),
                 heard => self.judge(&heard, unknown),
             }
@@ -304,7 +304,7 @@ impl<'a> Reception<'a> {
 
     fn on_bytes(&mut self, arrival: u64) {
         let Some(mut unknown) = self.unknown.take(arrival) else { return };
-        match unknown.hear(self.token, self.hosts) {
+        match unknown.hear(self.tokens, self.hosts) {
             Heard::NotYet => self.unknown.put_back(arrival, unknown),
             heard => self.judge(&heard, unknown),
         }

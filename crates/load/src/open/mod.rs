@@ -43,7 +43,7 @@ pub use udt::UdtConnection;
 use crate::LoadError;
 use crate::limits::{self, is_a_thread_each};
 use crate::options;
-use crate::preamble::Token;
+use crate::preamble::{Token, Tokens};
 use crate::sctp;
 use crate::secure::{self, TlsFacts};
 use crate::thread::pin_this_thread;
@@ -162,9 +162,14 @@ impl Arrivals {
 /// and SRT's streams; no user has it.
 pub const CONDUCTOR: u32 = u32::MAX;
 
-/// Reads the token of a trial.
+/// Reads the tokens of a trial.
+pub(crate) fn tokens_of(spec: &TrialSpec) -> Result<Tokens, LoadError> {
+    Tokens::parse(&spec.token).ok_or_else(|| LoadError::Usage("the trial's token is not 64 hexadecimal digits".to_owned()))
+}
+
+/// The token of what is never encrypted.
 pub(crate) fn token_of(spec: &TrialSpec) -> Result<Token, LoadError> {
-    Token::parse(&spec.token).ok_or_else(|| LoadError::Usage("the trial's token is not 64 hexadecimal digits".to_owned()))
+    Ok(tokens_of(spec)?.plain)
 }
 
 /// Numbers of the connections that are open before the start, ascending: all, or with a workload
@@ -266,7 +271,7 @@ fn split_conductor(connections: &mut Vec<Connection>) -> Result<Option<Socket>, 
 /// # Errors
 /// [`LoadError::Usage`] naming the value, [`LoadError::Limit`] naming what the host does not allow.
 pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
-    token_of(spec)?;
+    tokens_of(spec)?;
     let socket = |value: Option<u32>| u64::from(value.unwrap_or(1));
     // The bounds of the plan's factors, and none where the kernel's own answer says more.
     let bounded = [

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Arrivals, ListenPlace, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
+use super::{Arrivals, ListenPlace, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, tokens_of};
 use crate::LoadError;
 use crate::pending::Pending;
 use crate::preamble::{self, WELCOME};
@@ -116,7 +116,7 @@ pub(super) fn accept(
     abort: &AtomicBool,
 ) -> Result<Vec<OpenedQuic>, LoadError> {
     let failed = |error| LoadError::host("accepting QUIC connections", error, "");
-    let (token, length, local) = (token_of(spec)?, preamble::length(&spec.socket), address_of(spec, place)?);
+    let (token, length, local) = (tokens_of(spec)?.inside, preamble::length(&spec.socket), address_of(spec, place)?);
     let mut awaited: BTreeSet<u32> = numbers_over(spec, Transport::Quic).into_iter().collect();
     let want = awaited.len();
     let end = Instant::now() + open_timeout(want);
@@ -186,7 +186,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &ListenPlace, abort: &AtomicBool)
     let unreachable =
         |error| LoadError::host(format!("connecting to {address} by QUIC"), error, "; is the address right and no firewall in between?");
     let unwelcome = || LoadError::Peer(format!("{address} accepted a QUIC connection but did not welcome its token"));
-    let (token, length, identity) = (token_of(spec)?, preamble::length(&spec.socket), identity(spec)?);
+    let (token, length, identity) = (tokens_of(spec)?.inside, preamble::length(&spec.socket), identity(spec)?);
     let numbers = numbers_over(spec, Transport::Quic);
     let end = Instant::now() + open_timeout(numbers.len());
     let mut connections = Vec::new();

@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use super::Folder;
 use super::bind::{bind, bind_in_a_row};
 use super::handshake::{Heard, Unknown, is_hang_up};
-use super::{ABORT_CHECK, CONDUCTOR, ListenPlace, is_aborted, stream_transport, token_of};
+use super::{ABORT_CHECK, CONDUCTOR, ListenPlace, is_aborted, stream_transport, token_of, tokens_of};
 use crate::LoadError;
 use crate::limits;
 use crate::options;
 use crate::pending::Pending;
-use crate::preamble::{self, Token, WELCOME};
+use crate::preamble::{self, Tokens, WELCOME};
 
 /// How long the reachability check may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ pub(super) fn open(spec: &TrialSpec, place: &ListenPlace, conductor: &Socket, ab
 
 impl ReverseListener {
     fn await_check(&mut self, spec: &TrialSpec, conductor: &Socket, abort: &AtomicBool) -> Result<(), LoadError> {
-        let token = token_of(spec)?;
+        let tokens = tokens_of(spec)?;
         let end = Instant::now() + ANSWER_TIMEOUT;
         let mut unknown = Pending::new(limits::pending_room(spec), 0);
         let mut answer = Vec::new();
@@ -95,7 +95,7 @@ impl ReverseListener {
             if is_aborted(abort) {
                 return Err(LoadError::Peer("aborted during the reachability check".to_owned()));
             }
-            self.hear_peers(&token, preamble::length(&spec.socket), &mut unknown);
+            self.hear_peers(&tokens, preamble::length(&spec.socket), &mut unknown);
             let mut piece = [0; 1024];
             match (&*conductor).read(&mut piece) {
                 Ok(0) => return Err(LoadError::Peer("the other host closed the connection during the reachability check".to_owned())),
@@ -120,9 +120,9 @@ impl ReverseListener {
         )))
     }
 
-    fn hear_peers(&mut self, token: &Token, preamble_bytes: usize, unknown: &mut Pending<Unknown>) {
+    fn hear_peers(&mut self, tokens: &Tokens, preamble_bytes: usize, unknown: &mut Pending<Unknown>) {
         let mut strangers_count = 0;
-        let mut is_silent = |peer: &mut Unknown| match peer.hear(token, None) {
+        let mut is_silent = |peer: &mut Unknown| match peer.hear(tokens, None) {
             Heard::NotYet => true,
             Heard::Known(CONDUCTOR) => {
                 // A peer that hung up fails on its own side.

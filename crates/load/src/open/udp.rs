@@ -256,7 +256,8 @@ impl<'a> Calling<'a> {
     fn ask(&mut self, position: usize) -> Result<(), LoadError> {
         let flow = &mut self.flows[position];
         flow.asked_mono_ns = mono_ns();
-        match flow.connection.socket.send(&preamble::encode(&self.caller.token, flow.connection.number, self.caller.preamble_bytes)) {
+        match flow.connection.socket.send(&preamble::encode(&self.caller.tokens.plain, flow.connection.number, self.caller.preamble_bytes))
+        {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(self.unreachable(error)),
             _ => Ok(()),
         }

@@ -70,8 +70,9 @@ def handled(
     """Within, the first of the signals raises KeyboardInterrupt and the second ends the process.
 
     A signal that comes again within `REPEAT_S` does nothing; `earlier_s` has times, by `now_s`, of those that came
-    before. Where it begins `held`, the first waits for `Stops.release`. SIGHUP stays ignored where it is, as under nohup(1). Ending at once leaves nothing behind: agents stop and
-    put everything back when their pipe closes. Where Python drops the exception, as in `__del__`, it is raised again.
+    before. Where it begins `held`, the first waits for `Stops.release`. SIGHUP stays ignored where it is, as under
+    nohup(1). Ending at once leaves nothing behind: agents stop and put everything back when their pipe closes. Where
+    Python drops the exception, as in `__del__`, it is raised again.
     """
     stopping, is_dropped, stops = False, False, Stops(is_held=held)
     first_s = dict(earlier_s or {})

@@ -15,11 +15,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from whyperf.cluster.choice import DEFAULT_WORKERS, HERE, SCHEMES_WITH_KEYS, Choice, Kind
 from whyperf.cluster.versions import PACKAGES, own_versions, refuse_other, versions_of
 from whyperf.cluster.workers import Workers
+from whyperf.foreign import exchangeable
 from whyperf.own_python import SAFE_PATH, own_environment, own_python
 from whyperf.record.costs import state_folder
 from whyperf.run.errors import Fault, RunError
@@ -180,19 +182,17 @@ def _local(ending: ExitStack, count: int) -> "tuple[str, Security]":
 
     from whyperf.cluster.without_http import Scheduler  # noqa: PLC0415 - as above
 
-    security = _own_keys("cluster")
+    security, scratch = _own_keys("cluster"), str(_scratch_folder())
     options = {"host": LOOPBACK, "protocol": "tls://", "security": security, "dashboard": False}
+    options["local_directory"] = scratch
     cluster = SpecCluster(
         scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=logging.CRITICAL
     )
     ending.callback(cluster.close)
     own = {"DASK_LOGGING__DISTRIBUTED": "critical", "POLARS_MAX_THREADS": "1"}
     environment = own_environment() | own | _environment_of(security)
-    # Dask's own folder below /tmp may be one that another user has made. The next workers remove what killed ones left.
-    scratch = state_folder() / "workers"
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     arguments = [
-        *("--nworkers", str(count), "--nthreads", "1", "--host", LOOPBACK, "--local-directory", str(scratch)),
+        *("--nworkers", str(count), "--nthreads", "1", "--host", LOOPBACK, "--local-directory", scratch),
         *("--death-timeout", str(int(CONNECT_S)), *WORKER_CLASS),
     ]
     process = subprocess.Popen(
@@ -206,6 +206,25 @@ def _local(ending: ExitStack, count: int) -> "tuple[str, Security]":
     )
     ending.callback(_end, process)
     return str(cluster.scheduler_address), security
+
+
+def _scratch_folder() -> Path:
+    """The folder for the files of a scheduler or worker on this host, which imports modules from there first.
+
+    Dask's own folder below /tmp may be one that another user has made. The next ones remove what killed ones left.
+
+    Raises:
+        RunError: it cannot be made, or another user could exchange it.
+    """
+    folder = state_folder() / "workers"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reason = exchangeable(folder, is_code=True)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}"
+    if reason is not None:
+        raise RunError(f"Dask has no folder of yours alone ({reason}); name another one by XDG_STATE_HOME", Fault.USAGE)
+    return folder
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -236,12 +255,12 @@ def _batch(kind: Kind, count: int) -> Any:
 
 
 def _slurm_options() -> dict[str, Any]:
-    """What the user's configuration does not decide: keys, one interface, no HTTP server.
+    """What the user's configuration does not decide: keys, one interface, no HTTP server, a folder of this user.
 
     dask-jobqueue writes the keys to files for the jobs, readable by the user alone, and removes them at the end.
 
     Raises:
-        RunError: the configuration names no interface.
+        RunError: the configuration names no interface, or the scheduler has no folder.
     """
     import dask  # noqa: PLC0415 - as above
 
@@ -255,6 +274,7 @@ def _slurm_options() -> dict[str, Any]:
             "(jobqueue.slurm.interface; another one of this host: jobqueue.slurm.scheduler-options.interface)",
             Fault.USAGE,
         )
+    of_scheduler.setdefault("local_directory", str(_scratch_folder()))
     python = dask.config.get("jobqueue.slurm.python", None)
     return {
         # The current folder of a job is the one in which this command was given.

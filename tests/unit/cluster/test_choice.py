@@ -2,16 +2,19 @@
 
 import shlex
 import signal
+import subprocess
 import sys
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from whyperf.cluster import HERE, Choice, Kind, choice_of, connected
+from whyperf.cluster import HERE, Choice, Kind, choice_of, connect, connected
 from whyperf.cluster.connect import _load, _slurm_options
 from whyperf.cluster.versions import own_versions, refuse_other, versions_of
+from whyperf.record.costs import state_folder
 from whyperf.run.errors import RunError
 
 
@@ -138,6 +141,66 @@ def test_a_job_of_slurm_imports_nothing_from_its_folder(configured: str | None, 
     _load("dask_jobqueue", "slurm")
     with dask.config.set({"jobqueue.slurm.interface": "lo", "jobqueue.slurm.python": configured}):
         assert _slurm_options()["python"] == started
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for /tmp, where another user may have made Dask's folder."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def test_the_scheduler_of_local_workers_imports_nothing_from_a_shared_folder(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: started(["true"]))
+    before = [*sys.path]
+    with ExitStack() as ending:
+        connect._local(ending, 1)
+        added = [path for path in sys.path if path not in before]
+        assert [Path(path).is_relative_to(state_folder()) for path in added] == [True]
+    assert [*shared.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("configured", "expected"),
+    [({}, None), ({"local_directory": "/scratch/me"}, "/scratch/me")],
+)
+def test_the_scheduler_of_slurm_workers_has_a_folder_of_the_user(
+    configured: dict[str, str], expected: str | None
+) -> None:
+    import dask  # noqa: PLC0415 - as above
+
+    _load("dask_jobqueue", "slurm")
+    with dask.config.set({"jobqueue.slurm.interface": "lo", "jobqueue.slurm.scheduler-options": configured}):
+        options = _slurm_options()["scheduler_options"]
+    assert options["local_directory"] == (expected or str(state_folder() / "workers"))
+
+
+@pytest.mark.parametrize("kind", ["local:1", "slurm"])
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [("open", "/open can be changed by every user"), ("file", "/file/whyperf/workers: Not a directory")],
+)
+def test_a_scheduler_without_a_folder_of_the_user_is_refused(
+    kind: str, state: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dask  # noqa: PLC0415 - as above
+
+    _load("dask_jobqueue", "slurm")
+    (tmp_path / "file").touch()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / state))
+    with (
+        dask.config.set({"jobqueue.slurm.interface": "lo"}),
+        pytest.raises(RunError, match=rf"^Dask has no folder of yours alone \(.*{reason}\); name another one by XDG"),
+        connected(choice_of(kind), print),
+    ):
+        pass
 
 
 def test_ctrl_c_goes_on_to_interrupt_where_slurm_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

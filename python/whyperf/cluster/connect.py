@@ -44,6 +44,13 @@ WORKER_CLASS = ("--no-dashboard", "--worker-class", "whyperf.cluster.without_htt
 #: Addresses that stand for all interfaces.
 EVERYWHERE = frozenset({"", "0.0.0.0", "::", "[::]", "*"})
 
+FOLDER_OF_JOB = '"$whyperf_folder"'
+"""As the shell of a job reads it."""
+BEFORE_PROLOGUE = ("whyperf_folder=", f"trap 'rm -rf -- {FOLDER_OF_JOB}' EXIT")
+"""The prologue of the user may have a trap of its own, and set TMPDIR."""
+#: The TMPDIR of a job may be that of another host.
+BEHIND_PROLOGUE = ("whyperf_folder=$(mktemp -d || mktemp -d /tmp/whyperf.XXXXXX) || exit",)
+
 #: Package and class that start workers, and what pip calls the extra of whyperf that has them.
 BATCH = {
     Kind.SLURM: ("dask_jobqueue", "SLURMCluster"),
@@ -255,7 +262,7 @@ def _batch(kind: Kind, count: int) -> Any:
 
 
 def _slurm_options() -> dict[str, Any]:
-    """What the user's configuration does not decide: keys, one interface, no HTTP server, a folder of this user.
+    """What the user's configuration does not decide: keys, one interface, no HTTP server, folders of this user.
 
     dask-jobqueue writes the keys to files for the jobs, readable by the user alone, and removes them at the end.
 
@@ -277,12 +284,31 @@ def _slurm_options() -> dict[str, Any]:
     of_scheduler.setdefault("local_directory", str(_scratch_folder()))
     python = dask.config.get("jobqueue.slurm.python", None)
     return {
+        **_folder_of_jobs(),
         # The current folder of a job is the one in which this command was given.
         "python": f"{python} {SAFE_PATH}" if python else shlex.join(own_python()),
         "security": _own_keys("slurm"),
         "scheduler_cls": Scheduler,
         "scheduler_options": {**of_scheduler, "dashboard": False, "dashboard_address": None},
         "worker_extra_args": [*(dask.config.get("jobqueue.slurm.worker-extra-args", None) or ()), *WORKER_CLASS],
+    }
+
+
+def _folder_of_jobs() -> dict[str, Any]:
+    """A folder for each job, made and removed by its script; nothing where the configuration names a folder.
+
+    As on this host, Dask's own folder below /tmp may be another user's.
+    """
+    import dask  # noqa: PLC0415 - as above
+
+    if dask.config.get("jobqueue.slurm.local-directory", None) or dask.config.get("temporary-directory", None):
+        return {}
+    # What is given comes in place of what is configured; the second name is the older one.
+    names = ("job-script-prologue", "env-extra")
+    configured = next(filter(None, (dask.config.get(f"jobqueue.slurm.{name}", None) for name in names)), ())
+    return {
+        "local_directory": FOLDER_OF_JOB,
+        "job_script_prologue": [*BEFORE_PROLOGUE, *configured, *BEHIND_PROLOGUE],
     }
 
 

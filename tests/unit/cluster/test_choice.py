@@ -1,5 +1,6 @@
 """What `--cluster` takes, and what it needs."""
 
+import os
 import shlex
 import signal
 import subprocess
@@ -178,6 +179,74 @@ def test_the_scheduler_of_slurm_workers_has_a_folder_of_the_user(
     with dask.config.set({"jobqueue.slurm.interface": "lo", "jobqueue.slurm.scheduler-options": configured}):
         options = _slurm_options()["scheduler_options"]
     assert options["local_directory"] == (expected or str(state_folder() / "workers"))
+
+
+def job_script(configured: dict[str, Any], folder: Path) -> str:
+    """As dask-jobqueue hands it in, with this Dask configuration."""
+    import dask  # noqa: PLC0415 - as above
+
+    slurm = _load("dask_jobqueue.slurm", "slurm")
+    base = {"interface": "lo", "cores": 1, "memory": "1GB", "shared-temp-directory": str(folder)}
+    with dask.config.set({f"jobqueue.slurm.{name}": value for name, value in base.items()} | configured):
+        options = _slurm_options()
+        of_job = {name: options[name] for name in options if not name.startswith(("scheduler", "security"))}
+        return str(slurm.SLURMJob("tls://head:8786", name="w", **of_job).job_script())
+
+
+#: In place of the worker: it prints where its folder is, who can enter it, and what it is.
+WORKER = 'worker() { for last; do [ "$before" = --local-directory ] && stat -c "%n %a %F" $last; before=$last; done; }'
+
+
+def run_of_job(folder: Path, *prologue: str, **configured: Any) -> "subprocess.CompletedProcess[str]":
+    """A job that `WORKER` runs in, with its TMPDIR."""
+    names = {"python": "worker", "job-script-prologue": [WORKER, *prologue], **configured}
+    script = job_script({f"jobqueue.slurm.{name}": value for name, value in names.items()}, folder)
+    environment = os.environ | {"TMPDIR": str(folder), "whyperf_folder": str(folder)}
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env=environment)
+
+
+def test_a_job_of_slurm_makes_a_folder_for_its_worker_and_removes_it(tmp_path: Path) -> None:
+    done = run_of_job(tmp_path)
+    folder, mode, kind = done.stdout.rstrip().split(" ", 2)
+    assert (Path(folder).parent, mode, kind) == (tmp_path, "700", "directory"), done.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_job_without_its_temporary_folder_makes_one_below_tmp(tmp_path: Path) -> None:
+    done = run_of_job(tmp_path, f"TMPDIR={tmp_path}/gone")
+    folder, mode, _ = done.stdout.split(" ", 2)
+    assert (folder.startswith("/tmp/whyperf."), mode, Path(folder).exists()) == (True, "700", False), done.stderr
+
+
+def test_the_prologue_of_the_user_comes_before_the_folder_is_made_and_its_trap_stays(tmp_path: Path) -> None:
+    done = run_of_job(tmp_path, "mkdir $TMPDIR/own; TMPDIR=$TMPDIR/own", "trap 'echo cleaned up' EXIT")
+    folder, cleaned = done.stdout.splitlines()
+    assert (folder.startswith(f"{tmp_path}/own/"), cleaned) == (True, "cleaned up")
+
+
+def test_a_job_that_ends_early_removes_nothing_of_the_user(tmp_path: Path) -> None:
+    done = run_of_job(tmp_path, "exit 3")
+    assert (done.returncode, done.stdout, tmp_path.is_dir()) == (3, "", True)
+
+
+@pytest.mark.parametrize(
+    ("configured", "option"),
+    [
+        ({"jobqueue.slurm.local-directory": "/scratch/me"}, "--local-directory /scratch/me"),
+        ({"temporary-directory": "/scratch/me"}, None),
+    ],
+)
+def test_a_folder_that_the_user_names_for_workers_of_slurm_is_taken(
+    configured: dict[str, Any], option: str | None, tmp_path: Path
+) -> None:
+    script = job_script({"jobqueue.slurm.env-extra": None, **configured}, tmp_path)
+    assert ("mktemp" in script, "--local-directory" in script) == (False, option is not None)
+    assert option is None or option in script
+
+
+@pytest.mark.filterwarnings("ignore:env_extra has been renamed:FutureWarning")
+def test_a_prologue_of_the_older_name_stays(tmp_path: Path) -> None:
+    assert "\nmodule load whyperf\n" in job_script({"jobqueue.slurm.env-extra": ["module load whyperf"]}, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["local:1", "slurm"])

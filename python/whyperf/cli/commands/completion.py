@@ -1,13 +1,20 @@
 """What the shell offers when Tab is pressed."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
+
+OFFERED = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./=,+@-]*")
+"""What no shell evaluates, and no command takes for an option. Other users choose names of programs and files, and zsh
+evaluates what typer hands to it, such as `\\$(command)`.
+"""
 
 
 def profiles(incomplete: str) -> list[str]:
     """Shipped profiles and workloads, and profile files of this folder."""
     from whyperf.profile import shipped_names  # noqa: PLC0415 - keeps help quick
 
-    return [name for name in [*shipped_names(), *workloads(incomplete)] if name.startswith(incomplete)]
+    return _offered([*shipped_names(), *workloads(incomplete)], incomplete)
 
 
 def workloads(incomplete: str) -> list[str]:
@@ -15,13 +22,13 @@ def workloads(incomplete: str) -> list[str]:
     from whyperf.profile import shipped_workload_names  # noqa: PLC0415 - as above
 
     files = [str(path) for path in Path().glob("*.toml")]
-    return [name for name in [*shipped_workload_names(), *files] if name.startswith(incomplete)]
+    return _offered([*shipped_workload_names(), *files], incomplete)
 
 
 def experiments(incomplete: str) -> list[str]:
     """Experiments under `results/`."""
     found = sorted(path.parent.name for path in Path("results").glob("*/plan.json"))
-    return [name for name in found if name.startswith(incomplete)]
+    return _offered(found, incomplete)
 
 
 def studies(incomplete: str) -> list[str]:
@@ -30,31 +37,31 @@ def studies(incomplete: str) -> list[str]:
 
     catalog = whole_catalog()
     names = [*(study.name for study in catalog.studies), *(entry.id for entry in catalog.entries)]
-    return [name for name in names if name.startswith(incomplete)]
+    return _offered(names, incomplete)
 
 
 def assignments(incomplete: str) -> list[str]:
     """`factor=`, and the levels of factors that have few."""
     from whyperf.profile import BY_NAME  # noqa: PLC0415 - as above
 
-    name, equals, level = incomplete.partition("=")
+    name, equals, _ = incomplete.partition("=")
     factor = BY_NAME.get(name)
     if not equals or factor is None:
-        return [f"{factor}=" for factor in BY_NAME if factor.startswith(name)]
+        return _offered((f"{factor}=" for factor in BY_NAME), name)
     levels = (
         ["true", "false"] if factor.kind == "bool" else [str(choice) for choice in (*factor.choices, *factor.keywords)]
     )
-    return [f"{name}={choice}" for choice in levels if choice.startswith(level)]
+    return _offered((f"{name}={choice}" for choice in levels), incomplete)
 
 
 def evidence(incomplete: str) -> list[str]:
     """Levels of evidence; behind a comma those that go with what is there."""
-    given, comma, last = incomplete.rpartition(",")
+    given, comma, _ = incomplete.rpartition(",")
     more = ["profile", "stages"]
     levels = (
         [word for word in more if word not in given.split(",")] if comma else ["user", "counters", "segments", *more]
     )
-    return [f"{given}{comma}{level}" for level in levels if level.startswith(last)]
+    return _offered((f"{given}{comma}{level}" for level in levels), incomplete)
 
 
 def programs(incomplete: str) -> list[str]:
@@ -70,4 +77,8 @@ def programs(incomplete: str) -> list[str]:
         except OSError:
             # It has ended, or belongs to another user and is hidden.
             continue
-    return sorted(name for name in names if name.startswith(incomplete))
+    return _offered(sorted(names), incomplete)
+
+
+def _offered(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete) and OFFERED.fullmatch(name)]

@@ -33,7 +33,6 @@ from whyperf.cli.exits import (
     DONE,
     FAILED,
     INTERRUPTED,
-    READING,
     USAGE,
     CommandStatus,
     Stopped,
@@ -42,6 +41,7 @@ from whyperf.cli.exits import (
     say,
     wants_traceback,
 )
+from whyperf.cli.memory import bound_memory
 from whyperf.cli.streams import drop_output, prepare
 
 if TYPE_CHECKING:
@@ -106,9 +106,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done but incomplete, 130 stopped."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and given and given[0] in {*READING, run.NAME}:
-        from whyperf.cli.memory import bound_memory  # noqa: PLC0415 - help needs none
-
+    if arguments is None:
         bound_memory()
     return answered("whyperf", given, _run, _usage)
 

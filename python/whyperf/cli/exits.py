@@ -49,7 +49,10 @@ def explain(error: BaseException, verb: str | None = None) -> tuple[int, str]:
         case OSError() if (reason := _of_the_system(error)) is not None:
             return reason
         case MemoryError():
-            return FAILED, "out of memory (half of what was left); take a part of the experiment with --only"
+            less = (
+                "watch fewer with --max-connections" if verb == "watch" else "take a part of the experiment with --only"
+            )
+            return FAILED, f"out of memory (half of what was left); {less}"
     what = f"{type(error).__name__}: {_first_line(error)[:SHOWN_REASON_CHARACTERS]}"
     text = f"internal error ({what}); WHYPERF_DEBUG=1 shows where, please report it"
     if verb in READING:

@@ -9,6 +9,8 @@ SHARE = 0.5
 MIN_BYTES = 2 << 30
 """Half of a host of 4 GB, so that a busy one of that size still reads what it measured."""
 MEMORY = Path("/proc/meminfo")
+_before: list[tuple[int, int]] = []
+"""The limits of this process before they were bound; empty where they are as they were."""
 
 
 def bound_memory() -> None:
@@ -23,3 +25,11 @@ def bound_memory() -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         if soft == resource.RLIM_INFINITY or soft > most:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+            _before.append((soft, hard))
+
+
+def unbound_memory() -> None:
+    """Takes the bound away, in a process that becomes a command of the user's own."""
+    for limits in _before[:1]:
+        with suppress(OSError):
+            resource.setrlimit(resource.RLIMIT_DATA, limits)

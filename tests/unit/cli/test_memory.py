@@ -1,4 +1,4 @@
-"""Commands that read results have a bound of memory."""
+"""Commands have a bound of memory, and what they watch has none."""
 
 import resource
 import subprocess
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from whyperf.cli import app, memory
-from whyperf.cli.exits import READING
 
 ALLOCATES = """
 import resource
@@ -20,6 +19,16 @@ try:
     numpy.ones(800 << 20, dtype=numpy.uint8)
 except MemoryError:
     print("refused")
+"""
+WATCHES = """
+from whyperf.cli.live.wrapped import WrappedCommand
+from whyperf.cli.memory import bound_memory
+bound_memory()
+with WrappedCommand(["sh", "-c", "ulimit -Sd"]) as command:
+    command.release()
+    command.wait()
+if 0 < resource.getrlimit(resource.RLIMIT_DATA)[0] < 1 << 40:
+    print("bound")
 """
 
 
@@ -48,11 +57,30 @@ def test_the_bound_is_half_of_what_the_host_has_left(
     assert set_to == ([] if bound is None else [bound])
 
 
-@pytest.mark.parametrize("verb", [*sorted(READING), "run", "list", "watch"])
-def test_whatever_reads_a_result_or_tables_of_a_far_host_is_bound(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    bound: list[str] = []
-    monkeypatch.setattr(memory, "bound_memory", lambda: bound.append(verb))
-    monkeypatch.setattr(sys, "argv", ["whyperf", verb, "--help"])
+@pytest.mark.parametrize(
+    "given",
+    [*([verb, "--help"] for verb in sorted(app.VERBS)), ["host", "--no-such"], ["-H", "host", "-t", "NO_SUCH"], []],
+)
+def test_every_command_is_bound_whoever_made_what_it_reads(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[list[str]] = []
+    monkeypatch.setattr(app, "bound_memory", lambda: bound.append(given))
+    monkeypatch.setattr(sys, "argv", ["whyperf", *given])
     app.main()
-    # `watch` starts programs of the user's, which have their own bounds.
-    assert bound == ([] if verb in {"list", "watch"} else [verb])
+    assert bound == [given]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        # What the user has set stays, too.
+        (None, "unlimited"),
+        (3 << 40, str(3 << 30)),
+    ],
+)
+def test_a_command_behind_watch_has_the_limit_of_the_user_and_whyperf_has_the_bound(
+    limit: int | None, expected: str
+) -> None:
+    before = "" if limit is None else f"resource.setrlimit(resource.RLIMIT_DATA, ({limit}, {limit}));"
+    text = f"import resource; {before}{WATCHES}"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == [expected, "bound"]

@@ -17,6 +17,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
+from whyperf.cli.memory import unbound_memory
+
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 #: Of a command that a signal has ended, as shells report it.
@@ -140,6 +142,7 @@ class WrappedCommand:
             signal.signal(signal.SIGINT, _as_before(signal.SIGINT))
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
             if os.read(gate, 1):
+                unbound_memory()
                 os.execvpe(self._command[0], self._command, _environment())
         except OSError as error:
             with suppress(OSError):

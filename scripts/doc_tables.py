@@ -23,7 +23,9 @@ from whyperf.cli.app import VERBS, app
 from whyperf.cli.output.lists import ROWS
 from whyperf.explain import states
 from whyperf.explain.causes import Cause
-from whyperf.explain.wording.catalog import templates
+from whyperf.explain.experiments.tries import TRIES
+from whyperf.explain.wording.catalog import capitalized, templates
+from whyperf.explain.wording.experiments import try_words
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.factors import FACTORS, Factor
 from whyperf.profile.options import OPTIONS, RULES, TRANSPORTS
@@ -267,6 +269,20 @@ def causes() -> str:
     )
 
 
+def experiments() -> str:
+    """The experiments of `whyperf why`, and the causes that each is for."""
+    rows = (
+        (
+            f"`{tried.name}`",
+            capitalized(try_words(tried.name)),
+            ", ".join(f"`{cause}`" for cause in tried.relieves),
+            "yes" if tried.is_remedy else "no",
+        )
+        for tried in TRIES
+    )
+    return table(("Experiment", "What changes", "Takes away the limit of", "Remedy"), rows)
+
+
 WRITERS: dict[str, Callable[[], str]] = {
     "factors": factors,
     "workloads": workloads,
@@ -281,6 +297,7 @@ WRITERS: dict[str, Callable[[], str]] = {
     "sender-states": lambda: limit_states(states.SenderState),
     "receiver-states": lambda: limit_states(states.ReceiverState),
     "causes": causes,
+    "experiments": experiments,
 }
 
 if __name__ == "__main__":

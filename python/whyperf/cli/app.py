@@ -27,6 +27,7 @@ from whyperf.cli.commands import (
     studies,
     transports,
     watch,
+    why,
 )
 from whyperf.cli.commands import explain as explain_verb
 from whyperf.cli.exits import (
@@ -65,7 +66,7 @@ app = typer.Typer(
 VERBS = {
     verb.NAME: verb
     for verb in (
-        *(run, watch, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
+        *(run, why, watch, simulate, show, explain_verb, compare, cost, flow, report, export, list_, overhead),
         *(calibrate, studies, doctor, transports, k8s, slurm),
     )
 }

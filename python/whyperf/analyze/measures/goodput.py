@@ -15,6 +15,7 @@ import polars as pl
 
 from whyperf.analyze.measures.overlap import sum_within
 from whyperf.analyze.measures.transactions import received_octets
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.watched import is_counted
 from whyperf.analyze.steady.settle import settle
 
@@ -112,6 +113,12 @@ def receiver_rows(intervals: pl.DataFrame) -> pl.DataFrame:
     receiver nobody saw, they are the sender's, with what the receiver acknowledged.
     """
     return intervals.filter(is_counted(intervals) & (pl.col("phase") == "measure"))
+
+
+def counted_rows(inputs: Inputs, trial: str | None) -> list[tuple[int, int, float]]:
+    """The counted intervals of a trial, those of the warm-up included: begin and end in ns, and octets."""
+    rows = inputs.intervals.filter(is_counted(inputs.intervals) & (pl.col("trial") == trial))
+    return list(rows.select("start_mono_ns", "end_mono_ns", "payload_bytes").iter_rows())
 
 
 def duration_windows(rows: pl.DataFrame) -> pl.DataFrame:

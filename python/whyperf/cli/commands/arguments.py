@@ -1,6 +1,8 @@
 """Arguments that several commands take, in the same words."""
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable, Collection
+from typing import Annotated, Any
 
 import typer
 
@@ -44,3 +46,37 @@ WithoutKeysOption = Annotated[
     ),
 ]
 """What `cluster.choice_of` asks for."""
+
+BudgetOption = Annotated[float, typer.Option(min=2, max=3600, metavar="S", help="Seconds for experiments, at most.")]
+"""How long `whyperf why` may try; the answer may come earlier."""
+
+AllowOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow", help="Let experiments load the path to a far host with more than the load itself asks for."
+    ),
+]
+"""What others who use the path might feel."""
+
+
+def with_arguments_of(
+    of: Callable[..., Any], left_out: Collection[str] = ()
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Gives a command the arguments of a function, but those `left_out`, before its own ones that are keywords alone.
+
+    The command gets those of the function in its `**` arguments, and its help where it has none.
+    """
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        own = inspect.signature(command).parameters.values()
+        taken = [each for name, each in inspect.signature(of).parameters.items() if name not in left_out]
+        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in taken]
+        parameters += [each for each in own if each.kind is each.KEYWORD_ONLY]
+        signature = inspect.Signature(parameters, return_annotation=int)
+        vars(command)["__signature__"] = signature
+        command.__annotations__.clear()
+        command.__annotations__.update({each.name: each.annotation for each in parameters} | {"return": int})
+        command.__doc__ = command.__doc__ or of.__doc__
+        return command
+
+    return decorate

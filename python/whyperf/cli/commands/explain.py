@@ -4,7 +4,13 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli.commands.arguments import ClusterOption, ExperimentArgument, WithoutKeysOption
+from whyperf.cli.commands.arguments import (
+    AllowOption,
+    BudgetOption,
+    ClusterOption,
+    ExperimentArgument,
+    WithoutKeysOption,
+)
 
 NAME = "explain"
 EXAMPLE = (
@@ -50,10 +56,20 @@ def command(
             show_default=False,
         ),
     ] = None,
+    try_: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Find the limit by experiments: change one setting after the other for a second, as whyperf why does.",
+        ),
+    ] = False,
+    budget: BudgetOption = 30,
+    allow: AllowOption = False,
     yes: Annotated[
         bool,
         typer.Option(
-            "--yes", help="With --verify: do not ask before contacting the hosts of a result that was made elsewhere."
+            "--yes",
+            help="With --verify or --try: do not ask before contacting the hosts of a result that was made elsewhere.",
         ),
     ] = False,
     cluster: ClusterOption = "none",
@@ -80,11 +96,17 @@ def command(
     found = find_experiment(experiment)
     if where != HERE and found.plan.watched is not None:
         raise UsageError("--cluster is not for watched connections, whose trials refer to each other; leave it out")
+    if try_:
+        if verify or trial is not None or where != HERE:
+            raise UsageError("--try makes its own experiments with a cell; leave out --verify, --cluster and the trial")
+        from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
+
+        return show_why(found, budget, allows_harm=allow, as_json=json, cell=cell, may_contact=yes)
     if not verify:
         if verdict is not None:
             raise UsageError("--verdict chooses what --verify tries; give --verify too")
         if yes:
-            raise UsageError("--yes lets --verify contact hosts; give --verify too")
+            raise UsageError("--yes lets --verify or --try contact hosts; give one of them too")
         return print_explanation(found, trial, cell, as_json=json, everything=everything, cluster=where)
     from whyperf.cli.workflows.verify import looks_asked, print_verification  # noqa: PLC0415 - as above
 

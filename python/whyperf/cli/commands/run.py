@@ -3,14 +3,17 @@
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whyperf.cli.commands import completion
-from whyperf.cli.commands.arguments import WindowForOption
+from whyperf.cli.commands.arguments import WindowForOption, with_arguments_of
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.output.formats import Format, RateUnit, output_format, window_rate
+
+if TYPE_CHECKING:
+    from whyperf.cli.workflows.measure import Order
 
 NAME = "run"
 EXAMPLE = (
@@ -44,7 +47,7 @@ PATH = "Emulated path"
 FLEET = "Many hosts"
 
 
-def command(  # noqa: PLR0917 - typer fills them by name
+def order_of(  # noqa: PLR0917 - typer fills them by name
     question: Annotated[
         str | None,
         typer.Argument(
@@ -394,6 +397,12 @@ def command(  # noqa: PLR0917 - typer fills them by name
         bool,
         typer.Option("--report/--no-report", help="Write the HTML report. `whyperf report` writes it later."),
     ] = True,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why", help="Then find out by experiments why it is not faster, as whyperf why does. For a single cell."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("-J", "--json", help="Print the result as JSON.")] = False,
     csv: Annotated[
         bool, typer.Option("--csv", help="Print a row for each cell as CSV: factors and figures, with units.")
@@ -428,8 +437,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
             rich_help_panel=IPERF3,
         ),
     ] = None,
-) -> int:
-    """Measures, explains and reports. The same command resumes an interrupted run."""
+) -> "Order":
+    """Reads the command line of `run`."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.inputs import iperf3  # noqa: PLC0415
     from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
@@ -437,7 +446,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.inputs.namespaces import namespace_of  # noqa: PLC0415
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
     from whyperf.cli.inputs.question import far_host  # noqa: PLC0415
-    from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
+    from whyperf.cli.workflows.measure import Order  # noqa: PLC0415
     from whyperf.profile import BY_NAME  # noqa: PLC0415
 
     size_factor = "datagram_size_bytes" if udp else "write_size_bytes"
@@ -493,33 +502,41 @@ def command(  # noqa: PLR0917 - typer fills them by name
         question = None if named == question else question
     if netns is not None:
         fleet, host = in_namespaces(netns, fleet, host)
-    return measure(
-        Order(
-            question=question,
-            workload="bidirectional" if bidirectional else workload,
-            is_over_udp=udp,
-            scale=scale,
-            host=host,
-            address=address,
-            port=port,
-            fleet=fleet,
-            testbed=testbed.value,
-            overrides=given,
-            options=tuple(name for name, text in options.items() if text is not None),
-            only=tuple(only or ()),
-            files_below=tuple(files_below or ()),
-            leave_out_missing=leave_out_missing,
-            trials=trials,
-            evidence=asked_evidence(evidence, profile_hz, stages_one_in),
-            seed=seed,
-            out=out,
-            dry_run=dry_run,
-            save_profile=save_profile,
-            retry_failed=retry_failed,
-            output=output,
-            report=report,
-        )
-    )  # fmt: skip
+    return Order(
+        question=question,
+        workload="bidirectional" if bidirectional else workload,
+        is_over_udp=udp,
+        scale=scale,
+        host=host,
+        address=address,
+        port=port,
+        fleet=fleet,
+        testbed=testbed.value,
+        overrides=given,
+        options=tuple(name for name, text in options.items() if text is not None),
+        only=tuple(only or ()),
+        files_below=tuple(files_below or ()),
+        leave_out_missing=leave_out_missing,
+        trials=trials,
+        evidence=asked_evidence(evidence, profile_hz, stages_one_in),
+        seed=seed,
+        out=out,
+        dry_run=dry_run,
+        save_profile=save_profile,
+        retry_failed=retry_failed,
+        output=output,
+        report=report,
+        why=why,
+    )
+
+
+@with_arguments_of(order_of)
+def command(**arguments: Any) -> int:
+    """Measures, explains and reports. The same command resumes an interrupted run."""
+    order = order_of(**arguments)
+    from whyperf.cli.workflows.measure import measure  # noqa: PLC0415 - keeps help and completion quick
+
+    return measure(order)
 
 
 def _ip_version(*, four: bool, six: bool) -> str | None:

@@ -1,5 +1,6 @@
 """Finds an experiment: a name under `results/`, a folder, or the latest."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -56,7 +57,8 @@ def find_folder(argument: str | None, results: Path = RESULTS) -> Path:
     if argument is None:
         if not known:
             raise UsageError(f"there are no results in {results}; `whyperf run` makes some")
-        latest = max(known.values(), key=lambda path: path.lstat().st_mtime)
+        asked = [path for name, path in known.items() if _tried_of(name) not in known]
+        latest = max(asked, key=lambda path: path.lstat().st_mtime)
         return latest.parent
     if argument in known:
         if (Path(argument) / "plan.json").exists():
@@ -74,6 +76,12 @@ def find_folder(argument: str | None, results: Path = RESULTS) -> Path:
     raise UsageError(
         f"there is no experiment {argument}; " + (f"did you mean {near[0]}?" if near else _known(known, results))
     )
+
+
+def _tried_of(name: str) -> str | None:
+    """The result whose limit the experiments of this name looked for (`whyperf why`); None of any other name."""
+    found = re.fullmatch(r"(.+)-why-\d+", name)
+    return None if found is None else found[1]
 
 
 def _known(plans: Mapping[str, Path], results: Path) -> str:

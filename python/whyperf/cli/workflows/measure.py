@@ -59,6 +59,8 @@ class Order:
     output: OutputFormat
     #: Whether the report is written.
     report: bool = True
+    #: Whether experiments find out what limits it.
+    why: bool = False
     #: Whether datagrams take the place of the stream.
     is_over_udp: bool = False
     #: `--scale`: what all times of the schedule are multiplied by.
@@ -95,6 +97,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
         return _save_profile(order.save_profile, order, profile, target)
     with said_to_connect(target.destinations, by_ssh=target.is_by_ssh):
         plan = _plan(order, profile, target)
+    _refuse_several(plan, order)
     _refuse_same(plan, order.conditions)
     if udp_note is not None:
         # Behind all that may be wrong with what was typed.
@@ -140,7 +143,20 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
             raise
         if show is not None:
             return show(experiment)
-        return _print(experiment, order.output, report=order.report, lines=lines)
+        return _print(experiment, order.output, report=order.report, why=order.why, lines=lines)
+
+
+def _refuse_several(plan: Plan, order: Order) -> None:
+    """Refuses experiments with several cells, and an answer behind a result that a program reads.
+
+    Raises:
+        UsageError: what to use instead.
+    """
+    if order.why and order.output.is_for_programs:
+        raise UsageError("--why prints an answer for people behind the result; for programs use `whyperf why … --json`")
+    if order.why and len(plan.cells) > 1:
+        problem = f"--why is for one cell, and this run has {len(plan.cells)}"
+        raise UsageError(f"{problem}; leave out the levels, or use `whyperf explain --try --cell` behind it")
 
 
 def _name_what_is_sent(plan: Plan, may_be_sent: Sequence[Path]) -> None:
@@ -200,12 +216,18 @@ def _print(
     *,
     report: bool,
     explain: bool = True,
+    why: bool = False,
     lines: "Sequence[PrintedLine]" = (),
 ) -> int:
     # Imported here: judging needs libraries that load for a second; a mistake is answered before.
     from whyperf.cli.output import result  # noqa: PLC0415
 
-    return result.print_result(experiment, output, report=report, explain=explain, lines=lines)
+    code = result.print_result(experiment, output, report=report, explain=explain, lines=lines)
+    if not why:
+        return code
+    from whyperf.cli.workflows.why import BUDGET_S, show_why  # noqa: PLC0415 - as above
+
+    return show_why(experiment, BUDGET_S, allows_harm=False, as_json=output.is_for_programs)
 
 
 def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:

@@ -12,11 +12,14 @@ from whyperf.cli.live.connecting import said_to_connect
 from whyperf.cli.output.formats import OutputFormat
 from whyperf.cli.workflows.preload import Preload
 from whyperf.cluster import Workers
-from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
+from whyperf.plan import Plan, PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost
 from whyperf.run import Session, Target, run_plan
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from whyperf.analyze.read.inputs import Inputs
     from whyperf.cli.live.intervals import PrintedLine
 
 #: A measurement that lasts so long says so before it begins.
@@ -182,4 +185,30 @@ class Goodputs:
         frames = {name: table.frame for name, table in tables.items()}
         inputs = assemble(self._experiment.plan.model_dump(), documents, frames, damaged)
         measured = measure(inputs.trials, inputs.flows, inputs.intervals, inputs.transactions)
+        return self._rates(inputs, measured)
+
+    def _rates(self, _: "Inputs", measured: "pl.DataFrame") -> dict[str, float | None]:
         return dict(zip(measured["trial"].to_list(), measured["goodput_bps"].to_list(), strict=True))
+
+
+class Rates(Goodputs):
+    """The same in what the plan's workload is measured in: transactions a second, or goodput in bit/s."""
+
+    def by_sweep(self, plan: Plan) -> dict[int, dict[str, float]]:
+        """The rates of the trials that were made so far, by block and by the name of the cell's sweep."""
+        made = self._experiment.trials().manifests
+        sweeps = {cell.id: cell.sweep for cell in plan.cells}
+        found: dict[int, dict[str, float]] = {}
+        for trial in plan.trials():
+            if trial.id in made and (rate := self.of(trial.id)) is not None:
+                found.setdefault(trial.block, {})[sweeps[trial.cell]] = rate
+        return found
+
+    def _rates(self, inputs: "Inputs", measured: "pl.DataFrame") -> dict[str, float | None]:
+        workloads = [self._experiment.plan.workload(cell.id) for cell in self._experiment.plan.cells]
+        if not all(workload is not None and workload.metric == "transactions" for workload in workloads):
+            return super()._rates(inputs, measured)
+        from whyperf.analyze.measures.transactions import trial_transactions  # noqa: PLC0415 - as above
+
+        done = trial_transactions(inputs.transactions, measured)
+        return dict(zip(done["trial"].to_list(), done["transactions_per_s"].to_list(), strict=True))

@@ -279,7 +279,7 @@ def verify(
         ask_for_hosts(experiment, target)
     for sentence in announcements(plan):
         say(sentence)
-    folder = _shown(folder_of(experiment, plan))
+    folder = shown(folder_of(experiment, plan))
     most = f"at most {count(looks.most, 'pair')}" if looks.first < looks.most else count(looks.most, "pair")
     gain = gain_text(attempt.verdict)
     predicted = f" Predicted gain: {gain}." if gain else ""
@@ -364,6 +364,6 @@ def _make(verification: Experiment, verified: Verified, target: Target | None, *
     measure_missing_trials(verification, target, as_json=as_json, wants=_UntilSettled(verification, verified))
 
 
-def _shown(folder: Path) -> Path:
+def shown(folder: Path) -> Path:
     """As a user would name it: relative where it lies below the working directory."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

@@ -39,29 +39,42 @@ def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Lev
     """
     change = _checked(change)
     setup = Setup(cell.factors, plan.testbed.kind, workloads=asked.workloads, schedules=asked.schedules)
-    before, after = _stated(setup, {}), _stated(setup, change)
-    differ = {name for name in (*before, *after) if before.get(name) != after.get(name)}
-    if not differ:
+    cells = {ORIGINAL: _stated(setup, {}), CHANGED: _stated(setup, change)}
+    if cells[ORIGINAL] == cells[CHANGED]:
         raise Obstacle("already", change=change_text(change))
+    about = f"Whether {change_text(change)} does what a verdict on {plan.experiment} predicts."
+    try:
+        return profile_of(asked, plan, cells, pairs, name=NAME, about=about)
+    except ProfileError as error:
+        raise Obstacle("unplannable", change=change_text(change), problem=error.problem) from None
+
+
+def profile_of(
+    asked: Profile, plan: Plan, cells: Mapping[str, Factors], blocks: int, *, name: str, about: str
+) -> Profile:
+    """A profile with a sweep of one cell for each of `cells`, by their names, in `blocks` of all of them.
+
+    Raises:
+        ProfileError: the factors do not go together.
+    """
+    first = next(iter(cells.values()))
+    names = dict.fromkeys(name for factors in cells.values() for name in factors)
+    differ = {name for name in names if any(factors.get(name) != first.get(name) for factors in cells.values())}
     # A sweep states something, also where the change adds a factor that the original has none of.
     differ.add(STATED)
     document: dict[str, object] = {
-        "about": f"Whether {change_text(change)} does what a verdict on {plan.experiment} predicts.",
+        "about": about,
         "seed": plan.seed,
-        "fixed": {name: level for name, level in before.items() if name not in differ},
-        "design": {"trials": pairs, "pause_ms": plan.pause_ms},
+        "fixed": {name: level for name, level in first.items() if name not in differ},
+        "design": {"trials": blocks, "pause_ms": plan.pause_ms},
     }
     if plan.testbed.kind in {"veth", "loopback"}:
         document["testbed"] = {"kind": plan.testbed.kind}
     sweeps = [
-        {"name": name, "fixed": {factor: level for factor, level in factors.items() if factor in differ}}
-        for name, factors in ((ORIGINAL, before), (CHANGED, after))
+        {"name": sweep, "fixed": {factor: level for factor, level in factors.items() if factor in differ}}
+        for sweep, factors in cells.items()
     ]
-    text = toml_of(document | _own_tables(asked), sweeps)
-    try:
-        profile = parse(text, name=NAME, where=NAME)
-    except ProfileError as error:
-        raise Obstacle("unplannable", change=change_text(change), problem=error.problem) from None
+    profile = parse(toml_of(document | _own_tables(asked), sweeps), name=name, where=name)
     # What the workloads took from the environment is named before it is sent.
     return replace(
         profile,

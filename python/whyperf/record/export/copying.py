@@ -25,6 +25,7 @@ _LEFT_OUT = {
     "explain.json": "the explanation",
     "report.html": "the report",
     "verifies.json": "which verdict it verifies",
+    "why.json": "what the experiments showed",
     SEAL: "the seal",
 }
 

@@ -1,0 +1,413 @@
+"""`whyperf why`: experiments with a load until it is known what limits it, or the time is over."""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+from whyperf.analyze import read_inputs, summarize
+from whyperf.analyze.measures.goodput import counted_rows
+from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.summary import CellResult, Summary
+from whyperf.cli.exits import INTERRUPTED, UsageError, say
+from whyperf.cli.live import interrupts
+from whyperf.cli.live.why import WhyLine
+from whyperf.cli.output.explanation import explained
+from whyperf.cli.output.why import print_why
+from whyperf.cli.workflows.trials import Rates
+from whyperf.cli.workflows.verify import (
+    ask_for_hosts,
+    refuse_other_files,
+    refuse_own_command,
+    refuse_variables,
+    shown,
+    target_of,
+)
+from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
+from whyperf.explain.experiments.beliefs import prior_of
+from whyperf.explain.experiments.kept import folder_of, keep
+from whyperf.explain.experiments.ladder import ORIGINAL, Ladder
+from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
+from whyperf.explain.experiments.question import question_of
+from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, planned
+from whyperf.explain.model import CellExplanation
+from whyperf.explain.setup import Setup
+from whyperf.explain.verify import Obstacle, refuse_other_host, refuse_unwritable
+from whyperf.plan import Cell, Plan, PlannedTrial, announcements
+from whyperf.profile import Profile, parse
+from whyperf.record import Experiment
+from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind, describe_host, run_plan
+
+Ended = Literal["certain", "nothing_to_learn", "budget", "stopped", "failed"]
+BUDGET_S = 30.0
+"""What a reader waits for."""
+MAX_CHANGE = 2.0
+"""The original is not reproduced where its rate is so many times that of the first look, or so small a part of it:
+short trials and guests of a host that share its CPUs change a rate by less (explain/verify/judgement.py)."""
+
+SHORT_CHANGE = 1.3
+"""A short trial that differs by more has not settled: trials of a stream on a quiet host differ by 10 %."""
+LOSING_FROM = 2
+"""Segments sent again, from which on losses shape the rate: a single one may be a probe."""
+
+Measuring = Callable[[Experiment, Observer, Callable[[PlannedTrial], bool]], None]
+"""Makes the trials of a plan that are wanted."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be found out: of which cell, by which experiments, in how many seconds."""
+
+    experiment: Experiment
+    cell: CellExplanation
+    tries: Sequence[Planned]
+    excluded: Collection[str]
+    profile: Profile
+    plan: Plan
+    budget_s: float
+    #: The same with trials as long as the first look, in so many seconds; None where they are.
+    longer: "Callable[[float], Question] | None" = None
+
+    @property
+    def unit(self) -> str:
+        """What rates are in."""
+        return "bit/s" if self.cell.transactions_per_s is None else "transactions/s"
+
+    @property
+    def rate(self) -> float | None:
+        """The rate of the first look."""
+        return self.cell.rate_bps if self.cell.transactions_per_s is None else self.cell.transactions_per_s
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What the trial that is explained shows of how short others may be: its cell's result, and when what arrived."""
+
+    result: CellResult | None
+    moved: Sequence[Arrival]
+
+    @staticmethod
+    def whole(cell: Cell) -> Lengths | None:
+        """How long the first look was; None where the load ends by itself."""
+        if "duration_s" not in cell.factors:
+            return None
+        return Lengths(float(cell.factors["warmup_s"]), float(cell.factors["duration_s"]))
+
+    def lengths(self, cell: Cell) -> Lengths | None:
+        """How long the trials of the experiments are; None where the load ends by itself."""
+        first, result = self.whole(cell), self.result
+        if first is None:
+            return None
+        round_trip_s = 0.0 if result is None or result.rtt is None else result.rtt.rtt_ns / 1e9
+        lost = None if result is None else result.retransmitted_segments.median
+        return lengths_of(self.moved, first, round_trip_s, loses=(lost or 0) >= LOSING_FROM)
+
+
+def first_look(summary: Summary, inputs: Inputs, found: CellExplanation) -> FirstLook:
+    """That of the explained trial of a cell."""
+    rows = counted_rows(inputs, found.trial)
+    begin_ns = min((begin_ns for begin_ns, _, _ in rows), default=0)
+    moved = [Arrival((start - begin_ns) / 1e9, (end - begin_ns) / 1e9, octets) for start, end, octets in rows]
+    return FirstLook(next((of for of in summary.cells if of.id == found.cell), None), moved)
+
+
+def asked(experiment: Experiment, cell: str | None, budget_s: float, *, allows_harm: bool) -> Question:
+    """The question about a cell of a result, or about its only one.
+
+    Raises:
+        UsageError: its load cannot be made again here, and why.
+    """
+    plan = experiment.plan
+    if plan.watched is not None:
+        raise UsageError(str(Obstacle("watched")))
+    if len(plan.pairs) > 1:
+        raise UsageError(
+            f"{experiment.name} has {len(plan.pairs)} pairs of hosts; measure one pair alone to try changes"
+        )
+    refuse_own_command(experiment)
+    found = explained(experiment, None, cell)
+    if len(found.cells) != 1:
+        raise UsageError(
+            f"{experiment.name} has {len(found.cells)} cells; name one to try, such as --cell {plan.cells[0].id}"
+        )
+    (explanation,) = found.cells
+    if explanation.trial is None:
+        raise UsageError(
+            f"{experiment.name} has no complete trial of {explanation.cell}, so there is nothing to explain"
+        )
+    try:
+        look = first_look(summarize(experiment), read_inputs(experiment), explanation)
+        return question_about(experiment, explanation, look, budget_s, allows_harm=allows_harm)
+    except Obstacle as obstacle:
+        raise UsageError(str(obstacle)) from None
+
+
+def question_about(
+    experiment: Experiment,
+    found: CellExplanation,
+    look: FirstLook,
+    budget_s: float,
+    *,
+    allows_harm: bool,
+    profile: Profile | None = None,
+    is_whole: bool = False,
+) -> Question:
+    """The same of a cell that is explained; `profile` is what the result was asked with, where it keeps none.
+
+    Trials are as long as the first look where they are to be `is_whole`.
+
+    Raises:
+        Obstacle: its load cannot be made again here.
+    """
+    plan = experiment.plan
+    refuse_unwritable(experiment.folder)
+    if plan.testbed.kind == "veth":
+        kind, reason = allowed_kind(None)
+        if kind is not Kind.VETH:
+            raise Obstacle("no_testbed", problem=reason)
+    refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
+    if profile is None:
+        profile = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))
+    cell = plan.cell(found.cell)
+    setup = Setup(
+        cell.factors,
+        plan.testbed.kind,
+        hosts=experiment.hosts(),
+        workloads=profile.workloads,
+        schedules=profile.schedules,
+    )
+    seen = FirstRate(found.rate_bps, is_foreign=is_foreign(plan), allows_harm=allows_harm)
+    tries = planned(setup, seen)
+    lengths = look.whole(cell) if is_whole else look.lengths(cell)
+    question, ladder_plan = question_of(profile, plan, cell, tries, lengths)
+    refuse_other_files(experiment, ladder_plan)
+    refuse_variables(experiment, ladder_plan)
+
+    def longer(budget_s: float) -> Question:
+        return question_about(
+            experiment, found, look, budget_s, allows_harm=allows_harm, profile=profile, is_whole=True
+        )
+
+    is_shortened = lengths != look.whole(cell)
+    asked_of = (experiment, found, tries, excluded(setup), question, ladder_plan)
+    return Question(*asked_of, budget_s=budget_s, longer=longer if is_shortened else None)
+
+
+def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring: Measuring | None = None) -> Why:
+    """Makes experiments until it is known what limits the load, nothing more can be values, or the time is over.
+
+    What was found so far is returned where the user stops it, and where a host is lost.
+
+    Raises:
+        typer.Abort: the hosts may not be contacted.
+        RunError: nothing could be tried.
+    """
+    target = target_of(question.plan)
+    if target is not None and not may_contact:
+        ask_for_hosts(question.experiment, target)
+    for sentence in announcements(question.plan):
+        say(sentence)
+    while True:
+        running = _climbed(question, measuring or _measuring(target), is_quiet=as_json)
+        if question.longer is None or not running.is_too_short:
+            return running.why()
+        say("Short trials do not have the rate of the first look: the experiments go on in trials that are as long")
+        question = question.longer(question.budget_s - running.elapsed_s)
+
+
+def _climbed(question: Question, measuring: Measuring, *, is_quiet: bool) -> "_Running":
+    """The experiments, made and kept."""
+    experiment, plan = question.experiment, question.plan
+    folder = folder_of(experiment, plan)
+    with interrupts.handled(held=True) as stops, Experiment.create(folder, plan, question.profile.text) as made:
+        running = _Running(question, made, WhyLine(is_quiet=is_quiet))
+        try:
+            stops.release()
+            with running.line:
+                measuring(made, running, running.wants)
+        except KeyboardInterrupt:
+            running.ended = "stopped"
+        except RunError as error:
+            if not running.ladder.gains:
+                made.discard_if_empty()
+                raise
+            say(f"whyperf: {error}")
+            running.ended = "failed"
+        except BaseException:
+            made.discard_if_empty()
+            raise
+        if not running.is_too_short:
+            keep(experiment, made, running.why())
+        return running
+
+
+def _measuring(target: Target | None) -> Measuring:
+    """How trials are made on hosts, or on the model where there is no target."""
+
+    def measure(made: Experiment, observer: Observer, wants: Callable[[PlannedTrial], bool]) -> None:
+        assert target is not None
+        with Session(made.plan, target) as session:
+            for host, facts in session.facts.items():
+                made.write_host(host, facts)
+            if session.testbed is not None:
+                made.write_testbed(session.testbed)
+            run_plan(session, made, observer, lambda _: None, wants)
+
+    def simulate(made: Experiment, observer: Observer, wants: Callable[[PlannedTrial], bool]) -> None:
+        from whyperf.simulate import Known, hosts_facts, simulate_plan  # noqa: PLC0415 - a measurement needs none
+        from whyperf.simulate.request import user_profiles  # noqa: PLC0415 - as above
+
+        for end, facts in hosts_facts(made.plan, user_profiles(made.plan)).items():
+            made.write_host(end, facts)
+        known = Known(made.plan, lambda _: None, [])
+        for trial in made.plan.trials():
+            if wants(trial):
+                simulate_plan(made, observer, known, [trial])
+
+    return measure if target is not None else simulate
+
+
+def show_why(
+    experiment: Experiment,
+    budget_s: float,
+    *,
+    allows_harm: bool,
+    as_json: bool,
+    cell: str | None = None,
+    may_contact: bool = False,
+) -> int:
+    """Finds it out of a result and prints it; returns the exit code.
+
+    Raises:
+        UsageError: its load cannot be made again here, and why.
+    """
+    question = asked(experiment, cell, budget_s, allows_harm=allows_harm)
+    found = find_why(question, as_json=as_json, may_contact=may_contact)
+    code = print_why(found, shown(experiment.folder), as_json=as_json)
+    return INTERRUPTED if found.ended == "stopped" else code
+
+
+@dataclass
+class _Running:
+    """The experiments under way: watches trials, and says before each whether it is wanted."""
+
+    question: Question
+    made: Experiment
+    line: WhyLine
+    ended: Ended = "certain"
+    ladder: Ladder = field(init=False)
+    failed: dict[str, str] = field(default_factory=dict)
+    trials: int = 0
+    _since_s: float = field(default_factory=time.monotonic)
+    _spent_s: float = 0.0
+    _block: int = 0
+    _wanted: Collection[str] = ()
+    _is_over: bool = False
+    _is_short: bool = False
+
+    def __post_init__(self) -> None:
+        question = self.question
+        prior = prior_of(question.cell.probabilities, question.excluded)
+        self.ladder = Ladder(list(question.tries), prior, question.excluded)
+        self.rates = Rates(self.made)
+        self._sweeps = {cell.id: cell.sweep for cell in self.made.plan.cells}
+        self._cells = {trial.id: trial.cell for trial in self.made.plan.trials()}
+
+    def wants(self, trial: PlannedTrial) -> bool:
+        """Whether a trial is made: those of the original, and of what comes next."""
+        if self._is_over:
+            return False
+        if trial.block != self._block:
+            self._block = trial.block
+            self._choose()
+        if self._is_over or self._sweeps[trial.cell] not in self._wanted:
+            return False
+        if self.elapsed_s + self._trial_s() > self.question.budget_s and self.ladder.gains:
+            self._end("budget")
+            return False
+        return True
+
+    def _choose(self) -> None:
+        rates = self.rates.by_sweep(self.made.plan)
+        self.ladder.see(rates)
+        originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
+        if self.question.longer is not None and len(originals) == 1 and not self._is_alike(originals[0], SHORT_CHANGE):
+            self._is_short = True
+            self._end("stopped")
+            return
+        following = self.ladder.following()
+        self._wanted = {ORIGINAL, *(each.name for each in following)}
+        if not following:
+            self._end("certain" if self.ladder.proved is not None else "nothing_to_learn")
+        self.line.on_answer(answer_of(self.ladder, self.question.cell.verdicts))
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether trials as long as the first look are to be made instead, because these do not have its rate."""
+        return self._is_over and self._is_short
+
+    def _end(self, why: Ended) -> None:
+        self.ended, self._is_over = why, True
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._since_s
+
+    def _trial_s(self) -> float:
+        return self._spent_s / self.trials if self.trials else 0.0
+
+    def on_message(self, text: str) -> None:
+        """As an observer."""
+        self.line.on_message(text)
+
+    def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
+        """A trial starts."""
+        if not self.trials:
+            # Agents and testbed are there now: these seconds are no experiment's.
+            self._since_s = time.monotonic()
+        del trial, done, total
+        self._started_s = time.monotonic()
+        self.line.on_try(self._sweeps[cell], self.question.budget_s - self.elapsed_s)
+
+    def on_progress(self, host: str, progress: object) -> None:
+        """An interval of one side."""
+
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
+        """A trial is recorded; an experiment that fails is left out from now on."""
+        self.trials += 1
+        self._spent_s += time.monotonic() - self._started_s
+        name = self._sweeps[self._cells[trial]]
+        if status == "failed" and name != ORIGINAL:
+            self.failed[name] = reason or ""
+            self.ladder.tries = [each for each in self.ladder.tries if each.name != name]
+            self.line.on_message(f"{name} is left out: {reason}")
+
+    def _is_alike(self, rate: float, most: float) -> bool:
+        """Whether a rate is at most so many times that of the first look, and no smaller part of it."""
+        first = self.question.rate
+        return not first or 1 / most <= rate / first <= most
+
+    def why(self) -> Why:
+        """What is known now."""
+        rates = self.rates.by_sweep(self.made.plan)
+        self.ladder.see(rates)
+        question = self.question
+        originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
+        original = median(originals) if originals else None
+        is_reproduced = original is None or self._is_alike(original, MAX_CHANGE)
+        return Why(
+            experiment=question.experiment.name,
+            cell=question.cell.cell,
+            unit=question.unit,
+            rate=question.rate,
+            original=original,
+            answer=answer_of(self.ladder, question.cell.verdicts),
+            tried=tried_of(self.ladder),
+            probabilities=probabilities_of(self.ladder, question.cell.probabilities),
+            is_reproduced=is_reproduced,
+            trials=self.trials,
+            seconds=round(self._spent_s, 2),
+            ended=self.ended,
+            experiments=self.made.name,
+        )

@@ -1,0 +1,215 @@
+"""What the experiments show: the answer, how it is known, and what was tried."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from whyperf.analyze.spread import FrozenModel
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.decide import MIN_PROBABILITY
+from whyperf.explain.experiments.ladder import MIN_PAIRS, Ladder
+from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
+from whyperf.explain.experiments.tries import WITHOUT, Planned
+from whyperf.explain.model import CauseProbability, Change, Evidence, Level, Verdict
+
+FORMAT = 1
+
+Known = Literal["proved", "seen", "likely", "not_known", "nothing_raises", "nothing"]
+"""How an answer is known: a remedy raised the rate; the kernel counts the cause where it happens; the evidence speaks
+for it; neither; neither, and nothing tried raises the rate; or nothing is to be removed, as far as is known."""
+Outcome = Literal["raises", "same", "lowers", "open"]
+
+
+class Tried(FrozenModel):
+    """An experiment and its outcome.
+
+    Gains are rates with the change over rates of the original in the same block; the ends of the interval hold at every
+    look. `parts` are the names of experiments that were made together. `is_of_path` says that it changed what only the
+    embedded testbed has in its hands.
+    """
+
+    name: str
+    factors: dict[str, Level]
+    outcome: Outcome
+    gain: float
+    low: float
+    high: float
+    pairs: int
+    relieves: list[str]
+    is_remedy: bool
+    is_of_path: bool = False
+    parts: list[str] = Field(default_factory=list)
+
+
+class Answer(FrozenModel):
+    """Why a load is not faster.
+
+    `causes` are what limits it, the first one alone where that is one; where it is not known, the most probable ones.
+    `tried` is the name of the experiment that proves it.
+    """
+
+    known: Known
+    causes: list[str]
+    probability: float | None = None
+    tried: str = ""
+    factors: dict[str, Level] = Field(default_factory=dict)
+    gain: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+    claim: str = ""
+    evidence: list[Evidence] = Field(default_factory=list)
+    change: Change | None = None
+
+
+class Why(FrozenModel):
+    """The whole of it: the JSON of `whyperf why --json` and of `why.json` next to a result. Fields are only added.
+
+    `rate` is that of the first look in `unit` (bit/s or transactions/s), `original` that of the original in the trials
+    of the experiments. `seconds` were spent on `trials`. `ended` says why no more was tried: `certain`,
+    `nothing_to_learn`, `budget`, `stopped` by the user, or `failed` because a host was lost.
+    """
+
+    format: int = FORMAT
+    experiment: str
+    cell: str
+    unit: str
+    rate: float | None
+    original: float | None
+    answer: Answer
+    tried: list[Tried]
+    probabilities: list[CauseProbability]
+    is_reproduced: bool = True
+    trials: int = 0
+    seconds: float = 0.0
+    ended: Literal["certain", "nothing_to_learn", "budget", "stopped", "failed"] = "certain"
+    experiments: str = ""
+
+
+LIKELY_FROM = 0.85
+"""The probability from which on a cause that no experiment takes away is named."""
+MAX_CANDIDATES = 3
+"""Causes that are named where none is known."""
+MATTERS = 1 / RAISES_FROM
+"""What is missing from all remedies at once matters where the rate is so much lower without it."""
+
+
+def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
+    """The answer as of now; `verdicts` are those of the evidence alone, for what they say of their causes."""
+    if (best := ladder.proved) is not None:
+        return _proved(ladder, [best], ladder.gains[best.name], verdicts)
+    if parts := _together(ladder):
+        whole = next(each for each in ladder.tries if each.parts and set(each.parts) >= {part.name for part in parts})
+        return _proved(ladder, parts, ladder.gains[whole.name], verdicts)
+    ranked = sorted(ladder.beliefs.items(), key=lambda each: (-each[1], each[0]))
+    first, probability = ranked[0]
+    verdict = _verdict_of(first, verdicts)
+    if first != ANOTHER and verdict is not None and probability >= LIKELY_FROM:
+        counted = any("counted" in evidence.code for evidence in verdict.evidence)
+        return _unproved("seen" if counted else "likely", [first], probability, verdict)
+    if first in {ANOTHER, Cause.CAPACITY} and not _is_open(ladder):
+        return _unproved("nothing", [name for name, _ in ranked[:1] if name != ANOTHER], probability, verdict)
+    names = [name for name, _ in ranked if name != ANOTHER][:MAX_CANDIDATES]
+    return _unproved(
+        "not_known" if _is_open(ladder) or not ladder.gains else "nothing_raises", names, probability, None
+    )
+
+
+def _proved(ladder: Ladder, parts: Sequence[Planned], gains: Gains, verdicts: Sequence[Verdict]) -> Answer:
+    causes = [_most_probable(ladder.beliefs, part) for part in parts]
+    verdict = _verdict_of(causes[0], verdicts)
+    return Answer(
+        known="proved",
+        causes=causes,
+        probability=min(1.0, sum(ladder.beliefs[cause] for cause in causes)),
+        tried="+".join(part.name for part in parts),
+        factors={name: level for part in parts for name, level in part.factors.items()},
+        gain=gains.gain,
+        low=gains.low,
+        high=gains.high,
+        pairs=gains.pairs,
+        claim=verdict.claim if verdict is not None else "",
+        evidence=verdict.evidence if verdict is not None else [],
+        change=verdict.change if verdict is not None else None,
+    )
+
+
+def _unproved(known: Known, causes: list[str], probability: float, verdict: Verdict | None) -> Answer:
+    return Answer(
+        known=known,
+        causes=causes,
+        probability=probability,
+        claim=verdict.claim if verdict is not None else "",
+        evidence=verdict.evidence if verdict is not None else [],
+        change=verdict.change if verdict is not None else None,
+    )
+
+
+def _together(ladder: Ladder) -> list[Planned]:
+    """The remedies that only together raise the rate, where that is certain: those without which all others do not."""
+    by_name = {each.name: each for each in ladder.tries}
+    whole = next((each for each in ladder.tries if each.parts and not each.name.startswith(WITHOUT)), None)
+    gains = None if whole is None else ladder.gains.get(whole.name)
+    if whole is None or gains is None or gains.pairs < MIN_PAIRS or gains.low < RAISES_FROM:
+        return []
+    missed = []
+    for name in whole.parts:
+        without = ladder.gains.get(f"{WITHOUT}{name}")
+        if len(whole.parts) == 2 or (without is not None and without.gain <= MATTERS * gains.gain):
+            missed.append(by_name[name])
+    return missed if len(missed) > 1 else []
+
+
+def _most_probable(beliefs: Mapping[str, float], tried: Planned) -> str:
+    return str(max(tried.relieves, key=lambda cause: beliefs.get(str(cause), 0.0)))
+
+
+def _is_open(ladder: Ladder) -> bool:
+    """Whether an experiment may have raised the rate after all."""
+    return any(gains.high >= RAISES_FROM and gains.gain > 1 + (RAISES_FROM - 1) / 2 for gains in ladder.gains.values())
+
+
+def _verdict_of(cause: str, verdicts: Sequence[Verdict]) -> Verdict | None:
+    return next((verdict for verdict in verdicts if verdict.cause == cause), None)
+
+
+def tried_of(ladder: Ladder) -> list[Tried]:
+    """What was tried, in the order of the gains."""
+    found = [(each, ladder.gains[each.name]) for each in ladder.tries if each.name in ladder.gains]
+    return [
+        Tried(
+            name=each.name,
+            factors=dict(each.factors),
+            outcome=outcome_of(gains),
+            gain=gains.gain,
+            low=gains.low,
+            high=gains.high,
+            pairs=gains.pairs,
+            relieves=[str(cause) for cause in each.relieves],
+            is_remedy=each.is_remedy,
+            is_of_path=each.is_of_path,
+            parts=list(each.parts),
+        )
+        for each, gains in sorted(found, key=lambda pair: -pair[1].gain)
+    ]
+
+
+def outcome_of(gains: Gains) -> Outcome:
+    """What an interval says."""
+    if gains.low > 1 and gains.gain >= RAISES_FROM:
+        return "raises"
+    if gains.high < 1 and gains.gain <= 1 / RAISES_FROM:
+        return "lowers"
+    return "same" if gains.high < RAISES_FROM or abs(gains.gain - 1) < (RAISES_FROM - 1) / 2 else "open"
+
+
+def probabilities_of(ladder: Ladder, found: Sequence[CauseProbability]) -> list[CauseProbability]:
+    """The probabilities after all experiments, the most probable first."""
+    with_rule = {each.cause for each in found if each.is_found}
+    ranked = sorted(ladder.beliefs.items(), key=lambda each: (-each[1], each[0]))
+    return [
+        CauseProbability(cause=name, probability=round(value, 4), is_found=name in with_rule)
+        for name, value in ranked
+        if value >= MIN_PROBABILITY
+    ]

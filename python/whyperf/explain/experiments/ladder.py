@@ -1,0 +1,142 @@
+"""Which experiments come next, and when it is enough.
+
+Every block measures the original again, and next to it a few experiments: first what could show most, then, again and
+again, what raised the rate, until its gain is certain. So the noise is that of the same minute.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from whyperf.explain.experiments.beliefs import Beliefs, curious, information, updated
+from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains, gains_of
+from whyperf.explain.experiments.tries import TOGETHER, WITHOUT, Planned
+
+ORIGINAL = "original"
+AT_ONCE = 3
+"""Experiments of a block: a quarter of the time goes to the original."""
+MIN_PAIRS = 2
+"""Pairs of a proof: one alone may be an accident."""
+ALONE_FROM = 0.9
+"""The probability from which on a cause is the only probable one."""
+WORTH_NATS = 0.01
+"""What an experiment must be able to show: less changes no probability by a point."""
+MAX_REPEATS = 8
+"""Repetitions of an experiment whose outcome stays open."""
+
+Rates = Mapping[int, Mapping[str, float]]
+"""The rates of the trials that were made, by block and by the experiment's name."""
+
+
+@dataclass
+class Ladder:
+    """The experiments of one load, and what they have shown so far.
+
+    Attributes:
+        tries: what can be tried.
+        prior: what the evidence says of the causes.
+        excluded: the causes that the load's own settings exclude.
+        beliefs: what is said of the causes after the experiments.
+        chosen_by: the same where nothing that can be removed is excluded by the evidence alone.
+    """
+
+    tries: Sequence[Planned]
+    prior: Beliefs
+    excluded: Collection[str] = ()
+    gains: dict[str, Gains] = field(default_factory=dict)
+    beliefs: Beliefs = field(default_factory=dict)
+    chosen_by: Beliefs = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Nothing was tried yet."""
+        self._believe()
+
+    def _believe(self) -> None:
+        self.beliefs = updated(self.prior, self.tries, self.gains)
+        self.chosen_by = updated(curious(self.prior, self.tries, self.excluded), self.tries, self.gains)
+
+    def see(self, rates: Rates) -> None:
+        """Takes in what was measured until now."""
+        found: dict[str, list[float]] = {}
+        for block in rates.values():
+            for name, rate in block.items():
+                if rate > 0:
+                    found.setdefault(name, []).append(rate)
+        self.gains = gains_of(found, ORIGINAL)
+        self._believe()
+
+    def following(self) -> tuple[Planned, ...]:
+        """The experiments of the next block; none where it is enough."""
+        wanted = self._to_prove()
+        if not wanted and self.proved is not None:
+            return ()
+        rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
+        known = 0.0
+        while rest and len(wanted) < AT_ONCE:
+            worth = {each.name: information(self.chosen_by, [*wanted, each]) for each in rest}
+            best = max(rest, key=lambda each: worth[each.name])
+            if worth[best.name] - known < WORTH_NATS:
+                break
+            known = worth[best.name]
+            wanted.append(best)
+            rest.remove(best)
+        return tuple(wanted)
+
+    @property
+    def proved(self) -> Planned | None:
+        """The remedy that raises the rate most, where that is certain; where none does, what goes round the only
+        cause that is probable.
+        """
+        sure = [each for each in self.tries if not each.parts and self._is_proved(each)]
+        remedies = [each for each in sure if each.is_remedy] or [each for each in sure if self._goes_round(each)]
+        return max(remedies, key=lambda each: self.gains[each.name].gain, default=None)
+
+    def _goes_round(self, tried: Planned) -> bool:
+        first, probability = max(self.chosen_by.items(), key=lambda each: each[1])
+        return first in map(str, tried.relieves) and probability >= ALONE_FROM
+
+    def _to_prove(self) -> list[Planned]:
+        """The remedies that may raise the rate most; where none does, all at once, and what goes round a cause."""
+        remedies = self._remedies()
+        best = max((self.gains[each.name].gain for each in remedies), default=1.0)
+        if remedies:
+            near = [each for each in remedies if self._is_open(each) and self.gains[each.name].high >= best]
+        else:
+            near = [each for each in self.tries if (each.parts or self._goes_round(each)) and self._is_open(each)]
+        near.sort(key=lambda each: -self.gains[each.name].gain)
+        return near[:2]
+
+    def _remedies(self) -> list[Planned]:
+        return [
+            each
+            for each in self.tries
+            if each.is_remedy
+            and not each.parts
+            and each.name in self.gains
+            and self.gains[each.name].gain >= RAISES_FROM
+        ]
+
+    def _is_open(self, tried: Planned) -> bool:
+        """Whether an experiment that may raise the rate was not made often enough to know."""
+        found = self.gains.get(tried.name)
+        if found is None or found.pairs >= MAX_REPEATS or found.high < RAISES_FROM:
+            return False
+        return found.gain >= RAISES_FROM and not self._is_proved(tried)
+
+    def _is_proved(self, tried: Planned) -> bool:
+        found = self.gains.get(tried.name)
+        return found is not None and found.pairs >= MIN_PAIRS and found.low >= RAISES_FROM
+
+    def _may_show(self, tried: Planned) -> bool:
+        """Whether an experiment is new, or left open whether it raises the rate. What is left out of all matters only
+        where all of them raise the rate, and none alone does.
+        """
+        if tried.name.startswith(WITHOUT):
+            whole = self.gains.get(TOGETHER)
+            return (
+                whole is not None
+                and whole.gain >= RAISES_FROM
+                and not self._remedies()
+                and tried.name not in self.gains
+            )
+        found = self.gains.get(tried.name)
+        return found is None or (found.pairs < 2 and found.high >= RAISES_FROM and found.low < RAISES_FROM)

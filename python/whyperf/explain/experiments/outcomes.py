@@ -1,0 +1,108 @@
+"""What an outcome says of the causes: a change that takes away the limit raises the rate, any other leaves it.
+
+The logarithm of the rate with the change over the rate without is normal around the true one. That is 0 where the
+change does nothing, anything from 10 % up where it takes away the limit, and anything below where it does harm: a
+mixture of the three for each cause, and Bayes' rule.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import erf, exp, log, pi, sqrt
+from statistics import mean
+
+RAISES_FROM = 1.10
+"""A user sees a difference of this size; half of it is what guests of one host do to each other (tests/e2e)."""
+MOST = 20.0
+"""Ratios of rates beyond it say no more."""
+
+RAISED_IF_RELIEVED, RAISED_ELSE, LOWERED = 0.8, 0.05, 0.1
+"""How often a change raised the rate that undoes the limiting cause, and one that does not; and how often one lowered
+it. Where a change undoes the limit, the next one may be as near."""
+RAISED_TOGETHER = 0.12
+"""The same of many changes at once, none of which undoes the limit by its description."""
+
+MIN_SPREAD = 0.02
+"""Of the logarithm of the rates of trials one after the other, on a quiet host (docs/background/accuracy.md)."""
+PRIOR_SPREAD, PRIOR_WEIGHT = 0.06, 3.0
+"""What is taken for the spread before anything was repeated, and as how many repetitions it counts."""
+Z_AT_LOOKS = 2.576
+"""The normal quantile for 99 %: five looks of 1 % each err in 5 % (Bonferroni)."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What the trials of an experiment show next to those of the original.
+
+    Attributes:
+        mean: of the logarithms of its rates, less that of the original's.
+        error: its standard error, of both.
+        pairs: how many trials of it there are.
+        half: half the width of an interval that holds at every look, of the logarithm.
+    """
+
+    mean: float
+    error: float
+    pairs: int
+    half: float
+
+    @property
+    def gain(self) -> float:
+        """The rate with the change over the rate without."""
+        return exp(self.mean)
+
+    @property
+    def low(self) -> float:
+        """The lower end of an interval that holds at every look; `high` is the upper one."""
+        return exp(self.mean - self.half)
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return exp(self.mean + self.half)
+
+
+def gains_of(rates: Mapping[str, Sequence[float]], original: str) -> dict[str, Gains]:
+    """The gains of each experiment over the `original`, from rates that are all above 0.
+
+    The spread of the logarithms is that within all of them together, and what is expected of it counts a little.
+    """
+    logs = {name: [log(rate) for rate in of] for name, of in rates.items() if of}
+    if original not in logs:
+        return {}
+    squares = sum((each - mean(of)) ** 2 for of in logs.values() for each in of)
+    freedom = sum(len(of) - 1 for of in logs.values())
+    spread = max(MIN_SPREAD, sqrt((squares + PRIOR_WEIGHT * PRIOR_SPREAD**2) / (freedom + PRIOR_WEIGHT)))
+    base = logs.pop(original)
+    quantile = _student(freedom + PRIOR_WEIGHT)
+    errors = {name: spread * sqrt(1 / len(of) + 1 / len(base)) for name, of in logs.items()}
+    return {
+        name: Gains(mean(of) - mean(base), errors[name], len(of), quantile * errors[name]) for name, of in logs.items()
+    }
+
+
+def _student(freedom: float) -> float:
+    """Student's t at `Z_AT_LOOKS` (Abramowitz and Stegun, 26.7.5, two terms)."""
+    z = Z_AT_LOOKS
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+
+
+def likelihood(found: Gains, raised: float, lowered: float = LOWERED) -> float:
+    """The density of the mean of these gains where a change raises the rate with that probability."""
+    value, error = found.mean, found.error
+    same = exp(-0.5 * (value / error) ** 2) / (error * sqrt(2 * pi))
+    above = _between(value, error, log(RAISES_FROM), log(MOST))
+    below = _between(value, error, -log(MOST), -log(RAISES_FROM))
+    return raised * above + lowered * below + max(0.0, 1 - raised - lowered) * same
+
+
+def _between(value: float, error: float, low: float, high: float) -> float:
+    """The density of a normal measurement of what is anywhere between two ends."""
+    return max(_MIN_DENSITY, (_phi((value - low) / error) - _phi((value - high) / error)) / (high - low))
+
+
+_MIN_DENSITY = 1e-6
+"""Nothing is impossible: a load of another program may come in between."""
+
+
+def _phi(value: float) -> float:
+    return (1 + erf(value / sqrt(2))) / 2

@@ -1,0 +1,366 @@
+"""What is tried for a second: the factors that each experiment sets, and the causes whose limit it takes away.
+
+An experiment that a user may keep is a remedy. The others only separate causes: they show that something in a
+connection limits, and not what.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Level
+from whyperf.explain.rules.buffer_sizes import DEFAULT, setter_of_buffer
+from whyperf.explain.rules.commands import OFFLOADS, largest
+from whyperf.explain.setup import Setup
+from whyperf.plan import LOCAL, Plan
+from whyperf.profile import BY_NAME
+
+_LARGE_BYTES = 131_072
+"""A write or read call of the usual load; larger ones gain nothing (docs/reference/factors.md)."""
+_SEVERAL = 8
+"""Requests under way at once; also the connections to which a path of others is put without being asked for."""
+_USUAL_MTU_BYTES = 1500
+"""Of Ethernet (IEEE 802.3, clause 3.2.7)."""
+
+_LOSSES = (Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS)
+_PER_CONNECTION = (
+    *(Cause.RECEIVE_BUFFER, Cause.SEND_BUFFER, Cause.WINDOW_SCALING, Cause.ROUND_TRIP, Cause.PACING_RATE),
+    *(Cause.WRITE_WINDOW_MISMATCH, Cause.NAGLE_DELAYED_ACK, Cause.DELAYED_ACK, Cause.SMALL_QUEUE, Cause.REORDERING),
+    *(Cause.ACK_PATH, Cause.ACK_THINNING, Cause.SLOW_WRITER, Cause.SLOW_READER, Cause.THINK_TIME, Cause.ASKED_RATE),
+    *(Cause.SLOW_START, *_LOSSES),
+)
+"""What holds up each connection by itself, so that four carry more than one."""
+
+
+@dataclass(frozen=True)
+class FirstRate:
+    """What the first look at the load measured, as far as experiments follow from it.
+
+    Attributes:
+        rate_bps: of all connections together; None where it is not known.
+        is_foreign: whether others may use the path.
+        allows_harm: whether the user lets experiments load a path of others with more.
+    """
+
+    rate_bps: float | None = None
+    is_foreign: bool = False
+    allows_harm: bool = False
+
+
+Levels = Mapping[str, Level]
+Changing = Callable[[Setup, FirstRate], Levels]
+
+
+@dataclass(frozen=True)
+class Try:
+    """An experiment.
+
+    Attributes:
+        name: as the record and `--json` have it.
+        relieves: the causes whose limit it takes away, the one that it is made for first.
+        changing: the factors that it sets; none where there is nothing to change.
+        is_remedy: whether it undoes these causes and nothing else, so that a higher rate shows one of them.
+        is_joined: whether it is made with all remedies at once: what can do harm is not.
+    """
+
+    name: str
+    relieves: tuple[Cause, ...]
+    changing: Changing
+    is_remedy: bool = True
+    is_joined: bool = True
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An experiment of a ladder, with its factors; `parts` are the names of those that it makes together."""
+
+    name: str
+    factors: Levels
+    relieves: tuple[Cause, ...]
+    is_remedy: bool = True
+    parts: tuple[str, ...] = field(default=())
+
+    @property
+    def is_of_path(self) -> bool:
+        """Whether it changes what only the embedded testbed has in its hands: the path, and its hosts' settings."""
+        return any(BY_NAME[name].testbed for name in self.factors)
+
+
+def planned(setup: Setup, seen: FirstRate) -> list[Planned]:
+    """The experiments that change something here, the remedies first; behind them what makes several at once."""
+    single: list[Planned] = []
+    for each in TRIES:
+        factors = setup.possible(each.changing(setup, seen))
+        if factors and all(factors != other.factors for other in single):
+            single.append(Planned(each.name, factors, each.relieves, each.is_remedy))
+    joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
+    return single + _together(setup, [each for each in single if each.name in joined])
+
+
+def excluded(setup: Setup) -> frozenset[Cause]:
+    """The causes that the load's own settings exclude: those of a program that whyperf itself is."""
+    out = {cause for cause, is_out in _EXCLUDED.items() if is_out(setup)}
+    if setup.testbed == "veth":
+        out |= {cause for cause, is_out in _EXCLUDED_ON_TESTBED.items() if is_out(setup)}
+    return frozenset(out)
+
+
+def _is_usual(*names: str) -> Callable[[Setup], bool]:
+    return lambda setup: all(setup.level(name) == BY_NAME[name].default for name in names)
+
+
+def _has_no_pauses(setup: Setup) -> bool:
+    return setup.level("workload") in _WITHOUT_PAUSES and _is_usual("think_us", "write_rate_bps")(setup)
+
+
+_WITHOUT_PAUSES = frozenset({"stream", "stream-receive", "rr", "crr", "bidirectional"})
+"""Shipped workloads that pause only where a factor says so."""
+_EXCLUDED: Mapping[Cause, Callable[[Setup], bool]] = {
+    Cause.PACING_RATE: _is_usual("pacing_rate_bps"),
+    Cause.ASKED_RATE: lambda setup: _has_no_pauses(setup) and _is_usual("offered_rate_per_s")(setup),
+    Cause.THINK_TIME: _has_no_pauses,
+    Cause.SLOW_WRITER: _has_no_pauses,
+    Cause.SLOW_READER: _has_no_pauses,
+    Cause.NAGLE_DELAYED_ACK: lambda setup: setup.level("no_delay") is True and setup.level("cork") is False,
+    Cause.READ_SIZE: _is_usual("read_size_bytes"),
+    Cause.TINY_WRITES: lambda setup: setup.level("workload") == "stream" and _is_usual("write_size_bytes")(setup),
+    Cause.MANY_CONNECTIONS: _is_usual("connections"),
+    Cause.CONNECTION_SETUP: lambda setup: setup.level("workload") in {"stream", "stream-receive", "rr"},
+}
+_EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
+    Cause.SMALL_MTU: _is_usual("mtu_bytes", "mss_bytes"),
+    Cause.OFFLOADS_OFF: _is_usual(*OFFLOADS),
+    Cause.QUICK_ACK: _is_usual("quick_ack"),
+    Cause.REORDERING: _is_usual("path_reorder", "path_jitter_us"),
+    Cause.RANDOM_LOSS: _is_usual("path_loss"),
+    Cause.ACK_THINNING: _is_usual("path_ack_thinning", "path_loss_back"),
+}
+
+
+TOGETHER, WITHOUT = "all", "all-but-"
+
+
+def _together(setup: Setup, remedies: Sequence[Planned]) -> list[Planned]:
+    """All remedies at once, and all but each: two limits at once show in what is missing there."""
+    if len(remedies) < 2:
+        return []
+    made = [_joined(setup, TOGETHER, remedies)]
+    if len(remedies) > 2:
+        others = [[other for other in remedies if other is not left_out] for left_out in remedies]
+        made += [_joined(setup, f"{WITHOUT}{left.name}", rest) for left, rest in zip(remedies, others, strict=True)]
+    return [each for each in made if each is not None]
+
+
+def _joined(setup: Setup, name: str, parts: Sequence[Planned]) -> Planned | None:
+    factors = {factor: level for part in parts for factor, level in part.factors.items()}
+    if setup.possible(factors) != factors:
+        return None
+    relieves = tuple(dict.fromkeys(cause for part in parts for cause in part.relieves))
+    return Planned(name, factors, relieves, parts=tuple(part.name for part in parts))
+
+
+def is_foreign(plan: Plan) -> bool:
+    """Whether others may use the path of a plan: it is neither the embedded testbed nor the loopback or the model."""
+    return plan.testbed.kind == "network" and plan.target != LOCAL
+
+
+def _constant(**levels: Level) -> Changing:
+    return lambda _, __: levels
+
+
+def _where_set(name: str, level: Level = DEFAULT) -> Changing:
+    """The factor at that level, where the load asks for another one."""
+    return lambda setup, _: {} if setup.level(name) == BY_NAME[name].default else {name: level}
+
+
+def _at_least(name: str, level: int) -> Changing:
+    def changing(setup: Setup, _: FirstRate) -> Levels:
+        now = setup.level(name)
+        return {name: level} if isinstance(now, int | float) and now < level else {}
+
+    return changing
+
+
+def _kernels_buffer(name: str) -> Changing:
+    """The kernel's choice, where the load sets the buffer."""
+
+    def changing(setup: Setup, _: FirstRate) -> Levels:
+        factor = setter_of_buffer(name, setup)
+        return {factor: DEFAULT} if factor else {}
+
+    return changing
+
+
+def _set_buffer(name: str, letter: str, host: str) -> Changing:
+    """What setsockopt may ask for, where the kernel chooses the buffer and may not choose as much."""
+
+    def changing(setup: Setup, _: FirstRate) -> Levels:
+        facts = setup.hosts.get(host, {})
+        asked, chosen = (largest(facts, of) for of in (f"net.core.{letter}mem_max", f"net.ipv4.tcp_{letter}mem"))
+        is_set = setter_of_buffer(name, setup) is not None
+        return {} if is_set or asked is None or chosen is None or 2 * asked <= chosen else {name: asked}
+
+    return changing
+
+
+def _smaller_writes(setup: Setup, _: FirstRate) -> Levels:
+    now = setup.level("write_size_bytes")
+    return {"write_size_bytes": _SMALL_BYTES} if isinstance(now, int) and now > _SMALL_BYTES else {}
+
+
+_SMALL_BYTES = 16_384
+"""A write that goes into a quarter of the window of 64 KB that hosts without window scaling have."""
+
+
+def _reads(setup: Setup, _: FirstRate) -> Levels:
+    return {} if setup.level("read_size_bytes") == _LARGE_BYTES else {"read_size_bytes": _LARGE_BYTES}
+
+
+def _no_rate(setup: Setup, seen: FirstRate) -> Levels:
+    """The load as fast as it gets; at a path of others only where the user allows it."""
+    if seen.is_foreign and not seen.allows_harm:
+        return {}
+    offered = setup.level("offered_rate_per_s")
+    if isinstance(offered, int | float) and not isinstance(offered, bool):
+        return {"offered_rate_per_s": 2.0 * offered}
+    rate = setup.level("write_rate_bps")
+    if not isinstance(rate, int):
+        return {}
+    return {"write_rate_bps": 2 * rate if setup.level("workload") == "datagrams" else DEFAULT}
+
+
+def _paced(times: float) -> Changing:
+    """Each connection at so many times its present rate."""
+
+    def changing(setup: Setup, seen: FirstRate) -> Levels:
+        connections = setup.level("connections")
+        if not seen.rate_bps or setup.level("transport") != "tcp" or not isinstance(connections, int):
+            return {}
+        if setup.level("pacing_rate_bps") != DEFAULT:
+            return {}
+        return {"pacing_rate_bps": max(_MIN_RATE_BPS, round(times * seen.rate_bps / connections))}
+
+    return changing
+
+
+_MIN_RATE_BPS = 100_000
+"""Less is a packet in 100 ms."""
+
+
+def _control(setup: Setup, _: FirstRate) -> Levels:
+    """A control that does not take losses for a full queue, and cubic where such a one is used."""
+    wanted = "cubic" if str(setup.level("congestion_control")).startswith("bbr") else "bbr"
+    known = [facts.get("congestion_controls", ()) for facts in setup.hosts.values()]
+    return {"congestion_control": wanted} if known and all(wanted in each for each in known) else {}
+
+
+def _connections(setup: Setup, seen: FirstRate) -> Levels:
+    now = setup.level("connections")
+    if not isinstance(now, int) or (seen.is_foreign and not seen.allows_harm and 4 * now > _SEVERAL):
+        return {}
+    return {"connections": 4 * now} if now <= _MANY else {}
+
+
+_MANY = 16
+"""More than four times as many take longer to open than to measure."""
+
+
+def _fewer(setup: Setup, _: FirstRate) -> Levels:
+    now = setup.level("connections")
+    return {"connections": 4} if isinstance(now, int) and now > _MANY else {}
+
+
+def _outstanding(setup: Setup, _: FirstRate) -> Levels:
+    now = setup.level("outstanding")
+    return {"outstanding": _SEVERAL * now} if isinstance(now, int) else {}
+
+
+def _kept_open(setup: Setup, _: FirstRate) -> Levels:
+    return {"workload": "rr"} if setup.level("workload") == "crr" else {}
+
+
+def _faster_path(setup: Setup, _: FirstRate) -> Levels:
+    rate = setup.level("path_rate_bps")
+    return {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
+
+
+def _large_segments(setup: Setup, seen: FirstRate) -> Levels:
+    if setup.level("mss_bytes") != DEFAULT:
+        return {"mss_bytes": DEFAULT}
+    return _at_least("mtu_bytes", _USUAL_MTU_BYTES)(setup, seen)
+
+
+TRIES: tuple[Try, ...] = (
+    Try("receive-window", (Cause.RECEIVE_BUFFER, Cause.WRITE_WINDOW_MISMATCH), _kernels_buffer("receive_buffer_bytes")),
+    Try("send-buffer", (Cause.SEND_BUFFER, Cause.WRITE_WINDOW_MISMATCH), _kernels_buffer("send_buffer_bytes")),
+    Try(
+        "set-receive-buffer",
+        (Cause.RECEIVE_BUFFER, Cause.WRITE_WINDOW_MISMATCH),
+        _set_buffer("receive_buffer_bytes", "r", "far"),
+        is_joined=False,
+    ),
+    Try("set-send-buffer", (Cause.SEND_BUFFER,), _set_buffer("send_buffer_bytes", "w", "near"), is_joined=False),
+    Try("larger-writes", (Cause.TINY_WRITES, Cause.SENDER_CPU), _at_least("write_size_bytes", _LARGE_BYTES)),
+    Try("usual-reads", (Cause.READ_SIZE, Cause.RECEIVER_CPU), _reads),
+    Try(
+        "no-pauses",
+        (Cause.THINK_TIME, Cause.SLOW_WRITER, Cause.SLOW_READER, Cause.SENDER_CPU, Cause.RECEIVER_CPU),
+        _where_set("think_us", 0),
+    ),
+    Try("no-asked-rate", (Cause.ASKED_RATE, Cause.SLOW_WRITER), _no_rate),
+    Try("no-delay", (Cause.NAGLE_DELAYED_ACK, Cause.DELAYED_ACK), _constant(no_delay=True, cork=False)),
+    Try("quick-ack", (Cause.DELAYED_ACK, Cause.NAGLE_DELAYED_ACK), _constant(quick_ack=True)),
+    Try("delayed-ack", (Cause.QUICK_ACK,), _where_set("quick_ack", level=False)),
+    Try("no-pacing", (Cause.PACING_RATE,), _where_set("pacing_rate_bps")),
+    Try("usual-segments", (Cause.SMALL_MTU,), _large_segments),
+    Try("offloads", (Cause.OFFLOADS_OFF,), _constant(**dict.fromkeys(OFFLOADS, True))),
+    Try("free-cpus", (Cause.SHARED_CPU, Cause.OTHER_LOAD), _constant(near_cpus="auto", far_cpus="auto")),
+    Try("fewer-connections", (Cause.MANY_CONNECTIONS,), _fewer),
+    Try("kept-connections", (Cause.CONNECTION_SETUP, Cause.SLOW_START), _kept_open),
+    Try("longer-transfer", (Cause.SLOW_START,), _where_set("transfer_bytes")),
+    Try(
+        "merged-datagrams",
+        (Cause.TINY_WRITES, Cause.RECEIVER_LOSS),
+        _constant(datagram_merge=True, datagram_batch=16),
+    ),
+    Try("no-firewall-rules", (Cause.PACKET_FILTERS,), _where_set("firewall_rules", 0)),
+    Try("path-without-loss", _LOSSES, _constant(path_loss=0.0)),
+    Try(
+        "path-with-queue",
+        (Cause.SMALL_QUEUE, Cause.BURST_LOSS),
+        _constant(path_queue="bdp", path_discipline="drop_tail"),
+    ),
+    Try("path-alone", (Cause.SHARED_BOTTLENECK,), _constant(path_cross_rate_bps=0, path_cross_amplitude_bps=0)),
+    Try(
+        "path-in-order",
+        (Cause.REORDERING,),
+        _constant(path_reorder=0.0, path_jitter_us=0, path_duplicate=0.0),
+    ),
+    Try("path-with-acks", (Cause.ACK_THINNING,), _constant(path_ack_thinning=1)),
+    Try("path-back", (Cause.ACK_PATH,), _constant(path_rate_back_bps="same", path_loss_back=0.0)),
+    Try(
+        "path-twice-as-fast",
+        (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE, Cause.ACK_PATH, Cause.ACK_THINNING),
+        _faster_path,
+        is_remedy=False,
+    ),
+    Try("smaller-writes", (Cause.WRITE_WINDOW_MISMATCH,), _smaller_writes, is_remedy=False),
+    Try("paced-at-80-percent", (Cause.SMALL_QUEUE, Cause.POLICER), _paced(0.8), is_remedy=False),
+    Try("paced-at-twice", (Cause.SMALL_QUEUE, Cause.POLICER, Cause.BURST_LOSS), _paced(2.0), is_remedy=False),
+    Try(
+        "other-control",
+        (*_LOSSES, Cause.SMALL_QUEUE, Cause.REORDERING, Cause.ACK_THINNING, Cause.ACK_PATH),
+        _control,
+        is_remedy=False,
+    ),
+    Try("four-times-the-connections", _PER_CONNECTION, _connections, is_remedy=False),
+    Try(
+        "more-requests",
+        (Cause.ROUND_TRIP, Cause.DELAYED_ACK, Cause.THINK_TIME),
+        _outstanding,
+        is_remedy=False,
+    ),
+    Try("zero-copy", (Cause.SENDER_CPU, Cause.CAPACITY), _constant(zero_copy=True), is_remedy=False),
+    Try("no-receive-copy", (Cause.RECEIVER_CPU, Cause.CAPACITY), _constant(truncate=True), is_remedy=False),
+)
+"""All experiments, by the order in which they are listed."""

@@ -1,0 +1,62 @@
+"""Describes experiments: what was tried, and what their answer is."""
+
+from whyperf.analyze.text import count, significant
+from whyperf.explain.experiments.answer import Answer, Tried, Why
+from whyperf.explain.experiments.tries import WITHOUT
+from whyperf.explain.wording.catalog import capitalized, listed, render, template
+from whyperf.explain.wording.verifications import change_text, interval_text
+
+
+def try_words(name: str) -> str:
+    """What an experiment of the ladder does: `larger writes`."""
+    if name.startswith(WITHOUT):
+        return render("try", "all-but", {"name": try_words(name.removeprefix(WITHOUT))})
+    return render("try", name, {})
+
+
+def answer_words(answer: Answer, rates: tuple[str, str] | None = None, *, is_open: bool = False) -> str:
+    """The headline; `rates` are those without and with the change, where they are known, and `is_open` says that
+    experiments were still to be made.
+    """
+    limits = listed([template("limit", cause) for cause in answer.causes])
+    values = {
+        "limit": capitalized(limits) if limits and answer.known != "nothing" else limits or None,
+        "causes": answer.causes,
+        "probability_ratio": answer.probability,
+        "from": None if rates is None else rates[0],
+        "to": None if rates is None else rates[1],
+        "times": None if answer.gain is None else significant(answer.gain),
+        "interval": interval_text(answer.low, answer.high),
+        "pairs": count(answer.pairs, "pair"),
+        "change": change_text(answer.factors),
+    }
+    code = "proved_lower" if answer.known == "proved" and rates is None else answer.known
+    return render("answer", "open" if is_open and code in {"seen", "likely"} else code, values)
+
+
+def outcome_words(tried: Tried) -> str:
+    """`1.9 ×`, `no difference`, `open (0.9–1.4 ×)`."""
+    if tried.outcome == "same":
+        return "no difference"
+    if tried.outcome == "open":
+        return f"{significant(tried.gain)} ×, not certain"
+    return f"{significant(tried.gain)} ×"
+
+
+def shows_words(tried: Tried, why: Why) -> str:
+    """What an outcome says of the causes, in a few words."""
+    if tried.name in why.answer.tried.split("+"):
+        return listed([template("limit", cause) for cause in why.answer.causes])
+    if tried.parts:
+        return ""
+    likely = {each.cause: each.probability for each in why.probabilities}
+    if tried.outcome == "raises":
+        first = max(tried.relieves, key=lambda cause: likely.get(cause, 0.0))
+        return f"fits {template('limit', first)}" if likely.get(first, 0.0) >= _FITS else ""
+    if tried.outcome == "same" and tried.is_remedy:
+        return f"not {listed([template('limit', cause) for cause in tried.relieves], 'or')}"
+    return ""
+
+
+_FITS = 0.05
+"""Less probable causes are not named."""

@@ -1,0 +1,162 @@
+"""What experiments come next, what they say of the causes, and when it is enough: on loads with a known limit."""
+
+import math
+from collections.abc import Mapping
+from random import Random
+
+import pytest
+
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.decide import CANDIDATES
+from whyperf.explain.experiments.answer import answer_of, outcome_of, tried_of
+from whyperf.explain.experiments.beliefs import information, prior_of, updated
+from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
+from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains, gains_of, likelihood
+from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
+from whyperf.explain.model import CauseProbability
+
+NOISE = 0.04
+GAIN = 2.0
+BLOCKS = 12
+SINGLE = [Planned(each.name, {"think_us": 0}, each.relieves, each.is_remedy) for each in TRIES]
+REMEDIES = [each for each in SINGLE if each.is_remedy]
+
+
+def together(remedies: list[Planned]) -> list[Planned]:
+    """As `tries.planned` adds them."""
+
+    def joined(name: str, parts: list[Planned]) -> Planned:
+        relieves = tuple(cause for part in parts for cause in part.relieves)
+        return Planned(name, {"think_us": 0}, relieves, parts=tuple(part.name for part in parts))
+
+    others = [(left.name, [part for part in remedies if part is not left]) for left in remedies]
+    return [joined(TOGETHER, remedies), *(joined(f"{WITHOUT}{name}", rest) for name, rest in others)]
+
+
+class Load:
+    """A load with limits: its rate is that of the lowest one that an experiment does not take away."""
+
+    def __init__(self, ceilings: Mapping[Cause, float], seed: int) -> None:
+        """Without any of them the rate is 1, and each is a part of that."""
+        self.ceilings = ceilings
+        self.noise = Random(seed)
+
+    def rate(self, tried: Planned | None) -> float:
+        """Of a trial."""
+        left = [of for cause, of in self.ceilings.items() if tried is None or cause not in tried.relieves]
+        return min([1.0, *left]) * math.exp(self.noise.gauss(0, NOISE))
+
+
+def climbed(load: Load, tries: list[Planned], prior: Mapping[str, float]) -> tuple[Ladder, int]:
+    """The ladder at its end, and the number of trials."""
+    ladder = Ladder(tries, dict(prior))
+    rates: dict[int, dict[str, float]] = {}
+    for block in range(1, BLOCKS + 1):
+        following = ladder.following()
+        if not following:
+            break
+        assert len(following) <= AT_ONCE
+        rates[block] = {ORIGINAL: load.rate(None)} | {each.name: load.rate(each) for each in following}
+        ladder.see(rates)
+    return ladder, sum(map(len, rates.values()))
+
+
+def certain(cause: str, probability: float) -> list[CauseProbability]:
+    """Evidence that speaks for one cause."""
+    return [CauseProbability(cause=cause, probability=probability), CauseProbability(cause=ANOTHER, probability=0.05)]
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda each: each.name)
+def test_each_remedy_is_proved_where_the_evidence_points_elsewhere(remedy: Planned) -> None:
+    """The evidence is for sure of another cause, which nothing here can take away."""
+    cause = remedy.relieves[0]
+    load = Load({cause: 1 / GAIN}, seed=1)
+    ladder, trials = climbed(load, REMEDIES + together(REMEDIES), prior_of(certain(Cause.POLICER, 0.9)))
+    answer = answer_of(ladder, [])
+    assert answer.known == "proved"
+    proved = next(each for each in REMEDIES if each.name == answer.tried)
+    assert cause in proved.relieves
+    assert answer.low is not None
+    assert answer.high is not None
+    assert RAISES_FROM <= answer.low <= GAIN <= answer.high
+    assert trials <= (1 + AT_ONCE) * BLOCKS
+
+
+def test_nothing_is_proved_of_a_load_that_nothing_limits() -> None:
+    prior = prior_of(certain(Cause.TINY_WRITES, 0.6))
+    known = [answer_of(climbed(Load({}, seed), SINGLE + together(REMEDIES), prior)[0], []).known for seed in range(100)]
+    # Each interval errs in 1 % at each look at most.
+    assert known.count("proved") <= 2
+
+
+def test_two_limits_at_once_are_found_by_what_all_remedies_bring() -> None:
+    """Both are as near, so that neither remedy alone raises the rate."""
+    load = Load({Cause.RECEIVE_BUFFER: 0.4, Cause.TINY_WRITES: 0.4}, seed=3)
+    remedies = [each for each in REMEDIES if each.name in {"receive-window", "larger-writes", "no-delay", "offloads"}]
+    ladder, _ = climbed(load, remedies + together(remedies), prior_of([]))
+    answer = answer_of(ladder, [])
+    assert answer.known == "proved"
+    assert set(answer.tried.split("+")) == {"receive-window", "larger-writes"}
+    assert set(answer.causes) == {Cause.RECEIVE_BUFFER, Cause.TINY_WRITES}
+
+
+def test_what_goes_round_a_cause_proves_it_only_where_it_is_the_only_probable_one() -> None:
+    others = [each for each in SINGLE if not each.is_remedy]
+    load = Load({Cause.RANDOM_LOSS: 0.4}, seed=5)
+    sure, _ = climbed(load, others, prior_of(certain(Cause.RANDOM_LOSS, 0.9)))
+    assert answer_of(sure, []).causes == [Cause.RANDOM_LOSS]
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RANDOM_LOSS, Cause.REORDERING)]
+    unsure, _ = climbed(load, others, prior_of(two))
+    assert answer_of(unsure, []).known == "not_known"
+    assert {Cause.RANDOM_LOSS, Cause.REORDERING} <= set(answer_of(unsure, []).causes)
+
+
+def test_an_interval_holds_the_gain_at_every_look() -> None:
+    """Five looks at pairs of the same load with a change of nothing: 95 % of the intervals hold it each time."""
+    noise, missed = Random(7), 0
+    for _ in range(400):
+        rates: dict[str, list[float]] = {ORIGINAL: [], "a": [], "b": []}
+        is_missed = False
+        for _ in range(5):
+            for of in rates.values():
+                of.append(math.exp(noise.gauss(0, 0.1)))
+            found = gains_of(rates, ORIGINAL)["a"]
+            is_missed = is_missed or not (found.low <= 1 <= found.high)
+        missed += is_missed
+    assert missed <= 0.05 * 400 + 3 * math.sqrt(0.05 * 0.95 * 400)
+
+
+def test_gains_are_of_all_trials_of_the_original() -> None:
+    found = gains_of({ORIGINAL: [1.0, 4.0], "a": [4.0]}, ORIGINAL)["a"]
+    assert found.gain == pytest.approx(2.0)
+    assert found.pairs == 1
+    assert gains_of({"a": [4.0]}, ORIGINAL) == {}
+
+
+def test_an_outcome_speaks_for_what_it_relieves_and_a_useless_one_shows_nothing() -> None:
+    raised, same = Gains(math.log(2), 0.05, 2, 0.15), Gains(0.0, 0.05, 2, 0.15)
+    assert likelihood(raised, 0.8) > 10 * likelihood(raised, 0.05)
+    assert likelihood(same, 0.05) > 3 * likelihood(same, 0.8)
+    prior = prior_of(certain(Cause.TINY_WRITES, 0.3))
+    writes = next(each for each in REMEDIES if each.name == "larger-writes")
+    assert updated(prior, [writes], {writes.name: raised})[Cause.TINY_WRITES] > 0.9 > prior[Cause.TINY_WRITES]
+    assert updated(prior, [writes], {writes.name: same})[Cause.TINY_WRITES] < prior[Cause.TINY_WRITES]
+    nothing = Planned("nothing", {}, (), is_remedy=False)
+    assert information(prior, [nothing]) == pytest.approx(0.0, abs=1e-9)
+    assert information(prior, [writes]) > 0.05
+    assert sum(prior.values()) == pytest.approx(1.0)
+    assert set(prior) == set(CANDIDATES)
+
+
+def test_an_outcome_in_a_word() -> None:
+    assert outcome_of(Gains(math.log(2), 0.05, 3, 0.15)) == "raises"
+    assert outcome_of(Gains(math.log(0.5), 0.05, 3, 0.15)) == "lowers"
+    assert outcome_of(Gains(0.01, 0.02, 3, 0.05)) == "same"
+    assert outcome_of(Gains(math.log(1.3), 0.2, 1, 0.6)) == "open"
+
+
+def test_what_was_tried_is_listed_by_its_gain() -> None:
+    ladder, _ = climbed(Load({Cause.TINY_WRITES: 0.5}, seed=2), REMEDIES, prior_of([]))
+    tried = tried_of(ladder)
+    assert [each.gain for each in tried] == sorted((each.gain for each in tried), reverse=True)
+    assert Cause.TINY_WRITES in tried[0].relieves

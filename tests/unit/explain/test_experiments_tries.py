@@ -1,0 +1,154 @@
+"""Which experiments are possible with a load, how long their trials are, and what is said of them."""
+
+from typing import Any, get_args
+
+import pytest
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.answer import Answer, Known, Tried, Why
+from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
+from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, excluded, planned
+from whyperf.explain.setup import Setup
+from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words
+from whyperf.profile import resolve
+
+SYSCTLS = {"net.core.rmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
+SYSCTLS |= {"net.core.wmem_max": "8388608", "net.ipv4.tcp_wmem": "4096 16384 4194304"}
+HOST: dict[str, Any] = {"congestion_controls": ["cubic", "bbr"], "sysctls": SYSCTLS}
+LOOK = FirstRate(rate_bps=1e8)
+
+
+def setup_of(testbed: Any = "veth", **factors: Any) -> Setup:
+    resolved = resolve(factors, testbed=testbed == "veth")
+    return Setup(resolved, testbed, hosts={"near": HOST, "far": HOST})
+
+
+def tried(setup: Setup, seen: FirstRate = LOOK) -> dict[str, Any]:
+    """The factors of each experiment, by its name."""
+    return {each.name: dict(each.factors) for each in planned(setup, seen)}
+
+
+@pytest.mark.parametrize(
+    ("factors", "name", "wanted"),
+    [
+        ({"window_bytes": 65_536}, "receive-window", {"window_bytes": "default"}),
+        ({"receive_buffer_bytes": 65_536}, "receive-window", {"receive_buffer_bytes": "default"}),
+        ({"send_buffer_bytes": 65_536}, "send-buffer", {"send_buffer_bytes": "default"}),
+        ({}, "set-send-buffer", {"send_buffer_bytes": 8_388_608}),
+        ({"write_size_bytes": 1024}, "larger-writes", {"write_size_bytes": 131_072}),
+        ({"read_size_bytes": 1024}, "usual-reads", {"read_size_bytes": 131_072}),
+        ({"write_rate_bps": 10_000_000}, "no-asked-rate", {"write_rate_bps": "default"}),
+        ({"pacing_rate_bps": 10_000_000}, "no-pacing", {"pacing_rate_bps": "default"}),
+        ({"mss_bytes": 500}, "usual-segments", {"mss_bytes": "default"}),
+        ({"mtu_bytes": 576}, "usual-segments", {"mtu_bytes": 1500}),
+        ({"gso": False, "tso": False}, "offloads", {"gso": True, "tso": True}),
+        ({"workload": "crr"}, "kept-connections", {"workload": "rr"}),
+        ({"workload": "rr"}, "more-requests", {"outstanding": 8}),
+        ({"path_rtt_ms": 10.0, "path_loss": 0.01}, "path-without-loss", {"path_loss": 0.0}),
+        ({"path_rtt_ms": 10.0, "path_rate_bps": 10_000_000}, "path-twice-as-fast", {"path_rate_bps": 20_000_000}),
+        ({"congestion_control": "bbr"}, "other-control", {"congestion_control": "cubic"}),
+        ({}, "paced-at-twice", {"pacing_rate_bps": 200_000_000}),
+    ],
+)
+def test_what_an_experiment_sets(factors: dict[str, Any], name: str, wanted: dict[str, Any]) -> None:
+    assert tried(setup_of(**factors))[name] == wanted
+
+
+def test_nothing_is_tried_that_the_load_has_already() -> None:
+    names = set(tried(setup_of(no_delay=True)))
+    assert not names & {
+        "no-delay",
+        "receive-window",
+        "larger-writes",
+        "usual-reads",
+        "no-pacing",
+        "usual-segments",
+        "offloads",
+    }
+    assert not [name for name in names if name.startswith("path-")]
+
+
+def test_all_remedies_are_made_together_and_all_but_each() -> None:
+    setup = setup_of(window_bytes=65_536, write_size_bytes=1024, no_delay=True)
+    found = tried(setup)
+    assert found[TOGETHER]["window_bytes"] == "default"
+    assert found[TOGETHER]["write_size_bytes"] == 131_072
+    assert "write_size_bytes" not in found[f"{WITHOUT}larger-writes"]
+    assert found[f"{WITHOUT}larger-writes"]["window_bytes"] == "default"
+
+
+def test_the_path_of_others_gets_no_more_than_the_load_asks_for() -> None:
+    setup = setup_of("network", connections=4, write_rate_bps=10_000_000)
+    assert {"no-asked-rate", "four-times-the-connections"} <= set(tried(setup))
+    careful = tried(setup, FirstRate(rate_bps=1e8, is_foreign=True))
+    assert not {"no-asked-rate", "four-times-the-connections"} & set(careful)
+    assert {"no-asked-rate"} <= set(tried(setup, FirstRate(rate_bps=1e8, is_foreign=True, allows_harm=True)))
+
+
+def test_a_control_that_a_host_lacks_is_not_tried() -> None:
+    setup = setup_of()
+    lacking = Setup(setup.factors, "veth", hosts={"near": HOST, "far": {**HOST, "congestion_controls": ["cubic"]}})
+    assert "other-control" in tried(setup)
+    assert "other-control" not in tried(lacking)
+
+
+def test_the_loads_own_settings_exclude_causes() -> None:
+    out = excluded(setup_of())
+    assert {Cause.PACING_RATE, Cause.THINK_TIME, Cause.TINY_WRITES, Cause.SMALL_MTU, Cause.RANDOM_LOSS} <= out
+    assert Cause.RECEIVE_BUFFER not in out
+    small = excluded(setup_of("network", write_size_bytes=1024))
+    assert not {Cause.TINY_WRITES, Cause.SMALL_MTU, Cause.RANDOM_LOSS} & small
+    assert Cause.THINK_TIME not in excluded(setup_of(workload="write-wait"))
+
+
+FIRST = Lengths(1.0, 2.0)
+
+
+def moved(*rates: float) -> list[Arrival]:
+    """Intervals of 0.1 s."""
+    return [Arrival(at / 10, (at + 1) / 10, rate) for at, rate in enumerate(rates)]
+
+
+def test_a_trial_is_as_short_as_the_first_look_allows() -> None:
+    assert lengths_of(moved(*[5.0] * 30), FIRST, 0.0001) == Lengths(0.1, 0.5)
+    # The rate is reached after 0.7 s.
+    assert lengths_of(moved(*[1.0] * 7, *[5.0] * 23), FIRST, 0.0001) == Lengths(0.7, 0.5)
+    # A round trip of 50 ms: 12 of them for slow start.
+    assert lengths_of(moved(*[5.0] * 30), FIRST, 0.05) == Lengths(0.6, 0.5)
+    # The first loss comes in each trial at another time.
+    assert lengths_of(moved(*[5.0] * 30), FIRST, 0.0001, loses=True) == Lengths(1.0, 1.5)
+    # Never longer than what is explained.
+    assert lengths_of(moved(*[5.0] * 30), FIRST, 1.0) == FIRST
+
+
+def tried_once(name: str, **values: Any) -> Tried:
+    values = {"factors": {}, "outcome": "raises", "gain": 2.0, "low": 1.5, "high": 2.5, "pairs": 2, "is_remedy": True}
+    return Tried(name=name, relieves=["tiny_writes"], **{**values, **values})
+
+
+def test_every_experiment_and_every_answer_has_words() -> None:
+    for each in TRIES:
+        assert try_words(each.name)
+    assert try_words(f"{WITHOUT}larger-writes") == "all changes but larger writes"
+    answers = {
+        known: Answer(known=known, causes=["tiny_writes"], probability=0.9, gain=2.0, low=1.9, high=2.1, pairs=3)
+        for known in get_args(Known)
+    }
+    for known, answer in answers.items():
+        assert answer_words(answer, ("1 Gbit/s", "2 Gbit/s")), known
+    assert answer_words(answers["proved"], ("1 Gbit/s", "2 Gbit/s")).startswith(
+        "Small writes: proved (90 %). The rate rises"
+    )
+    assert "not proved" in answer_words(answers["likely"], is_open=True)
+
+
+def test_an_outcome_and_what_it_shows() -> None:
+    proved, same = tried_once("larger-writes"), tried_once("no-delay", outcome="same", gain=1.0)
+    why = Why(
+        experiment="e", cell="c0001", unit="bit/s", rate=1.0, original=1.0, tried=[proved, same], probabilities=[],
+        answer=Answer(known="proved", causes=["tiny_writes"], tried="larger-writes"),
+    )  # fmt: skip
+    assert outcome_words(proved) == "2.00 ×"
+    assert shows_words(proved, why) == "small writes"
+    assert outcome_words(same) == "no difference"
+    assert shows_words(same, why) == "not small writes"

@@ -18,8 +18,10 @@ from lab.situations.judge import Judged, judged
 from lab.situations.labels import NO_CAUSE, Labels, labels_of
 from lab.situations.measuring import MAX_TRIALS, TRIALS, labels_now, measure_until_clear, rates_of
 from lab.situations.printed import print_differences, print_judged, read_judged
+from lab.situations.why import JudgedWhy, Measured, judge_why, print_why_judged, why_shares
 from lab.truth import plan_truth
 from lab.truth.catalog import Catalog
+from lab.truth.levels import Explained
 from lab.truth.situation import Situation
 from lab.truth.workflow.levels import explain_levels
 from lab.truth.workflow.on_model import simulated
@@ -64,12 +66,18 @@ def command(  # noqa: PLR0917 - the command line
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what is drawn.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    why: Annotated[
+        float | None,
+        typer.Option(min=2, metavar="S", help="Also judge the experiments of whyperf why, in so many seconds each."),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Judge a set that was judged before, and add no first look.")
     ] = False,
 ) -> None:
     """Draw situations, measure each with and without its causes, and judge what the diagnosis says of it."""
-    wanted = Wanted(count, seed, out, tuple(only or ()), dry_run, as_json, again, hosts or "", against)
+    wanted = Wanted(count, seed, out, tuple(only or ()), dry_run, as_json, again, hosts or "", against, why)
+    if why is not None and (programs or hosts is not None):
+        raise UsageError("--why is for our own load on the testbed; leave out --programs and --hosts")
     if programs and hosts is not None:
         raise UsageError("--programs and --hosts are two places to measure; the model runs no programs")
     raise typer.Exit(run_programs(wanted) if programs else run(wanted))
@@ -89,6 +97,8 @@ class Wanted:
     #: Of the model, which then takes the place of the testbed.
     hosts: str = ""
     against: Path | None = None
+    #: Seconds of experiments with each situation; None without.
+    why: float | None = None
 
     def refuse_second_look(self, place: str) -> None:
         """Refuses to judge a seed for the first time again.
@@ -137,8 +147,14 @@ def run(wanted: Wanted) -> int:
         except BaseException:
             experiment.discard_if_empty()
             raise
-        found, labels = _judge(experiment, catalog)
-    _report(wanted, wanted.hosts or PLACE, folder, Outcome(len(catalog.situation), found, labels.void))
+        found, labels, explained = _judge(experiment, catalog)
+    whys: list[JudgedWhy] = []
+    if wanted.why is not None:
+        with interrupts.handled():
+            whys = judge_why(Measured(experiment, profile, catalog, labels.known), explained, wanted.why)
+        print_why_judged(whys)
+    outcome = Outcome(len(catalog.situation), found, labels.void, whys)
+    _report(wanted, wanted.hosts or PLACE, folder, outcome)
     if others is not None:
         print_differences(found, others, str(wanted.against))
     return DONE
@@ -184,6 +200,7 @@ class Outcome:
     drawn: int
     found: Sequence[Judged]
     void: Mapping[str, str]
+    whys: Sequence[JudgedWhy] = ()
 
     @property
     def counting(self) -> int:
@@ -199,6 +216,8 @@ def _report(wanted: Wanted, place: str, folder: Path, outcome: Outcome) -> None:
         numbers = (outcome.drawn, len(outcome.void), outcome.counting)
         figures = {str(view): of for view, of in shares(outcome.found).items()}
         figures |= {f"weighed-{view}": of for view, of in weighed_shares(outcome.found).items()}
+        if outcome.whys:
+            figures["why"] = why_shares(outcome.whys)
         line = first_looks.line_of(datetime.now().date(), _commit(), (place, wanted.seed), numbers, figures)
         first_looks.append(line)
         say(f"Added to {first_looks.FILE.name}: {line}")
@@ -215,11 +234,11 @@ def _named(catalog: Catalog, names: Sequence[str]) -> Catalog:
     return catalog.without(known - set(names))
 
 
-def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], Labels]:
+def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], Labels, Sequence[Explained]]:
     labels, _ = labels_now(experiment, catalog)
     say(f"Judging {len(labels.known)} situations")
     explained = explain_levels(experiment, catalog.without(set(labels.void)), rates_of(experiment), most=1)
-    return judged(labels.known, explained), labels
+    return judged(labels.known, explained), labels, explained
 
 
 def _print_drawn(drawn: Sequence[Situation], *, as_json: bool) -> None:

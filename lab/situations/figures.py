@@ -48,13 +48,13 @@ LEVELS: tuple[Level, ...] = (*View, *WatchedView)
 
 def shares(found: Sequence[Judged]) -> dict[Level, Shares]:
     """How often each outcome of the first verdict occurs at each level, in the order of the levels."""
-    return {view: _shares([row.outcome for row in rows]) for view in LEVELS if (rows := firsts(found, view))}
+    return {view: shares_of([row.outcome for row in rows]) for view in LEVELS if (rows := firsts(found, view))}
 
 
 def weighed_shares(found: Sequence[Judged]) -> dict[Level, Shares]:
     """The same of what probabilities say, where there are any."""
     known = [row for row in found if row.weighed is not None]
-    return {view: _shares([row.weighed for row in rows]) for view in LEVELS if (rows := firsts(known, view))}
+    return {view: shares_of([row.weighed for row in rows]) for view in LEVELS if (rows := firsts(known, view))}
 
 
 def firsts(found: Iterable[Judged], view: Level) -> list[Judged]:
@@ -66,7 +66,8 @@ def firsts(found: Iterable[Judged], view: Level) -> list[Judged]:
     return list(rows.values())
 
 
-def _shares(outcomes: Sequence[Outcome | None]) -> Shares:
+def shares_of(outcomes: Sequence[Outcome | None]) -> Shares:
+    """How often each of them occurs."""
     counted = Counter(outcomes)
     return {outcome: Share(len(outcomes), counted[outcome]) for outcome in OUTCOMES}
 
@@ -74,7 +75,7 @@ def _shares(outcomes: Sequence[Outcome | None]) -> Shares:
 def classes(rows: Sequence[Judged], kind: Callable[[Judged], str]) -> dict[str, Shares]:
     """The outcomes of each class of rows, by its name."""
     names = sorted({kind(row) for row in rows})
-    return {name: _shares([row.outcome for row in rows if kind(row) == name]) for name in names}
+    return {name: shares_of([row.outcome for row in rows if kind(row) == name]) for name in names}
 
 
 def stated(rows: Sequence[Judged]) -> dict[str, Share]:

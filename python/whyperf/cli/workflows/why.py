@@ -195,7 +195,7 @@ def question_about(
 
 
 def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring: Measuring | None = None) -> Why:
-    """Makes experiments until it is known what limits the load, nothing more can be values, or the time is over.
+    """Makes experiments until it is known what limits the load, nothing more can be learned, or the time is over.
 
     What was found so far is returned where the user stops it, and where a host is lost.
 
@@ -295,7 +295,7 @@ class _Running:
     question: Question
     made: Experiment
     line: WhyLine
-    ended: Ended = "certain"
+    ended: Ended = "nothing_to_learn"
     ladder: Ladder = field(init=False)
     failed: dict[str, str] = field(default_factory=dict)
     trials: int = 0

@@ -3,27 +3,27 @@
 import textwrap
 from pathlib import Path
 
-from whyperf.analyze.text import count, si
+from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL
 from whyperf.cli.output.console import Console, result_console
 from whyperf.cli.streams import print_json
 from whyperf.explain.experiments.answer import Tried, Why
 from whyperf.explain.predicted import command_label
-from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words
+from whyperf.explain.wording.experiments import (
+    ENDED,
+    headline_of,
+    not_reproduced_words,
+    outcome_words,
+    shows_words,
+    try_words,
+)
 
 MAX_EVIDENCE = 3
 """Facts that showed the cause before it was tried; `whyperf explain` has all."""
 MAX_TRIED = 12
 """Lines of experiments; `--json` has all."""
 INDENT = "  "
-ENDED = {
-    "certain": "",
-    "nothing_to_learn": "no other experiment can show more",
-    "budget": "the time was over; --budget gives more",
-    "stopped": "stopped before it was certain",
-    "failed": "a host was lost before it was certain",
-}
 
 
 def print_why(why: Why, folder: Path, *, as_json: bool) -> int:
@@ -37,13 +37,9 @@ def print_why(why: Why, folder: Path, *, as_json: bool) -> int:
 
 def _print(why: Why, folder: Path, console: Console) -> None:
     answer = why.answer
-    rates = None
-    if why.original is not None and answer.gain is not None:
-        rates = (si(why.original, why.unit), si(why.original * answer.gain, why.unit))
-    _paragraph(console, answer_words(answer, rates, is_open=why.ended in {"budget", "stopped", "failed"}), "")
-    if not why.is_reproduced and why.original is not None and why.rate is not None:
-        now, then = si(why.original, why.unit), si(why.rate, why.unit)
-        _paragraph(console, f"Not reproduced: the original has {now} now, and had {then} at first; run it again.")
+    _paragraph(console, headline_of(why), "")
+    if warning := not_reproduced_words(why):
+        _paragraph(console, warning)
     for number, evidence in enumerate(answer.evidence[:MAX_EVIDENCE]):
         _paragraph(console, evidence.words, f"{INDENT}{'Seen before:' if number == 0 else '':13}")
     shown = [tried for tried in why.tried if len(tried.parts) == 0 or tried.outcome == "raises"][:MAX_TRIED]

@@ -1,10 +1,18 @@
 """Describes experiments: what was tried, and what their answer is."""
 
-from whyperf.analyze.text import count, significant
+from whyperf.analyze.text import count, si, significant
 from whyperf.explain.experiments.answer import Answer, Tried, Why
 from whyperf.explain.experiments.tries import WITHOUT
 from whyperf.explain.wording.catalog import capitalized, listed, render, template
 from whyperf.explain.wording.verifications import change_text, interval_text
+
+ENDED = {
+    "certain": "",
+    "nothing_to_tell": "no other experiment can tell more",
+    "budget": "the time was over; --budget gives more",
+    "stopped": "stopped before it was certain",
+}
+"""Why no more was tried."""
 
 
 def try_words(name: str) -> str:
@@ -32,6 +40,28 @@ def answer_words(answer: Answer, rates: tuple[str, str] | None = None, *, is_ope
     }
     code = "proved_lower" if answer.known == "proved" and rates is None else answer.known
     return render("answer", "open" if is_open and code in {"seen", "likely"} else code, values)
+
+
+def headline_of(why: Why) -> str:
+    """The answer with its rates. What is kept may be of another version, or damaged: then it says how it is known."""
+    answer, rates = why.answer, None
+    try:
+        if why.original is not None and answer.gain is not None:
+            rates = (si(why.original, why.unit), si(why.original * answer.gain, why.unit))
+        return answer_words(answer, rates, is_open=why.ended in {"budget", "stopped"})
+    except (KeyError, ValueError, OverflowError):
+        return f"The answer has no text in this version ({answer.known}: {', '.join(answer.causes) or 'no cause'})."
+
+
+def not_reproduced_words(why: Why) -> str:
+    """That the load was another one in the experiments; "" where it was the same."""
+    if why.is_reproduced or why.original is None or why.rate is None:
+        return ""
+    try:
+        now, then = si(why.original, why.unit), si(why.rate, why.unit)
+    except (ValueError, OverflowError):
+        return "Not reproduced; run it again."
+    return f"Not reproduced: the original has {now} now, and had {then} at first; run it again."
 
 
 def outcome_words(tried: Tried) -> str:

@@ -12,6 +12,7 @@ from tests.unit.analyze.cost.sampled_results import NARROW_STACKS, SENDER, STACK
 from tests.unit.analyze.transport_samples import wan_transports
 from tests.unit.analyze.workload_samples import latency_load, rr_ack
 from tests.unit.analyze.workload_samples import write as write_exchanges
+from tests.unit.explain.experiment_samples import keep_next_to, why
 from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report import write
@@ -85,6 +86,8 @@ class Pages(dict[str, Path]):
         else:
             trials, testbed = _experiments()[name]
             experiment = Experiment.open(made.write(folder, trials, testbed=testbed))
+        if name == "repeated":
+            keep_next_to(experiment, why())
         return write(experiment, summarize(experiment))
 
 

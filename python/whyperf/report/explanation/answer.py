@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.answer import Why
 from whyperf.explain.model import Verdict
+from whyperf.explain.wording.experiments import headline_of, not_reproduced_words
 from whyperf.report.explanation.cards import Card
 
 MAX_SHOWN = 3
@@ -28,11 +30,11 @@ class Shown:
 
 @dataclass(frozen=True)
 class Answer:
-    """The first verdict: its claim, its figures, and the card that has the change."""
+    """The first verdict, or what experiments say: the claim, figures of the cause, and the card that has the change."""
 
     claim: str
     figures: tuple[Shown, ...]
-    card: Card
+    card: Card | None
 
 
 def answer_of(verdicts: Sequence[Verdict], cards: Sequence[Card]) -> Answer | None:
@@ -40,6 +42,24 @@ def answer_of(verdicts: Sequence[Verdict], cards: Sequence[Card]) -> Answer | No
     if not verdicts or verdicts[0].cause is Cause.NOT_KNOWN or cards[0].is_refuted:
         return None
     return Answer(verdicts[0].claim, figures_of(row.text for row in cards[0].evidence), cards[0])
+
+
+def answer_by_experiments(why: Why, verdicts: Sequence[Verdict], cards: Sequence[Card]) -> Answer:
+    """The answer of experiments. Figures and change are of the cause that they name: another's would contradict it."""
+    claim = " ".join(filter(None, (headline_of(why), not_reproduced_words(why))))
+    named = why.answer.causes[:1] if why.answer.known in NAMING else []
+    ranks = [rank for rank, verdict in enumerate(verdicts, 1) if verdict.cause in named]
+    found = (card for shown in cards for card in (shown, *shown.alike) if card.rank in ranks and not card.is_refuted)
+    card = next(found, None)
+    if card is None:
+        return Answer(claim, (), None)
+    # A measured gain needs no prediction.
+    shown = replace(card, gain="") if why.answer.known == "proved" else card
+    return Answer(claim, figures_of(row.text for row in card.evidence), shown)
+
+
+NAMING = {"proved", "seen", "likely"}
+"""Answers that name what limits; the others name what may."""
 
 
 def figures_of(sentences: Iterable[str]) -> tuple[Shown, ...]:

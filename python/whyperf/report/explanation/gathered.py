@@ -5,6 +5,7 @@ from contextlib import suppress
 from shlex import quote
 
 from whyperf.analyze.summary import Summary
+from whyperf.explain.experiments.kept import latest
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs, place_of
 from whyperf.explain.model import Explanation
 from whyperf.explain.store import read_explanation, write_explanation
@@ -39,7 +40,8 @@ def gather(experiment: Experiment, summary: Summary, kept: KeptParts, manifests:
     charts = {trial: found for trial in drawn if (found := _charts(experiment, trial, kept)) is not None}
     pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
     places = {trial: place_of(trial, cell.cell, manifests) for trial, cell in shown.items()}
-    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan, places)
+    why = latest(experiment)
+    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan, places, why)
 
 
 def _kept(experiment: Experiment, fingerprint: str) -> Explanation | None:

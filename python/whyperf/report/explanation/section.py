@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.answer import Why
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
 from whyperf.explain.predicted import confidence_text
 from whyperf.plan import CONNECTION, Plan
@@ -13,9 +14,10 @@ from whyperf.profile import Level
 from whyperf.report.charts.layout import distinguishing_axes, sweeps_of, varied_axes
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
-from whyperf.report.explanation.answer import Answer, answer_of
+from whyperf.report.explanation.answer import Answer, answer_by_experiments, answer_of
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
+from whyperf.report.explanation.experiments import Experiments, experiments_view
 from whyperf.report.explanation.map import Map, maps_of
 from whyperf.report.explanation.over_time import TimeChart
 from whyperf.report.explanation.strip import Strip, strips_of
@@ -32,7 +34,7 @@ class Explained:
     """The data of the section: the explanation, and the time charts of its trials by name.
 
     `pages` are the flow pages next to the report, by trial; `folder` is the folder of the experiment for commands.
-    `places` say by trial which one it is of its cell (`log_trials.place_of`).
+    `places` say by trial which one it is of its cell (`log_trials.place_of`). `why` is of the last experiments.
     """
 
     explanation: Explanation
@@ -41,6 +43,7 @@ class Explained:
     folder: str = ""
     plan: Plan | None = None
     places: Mapping[str, str] = field(default_factory=dict)
+    why: Why | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class ExplanationSection:
     """The marks of the charts of sweeps: a marker and a text by cell."""
     answer: Answer | None = None
     """That of the only cell."""
+    experiments: Experiments | None = None
 
 
 def explanation_section(explained: Explained, summary: Summary) -> ExplanationSection:
@@ -94,6 +98,7 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
     shown = frozenset(cell.cell for cell in drawn)
     top = explanation.anomalies[: MAX_SHOWN + MAX_FOLDED]
     listed = tuple(anomaly_view(anomaly, place_of.get(anomaly.cell, anomaly.cell), shown) for anomaly in top)
+    why = explained.why
     return ExplanationSection(
         headline=explanation.headline,
         missing=tuple(dict.fromkeys(explanation.missing)),
@@ -107,8 +112,15 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
         noun=noun,
         marks=marks_of(explanation.anomalies),
         table=None if only else _table(explanation, results, shown),
-        answer=answer_of(drawn[0].verdicts, cells[0].cards) if only and cells else None,
+        answer=_answer(drawn[0], cells[0].cards, why) if only else None,
+        experiments=None if why is None else experiments_view(why, "" if only else place_of.get(why.cell) or why.cell),
     )
+
+
+def _answer(cell: CellExplanation, cards: Sequence[Card], why: Why | None) -> Answer | None:
+    if why is not None and why.cell == cell.cell:
+        return answer_by_experiments(why, cell.verdicts, cards)
+    return answer_of(cell.verdicts, cards)
 
 
 def _maps(

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze.flow import traces
+from tests.unit.explain.experiment_samples import keep_next_to, why
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
 from whyperf.explain.causes import Cause
@@ -119,6 +120,23 @@ def test_one_screen_has_the_limit_and_names_what_else_is_possible(
     assert "Refuted if" in whole
     assert "Where the time went" in whole
     assert "Also possible" not in whole
+
+
+def test_the_answer_of_experiments_comes_before_the_verdicts_of_their_cell(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(experiment.folder.parent)
+    _, json_before, _ = explain(experiment, capsys, "--json")
+    keep_next_to(experiment, why())
+    _, out, _ = explain(experiment, capsys, "--cell", "c0001")
+    printed = " ".join(out.split())
+    assert "By experiments: Small writes: proved (90 %). The rate rises from 1.00 Gbit/s to 8.00 Gbit/s" in printed
+    assert printed.index("Cell c0001") < printed.index("By experiments:") < printed.index("1. The receive buffer")
+    assert "\n  whyperf show result-why-1\n" in out
+    _, whole, _ = explain(experiment, capsys)
+    assert whole.index("c0001 (") < whole.index("By experiments:") < whole.index("c0002 (")
+    assert "By experiments" not in explain(experiment, capsys, "--cell", "c0002")[1]
+    assert explain(experiment, capsys, "--json")[1] == json_before
 
 
 def test_what_is_not_known_comes_with_the_command_of_the_next_measurement(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whyperf.analyze import Summary, summarize
@@ -34,6 +35,7 @@ from whyperf.report.repeat import change_command, log_command
 
 if TYPE_CHECKING:
     from whyperf.explain.experiment import ExplainEach
+    from whyperf.explain.experiments.answer import Why
 
 #: Shares of a budget that are printed.
 MIN_SHARE = 0.01
@@ -311,14 +313,17 @@ def _text(found: Explanation, experiment: Experiment, *, everything: bool) -> It
     """Lines with their indent: one cell in full; of several what limits each, after each in full if `everything` is
     asked for.
     """
+    from whyperf.explain.experiments.kept import latest  # noqa: PLC0415 - --json needs none
+
+    tried = latest(experiment)
     for reason in found.missing:
         yield f"Missing: {reason}", ""
     if len(found.cells) == 1:
-        yield from _cell(found.cells[0], experiment, everything=everything)
+        yield from _cell(found.cells[0], experiment, tried, everything=everything)
         yield from fleet_lines(found)
         return
     for cell in found.cells if everything else ():
-        yield from _cell(cell, experiment, everything=True)
+        yield from _cell(cell, experiment, tried, everything=True)
         yield "", ""
     yield found.headline, ""
     yield from ((line, "") for line in extremes(found.cells, experiment.plan))
@@ -328,6 +333,7 @@ def _text(found: Explanation, experiment: Experiment, *, everything: bool) -> It
     for cell in found.cells:
         named = experiment.plan.cell(cell.cell).watched
         yield f"{cell.cell} ({_speed(cell)}): {'' if named is None else f'{named.label}: '}{cell.headline}", ""
+        yield from ((line, "   ") for line in _by_experiments(cell, tried, experiment))
     if found.anomalies:
         yield "", ""
         yield "What stands out:", ""
@@ -402,9 +408,11 @@ def _named(cell: CellExplanation, plan: Plan) -> str:
     return f"{cell.cell} ({levels})" if levels else cell.cell
 
 
-def _cell(cell: CellExplanation, experiment: Experiment, *, everything: bool) -> Iterator[tuple[str, str]]:
-    """Lines with their indent: what is missing first, then the verdict, what else is possible, and, if `everything` is
-    asked for, the other verdicts, budgets and patterns.
+def _cell(
+    cell: CellExplanation, experiment: Experiment, tried: "Why | None", *, everything: bool
+) -> Iterator[tuple[str, str]]:
+    """Lines with their indent: what is missing first, what experiments showed, then the verdict, what else is possible,
+    and, if `everything` is asked for, the other verdicts, budgets and patterns.
     """
     for reason in cell.missing:
         yield f"Missing: {reason}", ""
@@ -415,6 +423,7 @@ def _cell(cell: CellExplanation, experiment: Experiment, *, everything: bool) ->
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for connection in _connection(cell, experiment.plan):
         yield f"Connection: {connection}", ""
+    yield from ((line, "") for line in _by_experiments(cell, tried, experiment))
     groups = alike(cell.verdicts)
     shown = groups if everything else [groups[0], *(group for group in groups[1:] if _is_tried(cell, group))]
     for first, *others in shown:
@@ -442,6 +451,20 @@ def _cell(cell: CellExplanation, experiment: Experiment, *, everything: bool) ->
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
         for phase in pattern.phases[:MAX_PHASES]:
             yield f"- {phase.waits}", "   "
+
+
+def _by_experiments(cell: CellExplanation, tried: "Why | None", experiment: Experiment) -> Iterator[str]:
+    """The answer of the last experiments, where they are of this cell, and the command that shows them."""
+    if tried is None or tried.cell != cell.cell:
+        return
+    from whyperf.explain.wording.experiments import headline_of  # noqa: PLC0415 - most results have no experiments
+
+    yield f"By experiments{'' if tried.is_reproduced else ', at another rate'}: {headline_of(tried)}"
+    if name := Path(tried.experiments).name:
+        folder = experiment.folder.absolute().with_name(name)
+        here = Path.cwd()
+        shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+        yield CommandLine(shlex.join(["whyperf", "show", str(shown)]))
 
 
 def _is_tried(cell: CellExplanation, group: Sequence[int]) -> bool:

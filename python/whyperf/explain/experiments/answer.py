@@ -24,8 +24,9 @@ Outcome = Literal["raises", "same", "lowers", "open"]
 class Tried(FrozenModel):
     """An experiment and its outcome.
 
-    Gains are rates with the change over those of the original; the ends of the interval hold at every look. `parts` are the names of experiments that were made together. `is_of_path` says that it changed what only the
-    embedded testbed has in its hands.
+    Gains are rates with the change over those of the original; the ends of the interval hold at every look. `parts` are
+    the names of experiments that were made together. `is_of_path` says that it changed what only the embedded testbed
+    has in its hands.
     """
 
     name: str

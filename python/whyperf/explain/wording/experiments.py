@@ -8,9 +8,10 @@ from whyperf.explain.wording.verifications import change_text, interval_text
 
 ENDED = {
     "certain": "",
-    "nothing_to_tell": "no other experiment can tell more",
+    "nothing_to_learn": "no other experiment can show more",
     "budget": "the time was over; --budget gives more",
     "stopped": "stopped before it was certain",
+    "failed": "a host was lost before it was certain",
 }
 """Why no more was tried."""
 
@@ -48,7 +49,7 @@ def headline_of(why: Why) -> str:
     try:
         if why.original is not None and answer.gain is not None:
             rates = (si(why.original, why.unit), si(why.original * answer.gain, why.unit))
-        return answer_words(answer, rates, is_open=why.ended in {"budget", "stopped"})
+        return answer_words(answer, rates, is_open=why.ended in {"budget", "stopped", "failed"})
     except (KeyError, ValueError, OverflowError):
         return f"The answer has no text in this version ({answer.known}: {', '.join(answer.causes) or 'no cause'})."
 

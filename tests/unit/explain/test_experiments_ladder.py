@@ -14,10 +14,11 @@ from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains, gains_of, likelihood
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
 from whyperf.explain.model import CauseProbability
+from whyperf.explain.wording.experiments import answer_words
 
 NOISE = 0.04
 GAIN = 2.0
-BLOCKS = 12
+BLOCKS = 24
 SINGLE = [Planned(each.name, {"think_us": 0}, each.relieves, each.is_remedy) for each in TRIES]
 REMEDIES = [each for each in SINGLE if each.is_remedy]
 
@@ -79,7 +80,7 @@ def test_each_remedy_is_proved_where_the_evidence_points_elsewhere(remedy: Plann
     assert answer.low is not None
     assert answer.high is not None
     assert RAISES_FROM <= answer.low <= GAIN <= answer.high
-    assert trials <= (1 + AT_ONCE) * BLOCKS
+    assert trials <= (1 + AT_ONCE) * BLOCKS / 2
 
 
 def test_nothing_is_proved_of_a_load_that_nothing_limits() -> None:
@@ -109,6 +110,24 @@ def test_what_goes_round_a_cause_proves_it_only_where_it_is_the_only_probable_on
     unsure, _ = climbed(load, others, prior_of(two))
     assert answer_of(unsure, []).known == "not_known"
     assert {Cause.RANDOM_LOSS, Cause.REORDERING} <= set(answer_of(unsure, []).causes)
+
+
+def test_what_raised_the_rate_is_repeated_at_once_and_said_until_then() -> None:
+    ladder = Ladder(REMEDIES, prior_of(certain(Cause.TINY_WRITES, 0.4)))
+    ladder.see({1: {ORIGINAL: 1.0, "larger-writes": 8.0, "no-delay": 1.0, "quick-ack": 1.0}})
+    assert [each.name for each in ladder.following()] == ["larger-writes"]
+    answer = answer_of(ladder, [])
+    assert (answer.known, answer.causes, answer.tried) == ("likely", [Cause.TINY_WRITES], "larger-writes")
+    assert answer.gain == pytest.approx(8.0)
+    assert "and not proved. The rate was 8.00 ×" in answer_words(answer)
+
+
+def test_losses_are_one_cause_unless_one_kind_is_most_of_them() -> None:
+    three = [Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS]
+    alike = Ladder([], prior_of([CauseProbability(cause=cause, probability=0.3) for cause in three]))
+    assert answer_of(alike, []).causes[0] == Cause.PATH_LOSS
+    one = Ladder([], prior_of(certain(Cause.BURST_LOSS, 0.6)))
+    assert answer_of(one, []).causes[0] == Cause.BURST_LOSS
 
 
 def test_an_interval_holds_the_gain_at_every_look() -> None:

@@ -72,7 +72,8 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("-t", "--time", metavar="S", help="Duration in seconds.", rich_help_panel=PART)
+        str | None,
+        typer.Option("-t", "--time", "--duration", metavar="S", help="Duration in seconds.", rich_help_panel=PART),
     ] = None,
     size: Annotated[
         str | None,

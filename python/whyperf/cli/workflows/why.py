@@ -208,20 +208,22 @@ def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring:
         ask_for_hosts(question.experiment, target)
     for sentence in announcements(question.plan):
         say(sentence)
+    earlier = (0, 0.0)
     while True:
-        running = _climbed(question, measuring or _measuring(target), is_quiet=as_json)
+        running = _climbed(question, measuring or _measuring(target), earlier, is_quiet=as_json)
         if question.longer is None or not running.is_too_short:
             return running.why()
         say("Short trials do not have the rate of the first look: the experiments go on in trials that are as long")
+        earlier = (running.trials, running.elapsed_s)
         question = question.longer(question.budget_s - running.elapsed_s)
 
 
-def _climbed(question: Question, measuring: Measuring, *, is_quiet: bool) -> "_Running":
-    """The experiments, made and kept."""
+def _climbed(question: Question, measuring: Measuring, earlier: tuple[int, float], *, is_quiet: bool) -> "_Running":
+    """The experiments, made and kept; `earlier` are trials and seconds of those that were too short."""
     experiment, plan = question.experiment, question.plan
     folder = folder_of(experiment, plan)
     with interrupts.handled(held=True) as stops, Experiment.create(folder, plan, question.profile.text) as made:
-        running = _Running(question, made, WhyLine(is_quiet=is_quiet))
+        running = _Running(question, made, WhyLine(is_quiet=is_quiet), earlier)
         try:
             stops.release()
             with running.line:
@@ -295,12 +297,14 @@ class _Running:
     question: Question
     made: Experiment
     line: WhyLine
+    earlier: tuple[int, float] = (0, 0.0)
     ended: Ended = "nothing_to_learn"
     ladder: Ladder = field(init=False)
     failed: dict[str, str] = field(default_factory=dict)
     trials: int = 0
     _since_s: float = field(default_factory=time.monotonic)
     _spent_s: float = 0.0
+    _measured_s: float = 0.0
     _block: int = 0
     _wanted: Collection[str] = ()
     _is_over: bool = False
@@ -377,6 +381,7 @@ class _Running:
         """A trial is recorded; an experiment that fails is left out from now on."""
         self.trials += 1
         self._spent_s += time.monotonic() - self._started_s
+        self._measured_s = self.elapsed_s
         name = self._sweeps[self._cells[trial]]
         if status == "failed" and name != ORIGINAL:
             self.failed[name] = reason or ""
@@ -406,8 +411,8 @@ class _Running:
             tried=tried_of(self.ladder),
             probabilities=probabilities_of(self.ladder, question.cell.probabilities),
             is_reproduced=is_reproduced,
-            trials=self.trials,
-            seconds=round(self._spent_s, 2),
+            trials=self.earlier[0] + self.trials,
+            seconds=round(self.earlier[1] + self._measured_s, 2),
             ended=self.ended,
             experiments=self.made.name,
         )

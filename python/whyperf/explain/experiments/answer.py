@@ -89,6 +89,10 @@ class Why(FrozenModel):
 
 LIKELY_FROM = 0.85
 """The probability from which on a cause that no experiment takes away is named."""
+SEEMS_FROM = 0.5
+"""The same of one whose remedy raised the rate, but not often enough to be certain."""
+MOST_OF_LOSSES = 0.6
+"""The part of the probability of all losses from which on one kind of them is named."""
 MAX_CANDIDATES = 3
 """Causes that are named where none is known."""
 MATTERS = 1 / RAISES_FROM
@@ -98,11 +102,13 @@ MATTERS = 1 / RAISES_FROM
 def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
     """The answer as of now; `verdicts` are those of the evidence alone, for what they say of their causes."""
     if (best := ladder.proved) is not None:
-        return _proved(ladder, [best], ladder.gains[best.name], verdicts)
+        return _by_remedy("proved", ladder, [best], ladder.gains[best.name], verdicts)
     if parts := _together(ladder):
         whole = next(each for each in ladder.tries if each.parts and set(each.parts) >= {part.name for part in parts})
-        return _proved(ladder, parts, ladder.gains[whole.name], verdicts)
-    ranked = sorted(ladder.beliefs.items(), key=lambda each: (-each[1], each[0]))
+        return _by_remedy("proved", ladder, parts, ladder.gains[whole.name], verdicts)
+    if (seeming := _seeming(ladder)) is not None:
+        return _by_remedy("likely", ladder, [seeming], ladder.gains[seeming.name], verdicts)
+    ranked = _ranked(ladder.beliefs)
     first, probability = ranked[0]
     verdict = _verdict_of(first, verdicts)
     if first != ANOTHER and verdict is not None and probability >= LIKELY_FROM:
@@ -116,11 +122,33 @@ def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
     )
 
 
-def _proved(ladder: Ladder, parts: Sequence[Planned], gains: Gains, verdicts: Sequence[Verdict]) -> Answer:
+def _ranked(beliefs: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The causes by their probability; losses on the path are one cause unless one kind is most of them."""
+    kinds = [str(kind) for kind in (Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS)]
+    losses = sum(beliefs[kind] for kind in kinds)
+    first = max(kinds, key=lambda kind: beliefs[kind])
+    name = first if beliefs[first] >= MOST_OF_LOSSES * losses else str(Cause.PATH_LOSS)
+    shares = {**{cause: share for cause, share in beliefs.items() if cause not in kinds}, name: losses}
+    return sorted(shares.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _seeming(ladder: Ladder) -> Planned | None:
+    """The remedy that seems to raise the rate most, of the most probable cause, and was not repeated often enough."""
+    found = [each for each in ladder.tries if each.is_remedy and not each.parts and each.name in ladder.gains]
+    raising = [each for each in found if ladder.gains[each.name].gain >= RAISES_FROM]
+    first = max(raising, key=lambda each: ladder.gains[each.name].gain, default=None)
+    if first is None or ladder.beliefs[_most_probable(ladder.beliefs, first)] < SEEMS_FROM:
+        return None
+    return first
+
+
+def _by_remedy(
+    known: Known, ladder: Ladder, parts: Sequence[Planned], gains: Gains, verdicts: Sequence[Verdict]
+) -> Answer:
     causes = [_most_probable(ladder.beliefs, part) for part in parts]
     verdict = _verdict_of(causes[0], verdicts)
     return Answer(
-        known="proved",
+        known=known,
         causes=causes,
         probability=min(1.0, sum(ladder.beliefs[cause] for cause in causes)),
         tried="+".join(part.name for part in parts),

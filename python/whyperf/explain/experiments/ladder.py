@@ -67,8 +67,9 @@ class Ladder:
     def following(self) -> tuple[Planned, ...]:
         """The experiments of the next block; none where it is enough."""
         wanted = self._to_prove()
-        if not wanted and self.proved is not None:
-            return ()
+        if wanted or self.proved is not None:
+            # What raises the rate is repeated at once: the time may be over soon.
+            return tuple(wanted)
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
         while rest and len(wanted) < AT_ONCE:

@@ -40,6 +40,8 @@ def answer_words(answer: Answer, rates: tuple[str, str] | None = None, *, is_ope
         "change": change_text(answer.factors),
     }
     code = "proved_lower" if answer.known == "proved" and rates is None else answer.known
+    if answer.known == "likely" and answer.tried:
+        return render("answer", "seeming", values)
     return render("answer", "open" if is_open and code in {"seen", "likely"} else code, values)
 
 

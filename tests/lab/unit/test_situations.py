@@ -54,9 +54,12 @@ def test_each_kind_of_cause_and_each_load_is_drawn(drawn: Catalog) -> None:
 
 def test_as_many_causes_are_drawn_as_is_stated(drawn: Catalog) -> None:
     none = sum(situation.ingredient[0].name == NO_CAUSE for situation in drawn.situation)
-    assert none / len(drawn.situation) == pytest.approx(NONE_CAUSES[0], abs=0.03)
     numbers = Counter(len(situation.ingredient) for situation in drawn.situation)
-    assert numbers[3] / len(drawn.situation) == pytest.approx(NONE_CAUSES[3], abs=0.03)
+    count = len(drawn.situation)
+    for stated_share, found in ((NONE_CAUSES[0], none), (NONE_CAUSES[3], numbers[3])):
+        # Three standard errors of a binomial share.
+        error = (stated_share * (1 - stated_share) / count) ** 0.5
+        assert found / count == pytest.approx(stated_share, abs=3 * error)
 
 
 def test_shares_that_are_stated_add_up() -> None:

@@ -51,7 +51,7 @@ def test_what_a_full_log_loses_is_counted(tmp_path: Path) -> None:
         tmp_path / "results",
         transfer_bytes=TRANSFER_BYTES,
         # Slow enough for the far log, which is read meanwhile, on any host.
-        write_rate_bps=200_000_000,
+        write_rate_bps=60_000_000,
         mss_bytes=MSS_BYTES,
         mtu_bytes=1500,
         tso=False,

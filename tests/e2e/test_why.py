@@ -101,7 +101,7 @@ def test_the_answer_is_said_in_a_screen(ours: Ours, tmp_path: Path) -> None:
     done = whyperf("why", "-w", "64K", "--rtt", "10ms", "--rate", "200M", "-t", "1", "--budget", "90", folder=tmp_path)
     assert done.status in {DONE, DOUBTFUL}, done.err
     screen = done.out[done.out.index("The receive buffer: proved") :]
-    for part in ("Seen before:", "Tried:", "a larger receive buffer", "Change:", "whyperf explain results/"):
+    for part in ("Seen before:", "Tried:", "a larger receive buffer", "Change:", "\n  whyperf explain results/"):
         assert part in screen
     assert all(len(line) <= 80 for line in screen.splitlines())
     ours.await_none()

@@ -126,8 +126,8 @@ def test_losses_are_one_cause_unless_one_kind_is_most_of_them() -> None:
     three = [Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS]
     alike = Ladder([], prior_of([CauseProbability(cause=cause, probability=0.3) for cause in three]))
     assert answer_of(alike, []).causes[0] == Cause.PATH_LOSS
-    one = Ladder([], prior_of(certain(Cause.BURST_LOSS, 0.6)))
-    assert answer_of(one, []).causes[0] == Cause.BURST_LOSS
+    bursts = Ladder([], prior_of(certain(Cause.BURST_LOSS, 0.6)))
+    assert answer_of(bursts, []).causes[0] == Cause.BURST_LOSS
 
 
 def test_an_interval_holds_the_gain_at_every_look() -> None:

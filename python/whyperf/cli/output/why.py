@@ -55,9 +55,10 @@ def _print(why: Why, folder: Path, console: Console) -> None:
             _paragraph(console, answer.change.command, f"{INDENT}{command_label(answer.change)}: ")
     ended = f"; {ENDED[why.ended]}" if ENDED[why.ended] else ""
     made = f"{count(why.trials, 'trial')} in {duration(why.seconds)}{ended}"
-    _paragraph(
-        console, f"{made}. Result: {folder}; `whyperf explain {folder}` and `whyperf report {folder}` show more."
-    )
+    _paragraph(console, f"{made}.")
+    # Commands are copied: each is in a line.
+    for command in ("explain", "report"):
+        console.print(f"{INDENT}whyperf {command} {folder}", soft_wrap=True)
 
 
 def _shown(tried: Tried, why: Why) -> str:

@@ -91,7 +91,7 @@ LIKELY_FROM = 0.85
 """The probability from which on a cause that no experiment takes away is named."""
 SEEMS_FROM = 0.5
 """The same of one whose remedy raised the rate, but not often enough to be certain."""
-MOST_OF_LOSSES = 0.6
+KIND_OF_LOSSES = 0.6
 """The part of the probability of all losses from which on one kind of them is named."""
 MAX_CANDIDATES = 3
 """Causes that are named where none is known."""
@@ -127,7 +127,7 @@ def _ranked(beliefs: Mapping[str, float]) -> list[tuple[str, float]]:
     kinds = [str(kind) for kind in (Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS)]
     losses = sum(beliefs[kind] for kind in kinds)
     first = max(kinds, key=lambda kind: beliefs[kind])
-    name = first if beliefs[first] >= MOST_OF_LOSSES * losses else str(Cause.PATH_LOSS)
+    name = first if beliefs[first] >= KIND_OF_LOSSES * losses else str(Cause.PATH_LOSS)
     shares = {**{cause: share for cause, share in beliefs.items() if cause not in kinds}, name: losses}
     return sorted(shares.items(), key=lambda each: (-each[1], each[0]))
 

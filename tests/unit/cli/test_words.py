@@ -84,7 +84,7 @@ def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:
         ("run plot", "did you mean `whyperf report`? (a host of that name: --host plot)"),
         ("run host7 -p", "option '-p' requires an argument; -p/--port is: Port of the far host for data;"),
         ("run host7 -p many", "-p/--port is: Port of the far host for data;"),
-        ("run -t", "-t/--time is: Duration in seconds; see `whyperf run --help`"),
+        ("run -t", "-t/--time/--duration is: Duration in seconds; see `whyperf run --help`"),
         ("watch curl -s a", "no such option: -s; to start curl and watch it: `whyperf watch -- curl -s a`"),
         ("watch curl http://a/", "none of: :PORT, a process number, an address; to start curl and watch it: "),
         ("run -s", "or between network namespaces of this host `whyperf run --netns NEAR:FAR`"),

@@ -23,7 +23,7 @@ from whyperf.explain.verify import Obstacle
 from whyperf.plan import PlannedTrial
 from whyperf.profile import Profile
 from whyperf.record import Experiment
-from whyperf.run import Kind, Observer, RunError, Session, Target, run_plan
+from whyperf.run import Kind, Observer, RunError, Session, Target, keep_places, run_plan
 
 FILE = "why.json"
 LEVEL = View.COUNTERS
@@ -130,6 +130,7 @@ def _disturbed(disturbances: Sequence[Disturbance]) -> Measuring:
             def places(cell: str) -> Mapping[str, Place]:
                 return places_of(session, made.plan.cell(cell))
 
+            keep_places(session, made)
             disturber = Disturber(observer, {cell.id: disturbances for cell in made.plan.cells}, places)
             session.disturb = disturber.disturb
             run_plan(session, made, disturber, lambda _: None, wants)

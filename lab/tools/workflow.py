@@ -22,7 +22,7 @@ from whyperf.plan.blocks import permutation
 from whyperf.profile import BY_NAME, Level, Overrides, Profile, ProfileError, Sweep
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
-from whyperf.run import Kind, RunError, Session, Target, allowed_kind
+from whyperf.run import Kind, RunError, Session, Target, allowed_kind, keep_places
 
 if TYPE_CHECKING:
     from lab.tools.runner import ToolsRunner
@@ -356,10 +356,7 @@ class _Measuring:
             Experiment.create(self._folder / name, plan, self._profile.text) as experiment,
             Session(experiment.plan, Target(Kind.VETH, port=OWN_PORT)) as session,
         ):
-            for side, facts in session.facts.items():
-                experiment.write_host(side, facts)
-            if session.testbed is not None:
-                experiment.write_testbed(session.testbed)
+            keep_places(session, experiment)
             yield ToolsRunner(session, self._load, self._folder, command_line, name), experiment
 
     def _look_at_own(self, experiment: Experiment) -> None:

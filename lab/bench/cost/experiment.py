@@ -14,7 +14,7 @@ from whyperf.plan import Level, Plan, build
 from whyperf.profile import Profile, parse
 from whyperf.profile.model import PROFILE_HZ
 from whyperf.record import Experiment
-from whyperf.run import Kind, Session, Target, run_plan
+from whyperf.run import Kind, Session, Target, keep_places, run_plan
 from whyperf.wire import ReplyProgress
 
 Floats = NDArray[np.float64]
@@ -80,10 +80,7 @@ def measured(
         RecordError: the record cannot be written.
     """
     with Experiment.create(folder, plan, profile.text) as experiment, Session(plan, Target(Kind.VETH)) as session:
-        for host, facts in session.facts.items():
-            experiment.write_host(host, facts)
-        if session.testbed is not None:
-            experiment.write_testbed(session.testbed)
+        keep_places(session, experiment)
         session.on_ready = on_ready
         run_plan(session, experiment, Watcher(on_finished), lambda _: None)
     return experiment

@@ -13,7 +13,7 @@ from whyperf.cli.workflows.trials import Goodputs, stopped
 from whyperf.explain.model import Explanation
 from whyperf.plan import Plan, PlannedTrial, TimeLeft
 from whyperf.record import Experiment
-from whyperf.run import Kind, Session, Target, run_plan
+from whyperf.run import Kind, Session, Target, keep_places, run_plan
 
 
 def prove(
@@ -74,10 +74,7 @@ def _measure(proving: Experiment, progress: Progress, *, as_json: bool) -> None:
         return True
 
     with Session(plan, Target(Kind.VETH)) as session:
-        for host, facts in session.facts.items():
-            proving.write_host(host, facts)
-        if session.testbed is not None:
-            proving.write_testbed(session.testbed)
+        keep_places(session, proving)
         with watcher_for(plan, missing, as_json=as_json) as watcher:
             run_plan(session, proving, watcher, lambda _: None, wants)
     for made in last:

@@ -24,7 +24,7 @@ from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.disturb.model import Place
 from whyperf.plan import MODEL, PlannedTrial, TimeLeft
 from whyperf.record import Experiment, planned_folder
-from whyperf.run import Kind, Observer, Session, Target, allowed_kind, run_plan
+from whyperf.run import Kind, Observer, Session, Target, allowed_kind, keep_places, run_plan
 
 #: The number of trials is fixed: no stop rule here.
 _NO_GOODPUT = None
@@ -204,10 +204,7 @@ def measure(
     from whyperf.cli.live.display import watcher_for  # noqa: PLC0415
 
     with Session(plan, Target(Kind.VETH)) as session:
-        for host, facts in session.facts.items():
-            experiment.write_host(host, facts)
-        if session.testbed is not None:
-            experiment.write_testbed(session.testbed)
+        keep_places(session, experiment)
         with watcher_for(plan, missing, as_json=as_json) as watcher:
             disturber = _disturber(watcher, session, catalog)
             session.disturb = disturber.disturb

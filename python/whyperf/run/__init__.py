@@ -2,7 +2,7 @@
 
 from whyperf.run.ends import named_cpus
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
-from whyperf.run.experiment import GoodputOf, run_plan
+from whyperf.run.experiment import GoodputOf, keep_places, run_plan
 from whyperf.run.leftovers import clean
 from whyperf.run.levels import interleaved, run_levels
 from whyperf.run.observer import Observer
@@ -24,6 +24,7 @@ __all__ = [
     "clean",
     "describe_host",
     "interleaved",
+    "keep_places",
     "list_offers",
     "named_cpus",
     "run_levels",

@@ -20,6 +20,18 @@ _GIVE_UP_AFTER = 5
 """Failures in a row, each at its first trial of the session, after which the experiment stops."""
 
 
+def keep_places(session: Session, experiment: Experiment) -> None:
+    """Writes what the hosts and the testbed of a session are into the record.
+
+    Raises:
+        RecordError: the disk refuses.
+    """
+    for host, facts in session.facts.items():
+        experiment.write_host(host, facts)
+    if session.testbed is not None:
+        experiment.write_testbed(session.testbed)
+
+
 def run_plan(
     session: Session,
     experiment: Experiment,

@@ -172,6 +172,8 @@ def test_an_outcome_in_a_word() -> None:
     assert outcome_of(Gains(math.log(0.5), 0.05, 3, 0.15)) == "lowers"
     assert outcome_of(Gains(0.01, 0.02, 3, 0.05)) == "same"
     assert outcome_of(Gains(math.log(1.3), 0.2, 1, 0.6)) == "open"
+    # One pair of a noisy load excludes nothing, also where both rates are the same.
+    assert outcome_of(Gains(0.0, 0.1, 1, 0.3)) == "open"
 
 
 def test_what_was_tried_is_listed_by_its_gain() -> None:

@@ -47,6 +47,8 @@ WithoutKeysOption = Annotated[
 ]
 """What `cluster.choice_of` asks for."""
 
+BUDGET_S = 30.0
+"""What a reader waits for."""
 BudgetOption = Annotated[float, typer.Option(min=2, max=3600, metavar="S", help="Seconds for experiments, at most.")]
 """How long `whyperf why` may try; the answer may come earlier."""
 
@@ -64,7 +66,7 @@ def with_arguments_of(
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Gives a command the arguments of a function, but those `left_out`, before its own ones that are keywords alone.
 
-    The command gets those of the function in its `**` arguments, and its help where it has none.
+    The command gets those of the function in its `**` arguments.
     """
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
@@ -76,7 +78,6 @@ def with_arguments_of(
         vars(command)["__signature__"] = signature
         command.__annotations__.clear()
         command.__annotations__.update({each.name: each.annotation for each in parameters} | {"return": int})
-        command.__doc__ = command.__doc__ or of.__doc__
         return command
 
     return decorate

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands.arguments import (
+    BUDGET_S,
     AllowOption,
     BudgetOption,
     ClusterOption,
@@ -63,7 +64,7 @@ def command(
             help="Find the limit by experiments: change one setting after the other for a second, as whyperf why does.",
         ),
     ] = False,
-    budget: BudgetOption = 30,
+    budget: BudgetOption = BUDGET_S,
     allow: AllowOption = False,
     yes: Annotated[
         bool,

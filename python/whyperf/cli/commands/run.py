@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whyperf.cli.commands import completion
-from whyperf.cli.commands.arguments import WindowForOption, with_arguments_of
+from whyperf.cli.commands.arguments import BUDGET_S, WindowForOption, with_arguments_of
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.output.formats import Format, RateUnit, output_format, window_rate
 
@@ -527,7 +527,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
         retry_failed=retry_failed,
         output=output,
         report=report,
-        why=why,
+        why_s=BUDGET_S if why else None,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from whyperf.cli.commands import run
-from whyperf.cli.commands.arguments import AllowOption, BudgetOption, with_arguments_of
+from whyperf.cli.commands.arguments import BUDGET_S, AllowOption, BudgetOption, with_arguments_of
 
 NAME = "why"
 EXAMPLE = (
@@ -23,7 +23,7 @@ FIRST_LOOK_S = 2.0
 @with_arguments_of(run.order_of, LEFT_OUT)
 def command(
     *,
-    budget: BudgetOption = 30,
+    budget: BudgetOption = BUDGET_S,
     allow: AllowOption = False,
     **arguments: Any,
 ) -> int:

@@ -2,6 +2,7 @@
 
 import textwrap
 from pathlib import Path
+from shlex import quote
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
@@ -58,7 +59,7 @@ def _print(why: Why, folder: Path, console: Console) -> None:
     _paragraph(console, f"{made}.")
     # Commands are copied: each is in a line.
     for command in ("explain", "report"):
-        console.print(f"{INDENT}whyperf {command} {folder}", soft_wrap=True)
+        console.print(f"{INDENT}whyperf {command} {quote(str(folder))}", soft_wrap=True)
 
 
 def _shown(tried: Tried, why: Why) -> str:

@@ -59,8 +59,8 @@ class Order:
     output: OutputFormat
     #: Whether the report is written.
     report: bool = True
-    #: Whether experiments find out what limits it.
-    why: bool = False
+    #: Seconds of experiments that find out what limits it; None without.
+    why_s: float | None = None
     #: Whether datagrams take the place of the stream.
     is_over_udp: bool = False
     #: `--scale`: what all times of the schedule are multiplied by.
@@ -143,7 +143,7 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
             raise
         if show is not None:
             return show(experiment)
-        return _print(experiment, order.output, report=order.report, why=order.why, lines=lines)
+        return _print(experiment, order.output, report=order.report, why_s=order.why_s, lines=lines)
 
 
 def _refuse_several(plan: Plan, order: Order) -> None:
@@ -152,9 +152,9 @@ def _refuse_several(plan: Plan, order: Order) -> None:
     Raises:
         UsageError: what to use instead.
     """
-    if order.why and order.output.is_for_programs:
+    if order.why_s is not None and order.output.is_for_programs:
         raise UsageError("--why prints an answer for people behind the result; for programs use `whyperf why … --json`")
-    if order.why and len(plan.cells) > 1:
+    if order.why_s is not None and len(plan.cells) > 1:
         problem = f"--why is for one cell, and this run has {len(plan.cells)}"
         raise UsageError(f"{problem}; leave out the levels, or use `whyperf explain --try --cell` behind it")
 
@@ -216,18 +216,18 @@ def _print(
     *,
     report: bool,
     explain: bool = True,
-    why: bool = False,
+    why_s: float | None = None,
     lines: "Sequence[PrintedLine]" = (),
 ) -> int:
     # Imported here: judging needs libraries that load for a second; a mistake is answered before.
     from whyperf.cli.output import result  # noqa: PLC0415
 
     code = result.print_result(experiment, output, report=report, explain=explain, lines=lines)
-    if not why:
+    if why_s is None:
         return code
-    from whyperf.cli.workflows.why import BUDGET_S, show_why  # noqa: PLC0415 - as above
+    from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
 
-    return show_why(experiment, BUDGET_S, allows_harm=False, as_json=output.is_for_programs)
+    return show_why(experiment, why_s, allows_harm=False, as_json=output.is_for_programs)
 
 
 def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:

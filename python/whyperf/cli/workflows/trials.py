@@ -14,7 +14,7 @@ from whyperf.cli.workflows.preload import Preload
 from whyperf.cluster import Workers
 from whyperf.plan import Plan, PlannedTrial, TimeLeft, cells_wanting
 from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost
-from whyperf.run import Session, Target, run_plan
+from whyperf.run import Session, Target, keep_places, run_plan
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,14 +73,11 @@ def measure_missing_trials(
         for pair, reason in session.lost_pairs.reasons.items():
             near_host, far_host = experiment.plan.pairs[pair]
             say(f"{near_host} → {far_host} takes no part, the others go on: {reason}")
-        for host, facts in session.facts.items():
-            experiment.write_host(host, facts)
+        keep_places(session, experiment)
         near = next(iter(session.facts.values()))
         cost = known_cost(near["hostname"], near["kernel"])
         if cost is not None:
             experiment.write_probe_cost(cost)
-        if session.testbed is not None:
-            experiment.write_testbed(session.testbed)
         with watcher_for(
             experiment.plan, missing, as_json=as_json, output=output, on_measured=preload.resume
         ) as watcher:

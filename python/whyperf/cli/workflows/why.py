@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 from typing import Literal
 
@@ -33,19 +34,13 @@ from whyperf.explain.experiments.question import question_of
 from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, planned
 from whyperf.explain.model import CellExplanation
 from whyperf.explain.setup import Setup
-from whyperf.explain.verify import Obstacle, refuse_other_host, refuse_unwritable
+from whyperf.explain.verify import MAX_CHANGE, Obstacle, refuse_other_host, refuse_unwritable
 from whyperf.plan import Cell, Plan, PlannedTrial, announcements
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
-from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind, describe_host, run_plan
+from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind, describe_host, keep_places, run_plan
 
 Ended = Literal["certain", "nothing_to_learn", "budget", "stopped", "failed"]
-BUDGET_S = 30.0
-"""What a reader waits for."""
-MAX_CHANGE = 2.0
-"""The original is not reproduced where its rate is so many times that of the first look, or so small a part of it:
-short trials and guests of a host that share its CPUs change a rate by less (explain/verify/judgement.py)."""
-
 SHORT_CHANGE = 1.3
 """A short trial that differs by more has not settled: trials of a stream on a quiet host differ by 10 %."""
 LOSING_FROM = 2
@@ -212,7 +207,7 @@ def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring:
     while True:
         running = _climbed(question, measuring or _measuring(target), earlier, is_quiet=as_json)
         if question.longer is None or not running.is_too_short:
-            return running.why()
+            return running.found
         say("Short trials do not have the rate of the first look: the experiments go on in trials that are as long")
         earlier = (running.trials, running.elapsed_s)
         question = question.longer(question.budget_s - running.elapsed_s)
@@ -240,7 +235,7 @@ def _climbed(question: Question, measuring: Measuring, earlier: tuple[int, float
             made.discard_if_empty()
             raise
         if not running.is_too_short:
-            keep(experiment, made, running.why())
+            keep(experiment, made, running.found)
         return running
 
 
@@ -250,10 +245,7 @@ def _measuring(target: Target | None) -> Measuring:
     def measure(made: Experiment, observer: Observer, wants: Callable[[PlannedTrial], bool]) -> None:
         assert target is not None
         with Session(made.plan, target) as session:
-            for host, facts in session.facts.items():
-                made.write_host(host, facts)
-            if session.testbed is not None:
-                made.write_testbed(session.testbed)
+            keep_places(session, made)
             run_plan(session, made, observer, lambda _: None, wants)
 
     def simulate(made: Experiment, observer: Observer, wants: Callable[[PlannedTrial], bool]) -> None:
@@ -300,7 +292,6 @@ class _Running:
     earlier: tuple[int, float] = (0, 0.0)
     ended: Ended = "nothing_to_learn"
     ladder: Ladder = field(init=False)
-    failed: dict[str, str] = field(default_factory=dict)
     trials: int = 0
     _since_s: float = field(default_factory=time.monotonic)
     _spent_s: float = 0.0
@@ -384,7 +375,6 @@ class _Running:
         self._measured_s = self.elapsed_s
         name = self._sweeps[self._cells[trial]]
         if status == "failed" and name != ORIGINAL:
-            self.failed[name] = reason or ""
             self.ladder.tries = [each for each in self.ladder.tries if each.name != name]
             self.line.on_message(f"{name} is left out: {reason}")
 
@@ -393,8 +383,9 @@ class _Running:
         first = self.question.rate
         return not first or 1 / most <= rate / first <= most
 
-    def why(self) -> Why:
-        """What is known now."""
+    @cached_property
+    def found(self) -> Why:
+        """What is known at the end."""
         rates = self.rates.by_sweep(self.made.plan)
         self.ladder.see(rates)
         question = self.question

@@ -229,7 +229,7 @@ def outcome_of(gains: Gains) -> Outcome:
         return "raises"
     if gains.high < 1 and gains.gain <= 1 / RAISES_FROM:
         return "lowers"
-    return "same" if gains.high < RAISES_FROM or abs(gains.gain - 1) < (RAISES_FROM - 1) / 2 else "open"
+    return "same" if gains.high < RAISES_FROM else "open"
 
 
 def probabilities_of(ladder: Ladder, found: Sequence[CauseProbability]) -> list[CauseProbability]:

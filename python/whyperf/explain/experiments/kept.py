@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from whyperf.explain.experiments.answer import Why
+from whyperf.explain.verify.kept import made_of
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
 from whyperf.record.errors import as_record_error
@@ -37,7 +38,7 @@ def keep(experiment: Experiment, made: Experiment, found: Why) -> None:
     """
     path = made.folder / FILE
     with as_record_error("write", path):
-        write_kept(path, _made_of(experiment, made), found.model_dump(mode="json"))
+        write_kept(path, made_of(experiment, made), found.model_dump(mode="json"))
 
 
 def latest(experiment: Experiment) -> Why | None:
@@ -46,12 +47,7 @@ def latest(experiment: Experiment) -> Why | None:
     paths = [path for path in folder.parent.glob(f"{glob.escape(folder.name)}-*/{FILE}") if path.is_file()]
     for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         with suppress(RecordError, ValidationError, OSError):
-            document = read_kept(path, _made_of(experiment, Experiment.open(path.parent)))
+            document = read_kept(path, made_of(experiment, Experiment.open(path.parent)))
             if document is not None:
                 return Why.model_validate(document)
     return None
-
-
-def _made_of(experiment: Experiment, made: Experiment) -> str:
-    """What the file is signed with: both plans and profiles."""
-    return repr((experiment.sealed, made.sealed))

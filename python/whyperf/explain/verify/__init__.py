@@ -5,7 +5,7 @@ the business of `whyperf.run`, which the command line calls in between.
 """
 
 from whyperf.explain.verify.candidates import Attempt, attempts_of, has_factors, summary_of
-from whyperf.explain.verify.judgement import Judged, Pair, PredictedGain, judge, worth_gain
+from whyperf.explain.verify.judgement import MAX_CHANGE, Judged, Pair, PredictedGain, judge, worth_gain
 from whyperf.explain.verify.kept import (
     Verified,
     folder_of,
@@ -27,6 +27,7 @@ from whyperf.explain.verify.obstacles import (
 from whyperf.explain.verify.question import plan_of, question_of
 
 __all__ = [
+    "MAX_CHANGE",
     "MAX_WITH_LOOKS",
     "Attempt",
     "Judged",

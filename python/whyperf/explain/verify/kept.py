@@ -63,17 +63,17 @@ def keep(experiment: Experiment, verification: Experiment, verified: Verified) -
         RecordError: the disk refuses.
     """
     path = verification.folder / FILE
-    made_of = _made_of(experiment, verification)
+    signed = made_of(experiment, verification)
     with suppress(ValidationError):
-        before = Verified.model_validate(read_kept(path, made_of))
+        before = Verified.model_validate(read_kept(path, signed))
         verified = verified.model_copy(update={"first_look": before.first_look})
     with as_record_error("write", path):
-        write_kept(path, made_of, verified.model_dump(mode="json"))
+        write_kept(path, signed, verified.model_dump(mode="json"))
     return verified
 
 
-def _made_of(experiment: Experiment, verification: Experiment) -> str:
-    """What the file of a verification is signed with: both plans and profiles."""
+def made_of(experiment: Experiment, verification: Experiment) -> str:
+    """What a file about trials with a result is signed with: the plans and profiles of both."""
     return repr((experiment.sealed, verification.sealed))
 
 
@@ -178,5 +178,5 @@ def _next_to(experiment: Experiment) -> Iterator[tuple[Path, Verified | None]]:
     for path in sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/{FILE}")):
         verified = None
         with suppress(RecordError, ValidationError):
-            verified = Verified.model_validate(read_kept(path, _made_of(experiment, Experiment.open(path.parent))))
+            verified = Verified.model_validate(read_kept(path, made_of(experiment, Experiment.open(path.parent))))
         yield path.parent, verified

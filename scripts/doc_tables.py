@@ -275,7 +275,7 @@ def experiments() -> str:
         (
             f"`{tried.name}`",
             capitalized(try_words(tried.name)),
-            ", ".join(f"`{cause}`" for cause in tried.relieves),
+            "none; losses and delays show" if tried.is_slower else ", ".join(f"`{cause}`" for cause in tried.relieves),
             "yes" if tried.is_remedy else "no",
         )
         for tried in TRIES

@@ -75,6 +75,7 @@ def judge_why(measured: Measured, explained: Sequence[Explained], budget_s: floa
     kept = {row["situation"]: row for row in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
     disturbances = {role.sweep: role.disturbances for role in roles_of(measured.catalog)}
     summary, inputs = summarize(measured.experiment), read_inputs(measured.experiment)
+    per_s = summary.transactions_per_s()
     done = []
     for found in explained:
         label = measured.labels.get(found.role.of)
@@ -82,7 +83,9 @@ def judge_why(measured: Measured, explained: Sequence[Explained], budget_s: floa
             continue
         name = label.situation.name
         if name not in kept:
-            look = first_look(summary, inputs, found.explanation)
+            explanation = found.explanation.model_copy(update={"transactions_per_s": per_s.get(found.explanation.cell)})
+            found = replace(found, explanation=explanation)  # noqa: PLW2901 - the same, with its transactions
+            look = first_look(summary, inputs, explanation)
             tried = _tried(measured, found, look, budget_s, disturbances.get(found.role.sweep, ()))
             if tried is None:
                 continue

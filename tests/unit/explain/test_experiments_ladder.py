@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,7 +12,8 @@ from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.answer import answer_of, outcome_of, tried_of
 from whyperf.explain.experiments.beliefs import information, prior_of, updated
 from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
-from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains, gains_of, likelihood
+from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of, likelihood
+from whyperf.explain.experiments.signs import MIN_AGAIN, Sign, Slower, signs_likelihood, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
 from whyperf.explain.model import CauseProbability
 from whyperf.explain.wording.experiments import answer_words
@@ -181,3 +183,45 @@ def test_what_was_tried_is_listed_by_its_gain() -> None:
     tried = tried_of(ladder)
     assert [each.gain for each in tried] == sorted((each.gain for each in tried), reverse=True)
     assert Cause.TINY_WRITES in tried[0].relieves
+
+
+PACED = Planned("paced-at-80-percent", {"pacing_rate_bps": 1}, (), is_remedy=False, is_slower=True)
+LOSING, CLEAN = Sign(50, 1000, 0.08), Sign(0, 1000, 0.03)
+
+
+def test_a_slower_pace_separates_sending_too_much_from_random_loss() -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.RANDOM_LOSS, Cause.POLICER)]
+    ladder = Ladder([PACED], prior_of(two))
+    assert ladder.following() == (PACED,)
+    rates = {block: {ORIGINAL: 1.0, PACED.name: 0.8} for block in (1, 2)}
+    ladder.see(rates, {1: {ORIGINAL: LOSING, PACED.name: replace(CLEAN, round_trip_s=0.08)}})
+    assert ladder.slower[PACED.name] == Slower(losses_end=True, queue_empties=False)
+    assert ladder.beliefs[Cause.POLICER] > 0.8
+    ladder.see(rates, {1: {ORIGINAL: LOSING, PACED.name: replace(LOSING, round_trip_s=0.08)}})
+    assert ladder.beliefs[Cause.RANDOM_LOSS] > 0.7 > 3 * ladder.beliefs[Cause.POLICER]
+    (tried,) = tried_of(ladder)
+    assert (tried.losses_end, tried.queue_empties) == (False, False)
+
+
+def test_a_queue_that_empties_is_that_of_a_bottleneck() -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK)]
+    ladder = Ladder([PACED], prior_of(two))
+    ladder.see({1: {ORIGINAL: 1.0, PACED.name: 0.8}}, {1: {ORIGINAL: LOSING, PACED.name: CLEAN}})
+    assert ladder.slower[PACED.name] == Slower(losses_end=True, queue_empties=True)
+    assert ladder.beliefs[Cause.BOTTLENECK] > 0.8
+
+
+def test_signs_say_nothing_where_there_was_nothing_to_see() -> None:
+    few = Sign(MIN_AGAIN - 1, 1000, None)
+    assert slower_of([few], [CLEAN]) == Slower()
+    assert slower_of([], [CLEAN]) == Slower()
+    assert signs_likelihood(Slower(), Cause.POLICER) == 1
+
+
+def test_a_trial_that_moved_nothing_is_a_very_low_rate() -> None:
+    ladder = Ladder(REMEDIES, prior_of([]))
+    ladder.see({1: {ORIGINAL: 0.0, "receive-window": 0.0, "send-buffer": 8.0}})
+    assert ladder.gains["send-buffer"].gain > MOST / 2
+    assert ladder.gains["receive-window"].gain == pytest.approx(1.0)
+    ladder.see({1: {ORIGINAL: 0.0, "receive-window": 0.0}})
+    assert ladder.gains == {}

@@ -15,7 +15,7 @@ from whyperf.profile import resolve
 SYSCTLS = {"net.core.rmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
 SYSCTLS |= {"net.core.wmem_max": "8388608", "net.ipv4.tcp_wmem": "4096 16384 4194304"}
 HOST: dict[str, Any] = {"congestion_controls": ["cubic", "bbr"], "sysctls": SYSCTLS}
-LOOK = FirstRate(rate_bps=1e8)
+LOOK = FirstRate(rate_bps=1e8, loses=True)
 
 
 def setup_of(testbed: Any = "veth", **factors: Any) -> Setup:

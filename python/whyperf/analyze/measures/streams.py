@@ -55,6 +55,12 @@ def cell_rtts(inputs: Inputs, trials: pl.DataFrame) -> dict[str, Rtt]:
     return {row.pop("cell"): Rtt(**row) for row in by_cell.iter_rows(named=True)}
 
 
+def trial_rtt_ns(inputs: Inputs, trials: pl.DataFrame) -> dict[str, float]:
+    """By trial, the median round-trip time of its sending connections in ns; `trials` as in `cell_streams`."""
+    found = _round_trips(inputs.tcp_info, inputs.transport_info, trials).drop_nulls("rtt_ns")
+    return dict(found.group_by("trial").agg(pl.col("rtt_ns").median()).iter_rows())
+
+
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     """Connections are numbered in another type by each table."""
     return frame.with_columns(pl.col("connection").cast(pl.Int64))

@@ -47,7 +47,7 @@ WithoutKeysOption = Annotated[
 ]
 """What `cluster.choice_of` asks for."""
 
-BUDGET_S = 30.0
+BUDGET_S = 30
 """What a reader waits for."""
 BudgetOption = Annotated[float, typer.Option(min=2, max=3600, metavar="S", help="Seconds for experiments, at most.")]
 """How long `whyperf why` may try; the answer may come earlier."""

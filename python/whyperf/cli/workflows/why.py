@@ -16,6 +16,7 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.live.why import WhyLine
 from whyperf.cli.output.explanation import explained
 from whyperf.cli.output.why import print_why
+from whyperf.cli.workflows.signs import Signs
 from whyperf.cli.workflows.trials import Rates
 from whyperf.cli.workflows.verify import (
     ask_for_hosts,
@@ -95,8 +96,13 @@ class FirstLook:
         if first is None:
             return None
         round_trip_s = 0.0 if result is None or result.rtt is None else result.rtt.rtt_ns / 1e9
-        lost = None if result is None else result.retransmitted_segments.median
-        return lengths_of(self.moved, first, round_trip_s, loses=(lost or 0) >= LOSING_FROM)
+        return lengths_of(self.moved, first, round_trip_s, loses=self.loses)
+
+    @property
+    def loses(self) -> bool:
+        """Whether segments were lost."""
+        lost = None if self.result is None else self.result.retransmitted_segments.median
+        return (lost or 0) >= LOSING_FROM
 
 
 def first_look(summary: Summary, inputs: Inputs, found: CellExplanation) -> FirstLook:
@@ -172,7 +178,7 @@ def question_about(
         workloads=profile.workloads,
         schedules=profile.schedules,
     )
-    seen = FirstRate(found.rate_bps, is_foreign=is_foreign(plan), allows_harm=allows_harm)
+    seen = FirstRate(found.rate_bps, look.loses, is_foreign=is_foreign(plan), allows_harm=allows_harm)
     tries = planned(setup, seen)
     lengths = look.whole(cell) if is_whole else look.lengths(cell)
     question, ladder_plan = question_of(profile, plan, cell, tries, lengths)
@@ -305,7 +311,7 @@ class _Running:
         question = self.question
         prior = prior_of(question.cell.probabilities, question.excluded)
         self.ladder = Ladder(list(question.tries), prior, question.excluded)
-        self.rates = Rates(self.made)
+        self.rates, self.signs = Rates(self.made), Signs(self.made)
         self._sweeps = {cell.id: cell.sweep for cell in self.made.plan.cells}
         self._cells = {trial.id: trial.cell for trial in self.made.plan.trials()}
 
@@ -318,14 +324,14 @@ class _Running:
             self._choose()
         if self._is_over or self._sweeps[trial.cell] not in self._wanted:
             return False
-        if self.elapsed_s + self._trial_s() > self.question.budget_s and self.ladder.gains:
+        if self.elapsed_s + self._trial_s() > self.question.budget_s and self.trials > 1:
             self._end("budget")
             return False
         return True
 
     def _choose(self) -> None:
         rates = self.rates.by_sweep(self.made.plan)
-        self.ladder.see(rates)
+        self.ladder.see(rates, self.signs.by_sweep(self.made.plan))
         originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
         if self.question.longer is not None and len(originals) == 1 and not self._is_alike(originals[0], SHORT_CHANGE):
             self._is_short = True
@@ -387,7 +393,7 @@ class _Running:
     def found(self) -> Why:
         """What is known at the end."""
         rates = self.rates.by_sweep(self.made.plan)
-        self.ladder.see(rates)
+        self.ladder.see(rates, self.signs.by_sweep(self.made.plan))
         question = self.question
         originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
         original = median(originals) if originals else None

@@ -1,6 +1,7 @@
 """What the experiments show: the answer, how it is known, and what was tried."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Literal
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
 from whyperf.explain.experiments.ladder import MIN_PAIRS, Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
+from whyperf.explain.experiments.signs import Slower
 from whyperf.explain.experiments.tries import WITHOUT, Planned
 from whyperf.explain.model import CauseProbability, Change, Evidence, Level, Verdict
 
@@ -26,7 +28,7 @@ class Tried(FrozenModel):
 
     Gains are rates with the change over those of the original; the ends of the interval hold at every look. `parts` are
     the names of experiments that were made together. `is_of_path` says that it changed what only the embedded testbed
-    has in its hands.
+    has in its hands. `losses_end` and `queue_empties` are what a slower pace shows; None where it does not.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Tried(FrozenModel):
     relieves: list[str]
     is_remedy: bool
     is_of_path: bool = False
+    losses_end: bool | None = None
+    queue_empties: bool | None = None
     parts: list[str] = Field(default_factory=list)
 
 
@@ -217,6 +221,7 @@ def tried_of(ladder: Ladder) -> list[Tried]:
             relieves=[str(cause) for cause in each.relieves],
             is_remedy=each.is_remedy,
             is_of_path=each.is_of_path,
+            **asdict(ladder.slower.get(each.name, Slower())),
             parts=list(each.parts),
         )
         for each, gains in sorted(found, key=lambda pair: -pair[1].gain)

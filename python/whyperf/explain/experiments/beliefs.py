@@ -4,14 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES
-from whyperf.explain.experiments.outcomes import (
-    LOWERED,
-    RAISED_ELSE,
-    RAISED_IF_RELIEVED,
-    RAISED_TOGETHER,
-    Gains,
-    likelihood,
-)
+from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, Gains, likelihood
+from whyperf.explain.experiments.signs import Slower, empties_queue, ends_losses, signs_likelihood
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.model import CauseProbability
 
@@ -43,11 +37,17 @@ _NONE = 0.01
 """A part that no experiment makes probable again, unless all others fail."""
 
 
-def updated(beliefs: Beliefs, tries: Sequence[Planned], found: Mapping[str, Gains]) -> Beliefs:
-    """What is believed after the outcomes of experiments."""
+def updated(
+    beliefs: Beliefs, tries: Sequence[Planned], found: Mapping[str, Gains], slower: Mapping[str, Slower] | None = None
+) -> Beliefs:
+    """What is believed after the outcomes of experiments, and after the signs of those at a slower pace."""
     now = dict(beliefs)
     for each in tries:
-        if each.name in found:
+        if each.is_slower:
+            signs = (slower or {}).get(each.name, Slower())
+            now = {name: share * signs_likelihood(signs, name) for name, share in now.items()}
+            now = dict(_whole(now))
+        elif each.name in found:
             now = {name: share * likelihood(found[each.name], raised(each, name)) for name, share in now.items()}
             now = dict(_whole(now))
     return now
@@ -55,9 +55,7 @@ def updated(beliefs: Beliefs, tries: Sequence[Planned], found: Mapping[str, Gain
 
 def raised(tried: Planned, cause: str) -> float:
     """The probability that an experiment raises the rate where this cause limits."""
-    if cause != ANOTHER and Cause(cause) in tried.relieves:
-        return RAISED_IF_RELIEVED
-    return RAISED_TOGETHER if tried.parts else RAISED_ELSE
+    return RAISED_IF_RELIEVED if cause != ANOTHER and Cause(cause) in tried.relieves else tried.raises_else
 
 
 def information(beliefs: Beliefs, together: Sequence[Planned]) -> float:
@@ -68,14 +66,21 @@ def information(beliefs: Beliefs, together: Sequence[Planned]) -> float:
     # A row for each combination of outcomes, a column for each cause.
     joint = shares[None, :]
     for tried in together:
-        up = np.array([raised(tried, name) for name in beliefs])
-        down = np.full(len(up), LOWERED)
-        outcomes = np.stack([up, down, np.maximum(0.0, 1 - up - down)])
-        joint = (joint[:, None, :] * outcomes[None, :, :]).reshape(-1, len(shares))
+        for outcomes in _outcomes(beliefs, tried):
+            joint = (joint[:, None, :] * np.array(outcomes)[None, :, :]).reshape(-1, len(shares))
     joint = np.maximum(joint, np.finfo(float).tiny)
     whole = joint.sum(axis=1)
     left = -(joint * np.log(joint / whole[:, None])).sum()
     return max(0.0, float(-(shares * np.log(shares)).sum() - left))
+
+
+def _outcomes(beliefs: Beliefs, tried: Planned) -> list[list[list[float]]]:
+    """What an experiment can show: for each of its signs a row for each outcome, with its probability by cause."""
+    if tried.is_slower:
+        ended = [[of(name) for name in beliefs] for of in (ends_losses, empties_queue)]
+        return [[yes, [1 - each for each in yes]] for yes in ended]
+    up = [raised(tried, name) for name in beliefs]
+    return [[up, [LOWERED] * len(up), [max(0.0, 1 - each - LOWERED) for each in up]]]
 
 
 def _whole(shares: Mapping[str, float]) -> dict[str, float]:

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from whyperf.explain.experiments.beliefs import Beliefs, curious, information, updated
-from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains, gains_of
+from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of
+from whyperf.explain.experiments.signs import Sign, Slower, merged, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, WITHOUT, Planned
 
 ORIGINAL = "original"
@@ -25,6 +26,8 @@ MAX_REPEATS = 8
 
 Rates = Mapping[int, Mapping[str, float]]
 """The rates of the trials that were made, by block and by the experiment's name."""
+Signs = Mapping[int, Mapping[str, Sign]]
+"""The same of what the sending kernels counted."""
 
 
 @dataclass
@@ -35,6 +38,8 @@ class Ladder:
         tries: what can be tried.
         prior: what the evidence says of the causes.
         excluded: the causes that the load's own settings exclude.
+        gains: of each experiment that was made.
+        slower: what those at a slower pace show.
         beliefs: what is said of the causes after the experiments.
         chosen_by: the same where nothing that can be removed is excluded by the evidence alone.
     """
@@ -43,6 +48,7 @@ class Ladder:
     prior: Beliefs
     excluded: Collection[str] = ()
     gains: dict[str, Gains] = field(default_factory=dict)
+    slower: dict[str, Slower] = field(default_factory=dict)
     beliefs: Beliefs = field(default_factory=dict)
     chosen_by: Beliefs = field(default_factory=dict)
 
@@ -51,17 +57,21 @@ class Ladder:
         self._believe()
 
     def _believe(self) -> None:
-        self.beliefs = updated(self.prior, self.tries, self.gains)
-        self.chosen_by = updated(curious(self.prior, self.tries, self.excluded), self.tries, self.gains)
+        wider = curious(self.prior, self.tries, self.excluded)
+        self.beliefs, self.chosen_by = (updated(of, self.tries, self.gains, self.slower) for of in (self.prior, wider))
 
-    def see(self, rates: Rates) -> None:
-        """Takes in what was measured until now."""
+    def see(self, rates: Rates, signs: Signs | None = None) -> None:
+        """Takes in what was measured until now. A trial that moved nothing counts as one with a very low rate."""
         found: dict[str, list[float]] = {}
-        for block in rates.values():
+        moving = [rate for block in rates.values() for rate in block.values() if rate > 0]
+        lowest = min(moving, default=0.0) / MOST
+        for block in rates.values() if moving else ():
             for name, rate in block.items():
-                if rate > 0:
-                    found.setdefault(name, []).append(rate)
+                found.setdefault(name, []).append(max(rate, lowest))
         self.gains = gains_of(found, ORIGINAL)
+        seen = merged(signs or {})
+        slower = [each.name for each in self.tries if each.is_slower]
+        self.slower = {name: slower_of(seen.get(ORIGINAL, ()), seen.get(name, ())) for name in slower}
         self._believe()
 
     def following(self) -> tuple[Planned, ...]:

@@ -18,6 +18,9 @@ MOST = 20.0
 RAISED_IF_RELIEVED, RAISED_ELSE, LOWERED = 0.8, 0.05, 0.1
 """How often a change raised the rate that undoes the limiting cause, and one that does not; and how often one lowered
 it. Where a change undoes the limit, the next one may be as near."""
+RAISED_BY_MORE = 0.5
+"""The same of four times the connections and of another congestion control, where something else limits: they raised
+the rate in 12 of 23 such situations (seed 20261203), because both share a path in another way."""
 RAISED_TOGETHER = 0.12
 """The same of many changes at once, none of which undoes the limit by its description."""
 
@@ -88,7 +91,7 @@ def _student(freedom: float) -> float:
 
 def likelihood(found: Gains, raised: float, lowered: float = LOWERED) -> float:
     """The density of the mean of these gains where a change raises the rate with that probability."""
-    value, error = found.mean, found.error
+    value, error = min(log(MOST), max(-log(MOST), found.mean)), found.error
     same = exp(-0.5 * (value / error) ** 2) / (error * sqrt(2 * pi))
     above = _between(value, error, log(RAISES_FROM), log(MOST))
     below = _between(value, error, -log(MOST), -log(RAISES_FROM))

@@ -17,6 +17,10 @@ BLOCKS = 24
 COOLDOWN_S = 0.1
 """The measurement ends before any connection does; an interval has as much (profile/factors.py)."""
 
+DRAIN_S = 0.4
+"""Then connections are reset. Two round trips of the longest path that the laboratory draws are 0.6 s, of nine in ten
+0.3 s (lab/situations/distributions.py)."""
+
 
 def question_of(
     asked: Profile, plan: Plan, cell: Cell, tries: Sequence[Planned], lengths: Lengths | None
@@ -30,6 +34,8 @@ def question_of(
     short: Factors = {}
     if lengths is not None:
         short = {"warmup_s": lengths.warmup_s, "duration_s": lengths.duration_s, "cooldown_s": COOLDOWN_S}
+        # What is under way when the measurement is over says nothing more: nobody waits for a full queue to empty.
+        short["deadline_s"] = round(sum(float(each) for each in short.values()) + DRAIN_S, 3)
     try:
         cells = {ORIGINAL: setup.stated(short)}
         cells |= {each.name: setup.stated({**short, **each.factors}) for each in tries}

@@ -5,9 +5,10 @@ connection limits, and not what.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RAISED_TOGETHER
 from whyperf.explain.model import Level
 from whyperf.explain.rules.buffer_sizes import DEFAULT, setter_of_buffer
 from whyperf.explain.rules.commands import OFFLOADS, largest
@@ -38,11 +39,13 @@ class FirstRate:
 
     Attributes:
         rate_bps: of all connections together; None where it is not known.
+        loses: whether segments were lost.
         is_foreign: whether others may use the path.
         allows_harm: whether the user lets experiments load a path of others with more.
     """
 
     rate_bps: float | None = None
+    loses: bool = False
     is_foreign: bool = False
     allows_harm: bool = False
 
@@ -61,6 +64,8 @@ class Try:
         changing: the factors that it sets; none where there is nothing to change.
         is_remedy: whether it undoes these causes and nothing else, so that a higher rate shows one of them.
         is_joined: whether it is made with all remedies at once: what can do harm is not.
+        raises_else: how often it raises the rate where another cause limits.
+        is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (signs.py).
     """
 
     name: str
@@ -68,6 +73,8 @@ class Try:
     changing: Changing
     is_remedy: bool = True
     is_joined: bool = True
+    raises_else: float = RAISED_ELSE
+    is_slower: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ class Planned:
     relieves: tuple[Cause, ...]
     is_remedy: bool = True
     parts: tuple[str, ...] = field(default=())
+    raises_else: float = RAISED_ELSE
+    is_slower: bool = False
 
     @property
     def is_of_path(self) -> bool:
@@ -92,7 +101,8 @@ def planned(setup: Setup, seen: FirstRate) -> list[Planned]:
     for each in TRIES:
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
-            single.append(Planned(each.name, factors, each.relieves, each.is_remedy))
+            made = Planned(each.name, factors, each.relieves, each.is_remedy)
+            single.append(replace(made, raises_else=each.raises_else, is_slower=each.is_slower))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     return single + _together(setup, [each for each in single if each.name in joined])
 
@@ -156,7 +166,8 @@ def _joined(setup: Setup, name: str, parts: Sequence[Planned]) -> Planned | None
     if setup.possible(factors) != factors:
         return None
     relieves = tuple(dict.fromkeys(cause for part in parts for cause in part.relieves))
-    return Planned(name, factors, relieves, parts=tuple(part.name for part in parts))
+    parted = tuple(part.name for part in parts)
+    return Planned(name, factors, relieves, parts=parted, raises_else=RAISED_TOGETHER)
 
 
 def is_foreign(plan: Plan) -> bool:
@@ -229,18 +240,23 @@ def _no_rate(setup: Setup, seen: FirstRate) -> Levels:
     return {"write_rate_bps": 2 * rate if setup.level("workload") == "datagrams" else DEFAULT}
 
 
-def _paced(times: float) -> Changing:
+def _paced(setup: Setup, seen: FirstRate, times: float) -> Levels:
     """Each connection at so many times its present rate."""
+    connections = setup.level("connections")
+    if not seen.rate_bps or setup.level("transport") != "tcp" or not isinstance(connections, int):
+        return {}
+    if setup.level("pacing_rate_bps") != DEFAULT:
+        return {}
+    return {"pacing_rate_bps": max(_MIN_RATE_BPS, round(times * seen.rate_bps / connections))}
 
-    def changing(setup: Setup, seen: FirstRate) -> Levels:
-        connections = setup.level("connections")
-        if not seen.rate_bps or setup.level("transport") != "tcp" or not isinstance(connections, int):
-            return {}
-        if setup.level("pacing_rate_bps") != DEFAULT:
-            return {}
-        return {"pacing_rate_bps": max(_MIN_RATE_BPS, round(times * seen.rate_bps / connections))}
 
-    return changing
+def _paced_below(setup: Setup, seen: FirstRate) -> Levels:
+    return _paced(setup, seen, 0.8)
+
+
+def _paced_above(setup: Setup, seen: FirstRate) -> Levels:
+    """Nothing where no segment is lost: a pace prevents losses, and nothing else."""
+    return _paced(setup, seen, 2.0) if seen.loses else {}
 
 
 _MIN_RATE_BPS = 100_000
@@ -345,15 +361,16 @@ TRIES: tuple[Try, ...] = (
         is_remedy=False,
     ),
     Try("smaller-writes", (Cause.WRITE_WINDOW_MISMATCH,), _smaller_writes, is_remedy=False),
-    Try("paced-at-80-percent", (Cause.SMALL_QUEUE, Cause.POLICER), _paced(0.8), is_remedy=False),
-    Try("paced-at-twice", (Cause.SMALL_QUEUE, Cause.POLICER, Cause.BURST_LOSS), _paced(2.0), is_remedy=False),
+    Try("paced-at-80-percent", (), _paced_below, is_remedy=False, is_slower=True),
+    Try("paced-at-twice", (Cause.SMALL_QUEUE, Cause.POLICER, Cause.BURST_LOSS), _paced_above, is_remedy=False),
     Try(
         "other-control",
         (*_LOSSES, Cause.SMALL_QUEUE, Cause.REORDERING, Cause.ACK_THINNING, Cause.ACK_PATH),
         _control,
         is_remedy=False,
+        raises_else=RAISED_BY_MORE,
     ),
-    Try("four-times-the-connections", _PER_CONNECTION, _connections, is_remedy=False),
+    Try("four-times-the-connections", _PER_CONNECTION, _connections, is_remedy=False, raises_else=RAISED_BY_MORE),
     Try(
         "more-requests",
         (Cause.ROUND_TRIP, Cause.DELAYED_ACK, Cause.THINK_TIME),

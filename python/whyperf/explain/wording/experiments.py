@@ -82,6 +82,8 @@ def shows_words(tried: Tried, why: Why) -> str:
         return listed([template("limit", cause) for cause in why.answer.causes])
     if tried.parts:
         return ""
+    if signs := _signs(tried):
+        return listed([template("sign", sign) for sign in signs])
     likely = {each.cause: each.probability for each in why.probabilities}
     if tried.outcome == "raises":
         first = max(tried.relieves, key=lambda cause: likely.get(cause, 0.0))
@@ -89,6 +91,12 @@ def shows_words(tried: Tried, why: Why) -> str:
     if tried.outcome == "same" and tried.is_remedy:
         return f"not {listed([template('limit', cause) for cause in tried.relieves], 'or')}"
     return ""
+
+
+def _signs(tried: Tried) -> list[str]:
+    """What a slower pace shows, by the names of its texts."""
+    losses = {True: ["losses_end"], False: ["losses_stay"], None: []}[tried.losses_end]
+    return losses + {True: ["queue_empties"], False: ["queue_stays"] if losses else [], None: []}[tried.queue_empties]
 
 
 _FITS = 0.05

@@ -196,7 +196,7 @@ def test_a_slower_pace_separates_sending_too_much_from_random_loss() -> None:
     rates = {block: {ORIGINAL: 1.0, PACED.name: 0.8} for block in (1, 2)}
     ladder.see(rates, {1: {ORIGINAL: LOSING, PACED.name: replace(CLEAN, round_trip_s=0.08)}})
     assert ladder.slower[PACED.name] == Slower(losses_end=True, queue_empties=False)
-    assert ladder.beliefs[Cause.POLICER] > 0.8
+    assert ladder.beliefs[Cause.POLICER] > 0.7 > 3 * ladder.beliefs[Cause.RANDOM_LOSS]
     ladder.see(rates, {1: {ORIGINAL: LOSING, PACED.name: replace(LOSING, round_trip_s=0.08)}})
     assert ladder.beliefs[Cause.RANDOM_LOSS] > 0.7 > 3 * ladder.beliefs[Cause.POLICER]
     (tried,) = tried_of(ladder)

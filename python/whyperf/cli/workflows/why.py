@@ -44,6 +44,9 @@ from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind,
 Ended = Literal["certain", "nothing_to_learn", "budget", "stopped", "failed"]
 SHORT_CHANGE = 1.3
 """A short trial that differs by more has not settled: trials of a stream on a quiet host differ by 10 %."""
+MUCH_LONGER = 1.5
+"""Trials that do not have the rate of the first look are made anew where it is so many times as long: what they have
+counts as much as what the same seconds could add."""
 LOSING_FROM = 2
 """Segments sent again, from which on losses shape the rate: a single one may be a probe."""
 
@@ -190,7 +193,8 @@ def question_about(
             experiment, found, look, budget_s, allows_harm=allows_harm, profile=profile, is_whole=True
         )
 
-    is_shortened = lengths != look.whole(cell)
+    whole = look.whole(cell)
+    is_shortened = lengths is not None and whole is not None and whole.total_s >= MUCH_LONGER * lengths.total_s
     asked_of = (experiment, found, tries, excluded(setup), question, ladder_plan)
     return Question(*asked_of, budget_s=budget_s, longer=longer if is_shortened else None)
 

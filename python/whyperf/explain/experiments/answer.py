@@ -137,13 +137,16 @@ def _ranked(beliefs: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def _seeming(ladder: Ladder) -> Planned | None:
-    """The remedy that seems to raise the rate most, of the most probable cause, and was not repeated often enough."""
+    """The remedy that seems to raise the rate most, and was not repeated often enough: of the most probable cause, or
+    by more than the noise explains.
+    """
     found = [each for each in ladder.tries if each.is_remedy and not each.parts and each.name in ladder.gains]
     raising = [each for each in found if ladder.gains[each.name].gain >= RAISES_FROM]
     first = max(raising, key=lambda each: ladder.gains[each.name].gain, default=None)
-    if first is None or ladder.beliefs[_most_probable(ladder.beliefs, first)] < SEEMS_FROM:
+    if first is None:
         return None
-    return first
+    is_sure = ladder.gains[first.name].low >= RAISES_FROM
+    return first if is_sure or ladder.beliefs[_most_probable(ladder.beliefs, first)] >= SEEMS_FROM else None
 
 
 def _by_remedy(

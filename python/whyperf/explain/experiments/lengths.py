@@ -21,6 +21,11 @@ class Lengths:
     warmup_s: float
     duration_s: float
 
+    @property
+    def total_s(self) -> float:
+        """Of both."""
+        return self.warmup_s + self.duration_s
+
 
 @dataclass(frozen=True)
 class Arrival:
@@ -48,15 +53,15 @@ def lengths_of(moved: Sequence[Arrival], first: Lengths, round_trip_s: float, *,
     least = Lengths(WARMUP_ROUND_TRIPS * round_trip_s, ROUND_TRIPS * round_trip_s)
     if loses:
         least = Lengths(max(least.warmup_s, LOSING.warmup_s), max(least.duration_s, LOSING.duration_s))
-    whole_s = first.warmup_s + first.duration_s
+    whole_s = first.total_s
     wanted = _rate(moved, first.warmup_s, whole_s)
     shorter = [
         Lengths(max(warmup_s, round(least.warmup_s, 1)), max(duration_s, round(least.duration_s, 1)))
         for warmup_s, duration_s in product(WARMUPS_S, LENGTHS_S)
     ]
-    shorter.sort(key=lambda each: each.warmup_s + each.duration_s)
+    shorter.sort(key=lambda each: each.total_s)
     for each in shorter:
-        end_s = each.warmup_s + each.duration_s
+        end_s = each.total_s
         if end_s > whole_s or each.warmup_s > first.warmup_s:
             continue
         rate = _rate(moved, each.warmup_s, end_s)

@@ -17,9 +17,8 @@ BLOCKS = 24
 COOLDOWN_S = 0.1
 """The measurement ends before any connection does; an interval has as much (profile/factors.py)."""
 
-DRAIN_S = 0.4
-"""Then connections are reset. Two round trips of the longest path that the laboratory draws are 0.6 s, of nine in ten
-0.3 s (lab/situations/distributions.py)."""
+DRAIN_S = 0.1
+"""Then connections are reset. What a short path holds has arrived by then, and a full queue has not."""
 
 
 def question_of(

@@ -17,7 +17,7 @@ from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME
 
 _LARGE_BYTES = 131_072
-"""A write or read call of the usual load; larger ones gain nothing (docs/reference/factors.md)."""
+"""A write or read call of the usual load; the default (docs/reference/profiles.md)."""
 _SEVERAL = 8
 """Requests under way at once; also the connections to which a path of others is put without being asked for."""
 _USUAL_MTU_BYTES = 1500
@@ -31,6 +31,11 @@ _PER_CONNECTION = (
     *(Cause.SLOW_START, *_LOSSES),
 )
 """What holds up each connection by itself, so that four carry more than one."""
+_OF_TCP = (
+    *(Cause.RECEIVE_BUFFER, Cause.SEND_BUFFER, Cause.WINDOW_SCALING, Cause.ROUND_TRIP, Cause.PACING_RATE),
+    *(Cause.WRITE_WINDOW_MISMATCH, Cause.REORDERING, Cause.ACK_PATH, Cause.ACK_THINNING, Cause.SLOW_START, *_LOSSES),
+)
+"""What holds up TCP on a path that carries more."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +268,23 @@ _MIN_RATE_BPS = 100_000
 """Less is a packet in 100 ms."""
 
 
+def _datagrams(setup: Setup, seen: FirstRate) -> Levels:
+    """Datagrams of UDP at twice the rate: what the path carries, whatever TCP does with it."""
+    connections = setup.level("connections")
+    if (seen.is_foreign and not seen.allows_harm) or not isinstance(connections, int):
+        return {}
+    if not seen.rate_bps or seen.rate_bps > _MAX_DATAGRAMS_BPS:
+        return {}
+    if setup.level("transport") != "tcp" or setup.level("workload") not in {"stream", "stream-receive"}:
+        return {}
+    rate = max(_MIN_RATE_BPS, round(2 * seen.rate_bps / connections))
+    return {"workload": "udp-stream", "transport": "udp", "write_rate_bps": rate}
+
+
+_MAX_DATAGRAMS_BPS = 1e9
+"""A CPU sends 2.7 Gbit/s in datagrams (docs/background/performance.md)."""
+
+
 def _control(setup: Setup, _: FirstRate) -> Levels:
     """A control that does not take losses for a full queue, and cubic where such a one is used."""
     wanted = "cubic" if str(setup.level("congestion_control")).startswith("bbr") else "bbr"
@@ -371,6 +393,7 @@ TRIES: tuple[Try, ...] = (
         raises_else=RAISED_BY_MORE,
     ),
     Try("four-times-the-connections", _PER_CONNECTION, _connections, is_remedy=False, raises_else=RAISED_BY_MORE),
+    Try("datagrams-at-twice", _OF_TCP, _datagrams, is_remedy=False),
     Try(
         "more-requests",
         (Cause.ROUND_TRIP, Cause.DELAYED_ACK, Cause.THINK_TIME),

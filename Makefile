@@ -66,8 +66,8 @@ simulate-protocol: setup-test    ## controller and agents in virtual time with f
 simulate-bugs: setup-test    ## how many of the planted protocol bugs the simulation finds; not part of test
 	$(BIN)/python -m tests.simulation.planted
 
-truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: half an hour; writes docs/background/accuracy.md
-	$(BIN)/whyperf-lab truth --verify --page docs/background/accuracy.md
+truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: a quarter of an hour; writes docs/background/accuracy.md
+	$(BIN)/whyperf-lab truth --page docs/background/accuracy.md
 
 studies: setup-run    ## runs the commands of the five studies and writes docs/background/studies.md: 28 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
 	$(BIN)/whyperf studies $(STUDIES) --run --out $(or $(STUDIES_RESULTS),target/studies) || [ $$? -eq 3 ]

@@ -56,22 +56,13 @@ class Injection(CatalogTable):
     baseline: str
 
 
-class TriedDose(CatalogTable):
-    """A dose whose verdict is verified, and a change that is wrong on purpose; `why` says why it cannot help."""
-
-    dose: int
-    wrong: dict[str, Level] = Field(min_length=1)
-    why: str = Field(min_length=1)
-
-
 class Entry(Injection):
     """One cause in several doses.
 
     The first of the `causes` is the injected one. `also` gives, for each further cause, the reason why no evidence can
     separate it from the first. No rule was tuned on the `held_out` doses. `burner` names the host whose CPU other
     programs use; `burners` is their number with each dose.
-    `short` is the dose of a shortened run. `tried` lists the doses whose verdicts are verified. Both count doses from
-    1, and the held-out doses follow the others.
+    `short` is the dose of a shortened run, counted from 1.
     """
 
     doses: tuple[dict[str, Level], ...] = Field(min_length=1)
@@ -80,7 +71,6 @@ class Entry(Injection):
     burner: Host | None = None
     burners: tuple[int, ...] = ()
     short: int | None = None
-    tried: tuple[TriedDose, ...] = ()
 
     def disturbances(self, dose: int) -> tuple[Disturbance, ...]:
         """What disturbs the trials of a dose, which counts from 1."""
@@ -94,8 +84,6 @@ class Entry(Injection):
             raise ValueError("burner and burners belong together: burners has one number per dose")
         if self.short is not None and not 1 <= self.short <= len(self.doses):
             raise ValueError("short is the number of a dose, from 1")
-        if any(not 1 <= tried.dose <= len(self.doses) + len(self.held_out) for tried in self.tried):
-            raise ValueError("tried names a dose by its number, from 1")
         return self
 
 
@@ -135,7 +123,6 @@ class Catalog(CatalogTable):
         clean: list[CleanRun] = [*self.baseline.values(), *self.undisturbed]
         found = [run.factors for run in clean]
         found += [dose for entry in self.entry for dose in (*entry.doses, *entry.held_out)]
-        found += [tried.wrong for entry in self.entry for tried in entry.tried]
         found += [factors for situation in self.situation for factors in situation.all_factors()]
         return found + [factors for pair in self.pair for factors in (pair.first, pair.second)]
 

@@ -11,7 +11,7 @@ from whyperf.cli.commands.arguments import WithoutKeysOption
 NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf-lab truth --short · whyperf-lab truth --only receive_buffer --only slow-reader · "
-    "whyperf-lab truth --out truth --verify --json · whyperf-lab truth --page docs/background/accuracy.md · "
+    "whyperf-lab truth --out truth --json · whyperf-lab truth --page docs/background/accuracy.md · "
     "whyperf-lab truth --hosts linux-6.18+veth --cluster local · "
     "whyperf-lab truth --catalog field --half tuning --out field · "
     "whyperf-lab truth --watch --only iperf3 --views both,sender"
@@ -62,12 +62,6 @@ def command(  # noqa: PLR0917 - the command line
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE", help="Write the figures into this Markdown file.")
     ] = None,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify", help="Also verify some verdicts, and changes that are wrong on purpose: about 15 minutes more."
-        ),
-    ] = False,
     hosts: Annotated[
         str | None,
         typer.Option(
@@ -122,14 +116,13 @@ def command(  # noqa: PLR0917 - the command line
     if hosts is not None:
         if not hosts.strip():
             raise UsageError("--hosts names no host; name one, such as linux-6.18+veth, or leave it out to measure")
-        if watch or verify:
-            option, done = ("--watch", "watches") if watch else ("--verify", "measures on")
-            raise UsageError(f"{option} {done} real hosts, and --hosts simulates; drop one of them")
+        if watch:
+            raise UsageError("--watch watches real hosts, and --hosts simulates; drop one of them")
     if watch:
         from lab.truth.watched.workflow import SIGHTS, WantedWatch, find_watched_truth  # noqa: PLC0415
 
-        if half is not None or short or verify or catalog is not CatalogName.CAUSES:
-            raise UsageError("--catalog, --half, --short and --verify are of loads of our own; drop them, or --watch")
+        if half is not None or short or catalog is not CatalogName.CAUSES:
+            raise UsageError("--catalog, --half and --short are of loads of our own; drop them, or --watch")
         return find_watched_truth(
             WantedWatch(
                 only=tuple(only or ()),
@@ -158,7 +151,6 @@ def command(  # noqa: PLR0917 - the command line
             page=page,
             dry_run=dry_run,
             as_json=json,
-            verify=verify,
             hosts=hosts or "",
             cluster=choice_of(cluster, without_keys=cluster_without_keys),
         )

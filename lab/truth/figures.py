@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from lab.truth.design import CellKind
 from lab.truth.gains import NEAR
 from lab.truth.grade import Grade
-from lab.truth.proving import Proof, outcomes
 from whyperf.explain.causes import Cause
 
 #: Both causes of a pair should be among this many first verdicts.
@@ -35,37 +33,6 @@ class Figure:
     def holds(self) -> bool | None:
         """Whether the required ratio is reached; None where nothing was counted."""
         return None if self.ratio is None else self.ratio >= self.bar
-
-
-@dataclass(frozen=True)
-class MedianError:
-    """Median error of the predicted gains, and its upper limit; `of` verdicts predict a gain."""
-
-    key: str
-    name: str
-    bar: float
-    ratio: float | None
-    of: int
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the error is within the limit; None where nothing was predicted."""
-        return None if self.ratio is None else self.ratio <= self.bar
-
-
-def figures_of_proofs(proofs: Sequence[Proof]) -> list[Figure | MedianError]:
-    """The results of verifying the verdicts; nothing where none was verified."""
-    right, wrong = outcomes(proofs, "right"), outcomes(proofs, "wrong")
-    if not right and not wrong:
-        return []
-    errors = [proof.error for proof in proofs if proof.error is not None]
-    return [
-        Figure("confirmed", "correct changes confirmed", 0.90, right.get("confirmed", 0), sum(right.values())),
-        Figure("refuted", "wrong changes refuted", 0.90, wrong.get("refuted", 0), sum(wrong.values())),
-        MedianError(
-            "gain_error", "median error of the predicted gain", 0.20, median(errors) if errors else None, len(errors)
-        ),
-    ]
 
 
 def figures(grades: Sequence[Grade]) -> list[Figure]:

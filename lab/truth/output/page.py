@@ -4,19 +4,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from lab.truth.design import CellKind
-from lab.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
+from lab.truth.figures import Figure, confusion, figures
 from lab.truth.gains import MILD, median_error
 from lab.truth.grade import COUNTS_FROM, Grade
 from lab.truth.levels import Diagnosis
 from lab.truth.output.level_page import levels_json, levels_section, situations_section
-from lab.truth.proving import Claim, Proof
 from lab.truth.situation import Situation
 from whyperf.analyze.markdown import table
 from whyperf.analyze.text import significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Verification
 from whyperf.explain.wording.catalog import render
-from whyperf.explain.wording.verifications import change_text
 from whyperf.profile import Factors, Level
 
 
@@ -37,7 +34,6 @@ def with_figures(text: str, section: str, mark: str = "truth") -> str:
 def markdown(
     grades: Sequence[Grade],
     about: Iterable[str],
-    proofs: Sequence[Proof] = (),
     diagnoses: Sequence[Diagnosis] = (),
     situations: Sequence[Situation] = (),
 ) -> str:
@@ -47,9 +43,8 @@ def markdown(
         return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
     parts = [
         ", ".join(about) + ".",
-        _figures(grades, proofs),
+        _figures(grades),
         levels_section(diagnoses),
-        _proofs(proofs),
         _gains(grades),
         _confusion(grades),
         _doses(grades),
@@ -59,71 +54,19 @@ def markdown(
     return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
 
 
-def _figures(grades: Sequence[Grade], proofs: Sequence[Proof]) -> str:
+def _figures(grades: Sequence[Grade]) -> str:
     rows = [
-        (figure.name, reached(figure), bar(figure), {True: "yes", False: "**no**", None: "-"}[figure.holds])
-        for figure in (*figures(grades), *figures_of_proofs(proofs))
+        (figure.name, reached(figure), f"{figure.bar:.0%}", {True: "yes", False: "**no**", None: "-"}[figure.holds])
+        for figure in figures(grades)
     ]
     return "### Accuracy\n\n" + table(("Figure", "Measured", "Required", "Met"), rows) + _held_out(grades)
 
 
-def reached(figure: Figure | MedianError) -> str:
+def reached(figure: Figure) -> str:
     """The measured ratio and its counts."""
     if figure.ratio is None:
         return "-"
-    if isinstance(figure, MedianError):
-        return f"{figure.ratio:.1%} (of {figure.of})"
     return f"{figure.ratio:.1%} ({figure.count} of {figure.of})"
-
-
-def bar(figure: Figure | MedianError) -> str:
-    """The required ratio."""
-    return f"at most {figure.bar:.0%}" if isinstance(figure, MedianError) else f"{figure.bar:.0%}"
-
-
-def _proofs(proofs: Sequence[Proof]) -> str:
-    """The measured changes; nothing where none was measured."""
-    if not figures_of_proofs(proofs):
-        return ""
-    headings = (
-        "Dose", "Verdict and change", "Predicted gain", "Gain", "Result", "Wrong change", "Gain", "Result"
-    )  # fmt: skip
-    rows: list[tuple[str, ...]] = []
-    for proof in proofs:
-        claim = proof.claim
-        dose = f"{claim.role.of}: {_levels(claim.role.own)}"
-        if claim.obstacle:
-            rows.append((dose, claim.obstacle, *("-" for _ in headings[2:])))
-            continue
-        predicted = claimed(claim)
-        sides = [cell for side in (proof.right, proof.wrong) for cell in (gained(side), outcome(side))]
-        right = f"`{claim.cause}`: {change_text(claim.right)}"
-        rows.append((dose, right, predicted, *sides[:2], change_text(claim.tried.wrong), *sides[2:]))
-    text = (
-        "A gain is the rate with the change divided by the rate without it, with its interval and the number of pairs. "
-        "[explain.md](explain.md#trying-the-change) defines confirmed and refuted."
-    )
-    return f"### Verified changes\n\n{text}\n\n" + table(headings, rows)
-
-
-def claimed(claim: Claim) -> str:
-    """The gain that a verdict predicts."""
-    if claim.predicted.gain is not None:
-        return f"{claim.predicted.gain:.2f}"
-    return "-" if claim.predicted.low is None else render("gain", "open", {})
-
-
-def gained(side: Verification | None) -> str:
-    """A measured gain with its interval and its number of pairs."""
-    if side is None or side.measured_gain is None:
-        return "-"
-    interval = "" if side.low is None or side.high is None else f" [{side.low:.2f}, {side.high:.2f}]"
-    return f"{side.measured_gain:.2f}{interval}, {side.pairs} pairs"
-
-
-def outcome(side: Verification | None) -> str:
-    """Confirmed, refuted or undecided."""
-    return "-" if side is None else side.outcome
 
 
 def _held_out(grades: Sequence[Grade]) -> str:
@@ -243,7 +186,6 @@ def _shown(level: Level) -> str:
 def as_json(
     grades: Sequence[Grade],
     about: Mapping[str, str],
-    proofs: Sequence[Proof] = (),
     diagnoses: Sequence[Diagnosis] = (),
 ) -> dict[str, object]:
     """The grades and figures in plain types; ratios between 0 and 1, rates in bit/s."""
@@ -251,24 +193,15 @@ def as_json(
         **about,
         **levels_json(diagnoses),
         "figures": [
-            {"key": figure.key, "asked": figure.name, "of": figure.of, "ratio": figure.ratio, "bar": figure.bar}
-            | ({"count": figure.count} if isinstance(figure, Figure) else {})
-            for figure in (*figures(grades), *figures_of_proofs(proofs))
-        ],
-        "proofs": [
             {
-                "of": proof.claim.role.of,
-                "dose": proof.claim.role.dose,
-                "cause": None if proof.claim.cause is None else str(proof.claim.cause),
-                "obstacle": proof.claim.obstacle,
-                "right": proof.claim.right,
-                "wrong": proof.claim.tried.wrong,
-                "why_wrong": proof.claim.tried.why,
-                "verification": None if proof.right is None else proof.right.model_dump(mode="json"),
-                "wrong_verification": None if proof.wrong is None else proof.wrong.model_dump(mode="json"),
-                "error_ratio": proof.error,
+                "key": figure.key,
+                "asked": figure.name,
+                "of": figure.of,
+                "ratio": figure.ratio,
+                "bar": figure.bar,
+                "count": figure.count,
             }
-            for proof in proofs
+            for figure in figures(grades)
         ],
         "confusion": {
             injected: {str(first): count for first, count in counts.items()}

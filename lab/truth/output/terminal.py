@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from lab.tables import console_of_tables, plain_table
 from lab.truth import CellKind
-from lab.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
+from lab.truth.figures import Figure, confusion, figures
 from lab.truth.grade import Grade
-from lab.truth.output.page import bar, claimed, gained, lowered, outcome, predicted_gain, reached
-from lab.truth.proving import Proof
+from lab.truth.output.page import lowered, predicted_gain, reached
 from whyperf.analyze.text import significant
 from whyperf.cli.output.console import Console
-from whyperf.explain.wording.verifications import change_text
 
 #: Verdicts that are shown for a cell.
 SHOWN = 3
@@ -38,30 +36,11 @@ def print_grades(grades: Sequence[Grade]) -> None:
     _print_bars(console, figures(grades))
 
 
-def print_proofs(proofs: Sequence[Proof]) -> None:
-    """The measured changes and their figures; nothing where none was measured."""
-    if not (found := figures_of_proofs(proofs)):
-        return
-    console = console_of_tables()
-    console.print()
-    table = plain_table("Experiment", "Dose", "Change", "Predicted", "Gain", "Result", "Wrong change", "Gain", "Result")
-    for proof in proofs:
-        claim = proof.claim
-        predicted = claimed(claim)
-        change = claim.obstacle or change_text(claim.right)
-        right, wrong = (gained(proof.right), outcome(proof.right)), (gained(proof.wrong), outcome(proof.wrong))
-        named = (claim.role.of, str(claim.role.dose), change, predicted)
-        table.add_row(*named, *right, change_text(claim.tried.wrong), *wrong)
-    console.print(table)
-    console.print()
-    _print_bars(console, found)
-
-
-def _print_bars(console: Console, found: Sequence[Figure | MedianError]) -> None:
+def _print_bars(console: Console, found: Sequence[Figure]) -> None:
     bars = plain_table("Figure", "Measured", "Required", "Met")
     for figure in found:
         holds = {True: "yes", False: "no", None: "-"}[figure.holds]
-        bars.add_row(figure.name, reached(figure), bar(figure), holds)
+        bars.add_row(figure.name, reached(figure), f"{figure.bar:.0%}", holds)
     console.print(bars)
 
 

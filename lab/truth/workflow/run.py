@@ -42,7 +42,6 @@ class Wanted:
     page: Path | None
     dry_run: bool
     as_json: bool
-    verify: bool = False
     catalog: Name = "causes"
     half: Half | None = None
     #: Of the model, which then takes the place of the testbed.
@@ -126,14 +125,13 @@ def possible(catalog: Catalog) -> Catalog:
 def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted, workers: Workers | None = None) -> int:
     """Explains, here or on workers, grades and prints; returns the exit code."""
     # Imported here: judging needs libraries that load for a second.
-    from lab.truth.figures import figures, figures_of_proofs  # noqa: PLC0415
+    from lab.truth.figures import figures  # noqa: PLC0415
     from lab.truth.grade import grade  # noqa: PLC0415
     from lab.truth.level_figures import tallies  # noqa: PLC0415
     from lab.truth.output.level_tables import print_levels  # noqa: PLC0415
     from lab.truth.output.page import as_json, markdown  # noqa: PLC0415
-    from lab.truth.output.terminal import print_grades, print_proofs  # noqa: PLC0415
+    from lab.truth.output.terminal import print_grades  # noqa: PLC0415
     from lab.truth.workflow.levels import diagnose  # noqa: PLC0415
-    from lab.truth.workflow.proofs import prove  # noqa: PLC0415
     from whyperf.analyze import summarize  # noqa: PLC0415
     from whyperf.cli.output.explanation import explaining_on  # noqa: PLC0415
     from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415
@@ -145,18 +143,16 @@ def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted, workers: Wo
     # The plan has what is to be predicted: a baseline, and the rate of the emulated path.
     explained = explain_experiment(experiment, cells=logged, rates=rates, by_plan=False, explain_each=each)
     grades = grade(catalog, experiment.plan, rates, explained)
-    proofs = prove(experiment, catalog, grades, explained, as_json=wanted.as_json) if wanted.verify else []
     if wanted.as_json:
-        print_json(as_json(grades, _about(experiment), proofs, found))
+        print_json(as_json(grades, _about(experiment), found))
     else:
         if grades:
             print_grades(grades)
         print_levels(found, catalog.situation)
-        print_proofs(proofs)
     if wanted.page is not None:
-        section = markdown(grades, _about(experiment).values(), proofs, found, catalog.situation)
+        section = markdown(grades, _about(experiment).values(), found, catalog.situation)
         wanted.page.write_text(_with_figures(wanted.page, section, wanted.mark), encoding="utf-8")
-    bars = [bar.holds for bar in (*figures(grades), *figures_of_proofs(proofs))] if grades else []
+    bars = [bar.holds for bar in figures(grades)]
     if catalog.situation:
         bars += [tally.holds for tally in tallies(found)]
     return DOUBTFUL if False in bars else DONE

@@ -67,7 +67,6 @@ def test_a_page_that_cannot_take_the_figures_is_refused_before_anything_is_measu
     ("options", "problem"),
     [
         (("--only", "think-time", "--cluster", "local"), "add --hosts"),
-        (("--only", "think-time", "--hosts", MODEL, "--verify"), "--verify measures on real hosts"),
         (("--only", "think-time", "--hosts", ""), "names no host"),
         (("--only", "think-time", "--hosts", SUNOS), f"{SUNOS} is of sunos-4.1"),
         (("--only", "one-cpu", "--hosts", MODEL, "--short"), "leave out --short"),

@@ -66,8 +66,8 @@ def test_causes_around_programs_of_others_are_graded(tmp_path: Path, capsys: pyt
     ("options", "problem"),
     [
         (["--watch", "--views", "both,left"], '--views "left" is none of: both, sender, receiver, user'),
-        (["--watch", "--short"], "--catalog, --half, --short and --verify are of loads of our own"),
-        (["--watch", "--catalog", "field"], "--catalog, --half, --short and --verify are of loads of our own"),
+        (["--watch", "--short"], "--catalog, --half and --short are of loads of our own"),
+        (["--watch", "--catalog", "field"], "--catalog, --half and --short are of loads of our own"),
         (["--views", "both"], "--views and --blocks are of programs of others; add --watch"),
         (["--blocks", "2"], "--views and --blocks are of programs of others; add --watch"),
         (["--watch", "--only", "iperf4"], "there is no watched truth experiment with this cause or name"),

@@ -230,6 +230,8 @@ def options(of: typer.Typer, names: Iterable[str]) -> str:
 def _option_table(params: Iterable[Any]) -> str:
     rows = []
     for param in params:
+        if getattr(param, "hidden", False):
+            continue
         is_argument = param.param_type_name == "argument"
         names = [param.metavar or param.name.upper()] if is_argument else _long_first(param)
         kind = param.type_descriptor.annotation

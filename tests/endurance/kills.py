@@ -63,8 +63,6 @@ class Kind:
     record: str = "results"
     victims: tuple[str, ...] = ("controller", "near", "far", "testbed")
     latest_s: float = 2.0
-    #: What is made once, before the first run of a chain.
-    prepare: Callable[[Path], list[str]] | None = None
 
 
 def _profile(options: Sequence[object] = (), trials: int = 5, **levels: object) -> Callable[[Path], list[str]]:
@@ -80,13 +78,6 @@ def _profile(options: Sequence[object] = (), trials: int = 5, **levels: object) 
 
 def _truth(*options: str) -> Callable[[Path], list[str]]:
     return lambda folder: ["truth", *options, "--trials", "1", "--out", str(folder / "results")]
-
-
-def _verified(folder: Path) -> list[str]:
-    """What is verified: a sender that is paced."""
-    phases = ("--set", "warmup_s=0.1", "--set", "cooldown_s=0", "-t", "0.2")
-    asked = ("--testbed", "veth", "--set", "pacing_rate_bps=50000000", "--evidence", "segments")
-    return ["run", *asked, *phases, "--no-report", "--out", str(folder / "base")]
 
 
 KINDS = (
@@ -105,10 +96,6 @@ KINDS = (
     Kind("quota", _truth("--catalog", "field", "--only", "quota-and-small-packets"), latest_s=6.0),
     Kind("firewall", _truth("--catalog", "further", "--only", "path-fails-often"), latest_s=5.0),
     Kind("settings", _truth("--catalog", "further", "--only", "loss-without-timestamps"), latest_s=5.0),
-    Kind(
-        "verify", lambda folder: ["explain", str(folder / "base"), "--verify", "--most", "6"],
-        record="base-verify-*", latest_s=4.0, prepare=_verified,
-    ),
 )  # fmt: skip
 
 
@@ -332,8 +319,6 @@ class Killer:
         folder = self.folder / f"{number:04}"
         folder.mkdir()
         real = number % REAL == REAL - 1
-        if kind.prepare is not None:
-            self._finish(kind.prepare(folder), folder)
         command = kind.command(folder)
         before = host_counts.names()
         trials: dict[str, str] = {}
@@ -402,8 +387,7 @@ class Killer:
         have = experiment.trials()
         if have.damaged:
             found.append(f"damaged: {have.damaged}")
-        # A verification ends when it is decided, and has the trials until then.
-        if kind.name != "verify" and sorted(have.manifests) != sorted(trial.id for trial in experiment.plan.trials()):
+        if sorted(have.manifests) != sorted(trial.id for trial in experiment.plan.trials()):
             found.append(f"{len(have.manifests)} of {experiment.plan.trials_count} trials")
         statuses = Counter(manifest.status for manifest in have.manifests.values())
         if statuses.keys() - {"complete", "void"}:

@@ -14,9 +14,9 @@ import typer
 
 from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
-from whyperf.cli.workflows import verify
-from whyperf.cli.workflows.verify import ask_for_hosts, contacts_of, refuse_own_command, target_of
-from whyperf.explain.verify import Looks
+from whyperf.cli.workflows import why
+from whyperf.cli.workflows.made_elsewhere import ask_for_hosts, contacts_of, refuse_own_command
+from whyperf.cli.workflows.why import find_why, target_of
 from whyperf.plan import LOCAL, PlannedFleet
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target
@@ -87,7 +87,7 @@ def test_a_result_that_changes_meanwhile_is_checked_as_it_was_read(tmp_path: Pat
     assert opened.profile_text == PROFILE_TEXT + "\n"
 
 
-def test_a_result_made_here_is_verified_without_a_question(result: Path) -> None:
+def test_a_result_made_here_is_measured_again_without_a_question(result: Path) -> None:
     ask(Experiment.open(result))
     shutil.copytree(result, result.with_name("copy"))
     ask(Experiment.open(result.with_name("copy")))
@@ -132,19 +132,15 @@ def test_what_contacts_nobody_is_not_asked_for(tmp_path: Path) -> None:
 def test_the_hosts_that_are_measured_on_are_asked_for_whatever_the_result_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is measured is the plan of the verification, and nothing is announced or measured before the answer."""
+    """What is measured is the plan of the experiments, and nothing is announced or measured before the answer."""
     with Experiment.create(tmp_path / "result", sample_plan(target="loopback"), PROFILE_TEXT) as experiment:
         (tmp_path / "result" / "seal").unlink()
-    monkeypatch.setattr(verify, "_planned", lambda *_: (None, sample_plan(target="far7")))
-    for name in ("announcements", "measure_missing_trials"):
-        monkeypatch.setattr(verify, name, pytest.fail)
-    attempt = cast("Any", SimpleNamespace(verdict=SimpleNamespace(change=SimpleNamespace(factors={}))))
+    for name in ("announcements", "folder_of"):
+        monkeypatch.setattr(why, name, pytest.fail)
+    asked = cast("Any", SimpleNamespace(experiment=experiment, plan=sample_plan(target="far7")))
     question = "was not made here.* runs the agent on far7 by ssh, and puts load on the path to far7; give --yes"
     with pytest.raises(UsageError, match=question):
-        verify.verify(experiment, attempt, Looks(3, 3), as_json=False)
-    # Without a terminal no other change is tried either.
-    with pytest.raises(UsageError, match=question):
-        verify.try_all(experiment, [attempt, attempt], Looks(3, 3), as_json=False)
+        find_why(asked, as_json=False, may_contact=False, measuring=cast("Any", pytest.fail))
 
 
 def fleet(*far: str, via: str = "ssh", **named: dict[str, str]) -> PlannedFleet:

@@ -66,7 +66,7 @@ def test_a_word_that_may_be_anything_is_not_suggested_as_a_host(word: str, capsy
 
 @pytest.mark.parametrize("word", ["verify", "prove"])
 def test_a_word_for_a_proof_is_an_option_of_explain(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "did you mean `whyperf explain results/why --verify`?" in said(f"{word} results/why", capsys)
+    assert "did you mean `whyperf explain results/why --try`?" in said(f"{word} results/why", capsys)
 
 
 def test_a_server_is_not_needed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -50,9 +51,9 @@ class Load:
         return min([1.0, *left]) * math.exp(self.noise.gauss(0, NOISE))
 
 
-def climbed(load: Load, tries: list[Planned], prior: Mapping[str, float]) -> tuple[Ladder, int]:
+def climbed(load: Load, tries: list[Planned], prior: Mapping[str, float], **asked: Any) -> tuple[Ladder, int]:
     """The ladder at its end, and the number of trials."""
-    ladder = Ladder(tries, dict(prior))
+    ladder = Ladder(tries, dict(prior), **asked)
     rates: dict[int, dict[str, float]] = {}
     for block in range(1, BLOCKS + 1):
         following = ladder.following()
@@ -83,6 +84,19 @@ def test_each_remedy_is_proved_where_the_evidence_points_elsewhere(remedy: Plann
     assert answer.high is not None
     assert RAISES_FROM <= answer.low <= GAIN <= answer.high
     assert trials <= (1 + AT_ONCE) * BLOCKS / 2
+
+
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_what_was_asked_for_is_made_as_often_as_was_asked_for(*, is_limited: bool) -> None:
+    """However little it can show: the load's own settings exclude the cause."""
+    named = [each for each in REMEDIES if each.name == "no-delay"]
+    prior = prior_of(certain(Cause.POLICER, 0.6), named[0].relieves)
+    load = Load({Cause.NAGLE_DELAYED_ACK: 1 / GAIN} if is_limited else {}, seed=1)
+    ladder, _ = climbed(load, named, prior, excluded=named[0].relieves, pairs=6, named={"no-delay"})
+    assert ladder.gains["no-delay"].pairs == 6
+    assert (answer_of(ladder, []).known == "proved") is is_limited
+    # Nobody would have made it otherwise.
+    assert not Ladder(named, prior, named[0].relieves).following()
 
 
 def test_nothing_is_proved_of_a_load_that_nothing_limits() -> None:

@@ -1,15 +1,18 @@
 """Files that workloads send: only those below the folder of the profile, or of an option."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT
 from whyperf.cli.exits import UsageError
-from whyperf.cli.workflows import verify
-from whyperf.explain.verify import Looks, plan_of, question_of
+from whyperf.cli.workflows import why
+from whyperf.cli.workflows.made_elsewhere import refuse_other_files as refuse_files_of_others
+from whyperf.cli.workflows.made_elsewhere import refuse_variables
+from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.question import question_of
+from whyperf.explain.experiments.tries import Planned
+from whyperf.explain.model import CellExplanation
 from whyperf.plan import LOCAL, Plan, announcements, build, own_folders, refuse_other_files, sent_files
 from whyperf.profile import ProfileError, find, parse
 from whyperf.record import Experiment
@@ -133,7 +136,7 @@ def test_many_files_and_hosts_are_counted(folder: Path) -> None:
     assert sentence.endswith(f"{folder}/own/n19, and 10 more below {folder}/own")
 
 
-def test_verifying_names_the_variables_and_sends_none_for_a_result_of_others(
+def test_experiments_name_the_variables_and_send_none_for_a_result_of_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http-user-word")
@@ -145,33 +148,38 @@ def test_verifying_names_the_variables_and_sends_none_for_a_result_of_others(
         where="p.xml",
     )
     plan = build(profile, target="far7")
-    question = question_of(profile, plan, plan.cells[0], {"mtu_bytes": 9000}, 3)
-    verification = plan_of(question, plan)
-    assert "http-user-word" in verification.to_json()
+    _, made = question_of(profile, plan, plan.cells[0], [Planned("other", {"no_delay": False}, (Cause.POLICER,))], None)
+    assert "http-user-word" in made.to_json()
     said = "The profile takes values of the environment: $http_proxy; the hosts and the result get them"
-    assert announcements(verification) == [said]
+    assert announcements(made) == [said]
     with Experiment.create(folder / "result", plan, profile.text):
         pass
-    verify.refuse_variables(Experiment.open(folder / "result"), verification)
+    refuse_variables(Experiment.open(folder / "result"), made)
     (folder / "result" / "seal").unlink()
-    verify.refuse_variables(Experiment.open(folder / "result"), build(find("quick"), target="far7"))
-    # Nothing is measured, or announced as if it were.
-    monkeypatch.setattr(verify, "_planned", lambda *_: (question, verification))
-    monkeypatch.setattr(verify, "announcements", pytest.fail)
-    attempt = cast("Any", SimpleNamespace(verdict=SimpleNamespace(change=SimpleNamespace(factors={}))))
-    said = r"was not made here, or was changed since, and verifying it sends \$http_proxy of the environment; measure"
+    refuse_variables(Experiment.open(folder / "result"), build(find("quick"), target="far7"))
+    # There is no question that could be measured, or announced as if it were.
+    found = CellExplanation(
+        cell=plan.cells[0].id, trial=None, rate_bps=None, dominant_state=None, missing=[], budgets=[], patterns=[],
+        verdicts=[], headline="",
+    )  # fmt: skip
+    monkeypatch.setattr(why, "describe_host", lambda _: {})
+    said = r"was changed since, and measuring it again sends \$http_proxy of the environment; measure"
     with pytest.raises(UsageError, match=said):
-        verify.verify(Experiment.open(folder / "result"), attempt, Looks(3, 3), as_json=False)
+        why.question_about(
+            Experiment.open(folder / "result"), found, why.FirstLook(None, []), 1.0, allows_harm=False, profile=profile
+        )
 
 
-def test_verifying_a_result_of_others_sends_no_file(folder: Path) -> None:
+def test_experiments_with_a_result_of_others_send_no_file(folder: Path) -> None:
     plan, _ = planned(folder, "a")
     with Experiment.create(folder / "result", plan, PROFILE_TEXT):
         pass
-    verify.refuse_other_files(Experiment.open(folder / "result"), plan)
+    refuse_files_of_others(Experiment.open(folder / "result"), plan)
     other, _ = planned(folder, "../other/secret")
-    with pytest.raises(UsageError, match=r"verifying it sends .*other/secret; measure"):
-        verify.refuse_other_files(Experiment.open(folder / "result"), other)
+    with pytest.raises(UsageError, match=r"measuring it again sends .*other/secret; measure"):
+        refuse_files_of_others(Experiment.open(folder / "result"), other)
     (folder / "result" / "seal").unlink()
-    with pytest.raises(UsageError, match=r"was not made here, or was changed since, and verifying it sends .*own/a"):
-        verify.refuse_other_files(Experiment.open(folder / "result"), plan)
+    with pytest.raises(
+        UsageError, match=r"was not made here, or was changed since, and measuring it again sends .*own/a"
+    ):
+        refuse_files_of_others(Experiment.open(folder / "result"), plan)

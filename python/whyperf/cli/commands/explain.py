@@ -16,7 +16,7 @@ from whyperf.cli.commands.arguments import (
 NAME = "explain"
 EXAMPLE = (
     "Examples: whyperf explain · whyperf explain results/window-sweep-4f69ee --cell c0003 · whyperf explain --json · "
-    "whyperf explain --verify --pairs 10. The words are explained in docs/background/explain.md."
+    "whyperf explain --try --verdict 2. The words are explained in docs/background/explain.md."
 )
 
 
@@ -28,49 +28,37 @@ def command(
     ] = None,
     cell: Annotated[str | None, typer.Option(help="Explain only this cell, such as c0003, in full.")] = None,
     *,
-    verify: Annotated[
+    try_: Annotated[
         bool,
         typer.Option(
+            "--try",
             "--verify",
-            help="Test a verdict: measure its change in pairs with the original, and confirm or refute the cause.",
+            help="Find the limit by experiments: change one setting after the other for a second, as whyperf why does.",
         ),
     ] = False,
     verdict: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Number of the verdict to verify. Default: the first whose change a plan can make; every candidate "
-            "if the limit is not known.",
-            show_default=False,
+            min=1, help="With --try: make only the change of this verdict, by its number.", show_default=False
         ),
     ] = None,
     pairs: Annotated[
-        int,
-        typer.Option(min=1, max=1000, help="Pairs of trials to verify with at first; fewer than 6 cannot decide."),
-    ] = 6,
-    most: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=1000,
-            help="Maximum number of pairs, if the first ones do not decide. Default: 16, or --pairs if larger.",
+            help="With --try: how often a change must raise the rate to be proved, at most 24. Default: 2.",
             show_default=False,
         ),
     ] = None,
-    try_: Annotated[
-        bool,
-        typer.Option(
-            "--try",
-            help="Find the limit by experiments: change one setting after the other for a second, as whyperf why does.",
-        ),
-    ] = False,
+    most: Annotated[int | None, typer.Option(min=1, max=1000, hidden=True, help="Has no effect.")] = None,
     budget: BudgetOption = BUDGET_S,
     allow: AllowOption = False,
     yes: Annotated[
         bool,
         typer.Option(
             "--yes",
-            help="With --verify or --try: do not ask before contacting the hosts of a result that was made elsewhere.",
+            help="With --try: do not ask before contacting the hosts of a result that was made elsewhere.",
         ),
     ] = False,
     cluster: ClusterOption = "none",
@@ -83,33 +71,36 @@ def command(
     """Explains what limits the rate, with evidence, and what to change.
 
     A sweep has one line per cell; --cell prints one in full.
-    --verify changes a setting for its own trials only, never permanently.
-    The same command resumes an interrupted --verify.
+    --try changes a setting for its own trials only, never permanently. --verify is another name of it.
     """
-    from whyperf.cli.exits import UsageError  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.exits import UsageError, say  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415
     from whyperf.cli.output.explanation import print_explanation  # noqa: PLC0415
     from whyperf.cluster import HERE, choice_of  # noqa: PLC0415
 
     where = choice_of(cluster, without_keys=cluster_without_keys)
-    if where != HERE and (verify or trial is not None or cell is not None):
-        raise UsageError("--cluster shares the cells of a whole result; leave out the trial, --cell and --verify")
+    if where != HERE and (try_ or trial is not None or cell is not None):
+        raise UsageError("--cluster shares the cells of a whole result; leave out the trial, --cell and --try")
     found = find_experiment(experiment)
     if where != HERE and found.plan.watched is not None:
         raise UsageError("--cluster is not for watched connections, whose trials refer to each other; leave it out")
-    if try_:
-        if verify or trial is not None or where != HERE:
-            raise UsageError("--try makes its own experiments with a cell; leave out --verify, --cluster and the trial")
-        from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
-
-        return show_why(found, budget, allows_harm=allow, as_json=json, cell=cell, may_contact=yes)
-    if not verify:
-        if verdict is not None:
-            raise UsageError("--verdict chooses what --verify tries; give --verify too")
-        if yes:
-            raise UsageError("--yes lets --verify or --try contact hosts; give one of them too")
+    if most is not None:
+        say("--most has no effect: a change is tried until it is certain, or until the --budget is used")
+    if not try_:
+        for option, given in (("--verdict", verdict), ("--pairs", pairs), ("--yes", yes or None)):
+            if given is not None:
+                raise UsageError(f"{option} is of --try; give --try too")
         return print_explanation(found, trial, cell, as_json=json, everything=everything, cluster=where)
-    from whyperf.cli.workflows.verify import looks_asked, print_verification  # noqa: PLC0415 - as above
+    from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
 
-    looks = looks_asked(pairs, most)
-    return print_verification(found, trial, cell, verdict, looks, as_json=json, everything=everything, may_contact=yes)
+    return show_why(
+        found,
+        budget,
+        allows_harm=allow,
+        as_json=json,
+        cell=cell,
+        trial=trial,
+        verdict=verdict,
+        pairs=pairs or 0,
+        may_contact=yes,
+    )

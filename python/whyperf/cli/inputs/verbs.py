@@ -29,7 +29,7 @@ SAME: Mapping[str, str] = {
 }
 #: Commands that are in the laboratory now.
 OF_LABORATORY = frozenset({"truth"})
-#: Words for trying a verdict, which is an option of `explain`.
+#: Words for experiments with a result, which are an option of `explain`.
 OF_PROOFS = frozenset({"verify", "prove", "proof", "confirm", "try"})
 #: Congestion controls that people compare.
 CONTROLS = frozenset({"reno", "cubic", "bbr", "dctcp", "htcp", "vegas", "westwood"})
@@ -64,7 +64,7 @@ def instead(given: Sequence[str], verbs: Collection[str], options_of_run: Collec
         return sentence
     if word in OF_SERVERS:
         return INSTEAD["-s"]
-    more = ["--verify"] if word.lower() in OF_PROOFS else []
+    more = ["--try"] if word.lower() in OF_PROOFS else []
     if (verb := "explain" if more else nearest_verb(word, verbs)) is not None:
         return f"did you mean {quoted([verb, *rest, *more])}?"
     if (Path(word) / "plan.json").exists():

@@ -1,6 +1,6 @@
 """Makes the trials that a record lacks, on hosts or on the model, until the stop rule is satisfied."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -25,21 +25,17 @@ if TYPE_CHECKING:
 #: A measurement that lasts so long says so before it begins.
 LONG_S = 120.0
 
-Wants = Callable[[PlannedTrial, Callable[[str], None]], bool]
-"""Whether a trial is wanted still; what it finds worth a line it says by the second argument."""
-
 
 def measure_missing_trials(
     experiment: Experiment,
     target: Target,
     *,
     as_json: bool,
-    wants: Wants = lambda *_: True,
     output: OutputFormat | None = None,
     report: bool = False,
     closing: ExitStack | None = None,
 ) -> "Sequence[PrintedLine]":
-    """Measures what the record lacks, as long as it is wanted; returns the interval lines of a single trial.
+    """Measures what the record lacks; returns the interval lines of a single trial.
 
     `output` is for these lines; `report` says that a page of the result is made next. With `closing`, agents are still
     ending when this returns, and `closing` waits for them.
@@ -48,8 +44,6 @@ def measure_missing_trials(
     not_made = experiment.missing_trials()
     goodputs = Goodputs(experiment)
     missing = goodputs.wanted(not_made)
-    if missing and not wants(missing[0], lambda _: None):
-        missing = []
     if len(not_made) < total:
         to_go = f"{len(missing)} to go" if missing else "nothing is missing"
         say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
@@ -81,22 +75,20 @@ def measure_missing_trials(
         with watcher_for(
             experiment.plan, missing, as_json=as_json, output=output, on_measured=preload.resume
         ) as watcher:
-            run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
+            run_plan(session, experiment, watcher, goodputs.of)
         if closing is not None:
             session.hang_up()
             closing.push(ending.pop_all())
         return watcher.measured
 
 
-def simulate_missing_trials(
-    experiment: Experiment, *, as_json: bool, blocks: int | None = None, workers: Workers | None = None
-) -> None:
-    """Simulates what the record lacks, of so many blocks, here or on workers."""
+def simulate_missing_trials(experiment: Experiment, *, as_json: bool, workers: Workers | None = None) -> None:
+    """Simulates what the record lacks, here or on workers."""
     from whyperf.simulate import Known, hosts_facts, simulate_plan  # noqa: PLC0415 - a measurement needs none
     from whyperf.simulate.request import user_profiles  # noqa: PLC0415 - as above
 
     plan = experiment.plan
-    missing = [trial for trial in experiment.missing_trials() if blocks is None or trial.block <= blocks]
+    missing = experiment.missing_trials()
     if len(missing) < plan.trials_count:
         say(f"{experiment.folder} has {plan.trials_count - len(missing)} of {plan.trials_count} trials")
     to_make = {planned.id for planned in missing}

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import Literal
 
@@ -11,37 +12,46 @@ from whyperf.analyze import read_inputs, summarize
 from whyperf.analyze.measures.goodput import counted_rows
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.text import count
 from whyperf.cli.exits import INTERRUPTED, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.live.why import WhyLine
 from whyperf.cli.output.explanation import explained
 from whyperf.cli.output.why import print_why
-from whyperf.cli.workflows.signs import Signs
-from whyperf.cli.workflows.trials import Rates
-from whyperf.cli.workflows.verify import (
+from whyperf.cli.workflows.made_elsewhere import (
     ask_for_hosts,
     refuse_other_files,
     refuse_own_command,
     refuse_variables,
-    shown,
-    target_of,
 )
+from whyperf.cli.workflows.signs import Signs
+from whyperf.cli.workflows.trials import Rates
+from whyperf.cli.workflows.trials import Rates
 from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.kept import folder_of, keep
-from whyperf.explain.experiments.ladder import ORIGINAL, Ladder
+from whyperf.explain.experiments.ladder import MIN_PAIRS, ORIGINAL, Ladder
 from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
-from whyperf.explain.experiments.question import question_of
-from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, planned
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.experiments.question import BLOCKS, question_of
+from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
+from whyperf.explain.model import CellExplanation, Verdict
 from whyperf.explain.setup import Setup
-from whyperf.explain.verify import MAX_CHANGE, Obstacle, refuse_other_host, refuse_unwritable
+from whyperf.explain.verify import (
+    Obstacle,
+    refuse_other_host,
+    refuse_other_path,
+    refuse_untriable,
+    refuse_unwritable,
+)
 from whyperf.plan import Cell, Plan, PlannedTrial, announcements
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind, describe_host, keep_places, run_plan
 
 Ended = Literal["certain", "nothing_to_learn", "budget", "stopped", "failed"]
+MAX_CHANGE = 2
+"""The load is another one where its rate is so many times the recorded one, or so small a part of it. Guests of a host
+that share its CPUs change a rate by less."""
 SHORT_CHANGE = 1.3
 """A short trial that differs by more has not settled: trials of a stream on a quiet host differ by 10 %."""
 MUCH_LONGER = 1.5
@@ -65,8 +75,12 @@ class Question:
     profile: Profile
     plan: Plan
     budget_s: float
+    #: How often a change has to raise the rate before it is proved.
+    pairs: int = MIN_PAIRS
     #: The same with trials as long as the first look, in so many seconds; None where they are.
     longer: "Callable[[float], Question] | None" = None
+    #: Whether the user named the change: it is tried however little that can show.
+    is_named: bool = False
 
     @property
     def unit(self) -> str:
@@ -116,8 +130,17 @@ def first_look(summary: Summary, inputs: Inputs, found: CellExplanation) -> Firs
     return FirstLook(next((of for of in summary.cells if of.id == found.cell), None), moved)
 
 
-def asked(experiment: Experiment, cell: str | None, budget_s: float, *, allows_harm: bool) -> Question:
-    """The question about a cell of a result, or about its only one.
+def asked(
+    experiment: Experiment,
+    cell: str | None,
+    budget_s: float,
+    *,
+    allows_harm: bool,
+    trial: str | None = None,
+    verdict: int | None = None,
+    pairs: int = MIN_PAIRS,
+) -> Question:
+    """The question about a cell of a result, or about its only one, as a `trial` shows it.
 
     Raises:
         UsageError: its load cannot be made again here, and why.
@@ -130,7 +153,7 @@ def asked(experiment: Experiment, cell: str | None, budget_s: float, *, allows_h
             f"{experiment.name} has {len(plan.pairs)} pairs of hosts; measure one pair alone to try changes"
         )
     refuse_own_command(experiment)
-    found = explained(experiment, None, cell)
+    found = explained(experiment, trial, cell)
     if len(found.cells) != 1:
         raise UsageError(
             f"{experiment.name} has {len(found.cells)} cells; name one to try, such as --cell {plan.cells[0].id}"
@@ -142,7 +165,9 @@ def asked(experiment: Experiment, cell: str | None, budget_s: float, *, allows_h
         )
     try:
         look = first_look(summarize(experiment), read_inputs(experiment), explanation)
-        return question_about(experiment, explanation, look, budget_s, allows_harm=allows_harm)
+        return question_about(
+            experiment, explanation, look, budget_s, allows_harm=allows_harm, verdict=verdict, pairs=pairs
+        )
     except Obstacle as obstacle:
         raise UsageError(str(obstacle)) from None
 
@@ -156,13 +181,17 @@ def question_about(
     allows_harm: bool,
     profile: Profile | None = None,
     is_whole: bool = False,
+    verdict: int | None = None,
+    pairs: int = MIN_PAIRS,
 ) -> Question:
     """The same of a cell that is explained; `profile` is what the result was asked with, where it keeps none.
 
-    Trials are as long as the first look where they are to be `is_whole`.
+    Trials are as long as the first look where they are to be `is_whole`. Of a `verdict`, by its number from 1, only the
+    change is tried.
 
     Raises:
-        Obstacle: its load cannot be made again here.
+        Obstacle: its load cannot be made again here, or no plan can make the change.
+        UsageError: there is no such verdict.
     """
     plan = experiment.plan
     refuse_unwritable(experiment.folder)
@@ -182,7 +211,12 @@ def question_about(
         schedules=profile.schedules,
     )
     seen = FirstRate(found.rate_bps, look.loses, is_foreign=is_foreign(plan), allows_harm=allows_harm)
-    tries = planned(setup, seen)
+    tries, out = planned(setup, seen), excluded(setup)
+    if verdict is not None:
+        chosen = _verdict(found, verdict)
+        refuse_untriable(chosen, verdict, found.verdicts)
+        refuse_other_path(chosen, plan)
+        tries, out = making(tries, chosen), out - {chosen.cause}
     lengths = look.whole(cell) if is_whole else look.lengths(cell)
     question, ladder_plan = question_of(profile, plan, cell, tries, lengths)
     refuse_other_files(experiment, ladder_plan)
@@ -190,13 +224,46 @@ def question_about(
 
     def longer(budget_s: float) -> Question:
         return question_about(
-            experiment, found, look, budget_s, allows_harm=allows_harm, profile=profile, is_whole=True
+            experiment,
+            found,
+            look,
+            budget_s,
+            allows_harm=allows_harm,
+            profile=profile,
+            is_whole=True,
+            verdict=verdict,
+            pairs=pairs,
         )
 
     whole = look.whole(cell)
     is_shortened = lengths is not None and whole is not None and whole.total_s >= MUCH_LONGER * lengths.total_s
-    asked_of = (experiment, found, tries, excluded(setup), question, ladder_plan)
-    return Question(*asked_of, budget_s=budget_s, longer=longer if is_shortened else None)
+    return Question(
+        experiment,
+        found,
+        tries,
+        out,
+        question,
+        ladder_plan,
+        budget_s,
+        # A plan has no more blocks.
+        pairs=min(max(pairs, MIN_PAIRS), BLOCKS),
+        longer=longer if is_shortened else None,
+        is_named=verdict is not None,
+    )
+
+
+def _verdict(found: CellExplanation, number: int) -> Verdict:
+    if number > len(found.verdicts):
+        raise UsageError(f"--verdict {number}: cell {found.cell} has {count(len(found.verdicts), 'verdict')}")
+    return found.verdicts[number - 1]
+
+
+def target_of(plan: Plan) -> Target | None:
+    """What a plan is measured on; None on the model."""
+    if plan.testbed.kind == "model":
+        return None
+    kind = Kind(plan.testbed.kind)
+    return Target(kind, plan.target if kind is Kind.NETWORK else None, near=plan.near, fleet=plan.fleet)
 
 
 def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring: Measuring | None = None) -> Why:
@@ -279,17 +346,25 @@ def show_why(
     allows_harm: bool,
     as_json: bool,
     cell: str | None = None,
+    trial: str | None = None,
+    verdict: int | None = None,
+    pairs: int = MIN_PAIRS,
     may_contact: bool = False,
 ) -> int:
-    """Finds it out of a result and prints it; returns the exit code.
+    """Finds it out of a result and prints it; returns the exit code. Of a `verdict` only the change is tried.
 
     Raises:
         UsageError: its load cannot be made again here, and why.
     """
-    question = asked(experiment, cell, budget_s, allows_harm=allows_harm)
+    question = asked(experiment, cell, budget_s, allows_harm=allows_harm, trial=trial, verdict=verdict, pairs=pairs)
     found = find_why(question, as_json=as_json, may_contact=may_contact)
     code = print_why(found, shown(experiment.folder), as_json=as_json)
     return INTERRUPTED if found.ended == "stopped" else code
+
+
+def shown(folder: Path) -> Path:
+    """As a user would name it: relative where it lies below the working directory."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 @dataclass
@@ -314,7 +389,8 @@ class _Running:
     def __post_init__(self) -> None:
         question = self.question
         prior = prior_of(question.cell.probabilities, question.excluded)
-        self.ladder = Ladder(list(question.tries), prior, question.excluded)
+        named = {each.name for each in question.tries} if question.is_named else ()
+        self.ladder = Ladder(list(question.tries), prior, question.excluded, pairs=question.pairs, named=named)
         self.rates, self.signs = Rates(self.made), Signs(self.made)
         self._sweeps = {cell.id: cell.sweep for cell in self.made.plan.cells}
         self._cells = {trial.id: trial.cell for trial in self.made.plan.trials()}

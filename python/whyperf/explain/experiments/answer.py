@@ -9,7 +9,7 @@ from pydantic import Field
 from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
-from whyperf.explain.experiments.ladder import MIN_PAIRS, Ladder
+from whyperf.explain.experiments.ladder import Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
 from whyperf.explain.experiments.signs import Slower
 from whyperf.explain.experiments.tries import WITHOUT, Planned
@@ -186,7 +186,7 @@ def _together(ladder: Ladder) -> list[Planned]:
     by_name = {each.name: each for each in ladder.tries}
     whole = next((each for each in ladder.tries if each.parts and not each.name.startswith(WITHOUT)), None)
     gains = None if whole is None else ladder.gains.get(whole.name)
-    if whole is None or gains is None or gains.pairs < MIN_PAIRS or gains.low < RAISES_FROM:
+    if whole is None or gains is None or gains.pairs < ladder.pairs or gains.low < RAISES_FROM:
         return []
     missed = []
     for name in whole.parts:

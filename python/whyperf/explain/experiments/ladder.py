@@ -16,7 +16,7 @@ ORIGINAL = "original"
 AT_ONCE = 3
 """Experiments of a block: a quarter of the time goes to the original."""
 MIN_PAIRS = 2
-"""Pairs of a proof: one alone may be an accident."""
+"""Pairs of a proof, where nobody asks for more: one alone may be an accident."""
 ALONE_FROM = 0.9
 """The probability from which on a cause is the only probable one."""
 WORTH_NATS = 0.01
@@ -38,6 +38,8 @@ class Ladder:
         tries: what can be tried.
         prior: what the evidence says of the causes.
         excluded: the causes that the load's own settings exclude.
+        pairs: how often a change has to raise the rate before it is proved.
+        named: experiments that were asked for: they are made that often, however little they can show.
         gains: of each experiment that was made.
         slower: what those at a slower pace show.
         beliefs: what is said of the causes after the experiments.
@@ -47,6 +49,8 @@ class Ladder:
     tries: Sequence[Planned]
     prior: Beliefs
     excluded: Collection[str] = ()
+    pairs: int = MIN_PAIRS
+    named: Collection[str] = ()
     gains: dict[str, Gains] = field(default_factory=dict)
     slower: dict[str, Slower] = field(default_factory=dict)
     beliefs: Beliefs = field(default_factory=dict)
@@ -85,7 +89,7 @@ class Ladder:
         while rest and len(wanted) < AT_ONCE:
             worth = {each.name: information(self.chosen_by, [*wanted, each]) for each in rest}
             best = max(rest, key=lambda each: worth[each.name])
-            if worth[best.name] - known < WORTH_NATS:
+            if worth[best.name] - known < WORTH_NATS and best.name not in self.named:
                 break
             known = worth[best.name]
             wanted.append(best)
@@ -129,13 +133,13 @@ class Ladder:
     def _is_open(self, tried: Planned) -> bool:
         """Whether an experiment that may raise the rate was not made often enough to know."""
         found = self.gains.get(tried.name)
-        if found is None or found.pairs >= MAX_REPEATS or found.high < RAISES_FROM:
+        if found is None or found.pairs >= max(MAX_REPEATS, self.pairs) or found.high < RAISES_FROM:
             return False
         return found.gain >= RAISES_FROM and not self._is_proved(tried)
 
     def _is_proved(self, tried: Planned) -> bool:
         found = self.gains.get(tried.name)
-        return found is not None and found.pairs >= MIN_PAIRS and found.low >= RAISES_FROM
+        return found is not None and found.pairs >= self.pairs and found.low >= RAISES_FROM
 
     def _may_show(self, tried: Planned) -> bool:
         """Whether an experiment is new, or left open whether it raises the rate. What is left out of all matters only
@@ -150,4 +154,7 @@ class Ladder:
                 and tried.name not in self.gains
             )
         found = self.gains.get(tried.name)
-        return found is None or (found.pairs < 2 and found.high >= RAISES_FROM and found.low < RAISES_FROM)
+        if found is None:
+            return True
+        is_open = found.high >= RAISES_FROM and found.low < RAISES_FROM
+        return found.pairs < self.pairs and (is_open or tried.name in self.named)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RAISED_TOGETHER
-from whyperf.explain.model import Level
+from whyperf.explain.model import Level, Verdict
 from whyperf.explain.rules.buffer_sizes import DEFAULT, setter_of_buffer
 from whyperf.explain.rules.commands import OFFLOADS, largest
 from whyperf.explain.setup import Setup
@@ -110,6 +110,17 @@ def planned(setup: Setup, seen: FirstRate) -> list[Planned]:
             single.append(replace(made, raises_else=each.raises_else, is_slower=each.is_slower))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     return single + _together(setup, [each for each in single if each.name in joined])
+
+
+def making(tries: Sequence[Planned], verdict: Verdict) -> list[Planned]:
+    """The experiments of `tries` that make a verdict's change, each alone; the change itself where there is none."""
+    wanted = {} if verdict.change is None else verdict.change.factors
+    found = [each for each in tries if not each.parts and wanted.items() <= each.factors.items()]
+    return found or [Planned(CHANGE, wanted, (verdict.cause,))]
+
+
+CHANGE = "change"
+"""The name of the change of a verdict for which there is no experiment."""
 
 
 def excluded(setup: Setup) -> frozenset[Cause]:

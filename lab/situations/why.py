@@ -19,7 +19,7 @@ from whyperf.cli.workflows.why import FirstLook, Measuring, find_why, first_look
 from whyperf.disturb.model import Place
 from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.experiments.answer import Why
-from whyperf.explain.verify import Obstacle
+from whyperf.explain.experiments.obstacles import Obstacle
 from whyperf.plan import PlannedTrial
 from whyperf.profile import Profile
 from whyperf.record import Experiment

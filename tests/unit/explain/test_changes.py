@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from tests.unit.explain.test_rules import CASES, LOST, OF_QUEUE, ON_CPU, RANDOM_LOSSES, SINGLE, Case, at_receiver, facts
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.obstacles import refuse_other_path
+from whyperf.explain.experiments.question import question_of, toml_of
+from whyperf.explain.experiments.tries import CHANGE, Planned
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.model import Change, Verdict
 from whyperf.explain.predicted import as_printed, command_label, gain_line
@@ -18,8 +21,6 @@ from whyperf.explain.rules import Finding, judge
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.setup import Kind, Setup
 from whyperf.explain.trial_facts import Facts
-from whyperf.explain.verify import plan_of, question_of, refuse_other_path
-from whyperf.explain.verify.question import CHANGED, toml_of
 from whyperf.explain.wording.catalog import statement, templates
 from whyperf.plan import MODEL, Plan, build
 from whyperf.plan.on_model import KNOWN
@@ -157,8 +158,9 @@ def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_eac
                 assert int(level) > int(now)
         if change.factors:
             refuse_other_path(verdict, plan)
-            tried = plan_of(question_of(profile, plan, cell, change.factors, 2), plan)
-            changed = next(cell for cell in tried.cells if cell.sweep == CHANGED)
+            asked = [Planned(CHANGE, change.factors, (verdict.cause,))]
+            _, tried = question_of(profile, plan, cell, asked, None)
+            changed = next(cell for cell in tried.cells if cell.sweep == CHANGE)
             assert {name: changed.factors[name] for name in change.factors} == change.factors
 
 

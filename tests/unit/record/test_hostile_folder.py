@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
 from whyperf.cli.workflows.watch import _refuse_used
-from whyperf.explain.verify.obstacles import Obstacle, refuse_unwritable
+from whyperf.explain.experiments.obstacles import Obstacle, refuse_unwritable
 from whyperf.foreign import exchangeable, refuse_many_values
 from whyperf.record import Experiment, RecordError, WrongFolderError
 from whyperf.record import experiment as experiment_module
@@ -293,13 +293,13 @@ def test_what_takes_the_place_of_a_copy_is_not_removed(
 
 
 @pytest.mark.root
-def test_root_stores_no_verification_in_a_folder_of_another_user(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its owner knows the name that the verification will have."""
+def test_root_stores_no_experiments_in_a_folder_of_another_user(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner knows the name that the experiments will have."""
     monkeypatch.delenv("SUDO_UID", raising=False)
     refuse_unwritable(result)
     os.chown(result.parent, 65534, -1)
     with pytest.raises(
-        Obstacle, match=r"belongs to another user \(65534\), so root stores no verification there\. Copy"
+        Obstacle, match=r"belongs to another user \(65534\), so root stores no experiments there\. Copy"
     ):
         refuse_unwritable(result)
 

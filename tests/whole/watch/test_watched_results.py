@@ -28,7 +28,7 @@ OF_OWN_LOAD = (
     "interval_ms",
     "--set ",
     "whyperf's own threads",
-    "--verify",
+    "--try",
 )
 """What only a measurement of our own has."""
 
@@ -155,7 +155,7 @@ def test_json_names_the_connection_in_the_place_of_factors(name: str) -> None:
 @pytest.mark.usefixtures("here")
 def test_what_changes_or_repeats_a_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     refusals = {
-        ("explain", "one", "--cell", "c0001", "--verify"): "whyperf changes none of its settings",
+        ("explain", "one", "--cell", "c0001", "--try"): "whyperf changes none of its settings",
         ("run", "./one"): "holds results; `whyperf show ./one` shows them",
         ("show", "one", "--format", "uperf"): "needs transactions",
         ("cost", "one"): "watch with --evidence profile",

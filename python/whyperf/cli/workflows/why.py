@@ -32,17 +32,17 @@ from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.kept import folder_of, keep
 from whyperf.explain.experiments.ladder import MIN_PAIRS, ORIGINAL, Ladder
 from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
-from whyperf.explain.experiments.question import BLOCKS, question_of
-from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
-from whyperf.explain.model import CellExplanation, Verdict
-from whyperf.explain.setup import Setup
-from whyperf.explain.verify import (
+from whyperf.explain.experiments.obstacles import (
     Obstacle,
     refuse_other_host,
     refuse_other_path,
     refuse_untriable,
     refuse_unwritable,
 )
+from whyperf.explain.experiments.question import BLOCKS, question_of
+from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
+from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.setup import Setup
 from whyperf.plan import Cell, Plan, PlannedTrial, announcements
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment

@@ -1,21 +1,31 @@
-"""The plan of a ladder of experiments: the load as it was, and next to it each experiment, in blocks."""
+"""The plan of a ladder of experiments: the load as it was, and next to it each experiment, in blocks.
 
-from collections.abc import Sequence
+All cells go through the planner like any other, so that what cannot be measured is refused before anything runs, and
+the record that comes of it can be read and repeated like any other.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from whyperf.explain.experiments.ladder import ORIGINAL
 from whyperf.explain.experiments.lengths import Lengths
+from whyperf.explain.experiments.obstacles import Obstacle
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.setup import Setup
-from whyperf.explain.verify.obstacles import Obstacle
-from whyperf.explain.verify.question import plan_of, profile_of
-from whyperf.plan import Cell, Plan
-from whyperf.profile import Factors, Profile, ProfileError
+from whyperf.foreign import parse_toml
+from whyperf.plan import Cell, Plan, build
+from whyperf.profile import Factors, Profile, ProfileError, parse
 
 NAME = "why"
 BLOCKS = 24
 """More than a minute of experiments; the budget ends it before."""
 COOLDOWN_S = 0.1
 """The measurement ends before any connection does; an interval has as much (profile/factors.py)."""
+STATED = "interval_ms"
+"""A factor that every cell has."""
 
 DRAIN_S = 0.1
 """Then connections are reset. What a short path holds has arrived by then, and a full queue has not."""
@@ -38,14 +48,72 @@ def question_of(
     try:
         cells = {ORIGINAL: setup.stated(short)}
         cells |= {each.name: setup.stated({**short, **each.factors}) for each in tries}
-        profile = profile_of(
-            asked,
-            plan.model_copy(update={"pause_ms": 0}),
-            cells,
-            BLOCKS,
-            name=NAME,
-            about=f"Why {plan.experiment} is not faster.",
+        profile = _profile_of(asked, plan, cells)
+        return profile, build(
+            profile, target=plan.target, near=plan.near, fleet=plan.fleet, evidence=plan.evidence or "counters"
         )
-        return profile, plan_of(profile, plan)
     except ProfileError as error:
         raise Obstacle("not_in_plan", place=error.key or error.where, problem=error.problem) from None
+
+
+def _profile_of(asked: Profile, plan: Plan, cells: Mapping[str, Factors]) -> Profile:
+    """A profile with a sweep of one cell for each of `cells`, by their names, in blocks of all of them.
+
+    Raises:
+        ProfileError: the factors do not go together.
+    """
+    first = next(iter(cells.values()))
+    names = dict.fromkeys(name for factors in cells.values() for name in factors)
+    differ = {name for name in names if any(factors.get(name) != first.get(name) for factors in cells.values())}
+    # A sweep states something, also where the change adds a factor that the original has none of.
+    differ.add(STATED)
+    document: dict[str, object] = {
+        "about": f"Why {plan.experiment} is not faster.",
+        "seed": plan.seed,
+        "fixed": {name: level for name, level in first.items() if name not in differ},
+        "design": {"trials": BLOCKS, "pause_ms": 0},
+    }
+    if plan.testbed.kind in {"veth", "loopback"}:
+        document["testbed"] = {"kind": plan.testbed.kind}
+    sweeps = [
+        {"name": sweep, "fixed": {factor: level for factor, level in factors.items() if factor in differ}}
+        for sweep, factors in cells.items()
+    ]
+    profile = parse(toml_of(document | _own_tables(asked), sweeps), name=NAME, where=NAME)
+    # What the workloads took from the environment is named before it is sent.
+    return replace(
+        profile,
+        workloads=dict(asked.workloads),
+        schedules=dict(asked.schedules),
+        variables=dict(asked.variables),
+    )
+
+
+def _own_tables(asked: Profile) -> dict[str, object]:
+    """The workload and the schedule that the profile carries, so that the kept profile is whole."""
+    try:
+        written = parse_toml(asked.text)
+    except tomllib.TOMLDecodeError:
+        # A profile of uperf; what it does is in the plan.
+        return {}
+    return {name: written[name] for name in ("workload", "schedule") if name in written}
+
+
+def toml_of(document: Mapping[str, Any], sweeps: Sequence[Mapping[str, object]]) -> str:
+    """A profile as TOML; tables within tables are inline."""
+    plain = [f"{name} = {_inline(value)}" for name, value in document.items() if not isinstance(value, dict)]
+    tables: list[tuple[str, Mapping[str, object]]] = [
+        (f"[{name}]", value) for name, value in document.items() if isinstance(value, dict)
+    ]
+    tables += [("[[sweep]]", sweep) for sweep in sweeps]
+    blocks = [[head, *(f"{key} = {_inline(value)}" for key, value in table.items())] for head, table in tables]
+    return "\n\n".join("\n".join(lines) for lines in (plain, *blocks) if lines) + "\n"
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_inline(inner) for inner in value) + "]"
+    # TOML takes strings, numbers and booleans as JSON writes them (toml.io, v1.0.0).
+    return json.dumps(value, ensure_ascii=False)

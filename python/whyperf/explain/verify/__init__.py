@@ -1,7 +1,6 @@
 """Proves an explanation: makes a verdict's change in a plan, and judges what it brought.
 
-`question` plans, `looks` says when to judge, `judgement` judges, `kept` finds what was verified before. Measuring is
-the business of `whyperf.run`, which the command line calls in between.
+`looks` says when to judge, `judgement` judges, `kept` finds what was verified before.
 """
 
 from whyperf.explain.verify.candidates import Attempt, attempts_of, has_factors, summary_of
@@ -17,14 +16,6 @@ from whyperf.explain.verify.kept import (
     with_verifications,
 )
 from whyperf.explain.verify.looks import MAX_WITH_LOOKS, Looks
-from whyperf.explain.verify.obstacles import (
-    Obstacle,
-    refuse_other_host,
-    refuse_other_path,
-    refuse_untriable,
-    refuse_unwritable,
-)
-from whyperf.explain.verify.question import plan_of, question_of
 
 __all__ = [
     "MAX_CHANGE",
@@ -32,7 +23,6 @@ __all__ = [
     "Attempt",
     "Judged",
     "Looks",
-    "Obstacle",
     "Pair",
     "PredictedGain",
     "Verified",
@@ -43,12 +33,6 @@ __all__ = [
     "judged",
     "keep",
     "looks_of",
-    "plan_of",
-    "question_of",
-    "refuse_other_host",
-    "refuse_other_path",
-    "refuse_untriable",
-    "refuse_unwritable",
     "summary_of",
     "uncounted",
     "verification_of",

@@ -5,8 +5,9 @@ import polars as pl
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.trials import measure_trials
 from whyperf.explain.verify.judgement import Pair
-from whyperf.explain.verify.question import CHANGED, ORIGINAL
 from whyperf.plan import Plan
+
+ORIGINAL, CHANGED = "original", "changed"
 
 
 def pairs_of(inputs: Inputs, plan: Plan) -> list[Pair]:

@@ -1,20 +1,16 @@
-"""The experiment that tries a change: two cells, interleaved, the original as it was to the last factor."""
+"""The plan of experiments: a cell for each, interleaved with the original, which is as it was to the last factor."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Change, Verdict
-from whyperf.explain.verify import (
-    Obstacle,
-    plan_of,
-    question_of,
-    refuse_other_host,
-    refuse_other_path,
-    refuse_untriable,
-)
-from whyperf.explain.verify.question import CHANGED, ORIGINAL
+from whyperf.explain.experiments.ladder import ORIGINAL
+from whyperf.explain.experiments.obstacles import Obstacle, refuse_other_host, refuse_other_path, refuse_untriable
+from whyperf.explain.experiments.question import BLOCKS, question_of
+from whyperf.explain.experiments.tries import CHANGE, Planned, making
+from whyperf.explain.model import Change, Level, Verdict
 from whyperf.plan import MODEL, Cell, Plan, build
 from whyperf.profile import Factors, Profile, find, parse, shipped_names
 
@@ -50,24 +46,28 @@ def planned(text: str, target: str = "testbed") -> tuple[Profile, Plan]:
     return profile, build(profile, target=target)
 
 
+def tried(profile: Profile, plan: Plan, cell: Cell, change: Mapping[str, Level]) -> Plan:
+    """The plan of one experiment with a cell, in trials as long as its own."""
+    return question_of(profile, plan, cell, [Planned(CHANGE, change, (Cause.SMALL_MTU,))], None)[1]
+
+
 def cell_named(plan: Plan, sweep: str) -> Cell:
     return next(cell for cell in plan.cells if cell.sweep == sweep)
 
 
 def test_a_block_has_both_cells_in_an_order_drawn_from_the_seed() -> None:
     profile, plan = planned(SAMPLE)
-    verification = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 65536}, 8), plan)
-    assert len(verification.blocks) == 8
-    assert {frozenset(block) for block in verification.blocks} == {frozenset({"c0001", "c0002"})}
-    assert len(set(verification.blocks)) == 2, "eight blocks of a fixed seed come in both orders"
-    again = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 65536}, 8), plan)
-    assert again.id == verification.id, "the same question resumes"
+    made = tried(profile, plan, plan.cells[0], {"window_bytes": 65536})
+    assert len(made.blocks) == BLOCKS
+    assert {frozenset(block) for block in made.blocks} == {frozenset({"c0001", "c0002"})}
+    assert len(set(made.blocks)) == 2, "so many blocks of a fixed seed come in both orders"
+    assert tried(profile, plan, plan.cells[0], {"window_bytes": 65536}).id == made.id
 
 
 def test_the_change_alone_differs_even_where_the_profile_ties_factors_together() -> None:
     profile, plan = planned(SAMPLE)
-    verification = plan_of(question_of(profile, plan, plan.cells[0], {"write_size_bytes": 4096}, 3), plan)
-    before, after = (cell_named(verification, name).factors for name in (ORIGINAL, CHANGED))
+    made = tried(profile, plan, plan.cells[0], {"write_size_bytes": 4096})
+    before, after = (cell_named(made, name).factors for name in (ORIGINAL, CHANGE))
     assert before == plan.cells[0].factors
     assert {name for name in before if before[name] != after[name]} == {"write_size_bytes"}
 
@@ -78,21 +78,21 @@ def test_the_original_of_every_shipped_profile_is_the_cell_as_it_was(name: str) 
     plan = build(profile)
     for cell in {cell.sweep: cell for cell in plan.cells}.values():
         other = 50 if cell.factors["interval_ms"] != 50 else 60
-        verification = plan_of(question_of(profile, plan, cell, {"interval_ms": other}, 3), plan)
-        original, changed = (cell_named(verification, sweep) for sweep in (ORIGINAL, CHANGED))
+        made = tried(profile, plan, cell, {"interval_ms": other})
+        original, changed = (cell_named(made, sweep) for sweep in (ORIGINAL, CHANGE))
         assert original.factors == cell.factors
         assert changed.factors == cell.factors | {"interval_ms": other}
         assert original.schedule == cell.schedule
         if cell.workload is not None:
-            assert verification.workload(original.id) == plan.workload(cell.id)
+            assert made.workload(original.id) == plan.workload(cell.id)
 
 
 def test_a_cell_of_the_model_is_tried_on_the_model() -> None:
     profile = find("window-sweep")
     plan = build(profile, target=MODEL, overrides={"hosts": "sparc10+sba-200"}, only=("write_size_bytes=4096",))
-    verification = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 52428}, 3), plan)
-    assert (verification.target, verification.testbed.kind) == (MODEL, "model")
-    assert cell_named(verification, ORIGINAL).factors == plan.cells[0].factors
+    made = tried(profile, plan, plan.cells[0], {"window_bytes": 52428})
+    assert (made.target, made.testbed.kind) == (MODEL, "model")
+    assert cell_named(made, ORIGINAL).factors == plan.cells[0].factors
 
 
 @pytest.mark.parametrize(
@@ -105,34 +105,32 @@ def test_a_cell_of_the_model_is_tried_on_the_model() -> None:
 def test_a_change_of_a_simulated_cell_is_planned(overrides: Factors, change: Factors) -> None:
     profile = parse('about = "Any."\n[fixed]\nduration_s = 1\n', name="any", where="any")
     plan = build(profile, target=MODEL, overrides=overrides | {"hosts": "linux"})
-    cells = plan_of(question_of(profile, plan, plan.cells[0], change, 2), plan)
+    cells = tried(profile, plan, plan.cells[0], change)
     assert cell_named(cells, ORIGINAL).factors == plan.cells[0].factors
-    assert cell_named(cells, CHANGED).factors == plan.cells[0].factors | change
+    assert cell_named(cells, CHANGE).factors == plan.cells[0].factors | change
 
 
 def test_what_belongs_to_a_bottleneck_goes_with_it() -> None:
     text = 'about = "Slow."\n[fixed]\nduration_s = 1\npath_rtt_ms = 10\npath_rate_bps = 100000000\npath_queue = 20000\n'
     profile, plan = planned(text)
-    question = question_of(profile, plan, plan.cells[0], {"path_rate_bps": "none"}, 3)
-    cells = plan_of(question, plan)
+    cells = tried(profile, plan, plan.cells[0], {"path_rate_bps": "none"})
     assert cell_named(cells, ORIGINAL).factors == plan.cells[0].factors
-    changed = cell_named(cells, CHANGED).factors
+    changed = cell_named(cells, CHANGE).factors
     assert changed["path_rtt_ms"] == 10
     assert "path_queue" not in changed
 
 
-def test_a_profile_keeps_its_own_workload_in_the_text_of_its_verification() -> None:
+def test_a_profile_keeps_its_own_workload_in_the_text_of_its_experiments() -> None:
     profile, plan = planned(OWN_WORKLOAD)
-    question = question_of(profile, plan, plan.cells[0], {"request_size_bytes": 10}, 3)
-    again = parse(question.text, name="verify", where="verify")
-    assert plan_of(again, plan).id == plan_of(question, plan).id
+    change = Planned(CHANGE, {"request_size_bytes": 10}, (Cause.SMALL_MTU,))
+    question, made = question_of(profile, plan, plan.cells[0], [change], None)
+    again = parse(question.text, name="why", where="why")
+    assert build(again, target=plan.target, evidence=plan.evidence or "counters").id == made.id
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"window_bytes": 4096}, "already"),
-        ({"turbo": True}, "by hand"),
         ({"window_bytes": 0}, "invalid value 0"),
         ({"gso": False}, "segmentation offload"),
     ],
@@ -140,7 +138,7 @@ def test_a_profile_keeps_its_own_workload_in_the_text_of_its_verification() -> N
 def test_what_cannot_be_changed_is_said_in_a_sentence(change: dict[str, int | bool], said: str) -> None:
     profile, plan = planned(SAMPLE)
     with pytest.raises(Obstacle, match=said) as refused:
-        plan_of(question_of(profile, plan, plan.cells[0], change, 3), plan)
+        tried(profile, plan, plan.cells[0], change)
     assert "\n" not in str(refused.value)
 
 
@@ -186,11 +184,11 @@ def test_a_result_is_tried_on_the_host_that_made_it(here: dict[str, str], *, is_
 def test_options_of_sockets_at_a_far_host_are_changed_in_the_plan() -> None:
     profile, plan = planned(SAMPLE, target="far")
     refuse_other_path(made_by(receive_buffer_bytes=8192), plan)
-    verification = plan_of(question_of(profile, plan, plan.cells[0], {"receive_buffer_bytes": 8192}, 6), plan)
-    assert (verification.testbed.kind, verification.target) == ("network", "far")
-    changed = cell_named(verification, CHANGED).factors
+    made = tried(profile, plan, plan.cells[0], {"receive_buffer_bytes": 8192})
+    assert (made.testbed.kind, made.target) == ("network", "far")
+    changed = cell_named(made, CHANGE).factors
     assert changed["receive_buffer_bytes"] == 8192
-    assert cell_named(verification, ORIGINAL).factors["receive_buffer_bytes"] == "default"
+    assert cell_named(made, ORIGINAL).factors["receive_buffer_bytes"] == "default"
 
 
 def test_where_nothing_is_blamed_there_is_nothing_to_try() -> None:
@@ -201,3 +199,13 @@ def test_where_nothing_is_blamed_there_is_nothing_to_try() -> None:
     assert (refused.value.code, refused.value.values["other"]) == ("capacity", None)
     with pytest.raises(Obstacle, match="choose another verdict with --verdict"):
         refuse_untriable(nothing, 1, [nothing, made_by(mtu_bytes=9000)])
+
+
+def test_of_a_named_verdict_only_what_makes_its_change_is_tried() -> None:
+    larger = Planned("larger", {"window_bytes": "default"}, (Cause.RECEIVE_BUFFER,))
+    both = Planned("both", {"window_bytes": "default", "no_delay": True}, (Cause.RECEIVE_BUFFER,))
+    other = Planned("other", {"no_delay": True}, (Cause.NAGLE_DELAYED_ACK,))
+    joined = Planned("all", both.factors, (Cause.RECEIVE_BUFFER,), parts=("larger", "other"))
+    assert making([larger, both, other, joined], made_by(window_bytes="default")) == [larger, both]
+    # One of which the ladder has no experiment is made as it is.
+    assert making([larger], made_by(mtu_bytes=9000)) == [Planned(CHANGE, {"mtu_bytes": 9000}, (Cause.SMALL_MTU,))]

@@ -1,4 +1,4 @@
-"""Which verdicts can be verified at all, and from this host."""
+"""Which changes can be tried at all, and from this host."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ SAME = ("hostname", "cpu_model")
 
 
 class Obstacle(Exception):  # noqa: N818 - a sentence for the user, not a failure of ours
-    """Why a verdict cannot be verified: its code in the catalog and its values; as text what to do instead, too."""
+    """Why nothing can be tried: its code in the catalog and its values; as text what to do instead, too."""
 
     def __init__(self, code: str, **values: Value | None) -> None:
         """`code` is one of the catalog's obstacles."""
@@ -46,7 +46,7 @@ def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] 
 def refuse_unwritable(explained: Path) -> None:
     """Refuses a result next to which nothing can be stored; `explained` is its folder.
 
-    Nobody named the folder of the verification, so another user could prepare it for root.
+    Nobody named the folder of the experiments, so another user could prepare it for root.
 
     Raises:
         Obstacle: naming the folder.

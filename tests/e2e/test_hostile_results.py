@@ -43,7 +43,7 @@ def victim(tmp_path: Path) -> Iterator[Path]:
     assert path.read_text() == "precious"
 
 
-WRITTEN = ("report.html", "report.json", "explain.json", f"flow-{LOG}.html", f"flow-{LOG}", "verifies.json")
+WRITTEN = ("report.html", "report.json", "explain.json", f"flow-{LOG}.html", f"flow-{LOG}", "why.json")
 
 
 # What has no seal of this user is not read, so that the seal is tried alone.

@@ -216,32 +216,6 @@ class Change(Statement):
     steps: list[ChangeStep] | None = None
 
 
-class Verification(Statement):
-    """The change was made and measured, interleaved with the original.
-
-    Gains are rates with the change over rates without it: 1 is no change. The ends of the 95 % interval hold
-    at every look that was taken (`explain.verify.looks`). `outcome` is about the cause alone, `is_as_predicted` about
-    the size of the gain.
-    """
-
-    outcome: Literal["confirmed", "refuted", "undecided"]
-    predicted_gain: float | None
-    predicted_low: float | None = None
-    predicted_high: float | None = None
-    is_as_predicted: bool | None = None
-    """Whether the prediction was right: the measured interval meets the predicted one. Null where nothing was
-    predicted, or the pairs allow both the prediction and no gain at all."""
-    measured_gain: float | None
-    low: float | None
-    high: float | None
-    pairs: int
-    words: str
-    """`cause_words` and `prediction_words`."""
-    cause_words: str = ""
-    prediction_words: str = ""
-    experiment: str = ""
-
-
 class Verdict(Statement):
     """A cause, what it costs, the evidence for it, and what would refute it.
 
@@ -273,7 +247,6 @@ class Verdict(Statement):
     """How well the facts separate the cause from others, as its rule estimates it."""
     right_ratio: float | None = Field(default=None, ge=0, le=1)
     """The probability that the verdict is right, by all that was observed; decides `confidence`."""
-    verification: Verification | None = None
 
 
 class Anomaly(Statement):
@@ -317,7 +290,6 @@ class JointGain(FrozenModel):
     """What limit was taken for the next, as the `code` of a verdict's `predicted_basis`."""
     factors: dict[str, Level] = Field(default_factory=dict)
     words: str
-    verification: Verification | None = None
 
 
 class CauseProbability(FrozenModel):

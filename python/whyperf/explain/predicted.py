@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from whyperf.analyze.text import percent
 from whyperf.explain.model import Change, ChangeStep, JointGain, Value, Verdict
 from whyperf.explain.wording.catalog import render
-from whyperf.explain.wording.verifications import interval_text
+from whyperf.explain.wording.changes import interval_text
 
 MAX_SPAN = 5.0
 """An interval whose ends are further apart predicts nothing."""
@@ -27,7 +27,7 @@ def as_printed(verdict: Verdict, level: str = "segments", *, is_watched: bool = 
     if verdict.predicted_gain is None:
         return verdict
     if low is not None and high is not None and high > MAX_SPAN * low:
-        more = render("predicts", "watched" if is_watched else "verify" if level == "segments" else "log", {})
+        more = render("predicts", "watched" if is_watched else "try" if level == "segments" else "log", {})
         values: dict[str, Value | None] = {"low_times": low, "high_times": high, "span_times": MAX_SPAN, "next": more}
         why = render("gain", "why_open", values)
         return verdict.model_copy(update={"predicted_gain": None, "unpredicted_because": why})

@@ -113,7 +113,7 @@ def test_one_screen_has_the_limit_and_names_what_else_is_possible(
     assert "Also possible: pauses of the application (12 %)." in short
     assert "Where the time went" not in short
     assert "--all shows every cause with its evidence and where the time went." in short
-    assert "--verify measures the change" in short
+    assert "--try finds out by experiments whether the change helps" in short
     _, whole, _ = explain(experiment, capsys, "--cell", "c0001", "--all")
     assert "Figure 5." in whole
     assert "2. It thinks." in whole

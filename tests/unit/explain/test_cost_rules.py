@@ -16,7 +16,6 @@ from whyperf.explain.rules import judge
 from whyperf.explain.rules.costs import BY_CLASS, limits
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import ExchangeFacts, Facts
-from whyperf.explain.verify.judgement import PredictedGain
 from whyperf.plan import Cell
 
 WRITES = {"calls.bytes_mean": 131_072.0, "sockets.mss_bytes": 1448}
@@ -70,10 +69,8 @@ def test_a_class_bounds_the_gain_and_predicts_none() -> None:
     assert bounded.predicted_high == pytest.approx(10e9 * 1448 / 1514 / 9e9, abs=1e-3)
 
 
-def test_a_bound_is_no_claim_for_a_verification_and_gives_way_to_what_another_cell_measured() -> None:
+def test_a_bound_gives_way_to_what_another_cell_measured() -> None:
     (verdict,) = judge(sending(STREAM))
-    bound = PredictedGain(verdict.predicted_gain, verdict.predicted_low, verdict.predicted_high)
-    assert bound.claimed is None
     cells = [
         Cell(id=f"c000{number}", sweep="main", factors={"zero_copy": zero_copy}, workload=None)
         for number, zero_copy in enumerate((False, True), start=1)

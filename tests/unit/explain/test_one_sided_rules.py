@@ -55,14 +55,14 @@ def test_a_side_alone_predicts_no_gain() -> None:
             assert verdict.predicted_gain is None, case.name
 
 
-def test_no_text_speaks_of_the_own_load_or_of_a_verification() -> None:
+def test_no_text_speaks_of_the_own_load_or_of_experiments() -> None:
     for case in CASES:
         for verdict in judge(case.speaks):
             texts = [verdict.claim, verdict.refuted_by, *(row.words for row in verdict.evidence)]
-            assert not any("whyperf's own" in text or "--verify" in text for text in texts), case.name
+            assert not any("whyperf's own" in text or "--try" in text for text in texts), case.name
     wide = judge(STEADY)[0].model_copy(update={"predicted_gain": 3.0, "predicted_low": 1.0, "predicted_high": 9.0})
     assert "watch again" in as_printed(wide, "user", is_watched=True).unpredicted_because
-    assert "--verify" in as_printed(wide, "user").unpredicted_because
+    assert "--try" in as_printed(wide, "user").unpredicted_because
 
 
 def test_the_queue_of_the_receiver_decides_for_the_sender_who_fills_the_window() -> None:

@@ -1,6 +1,7 @@
 """explain.json and result.json: read back as they were written, and only of the record as it is."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,12 @@ import pytest
 from tests.whole.records.golden import unpack
 from whyperf.analyze import summarize
 from whyperf.cli.output.explanation import print_explanation
-from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.model import CellExplanation, Change, Explanation, Verdict
+from whyperf.explain.experiments.earlier import FILE, verified_earlier
+from whyperf.explain.experiments.kept import made_of
 from whyperf.explain.store import NAME, read_explanation, write_explanation
 from whyperf.explain.stored_result import NAME as RESULT
 from whyperf.explain.stored_result import StoredResult, read_result, write_result
-from whyperf.explain.verify import Verified, keep, looks_of, uncounted, with_verifications
-from whyperf.explain.verify.kept import FILE
 from whyperf.record import Experiment
 from whyperf.record.kept import fingerprint_of, write_kept
 
@@ -69,60 +68,36 @@ def test_a_sentence_that_names_another_folder_is_not_repeated(experiment: Experi
         moved.rename(folder)
 
 
-CLAIM = Verified(
-    experiment="verified",
-    cell="c",
-    cause=Cause.RANDOM_LOSS,
-    factors={"path_loss": 0.0},
-    predicted_gain=2.0,
-    first_look=6,
-)
-
-
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Experiment, Experiment]:
-    """A result, and a verification next to it that was made elsewhere."""
+    """A result, and what an earlier version verified of it, which was made elsewhere."""
     unpack("verified", tmp_path)
     folder = tmp_path / "results" / "verified"
-    (verification,) = folder.parent.glob("verified-verify-*")
-    return Experiment.open(folder), Experiment.open(verification)
+    (made,) = folder.parent.glob("verified-verify-*")
+    return Experiment.open(folder), Experiment.open(made)
 
 
-def test_when_to_look_is_laid_down_once(pair: tuple[Experiment, Experiment]) -> None:
-    path = pair[1].folder / FILE
-    # Not by somebody else.
-    write_kept(path, "of another result", CLAIM.model_copy(update={"first_look": 1}).model_dump(mode="json"))
-    assert keep(*pair, CLAIM) == CLAIM
-    later = CLAIM.model_copy(update={"first_look": 9, "predicted_gain": 3.0})
-    assert keep(*pair, later) == later.model_copy(update={"first_look": 6})
-    assert json.loads(path.read_bytes())["first_look"] == 6
-    blocks = len(pair[0].plan.blocks)
-    assert looks_of(pair[0].plan, CLAIM.model_copy(update={"first_look": None})).at == (blocks,)
-
-
-def test_only_a_verification_that_was_made_here_for_this_result_counts(
+def test_what_was_verified_earlier_is_said_where_it_was_made_here_for_this_result(
     pair: tuple[Experiment, Experiment], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result, verification = pair
-    change = Change(factors=CLAIM.factors)
-    verdict = Verdict(cause=CLAIM.cause, claim="", confidence="high", evidence=[], refuted_by="", change=change)
-    cell = CellExplanation(
-        cell=CLAIM.cell, trial=None, rate_bps=None, dominant_state=None, missing=[], budgets=[], patterns=[],
-        verdicts=[verdict], headline="",
-    )  # fmt: skip
-    explanation = Explanation(experiment=result.name, cells=[cell], headline="")
-
-    def is_verified() -> bool:
-        return with_verifications(explanation, result).cells[0].verdicts[0].verification is not None
-
-    (verification.folder / FILE).write_text(CLAIM.model_dump_json())
-    assert (is_verified(), uncounted(result)) == (False, [verification.name])
+    result, made = pair
+    assert list(verified_earlier(result)) == []
+    document = json.loads((made.folder / FILE).read_text())
+    document.pop("made_of", None)
+    write_kept(made.folder / FILE, made_of(result, made), document)
+    ((cell, words),) = verified_earlier(result)
+    assert cell == document["cell"] == result.plan.cells[0].id
+    assert re.fullmatch(
+        r"Verified earlier: with window_bytes = 65,536 bytes the rate is [\d.]+ × as high "
+        r"\([\d.]+–[\d.]+ × in \d+ pairs\): the change raises it\.",
+        words,
+    )
     print_explanation(result, None, None, as_json=False)
-    assert f"Note: {verification.name} verifies nothing here: it was not made by you" in capsys.readouterr().err
-    keep(*pair, CLAIM)
-    assert (is_verified(), uncounted(result)) == (True, [])
-    # A result that was changed is another one.
+    printed = " ".join(capsys.readouterr().out.split())
+    assert words in printed
+    # A result that was changed is another one, and what cannot be read is left out.
     profile = result.folder / "profile.toml"
     profile.write_text(profile.read_text() + "\n")
-    result = Experiment.open(result.folder)
-    assert (is_verified(), uncounted(result)) == (False, [verification.name])
+    assert list(verified_earlier(Experiment.open(result.folder))) == []
+    write_kept(made.folder / FILE, made_of(result, made), {"cell": 7})
+    assert list(verified_earlier(result)) == []

@@ -35,7 +35,7 @@ from whyperf.record import Experiment
 from whyperf.report.headline import headline
 
 #: Keys of JSON outputs that name the folder of the result, and what lies next to it.
-NOT_COMPARED = frozenset({"experiment", "profile", "folder", "by_hand", "command", "page", "made_of", "verification"})
+NOT_COMPARED = frozenset({"experiment", "profile", "folder", "by_hand", "command", "page", "made_of"})
 TYPES = {"text": pl.String, "bool": pl.Boolean, "u64": pl.UInt64, "u32": pl.UInt32, "i64": pl.Int64}
 
 

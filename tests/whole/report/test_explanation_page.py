@@ -1,4 +1,4 @@
-"""The explanation on the page: verdicts with their proof, budgets that add up, a map with letters, links that lead."""
+"""The explanation on the page: verdicts, budgets that add up, a map with letters, links that lead."""
 
 import re
 
@@ -24,13 +24,12 @@ from whyperf.explain.model import (
     Spell,
     StateShare,
     Verdict,
-    Verification,
 )
 from whyperf.explain.rules import judge
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.bars import MAX_BARS, bars_of
-from whyperf.report.explanation.cards import badges_of, cards_of, where
+from whyperf.report.explanation.cards import cards_of, where
 from whyperf.report.explanation.over_time import BINS, shares, time_charts
 from whyperf.report.explanation.section import MAX_DRAWN
 from whyperf.report.explanation.strip import strips_of
@@ -110,44 +109,19 @@ def test_the_course_is_the_budget_bin_by_bin() -> None:
     assert all(layer.path.endswith("Z") and len(layer.path) < 30 * BINS for layer in course.layers)
 
 
-def test_a_refuted_verdict_stays_and_can_no_longer_be_tried() -> None:
+def test_what_a_plan_can_change_has_the_command_that_tries_it() -> None:
     change = Change(factors={"window_bytes": 65536})
-    refuted = Verification(
-        outcome="refuted",
-        predicted_gain=2,
-        measured_gain=1,
-        low=1,
-        high=1,
-        pairs=6,
-        is_as_predicted=False,
-        words="Cause refuted: no gain. Prediction wrong: predicted 2.",
-        cause_words="Cause refuted: no gain.",
-        prediction_words="Prediction wrong: predicted 2.",
-        experiment="v",
+    by_hand, planned = cards_of(
+        [verdict(change=Change(by_hand="Do.")), verdict(change=change)], lambda _: "", "whyperf explain x --try"
     )
-    first, second = cards_of(
-        [verdict(change=change, verification=refuted), verdict(change=change)],
-        lambda _: "",
-        "whyperf explain x --verify",
-    )
-    assert first.is_refuted
-    assert first.proof == ("Cause refuted: no gain.", "Prediction wrong: predicted 2.")
-    assert not first.try_it
-    assert second.try_it == "whyperf explain x --verify --verdict 2"
+    assert not by_hand.try_it
+    assert planned.try_it == "whyperf explain x --try --verdict 2"
 
 
-def test_a_confirmed_cause_whose_gain_was_missed_has_a_mark_for_each() -> None:
-    missed = Verification(
-        outcome="confirmed", predicted_gain=2, is_as_predicted=False, measured_gain=24, low=22, high=26, pairs=6,
-        words="",
-    )  # fmt: skip
-    open_still = missed.model_copy(update={"is_as_predicted": None})
-    (card,) = cards_of([verdict(change=Change(factors={"no_delay": True}), verification=missed)], lambda _: "", "")
-    assert [(badge.outcome, badge.text) for badge in card.badges] == [
-        ("confirmed", "cause confirmed"),
-        ("wrong", "prediction wrong"),
-    ]
-    assert [badge.text for badge in badges_of(open_still)] == ["cause confirmed"]
+def test_what_was_verified_earlier_stands_with_its_cell(summary: Summary) -> None:
+    shown = explanation(cell("c0001", verdict()), cell("c0002", verdict()))
+    found = explanation_section(Explained(shown, earlier=[("c0002", "Verified earlier.")]), summary)
+    assert [view.earlier for view in found.cells] == [(), ("Verified earlier.",)]
 
 
 def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summary) -> None:
@@ -226,7 +200,7 @@ def test_verdicts_on_the_same_evidence_are_one_card() -> None:
     most = 0
     for stored in situations():
         verdicts = judge(stored.facts, stored.setup)
-        cards = cards_of(verdicts, lambda _: "", "whyperf explain x --verify")
+        cards = cards_of(verdicts, lambda _: "", "whyperf explain x --try")
         ranks = sorted(shown.rank for card in cards for shown in (card, *card.alike))
         assert ranks == list(range(1, len(verdicts) + 1))
         seen = [(card.lost, *(row.text for row in card.evidence)) for card in cards if card.evidence]

@@ -2,7 +2,7 @@
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -23,8 +23,6 @@ from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, confidence_text, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation
-from whyperf.explain.verify import uncounted, with_verifications
-from whyperf.explain.verify.candidates import attempts_of
 from whyperf.explain.wording.catalog import render, uncapitalized
 from whyperf.plan import EXTRA_PREFIXES, LOG_PREFIX, Plan
 from whyperf.profile import as_set
@@ -35,7 +33,6 @@ from whyperf.report.repeat import change_command, log_command
 
 if TYPE_CHECKING:
     from whyperf.explain.experiment import ExplainEach
-    from whyperf.explain.experiments.answer import Why
 
 #: Shares of a budget that are printed.
 MIN_SHARE = 0.01
@@ -71,9 +68,6 @@ def print_explanation(
         RecordError: the record cannot be read.
     """
     found = explained(experiment, trial, cell, cluster)
-    if foreign := uncounted(experiment):
-        more = f" (and {len(foreign) - 1} more)" if len(foreign) > 1 else ""
-        say(f"Note: {foreign[0]}{more} verifies nothing here: it was not made by you on this host for this result.")
     print_found(found, experiment, as_json=as_json, everything=everything)
     code = exit_code(found, experiment, trial)
     if code == DOUBTFUL:
@@ -91,8 +85,7 @@ def _exit_reason(found: Explanation, lacking: Sequence[CellExplanation]) -> str:
 
 
 def explained(experiment: Experiment, trial: str | None, cell: str | None, cluster: Choice = HERE) -> Explanation:
-    """The explanation of a trial, a cell, or the whole, which is kept as explain.json if the folder lets it; with what
-    was verified before.
+    """The explanation of a trial, a cell, or the whole, which is kept as explain.json if the folder lets it.
 
     Raises:
         UsageError: there is no such trial or cell.
@@ -100,11 +93,11 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None, clust
     """
     known = [planned.id for planned in experiment.plan.cells]
     if trial is not None:
-        return with_verifications(_of_trial(experiment, trial, cell), experiment)
+        return _of_trial(experiment, trial, cell)
     if cell is not None and cell not in known:
         raise UsageError(_unknown(experiment.name, "cell", cell, known))
     if (stored := stored_explanation(experiment)) is not None:
-        return with_verifications(stored if cell is None else _only(stored, cell), experiment)
+        return stored if cell is None else _only(stored, cell)
     fingerprint, summary = fingerprint_of(experiment.folder), _summary(experiment)
     with connected(HERE if cell is not None else cluster, say) as workers:
         found = _explained(
@@ -114,7 +107,6 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None, clust
             with_anomalies=cell is None,
             explain_each=explaining_on(workers),
         )
-    found = with_verifications(found, experiment)
     if cell is None:
         _keep(experiment, found, fingerprint)
     return found
@@ -313,9 +305,7 @@ def _text(found: Explanation, experiment: Experiment, *, everything: bool) -> It
     """Lines with their indent: one cell in full; of several what limits each, after each in full if `everything` is
     asked for.
     """
-    from whyperf.explain.experiments.kept import latest  # noqa: PLC0415 - --json needs none
-
-    tried = latest(experiment)
+    tried = _by_experiments(experiment)
     for reason in found.missing:
         yield f"Missing: {reason}", ""
     if len(found.cells) == 1:
@@ -333,7 +323,7 @@ def _text(found: Explanation, experiment: Experiment, *, everything: bool) -> It
     for cell in found.cells:
         named = experiment.plan.cell(cell.cell).watched
         yield f"{cell.cell} ({_speed(cell)}): {'' if named is None else f'{named.label}: '}{cell.headline}", ""
-        yield from ((line, "   ") for line in _by_experiments(cell, tried, experiment))
+        yield from ((line, "   ") for line in tried.get(cell.cell, ()))
     if found.anomalies:
         yield "", ""
         yield "What stands out:", ""
@@ -409,7 +399,7 @@ def _named(cell: CellExplanation, plan: Plan) -> str:
 
 
 def _cell(
-    cell: CellExplanation, experiment: Experiment, tried: "Why | None", *, everything: bool
+    cell: CellExplanation, experiment: Experiment, tried: Mapping[str, Sequence[str]], *, everything: bool
 ) -> Iterator[tuple[str, str]]:
     """Lines with their indent: what is missing first, what experiments showed, then the verdict, what else is possible,
     and, if `everything` is asked for, the other verdicts, budgets and patterns.
@@ -423,10 +413,9 @@ def _cell(
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {_speed(cell)}"), ""
     for connection in _connection(cell, experiment.plan):
         yield f"Connection: {connection}", ""
-    yield from ((line, "") for line in _by_experiments(cell, tried, experiment))
+    yield from ((line, "") for line in tried.get(cell.cell, ()))
     groups = alike(cell.verdicts)
-    shown = groups if everything else [groups[0], *(group for group in groups[1:] if _is_tried(cell, group))]
-    for first, *others in shown:
+    for first, *others in groups if everything else groups[:1]:
         verdict = cell.verdicts[first]
         yield "", ""
         yield f"{first + 1}. {verdict.claim}", ""
@@ -441,8 +430,6 @@ def _cell(
         yield "", ""
         for joint in cell.joint:
             yield joint.words, ""
-            if joint.verification is not None:
-                yield joint.verification.words, "   "
     if not everything:
         yield from _rest(cell, experiment)
         return
@@ -453,23 +440,25 @@ def _cell(
             yield f"- {phase.waits}", "   "
 
 
-def _by_experiments(cell: CellExplanation, tried: "Why | None", experiment: Experiment) -> Iterator[str]:
-    """The answer of the last experiments, where they are of this cell, and the command that shows them."""
-    if tried is None or tried.cell != cell.cell:
-        return
-    from whyperf.explain.wording.experiments import headline_of  # noqa: PLC0415 - most results have no experiments
+def _by_experiments(experiment: Experiment) -> dict[str, list[str]]:
+    """Of each cell what was verified earlier, and the last experiments' answer with the command that shows them."""
+    # --json needs none of it.
+    from whyperf.explain.experiments.earlier import verified_earlier  # noqa: PLC0415
+    from whyperf.explain.experiments.kept import latest  # noqa: PLC0415
+    from whyperf.explain.wording.experiments import headline_of  # noqa: PLC0415
 
-    yield f"By experiments{'' if tried.is_reproduced else ', at another rate'}: {headline_of(tried)}"
-    if name := Path(tried.experiments).name:
-        folder = experiment.folder.absolute().with_name(name)
-        here = Path.cwd()
-        shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
-        yield CommandLine(shlex.join(["whyperf", "show", str(shown)]))
-
-
-def _is_tried(cell: CellExplanation, group: Sequence[int]) -> bool:
-    """Whether a verdict that stands for others was verified."""
-    return cell.verdicts[group[0]].verification is not None
+    lines: dict[str, list[str]] = {}
+    for cell, words in verified_earlier(experiment):
+        lines.setdefault(cell, []).append(words)
+    if (tried := latest(experiment)) is not None:
+        own = lines.setdefault(tried.cell, [])
+        own.append(f"By experiments{'' if tried.is_reproduced else ', at another rate'}: {headline_of(tried)}")
+        if name := Path(tried.experiments).name:
+            folder = experiment.folder.absolute().with_name(name)
+            here = Path.cwd()
+            shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+            own.append(CommandLine(shlex.join(["whyperf", "show", str(shown)])))
+    return lines
 
 
 MIN_POSSIBLE = 0.05
@@ -489,8 +478,8 @@ def _rest(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, 
     parts = ["every cause with its evidence", *(["where the time went"] if cell.budgets else [])]
     yield f"--all shows {' and '.join(parts)}.", ""
     change = first.change
-    if change is not None and change.factors and first.verification is None and experiment.plan.watched is None:
-        yield "--verify measures the change, and confirms or refutes the cause.", ""
+    if change is not None and change.factors and experiment.plan.watched is None:
+        yield "--try finds out by experiments whether the change helps.", ""
 
 
 def _budgets(cell: CellExplanation) -> Iterator[tuple[str, str]]:
@@ -527,9 +516,9 @@ def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
     if is_tcp and not has_log and (again := log_command(experiment.plan, cell.cell, str(experiment.folder))):
         yield "Next measurement, with a log of every segment:"
         yield CommandLine(again)
-    elif attempts_of(cell):
-        yield "Next measurement, with the changes of the candidates:"
-        yield CommandLine(shlex.join(["whyperf", "explain", str(experiment.folder), "--cell", cell.cell, "--verify"]))
+    else:
+        yield "Next measurement, with changes of one setting after the other:"
+        yield CommandLine(shlex.join(["whyperf", "explain", str(experiment.folder), "--cell", cell.cell, "--try"]))
 
 
 def _change(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:
@@ -561,12 +550,6 @@ def _verdict(verdict: Verdict, cell: str, experiment: Experiment, *, everything:
     yield from _change(verdict, cell, experiment)
     if gain := gain_line(verdict):
         yield gain
-    if (tried := verdict.verification) is not None:
-        yield tried.cause_words or tried.words
-        if tried.prediction_words:
-            yield tried.prediction_words
-        if tried.experiment:
-            yield f"Stored in {tried.experiment}."
     if verdict.refuted_by and everything:
         yield f"Refuted if: {verdict.refuted_by}"
     if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:

@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from whyperf.explain.experiments.answer import Why
-from whyperf.explain.verify.kept import made_of
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
 from whyperf.record.errors import as_record_error
@@ -39,6 +38,11 @@ def keep(experiment: Experiment, made: Experiment, found: Why) -> None:
     path = made.folder / FILE
     with as_record_error("write", path):
         write_kept(path, made_of(experiment, made), found.model_dump(mode="json"))
+
+
+def made_of(experiment: Experiment, made: Experiment) -> str:
+    """What a file about trials with a result is signed with: the plans and profiles of both."""
+    return repr((experiment.sealed, made.sealed))
 
 
 def latest(experiment: Experiment) -> Why | None:

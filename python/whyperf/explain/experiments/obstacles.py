@@ -8,7 +8,7 @@ from typing import Any
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Value, Verdict
 from whyperf.explain.wording.catalog import render
-from whyperf.explain.wording.verifications import change_text
+from whyperf.explain.wording.changes import change_text
 from whyperf.foreign import foreign_owner
 from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME

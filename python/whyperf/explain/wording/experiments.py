@@ -4,7 +4,7 @@ from whyperf.analyze.text import count, si, significant
 from whyperf.explain.experiments.answer import Answer, Tried, Why
 from whyperf.explain.experiments.tries import WITHOUT
 from whyperf.explain.wording.catalog import capitalized, listed, render, template
-from whyperf.explain.wording.verifications import change_text, interval_text
+from whyperf.explain.wording.changes import change_text, interval_text
 
 ENDED = {
     "certain": "",

@@ -38,8 +38,8 @@ class Answer:
 
 
 def answer_of(verdicts: Sequence[Verdict], cards: Sequence[Card]) -> Answer | None:
-    """The answer; None where no cause was found, or a measurement refuted it."""
-    if not verdicts or verdicts[0].cause is Cause.NOT_KNOWN or cards[0].is_refuted:
+    """The answer; None where no cause was found."""
+    if not verdicts or verdicts[0].cause is Cause.NOT_KNOWN:
         return None
     return Answer(verdicts[0].claim, figures_of(row.text for row in cards[0].evidence), cards[0])
 
@@ -49,7 +49,7 @@ def answer_by_experiments(why: Why, verdicts: Sequence[Verdict], cards: Sequence
     claim = " ".join(filter(None, (headline_of(why), not_reproduced_words(why))))
     named = why.answer.causes[:1] if why.answer.known in NAMING else []
     ranks = [rank for rank, verdict in enumerate(verdicts, 1) if verdict.cause in named]
-    found = (card for shown in cards for card in (shown, *shown.alike) if card.rank in ranks and not card.is_refuted)
+    found = (card for shown in cards for card in (shown, *shown.alike) if card.rank in ranks)
     card = next(found, None)
     if card is None:
         return Answer(claim, (), None)

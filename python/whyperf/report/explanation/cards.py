@@ -1,4 +1,4 @@
-"""Verdicts as cards: claim, cost, evidence, refutation, change, and verification."""
+"""Verdicts as cards: claim, cost, evidence, refutation and change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from whyperf.analyze.text import percent, seconds
 from whyperf.explain.alike import alike
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Verdict, Verification
+from whyperf.explain.model import Evidence, Verdict
 from whyperf.explain.predicted import command_label, confidence_text, gain_line, step_label
 from whyperf.profile import Level, as_set
 
-SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", "right": "✓", "wrong": "✗"}
 CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}
 
 LinkOf = Callable[[Evidence], str]
@@ -27,15 +26,6 @@ class EvidenceView:
     link: str
     others: tuple[tuple[str, str], ...] = ()
     """Further places, each with its text and its link."""
-
-
-@dataclass(frozen=True)
-class Badge:
-    """The result of the verification, of the cause or of the predicted gain; `outcome` is its color."""
-
-    outcome: str
-    sign: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -67,17 +57,9 @@ class Card:
     command_label: str
     steps: tuple[StepView, ...]
     gain: str
-    badges: tuple[Badge, ...]
-    proof: tuple[str, ...]
-    experiment: str
     try_it: str
     alike: tuple["Card", ...] = ()
     """Other verdicts on the same evidence at the same cost."""
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the verification refuted it."""
-        return any(badge.outcome == "refuted" for badge in self.badges)
 
 
 def cause_title(cause: Cause) -> str:
@@ -86,14 +68,14 @@ def cause_title(cause: Cause) -> str:
     return " ".join([first[:1].upper() + first[1:], *others])
 
 
-def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, verify: str, run_of: RunOf = lambda _: "") -> list[Card]:
-    """The cards of a cell; `verify` is the command that verifies a verdict, without its number."""
-    each = [_card(rank, verdict, link_of, verify, run_of) for rank, verdict in enumerate(verdicts, 1)]
+def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, trying: str, run_of: RunOf = lambda _: "") -> list[Card]:
+    """The cards of a cell; `trying` is the command that tries a verdict's change, without its number."""
+    each = [_card(rank, verdict, link_of, trying, run_of) for rank, verdict in enumerate(verdicts, 1)]
     return [replace(each[place], alike=tuple(each[other] for other in others)) for place, *others in alike(verdicts)]
 
 
-def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: RunOf) -> Card:
-    change, tried = verdict.change, verdict.verification
+def _card(rank: int, verdict: Verdict, link_of: LinkOf, trying: str, run_of: RunOf) -> Card:
+    change = verdict.change
     lost = verdict.lost_ratio
     can_try = change is not None and bool(change.factors)
     return Card(
@@ -113,21 +95,8 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str, run_of: Run
         steps=tuple(StepView(step_label(step), step.words, step.command) for step in (change and change.steps) or ()),
         command_label=command_label(change) if change else "",
         gain=gain_line(verdict).removesuffix("."),
-        badges=badges_of(tried) if tried else (),
-        proof=tuple(filter(None, (tried.cause_words or tried.words, tried.prediction_words))) if tried else (),
-        experiment=tried.experiment if tried else "",
-        try_it=f"{verify} --verdict {rank}" if can_try and tried is None else "",
+        try_it=f"{trying} --verdict {rank}" if can_try else "",
     )
-
-
-def badges_of(tried: Verification) -> tuple[Badge, ...]:
-    """Whether the cause is confirmed, and, separately, whether the gain is as predicted."""
-    text = "not reproduced" if tried.code == "not_reproduced" else f"cause {tried.outcome}"
-    found = [Badge(tried.outcome, SIGNS[tried.outcome], text)]
-    if tried.is_as_predicted is not None:
-        result = "right" if tried.is_as_predicted else "wrong"
-        found.append(Badge(result, SIGNS[result], f"prediction {result}"))
-    return tuple(found)
 
 
 def _evidence(evidence: Evidence, link_of: LinkOf) -> EvidenceView:

@@ -10,8 +10,8 @@ from math import isfinite, log
 
 from whyperf.analyze.text import count, seconds, significant
 from whyperf.explain.experiments.answer import Tried, Why
+from whyperf.explain.wording.changes import change_text
 from whyperf.explain.wording.experiments import ENDED, headline_of, not_reproduced_words, shows_words, try_words
-from whyperf.explain.wording.verifications import change_text
 
 MAX_SHOWN = 12
 """Lines at first, as on the terminal."""

@@ -5,11 +5,11 @@ from contextlib import suppress
 from shlex import quote
 
 from whyperf.analyze.summary import Summary
+from whyperf.explain.experiments.earlier import verified_earlier
 from whyperf.explain.experiments.kept import latest
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs, place_of
 from whyperf.explain.model import Explanation
 from whyperf.explain.store import read_explanation, write_explanation
-from whyperf.explain.verify import with_verifications
 from whyperf.record import Experiment, Manifest, RecordError
 from whyperf.report.explanation.over_time import TimeChart, time_charts
 from whyperf.report.explanation.section import Explained, chosen
@@ -34,14 +34,13 @@ def gather(experiment: Experiment, summary: Summary, kept: KeptParts, manifests:
         explanation = Explanation(
             experiment=experiment.name, cells=[], missing=[f"{error}."], headline="This result cannot be explained."
         )
-    explanation = with_verifications(explanation, experiment)
     shown = {cell.trial: cell for cell in chosen(explanation) if cell.trial is not None}
     drawn = [trial for trial, cell in shown.items() if cell.budgets]
     charts = {trial: found for trial in drawn if (found := _charts(experiment, trial, kept)) is not None}
     pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
     places = {trial: place_of(trial, cell.cell, manifests) for trial, cell in shown.items()}
-    why = latest(experiment)
-    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan, places, why)
+    why, earlier = latest(experiment), tuple(verified_earlier(experiment))
+    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan, places, why, earlier)
 
 
 def _kept(experiment: Experiment, fingerprint: str) -> Explanation | None:

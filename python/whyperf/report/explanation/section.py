@@ -7,7 +7,7 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Why
-from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
+from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
 from whyperf.explain.predicted import confidence_text
 from whyperf.plan import CONNECTION, Plan
 from whyperf.profile import Level
@@ -16,7 +16,7 @@ from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
 from whyperf.report.explanation.answer import Answer, answer_by_experiments, answer_of
 from whyperf.report.explanation.bars import Bars, bars_of
-from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
+from whyperf.report.explanation.cards import Card, LinkOf, cards_of, cause_title
 from whyperf.report.explanation.experiments import Experiments, experiments_view
 from whyperf.report.explanation.map import Map, maps_of
 from whyperf.report.explanation.over_time import TimeChart
@@ -34,7 +34,8 @@ class Explained:
     """The data of the section: the explanation, and the time charts of its trials by name.
 
     `pages` are the flow pages next to the report, by trial; `folder` is the folder of the experiment for commands.
-    `places` say by trial which one it is of its cell (`log_trials.place_of`). `why` is of the last experiments.
+    `places` say by trial which one it is of its cell (`log_trials.place_of`). `why` is of the last experiments, and
+    `earlier` says by cell what was verified before there were any.
     """
 
     explanation: Explanation
@@ -44,6 +45,7 @@ class Explained:
     plan: Plan | None = None
     places: Mapping[str, str] = field(default_factory=dict)
     why: Why | None = None
+    earlier: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class CellView:
     """The trial that the evidence is from; "" without any."""
     setting: str
     headline: str
+    earlier: tuple[str, ...]
     missing: tuple[str, ...]
     cards: tuple[Card, ...]
     bars: Bars
@@ -133,7 +136,7 @@ def _maps(
 
 
 def chosen(explanation: Explanation) -> list[CellExplanation]:
-    """The cells with details: the costliest of each cause, anomalies, verified cells, the fastest and the slowest."""
+    """The cells with details: the costliest of each cause, anomalies, the fastest and the slowest."""
     if len(explanation.cells) <= MAX_DRAWN:
         return list(explanation.cells)
     # Cells without a diagnosis would hide the others.
@@ -148,10 +151,9 @@ def chosen(explanation: Explanation) -> list[CellExplanation]:
     causes = [cell for _, cell in sorted(costly.values(), reverse=True)]
     known = {cell.cell for cell in cells}
     anomalies = [anomaly.cell for anomaly in explanation.anomalies if anomaly.cell in known]
-    tried = [cell.cell for cell in cells if any(verdict.verification is not None for verdict in cell.verdicts)]
     by_rate = [cell.cell for cell in sorted(cells, key=lambda cell: cell.rate_bps or 0.0)]
     # Causes come before anomalies: a further anomaly of the same kind shows less than another cause.
-    kept = set(list(dict.fromkeys([*tried, *causes, *anomalies, by_rate[-1], by_rate[0]]))[:MAX_DRAWN])
+    kept = set(list(dict.fromkeys([*causes, *anomalies, by_rate[-1], by_rate[0]]))[:MAX_DRAWN])
     return [cell for cell in cells if cell.cell in kept]
 
 
@@ -165,8 +167,8 @@ def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation], no
         return ""
     unknown = sum(not _is_known(cell) for cell in cells)
     of_those = f" ({unknown:,} of them without a diagnosis)" if unknown > 1 else ""
-    # Nothing stands out among connections of other programs, and nothing of them is verified.
-    special = "anomalies, verified cells, " if noun == "cell" else ""
+    # Nothing stands out among connections of other programs.
+    special = "anomalies, " if noun == "cell" else ""
     return (
         f"Details of {count(len(drawn), noun)}: the costliest of each cause, {special}the fastest "
         f"and the slowest. The other {left:,} are in the table{of_those}; `whyperf explain` prints each."
@@ -191,7 +193,7 @@ def places(cells: Sequence[CellResult]) -> dict[str, str]:
 
 def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool) -> CellView:
     trial = cell.trial or ""
-    verify = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --verify"
+    trying = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --try"
 
     def run_of(factors: Mapping[str, Level]) -> str:
         return "" if explained.plan is None else change_command(explained.plan, cell.cell, factors, explained.folder)
@@ -201,8 +203,9 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
         source=explained.places.get(trial, ""),
         setting=place,
         headline=cell.headline,
+        earlier=tuple(words for of, words in explained.earlier if of == cell.cell),
         missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),
-        cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify, run_of)),
+        cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), trying, run_of)),
         bars=bars_of(cell.budgets),
         charts=tuple(explained.charts.get(trial, ())),
         strips=tuple(strips_of(cell.patterns, cell.budgets)),
@@ -241,14 +244,12 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
         Column("Lost", "Share of the time or rate that it costs."),
         Column("Confidence", number=False),
         Column("Anomaly", number=False),
-        Column("Verified", "The result of measuring the change.", number=False),
     ]
     rows = []
     for cell, result in cells:
         rate = metric.median(result)
         first = cell.verdicts[0] if cell.verdicts else None
         lost = first.lost_ratio if first is not None else None
-        tried = next((verdict.verification for verdict in cell.verdicts if verdict.verification is not None), None)
         entries = [Entry(cell.cell, cell.cell, link=f"#why-{cell.cell}" if cell.cell in drawn else "")]
         entries += [_level(result.factors.get(axis.factor)) for axis in axes]
         entries += [
@@ -258,16 +259,10 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
             Entry(percent(lost), str(lost)) if lost is not None else Entry(""),
             Entry(confidence_text(first), str(first.right_ratio)) if first else Entry(""),
             _anomalies(anomalies.get(cell.cell, [])),
-            _tried(tried) if tried else Entry(""),
         ]
         rows.append(tuple(entries))
     used = [at for at in range(len(columns)) if columns[at].number or any(row[at].text for row in rows)]
     return Table(tuple(columns[at] for at in used), tuple(tuple(row[at] for at in used) for row in rows))
-
-
-def _tried(found: Verification) -> Entry:
-    text = ", ".join(f"{badge.sign} {badge.text}" for badge in badges_of(found))
-    return Entry(text, found.outcome, title=found.words)
 
 
 def _by_cell(anomalies: Sequence[Anomaly]) -> dict[str, list[Anomaly]]:

@@ -26,7 +26,6 @@ from whyperf.cli.workflows.made_elsewhere import (
 )
 from whyperf.cli.workflows.signs import Signs
 from whyperf.cli.workflows.trials import Rates
-from whyperf.cli.workflows.trials import Rates
 from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.kept import folder_of, keep

@@ -434,7 +434,11 @@ def _all(
                 agent.post({"request": "abort"})
             wait(futures.values())
             raise _cause(failures)
-        return {label: future.result() for label, future in futures.items()}, is_interrupted
+        finished = {label: future.result() for label, future in futures.items()}
+        if is_interrupted and not any(reply["payload_bytes"] for reply in finished.values()):
+            # The load had not begun: a record of nothing is no result.
+            raise KeyboardInterrupt
+        return finished, is_interrupted
     except KeyboardInterrupt:
         for agent in agents.values():
             agent.close()

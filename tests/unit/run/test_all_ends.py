@@ -106,8 +106,8 @@ def restarted() -> Iterator[None]:
     signal.siginterrupt(signal.SIGINT, True)
 
 
-@pytest.mark.usefixtures("restarted")
-def test_ctrl_c_ends_the_load_although_the_kernel_restarts_the_wait() -> None:
+def interrupted(payload_bytes: int) -> tuple[dict[str, ReplyFinished], bool]:
+    """Of a load that is interrupted when one end has moved so much: what the ends answer, and whether it is so."""
     agents = {"near": Aborted(), "far": Aborted()}
     waiting = get_ident()
 
@@ -123,7 +123,18 @@ def test_ctrl_c_ends_the_load_although_the_kernel_restarts_the_wait() -> None:
             os.kill(os.getpid(), signal.SIGINT)
         # Without the abort the load would go on to its end.
         assert agents[label].aborted.wait(20)
-        return cast("ReplyFinished", {})
+        return cast("ReplyFinished", {"payload_bytes": payload_bytes if label == "far" else 0})
 
-    finished, is_interrupted = _all(collect, dict(agents), keeps_interrupted=True)
+    return _all(collect, dict(agents), keeps_interrupted=True)
+
+
+@pytest.mark.usefixtures("restarted")
+def test_ctrl_c_ends_the_load_although_the_kernel_restarts_the_wait() -> None:
+    finished, is_interrupted = interrupted(1)
     assert (list(finished), is_interrupted) == (["near", "far"], True)
+
+
+@pytest.mark.usefixtures("restarted")
+def test_nothing_is_kept_of_a_load_that_had_moved_nothing() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(0)

@@ -253,16 +253,23 @@ def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | No
         from whyperf.cli.inputs.watched import behind_dashes  # noqa: PLC0415 - keeps help quick
 
         return behind_dashes(given[1:]).removeprefix("; ") or None
-    if verb not in {None, run.NAME}:
-        return None
     from whyperf.cli.inputs.iperf3 import instead_of  # noqa: PLC0415 - keeps help quick
-
-    known = instead_of(option, given)
-    if known is not None or verb is not None or option not in _options_of_run():
-        return known
     from whyperf.cli.inputs.other_tools import with_verb  # noqa: PLC0415 - as above
 
-    return with_verb(given)
+    known = instead_of(option, given) if verb in {None, run.NAME} else None
+    if known is None and verb is None and option in _options_of_run():
+        return with_verb(given)
+    return _of_factor(verb or run.NAME, option, given) if known is None else known
+
+
+def _of_factor(verb: str, option: str, given: Sequence[str]) -> str | None:
+    """The factor that an unknown option of a verb names."""
+    if option in (own := _options_of(verb)):
+        # Its value is missing or wrong.
+        return None
+    from whyperf.cli.inputs.overrides import instead_of_factor  # noqa: PLC0415 - keeps help quick
+
+    return instead_of_factor(option, given, own)
 
 
 def _of_comparison(option: str, given: Sequence[str]) -> str | None:
@@ -271,7 +278,7 @@ def _of_comparison(option: str, given: Sequence[str]) -> str | None:
 
     if option == "--tools":
         return tools_in_laboratory(given)
-    return measured_under(given) if option in _options_of_run() else None
+    return measured_under(given) if option in _options_of_run() else _of_factor(compare.NAME, option, given)
 
 
 def _meaning(verb: str | None, error: Exception) -> str:
@@ -287,7 +294,12 @@ def _meaning(verb: str | None, error: Exception) -> str:
 
 def _options_of_run() -> dict[str, bool]:
     """The options of `run`, and whether each has a value."""
-    parameters = _command().commands[run.NAME].params
+    return _options_of(run.NAME)
+
+
+def _options_of(verb: str) -> dict[str, bool]:
+    """The options of a verb, and whether each has a value."""
+    parameters = _command().commands[verb].params
     return {
         name: not getattr(each, "is_flag", False) for each in parameters for name in (*each.opts, *each.secondary_opts)
     }

@@ -1,7 +1,7 @@
 """The question: profiles, and the factors they set and vary."""
 
 from whyperf.profile.combination import is_plain, resolve, schedule_of, workload_of
-from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.errors import ProfileError, near_names, suggestion
 from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_named
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
 from whyperf.profile.levels import as_set, levels_of_text
@@ -40,6 +40,7 @@ __all__ = [
     "load_workload",
     "looks_like_path",
     "looks_like_workload",
+    "near_names",
     "parse",
     "ready",
     "resolve",

@@ -74,14 +74,20 @@ def repeated(names: Iterable[str]) -> str | None:
     return next((name for name, number in Counter(names).items() if number > 1), None)
 
 
-def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:
-    """`; did you mean X?` when a known word is near, else the known words, or the command that lists them."""
+def near_names(word: str, known: Iterable[str]) -> list[str]:
+    """The known names that a word may mean: those that it is a part of, or the one of similar letters."""
     names = sorted(known)
     # A part of a name is nearer than a name of similar letters.
     near = [name for name in names if len(word) > 1 and name.startswith(word)]
     near += sorted((name for name in names if len(word) > 2 and f"_{word}_" in f"{name}_"), key=len)
     near = near[:MAX_SUGGESTED] or [name for name in names if word.startswith(f"{name}_")]
-    near = near or get_close_matches(word, names, n=1)
+    return near or get_close_matches(word, names, n=1)
+
+
+def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:
+    """`; did you mean X?` when a known word is near, else the known words, or the command that lists them."""
+    names = sorted(known)
+    near = near_names(word, names)
     if near:
         *others, last = near
         return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"

@@ -1,9 +1,10 @@
 """Options that set a factor, and `--set factor=value`."""
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 
-from whyperf.profile import Level, Overrides, ProfileError, factor_named, levels_of_text
+from whyperf.profile import BY_NAME, Level, Overrides, ProfileError, factor_named, levels_of_text, near_names
 from whyperf.profile.path_factors import MAKERS
 
 #: The options of `run` that stand for a factor, by the factor's name. iperf3 has most of them.
@@ -35,6 +36,10 @@ OPTIONS: dict[str, str] = {
     "hosts": "--hosts",
     "link": "--link",
 }
+
+#: So many words has the name of a factor for each word of it that is typed as an option: name, thing and unit, as in
+#: send_buffer_bytes.
+MAX_WORDS_EACH = 3
 
 
 def overrides(options: Mapping[str, str | None], assignments: Iterable[str]) -> dict[str, Level | tuple[Level, ...]]:
@@ -75,6 +80,42 @@ def in_words_of(error: ProfileError, given: Overrides, with_option: Iterable[str
     if error.key in given:
         return ProfileError(options.get(error.key, f"--set {error.key}"), "", problem)
     return ProfileError(error.where, error.key, problem)
+
+
+def instead_of_factor(option: str, given: Sequence[str], own: Mapping[str, bool]) -> str | None:
+    """What to write instead of an option that is the name of a factor, or much like one; None where it is neither.
+
+    `own` are the options of the command, and whether each has a value.
+    """
+    if "--set" not in own or not option.startswith("--"):
+        return None
+    word = option.removeprefix("--").replace("-", "_").lower()
+    names = [word] if word in BY_NAME else [name for name in near_names(word, BY_NAME) if _is_like(word, name)]
+    if not names:
+        return None
+    texts = {name: _level_given(option, given, name) for name in names}
+    written = [f"--set {name}={text}" for name, text in texts.items()]
+    if len(names) == 1 and own.get(other := OPTIONS.get(names[0], "")):
+        written.append(f"{other} {texts[names[0]]}")
+    return f"did you mean {' or '.join(written)}?"
+
+
+def _is_like(word: str, name: str) -> bool:
+    """Whether an option may mean a factor: one word in the middle of many, as in `--output`, is another thing."""
+    is_inside = f"_{word}_" in f"{name}_" and not name.startswith(word)
+    return not is_inside or MAX_WORDS_EACH * len(word.split("_")) >= len(name.split("_"))
+
+
+def _level_given(option: str, given: Sequence[str], name: str) -> str:
+    """What was given for an option, where the factor takes it; else a word in its place."""
+    at = next((at for at, word in enumerate(given) if word.partition("=")[0] == option), len(given))
+    _, has_value, value = "".join(given[at : at + 1]).partition("=")
+    text = value if has_value else "".join(given[at + 1 : at + 2])
+    try:
+        levels_of_text(factor_named(name), text)
+    except ProfileError:
+        return "VALUE"
+    return shlex.quote(text)
 
 
 def _levels(name: str, text: str, option: str) -> Level | tuple[Level, ...]:

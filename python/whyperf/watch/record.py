@@ -15,10 +15,13 @@ from whyperf.record.errors import failure, is_full
 from whyperf.record.kinds import UNREADABLE
 from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.plan import watched_plan
+from whyperf.watch.session import address_of
 from whyperf.watch.sockets import Host, Socket, WatchedEnds, paired, read_sockets
 from whyperf.watch.split import SideTables, TrialEnd
 
 T = TypeVar("T")
+#: Ports that a sentence names.
+MAX_PORTS = 8
 
 
 def keep_watched(
@@ -88,9 +91,28 @@ def _warnings(
                 f"the other host has the same addresses and ports. Something between {question.host or 'this host'} "
                 f"and {question.far_host} may translate addresses (NAT, a proxy)."
             )
+    elif half := [ends.first for ends in connections if len(ends.sockets) == 1 and _ends_here(ends.first)]:
+        # A range of ports for clients is above those of servers.
+        ports = sorted({min(_port_of(socket.local), _port_of(socket.remote)) for socket in half})
+        named = f":{','.join(map(str, ports[:MAX_PORTS]))}"
+        command = " ".join(["whyperf watch", *([question.host] if question.host else []), named])
+        yield (
+            f"The other end of {count(len(half), 'connection')} is on the same host and was not watched: "
+            f"`{command}` watches both ends."
+        )
     for side in sides:
         yield from _of_notes(side)
         yield from tables[side.host].left_out
+
+
+def _ends_here(socket: Socket) -> bool:
+    """Whether both ends of a socket's connection are on its host: the loopback, or one address at both ends."""
+    local, remote = address_of(socket.local), address_of(socket.remote)
+    return local == remote or remote.startswith("127.") or remote == "::1"
+
+
+def _port_of(end: str) -> int:
+    return int(end.rpartition(":")[2])
 
 
 def _of_notes(side: WatchedSide) -> Iterator[str]:

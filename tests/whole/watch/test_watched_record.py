@@ -235,6 +235,34 @@ def test_two_sides_are_the_two_hosts_of_one_trial(trial: Path, tmp_path: Path, k
     assert experiment.hosts()["far"]["hostname"] == "far-host"
 
 
+LOCAL = "127.0.0.1:40000"
+ELSEWHERE = "The other end of 1 connection is on the same host and was not watched: "
+
+
+@pytest.mark.parametrize(
+    ("remote", "host", "said"),
+    [
+        ("127.0.0.1:5432", None, f"{ELSEWHERE}`whyperf watch :5432` watches both ends."),
+        ("127.0.0.1:5432", "db7", f"{ELSEWHERE}`whyperf watch db7 :5432` watches both ends."),
+        ("203.0.113.7:5432", None, None),
+    ],
+)
+def test_an_end_on_the_same_host_that_was_not_watched_is_said(
+    trial: Path, tmp_path: Path, remote: str, host: str | None, said: str | None
+) -> None:
+    part = replace(SeenConnection(trial, "near", 0), local=LOCAL, remote=remote)
+    with keep_watched(tmp_path / "kept", question(host=host), [sent(tmp_path / "near", [part])]) as experiment:
+        assert experiment.plan.warnings == (() if said is None else (said,))
+
+
+def test_both_ends_on_one_host_are_no_warning(trial: Path, tmp_path: Path, keep: Keep) -> None:
+    first = replace(SeenConnection(trial, "near", 0), local=LOCAL, remote="127.0.0.1:5432")
+    second = replace(SeenConnection(trial, "near", 1), local="127.0.0.1:5432", remote=LOCAL)
+    experiment = keep(sent(tmp_path / "near", [first, second]))
+    assert len(experiment.plan.cells) == 1
+    assert experiment.plan.warnings == ()
+
+
 def test_two_sides_that_do_not_match_are_said(trial: Path, tmp_path: Path, keep: Keep) -> None:
     near = sent(tmp_path / "near", parts(trial))
     far = sent(tmp_path / "far", [replace(SeenConnection(trial, "far", 0), remote="203.0.113.7:1024")], "far")

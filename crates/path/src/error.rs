@@ -4,13 +4,18 @@ use std::io;
 
 use schema::message::Fault;
 
+/// How a process gets a capability: root in a container is root already.
+fn as_root(capability: &str) -> String {
+    if nix::unistd::geteuid().is_root() { format!("give this container {capability}") } else { "run as root".to_owned() }
+}
+
 /// Why the testbed could not be built or entered.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// The process lacks a capability.
     #[error(
         "the embedded testbed needs {capability} to {action}, which this process lacks; \
-         run as root, or use the loopback: whyperf run --testbed loopback"
+         {}, or use the loopback: whyperf run --testbed loopback", as_root(.capability)
     )]
     NotPermitted {
         /// What was refused, as an infinitive.

@@ -122,6 +122,15 @@ def test_unknown_processes_are_said_once_and_not_before_all_were_looked_at() -> 
     ]
 
 
+def test_root_is_not_told_that_it_takes_root() -> None:
+    unknown = report(1, connection(), unknown_owner_count=2)
+    written: list[str] = []
+    found, tracker = Announced(":443", written.append, sees_all=True), Tracker()
+    for side in ("near", "near", "far", "far"):
+        found.on_report(tracker.take(side, unknown))
+    assert [("takes root" in line, "PID namespace" in line) for line in written] == [(False, True), (True, False)]
+
+
 def test_a_lower_level_is_said_with_its_reason() -> None:
     low = report(1, connection(), reason="BPF needs CAP_BPF")
     assert announced(("near", low), ("near", low), ("far", low)) == [

@@ -14,6 +14,7 @@ use std::sync::Once;
 
 use super::hooks::{PLACES, Place, refuse_calls};
 use super::layout::{Call, Constants, LogHead, Record};
+use crate::host::privileges::remedy;
 
 /// Compressed (RFC 1950), as all of them.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o.z"));
@@ -59,8 +60,8 @@ pub struct Refused {
 impl From<libbpf_rs::Error> for Refused {
     fn from(error: libbpf_rs::Error) -> Self {
         if is_forbidden(&error) {
-            let reason = "the kernel does not let this user load tracing programs; run as root, or with CAP_BPF and CAP_PERFMON";
-            return Self { reason: with_lockdown(reason.to_owned()) };
+            let remedy = remedy(&["CAP_BPF", "CAP_PERFMON"]);
+            return Self { reason: with_lockdown(format!("the kernel does not let this user load tracing programs; {remedy}")) };
         }
         Self { reason: format!("the kernel refuses the programs: {error}") }
     }

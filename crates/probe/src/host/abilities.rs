@@ -6,6 +6,7 @@ use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::Pid;
 use schema::host::Ability;
 
+use super::privileges::remedy;
 use super::{cpus, netem, realtime, system};
 use crate::cpu::CpuProbe;
 
@@ -45,7 +46,7 @@ pub(super) fn has_capability(number: u32) -> bool {
 fn network_namespaces() -> Verdict {
     on_own_thread(|| match unshare(CloneFlags::CLONE_NEWNET) {
         Ok(()) => Ok("a namespace was made and given up".to_owned()),
-        Err(nix::errno::Errno::EPERM) => Err("making one needs CAP_SYS_ADMIN; run as root".to_owned()),
+        Err(nix::errno::Errno::EPERM) => Err(format!("making one needs CAP_SYS_ADMIN; {}", remedy(&["CAP_SYS_ADMIN"]))),
         Err(error) => Err(format!("the kernel refuses to make one: {}", error.desc())),
     })
 }
@@ -64,7 +65,8 @@ fn bpf() -> Verdict {
     const CAP_BPF: u32 = 39;
     let capable = has_capability(CAP_SYS_ADMIN) || has_capability(CAP_BPF) && has_capability(CAP_PERFMON);
     if !capable {
-        return Err("loading tracing programs needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; run as root".to_owned());
+        let remedy = remedy(&["CAP_BPF", "CAP_PERFMON"]);
+        return Err(format!("loading tracing programs needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; {remedy}"));
     }
     if system::exists("/sys/kernel/btf/vmlinux") {
         Ok("the capabilities are there and the kernel describes its types (BTF)".to_owned())

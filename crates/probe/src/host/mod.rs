@@ -8,7 +8,7 @@ mod abilities;
 pub(crate) mod cpus;
 mod devices;
 mod netem;
-mod privileges;
+pub mod privileges;
 mod realtime;
 mod sysctls;
 mod system;

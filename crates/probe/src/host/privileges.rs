@@ -19,6 +19,25 @@ const CAPABILITIES: [(&str, u32); 7] = [
     ("cap_perfmon", 38),
     ("cap_bpf", 39),
 ];
+/// What lets a process do what was refused, in a clause. Root is not told to be root: it lacks capabilities, as in a
+/// container, or the kernel refuses it to everybody.
+pub fn remedy(capabilities: &[&str]) -> String {
+    let status = system::read("/proc/self/status");
+    let mask = system::field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
+    remedy_of(nix::unistd::geteuid().is_root(), &named(mask), capabilities)
+}
+
+fn remedy_of(is_root: bool, held: &[String], wanted: &[&str]) -> String {
+    if !is_root {
+        return format!("run as root, or with {}", wanted.join(" and "));
+    }
+    let lacking: Vec<&str> = wanted.iter().copied().filter(|name| !held.contains(&name.to_lowercase())).collect();
+    if lacking.is_empty() {
+        return format!("root has {} here, so a security module, seccomp or the settings of the kernel forbid it", wanted.join(" and "));
+    }
+    format!("root lacks {} here, as in a container; give it that", lacking.join(" and "))
+}
+
 /// Others than the owner may write.
 const WRITABLE: u32 = 0o022;
 
@@ -55,6 +74,15 @@ mod tests {
     #[test]
     fn a_mask_is_read_by_the_kernels_numbers() {
         assert_eq!(named(1 << 39 | 1 << 38 | 1), ["cap_perfmon", "cap_bpf"]);
+    }
+
+    #[test]
+    fn root_is_told_what_it_lacks_and_not_to_be_root() {
+        let wanted = ["CAP_BPF", "CAP_PERFMON"];
+        let all = ["cap_bpf".to_owned(), "cap_perfmon".to_owned()];
+        assert_eq!(remedy_of(false, &[], &wanted), "run as root, or with CAP_BPF and CAP_PERFMON");
+        assert_eq!(remedy_of(true, &all[..1], &wanted), "root lacks CAP_PERFMON here, as in a container; give it that");
+        assert!(remedy_of(true, &all, &wanted).starts_with("root has CAP_BPF and CAP_PERFMON here, so "));
     }
 
     #[test]

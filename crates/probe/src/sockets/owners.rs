@@ -225,7 +225,7 @@ pub fn obstacle(process: u32) -> Option<String> {
     if let (Ok(its), Ok(own)) = (namespace(&process.to_string()), namespace("thread-self"))
         && its != own
     {
-        return Some(format!("process {process} is in another network namespace; watch it with --netns {process} as root"));
+        return Some(format!("process {process} is in another network namespace; watch it with --netns {process}"));
     }
     match fs::read_dir(format!("/proc/{process}/fd")) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -13,6 +13,7 @@ use super::layout::{self, Frames};
 use crate::clock::mono_ns;
 use crate::evidence::Refused;
 use crate::evidence::object::unpacked;
+use crate::host::privileges::remedy;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stacks.bpf.o.z"));
 
@@ -298,7 +299,7 @@ fn timer_periods_ns(frequency_hz: u32) -> [u64; TIMER_RATES.len()] {
 fn reason_of(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            "the kernel does not let this user sample CPUs; run as root, or with CAP_PERFMON and CAP_BPF".to_owned()
+            format!("the kernel does not let this user sample CPUs; {}", remedy(&["CAP_PERFMON", "CAP_BPF"]))
         }
         Some(libc::EINVAL) => {
             "the kernel refuses this frequency of samples; ask for fewer, see kernel.perf_event_max_sample_rate".to_owned()

@@ -156,8 +156,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     ),
     "less_evidence": WarningText(
         "The evidence level of the {end} side is {level}, not {asked}: {reason}.",
-        "Goodput is not affected; the kernel's counts are missing. Run as root, or with CAP_BPF and CAP_PERFMON; "
-        "whyperf doctor says what each hook needs.",
+        "Goodput is not affected; the kernel's counts are missing. See whyperf doctor for what each hook needs.",
     ),
     "missing_hooks": WarningText(
         "The kernel of the {end} side lacks {hooks}.",
@@ -184,9 +183,8 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     ),
     "no_log": WarningText(
         "The {end} side of {trial} has no segment log; its evidence level is {level}: {reason}.",
-        "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs. --retry-failed "
-        "repeats such trials.",
-        {"watched": "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs."},
+        "See whyperf doctor for what each hook needs. --retry-failed repeats such trials.",
+        {"watched": "See whyperf doctor for what each hook needs."},
     ),
     "log_broken_off": WarningText(
         "The segment log of the {end} side of {trial} breaks off: {reason}.",

@@ -73,14 +73,19 @@ class JsonLines:
         sys.stdout.flush()
 
 
+HIDDEN_FROM_USER = "it takes root to see processes of other users"
+HIDDEN_FROM_ROOT = "it has ended, or is outside the PID namespace of this container, or the kernel itself has them"
+
+
 class Announced:
     """Says once what the first reports show: the level, why it is not higher, that nothing is there yet, and that the
     process of a connection is not known.
     """
 
-    def __init__(self, name: str, write: Callable[[str], None] = say) -> None:
-        """`name` is what is watched."""
+    def __init__(self, name: str, write: Callable[[str], None] = say, *, sees_all: bool = False) -> None:
+        """`name` is what is watched; with `sees_all` the near agent may look at the processes of all users."""
         self._name = name
+        self._sees_all = sees_all
         self._write = write
         self._sides: set[Side] = set()
         self._is_waiting = False
@@ -105,7 +110,8 @@ class Announced:
         if (unknown := watched["unknown_owner_count"]) and side not in self._has_said_unknown:
             self._has_said_unknown.add(side)
             which = count(unknown, "connection")
-            self._write(f"The process of {which} is not known; it takes root to see processes of other users")
+            sees_all = self._sees_all and side == "near"
+            self._write(f"The process of {which} is not known; {HIDDEN_FROM_ROOT if sees_all else HIDDEN_FROM_USER}")
 
 
 def nothing_yet(name: str, instead: Instead | None) -> str:

@@ -172,7 +172,7 @@ def _notes(experiment: Experiment, summary: FlowSummary, staged: _Staged | None)
     if reasons := _refused(summary):
         yield f"It was requested, but {'; '.join(reasons)}"
     elif experiment.plan.watched is not None:
-        yield "To see every segment, watch with --evidence segments, as root."
+        yield "To see every segment, watch with --evidence segments."
 
 
 def _refused(summary: FlowSummary) -> list[str]:

@@ -146,7 +146,7 @@ class _Watch:
         self._query, self._folder = query, folder
         self._started = datetime.now(UTC)
         self._tracker = Tracker()
-        self._announced: Announced | None = Announced(query.name)
+        self._announced: Announced | None = Announced(query.name, sees_all=query.watched.host is None and _sees_all())
         self._metrics = _served(query)
         self._app: WatchApp | None = None
         self._view = self._chosen_view()
@@ -286,6 +286,17 @@ def stored_command(arguments: Sequence[str]) -> str:
     behind = arguments.index("--") + 2 if "--" in arguments else len(arguments)
     left_out = [LEFT_OUT] if arguments[behind:] else []
     return shlex.join(["whyperf", *arguments[:behind], *left_out])
+
+
+def _sees_all() -> bool:
+    """Whether an agent on this host may read which sockets all processes have. That takes the right to trace them, as
+    this link of the first process does (proc(5)).
+    """
+    try:
+        Path("/proc/1/exe").readlink()
+    except OSError:
+        return False
+    return True
 
 
 def _have_connections(sides: Sequence[WatchedSide]) -> bool:

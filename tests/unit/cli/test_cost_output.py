@@ -43,7 +43,8 @@ def test_costs_of_streams_are_per_kbyte(tmp_path: Path, capsys: pytest.CaptureFi
     add_samples(folder, {"near": (*SENDER, *UNNAMED)})
     lines = printed(folder, capsys)
     assert re.fullmatch(r"Sender: .+ costs most, \S+ of \S+ cycles per KByte\.", lines[0])
-    assert any(" cycles per KByte (TSC" in line for line in lines)
+    head = next(line for line in lines if line.startswith("sender: "))
+    assert head.endswith(" cycles per KByte (TSC reference cycles of threads,")
     assert any(line.startswith(" Class, function ") and " KB " in line for line in lines)
     assert any(line.startswith("   [unknown]") for line in lines)
 

@@ -14,6 +14,7 @@ from whyperf.analyze.cost.pprof import pprof_profile
 from whyperf.analyze.cost.read import read_cost, read_stacks
 from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
 from whyperf.analyze.cost.text import EVENTS, PER_KBYTE, Basis, basis_of, cycles, function_text
+from whyperf.analyze.measures.costs import TSC_UNIT
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.text import count, percent, setting
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
@@ -163,7 +164,10 @@ def _heading(cell: CellCost, side: SideCost, basis: Basis, varied: tuple[str, ..
     levels = setting(cell.factors, list(varied))
     of = "" if is_one else f"{cell.id}{f' ({levels})' if levels else ''}, "
     total = basis.total(side)
-    return f"[bold]{of}{side.role}: {total.mean:,.0f} cycles per {basis.unit}[/bold]{_interval(total)} ({side.unit})"
+    # The result's cycles are of the threads alone, as the scheduler counts them.
+    whose = " of threads, soft interrupts and steal" if side.unit == TSC_UNIT else ""
+    figure = f"[bold]{of}{side.role}: {total.mean:,.0f} cycles per {basis.unit}[/bold]{_interval(total)}"
+    return f"{figure} ({side.unit}{whose})"
 
 
 def _interval(amount: Amount) -> str:

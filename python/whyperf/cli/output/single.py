@@ -32,6 +32,8 @@ ToText = Callable[[float], str]
 SENT_AS_ASKED = 0.95
 #: From this many connections on, their set-up is printed.
 MANY_CONNECTIONS = 100
+#: As in `analyze.measures.costs`, which loads polars.
+TSC_UNIT = "TSC reference cycles"
 #: Below this a percentage would read 0.0.
 SMALLEST_RATIO = 0.0005
 
@@ -58,7 +60,9 @@ def _facts(cell: CellResult, rate: ToText, window_for_bps: float | None) -> Iter
     cycles = cell.cycles_per_kbyte
     if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
-        yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit})"
+        # A PMU counts whole CPUs. `whyperf cost` has soft interrupts and steal, too, and says so at the same place.
+        whose = f" of {threads_of(cell)}" if cycles.unit == TSC_UNIT else ""
+        yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit}{whose})"
     yield from _windows(cell, rate, window_for_bps)
     again = cell.retransmitted_segments
     if again.median is not None and cell.datagrams is None:

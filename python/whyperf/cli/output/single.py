@@ -214,6 +214,8 @@ def _transactions(cell: CellResult, found: Transactions, rate: ToText) -> Iterat
     yield "Transactions", _spread(found.per_s, per_second, cell.trials) + failed
     if found.intended_per_s is not None and found.begun_per_s is not None:
         yield "Offered", f"{per_second(found.intended_per_s)}, {per_second(found.begun_per_s)} begun"
+    if found.latency is None and found.per_s.median is not None:
+        yield "Latency", "not known: no transaction ended within the measured time"
     for name, latency in (("Latency", found.latency), ("Connecting", found.connect)):
         if latency is not None:
             yield name, _latency(latency)

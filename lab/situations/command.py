@@ -25,10 +25,10 @@ from lab.truth.levels import Explained
 from lab.truth.situation import Situation
 from lab.truth.workflow.levels import explain_levels
 from lab.truth.workflow.on_model import simulated
-from lab.truth.workflow.run import possible
+from lab.truth.workflow.run import making_trials, possible
 from whyperf.cli.exits import DONE, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
-from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
+from whyperf.cli.workflows.trials import simulate_missing_trials
 from whyperf.record import Experiment
 
 NAME = "situations"
@@ -126,7 +126,7 @@ def run(wanted: Wanted) -> int:
     """
     catalog = situations(wanted.count, wanted.seed)
     if wanted.only:
-        catalog = _named(catalog, wanted.only)
+        catalog = named(catalog, wanted.only)
     if wanted.dry_run:
         _print_drawn(catalog.situation, as_json=wanted.as_json)
         return DONE
@@ -137,16 +137,11 @@ def run(wanted: Wanted) -> int:
     profile, plan = plan_truth(catalog, seed=wanted.seed, trials=trials, logs=1, hosts=wanted.hosts)
     folder = wanted.out or Path("results") / f"situations-{wanted.hosts or ''}{wanted.seed}"
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
-        try:
+        with making_trials(experiment):
             if wanted.hosts:
                 simulate_missing_trials(experiment, as_json=wanted.as_json)
             else:
                 measure_until_clear(experiment, catalog, as_json=wanted.as_json)
-        except KeyboardInterrupt:
-            raise stopped(experiment, named=True) from None
-        except BaseException:
-            experiment.discard_if_empty()
-            raise
         found, labels, explained = _judge(experiment, catalog)
     whys: list[JudgedWhy] = []
     if wanted.why is not None:
@@ -172,7 +167,7 @@ def run_programs(wanted: Wanted) -> int:
 
     drawn = draw_programs(wanted.count, wanted.seed)
     if wanted.only:
-        catalog = _named(drawn.catalog, wanted.only)
+        catalog = named(drawn.catalog, wanted.only)
         others = {case.name for case in drawn.watched.case} - {situation.name for situation in catalog.situation}
         drawn = DrawnPrograms(catalog, drawn.watched.without(others))
     if wanted.dry_run:
@@ -227,10 +222,15 @@ def _report(wanted: Wanted, place: str, folder: Path, outcome: Outcome) -> None:
         print_judged(outcome.found, outcome.void, outcome.drawn, outcome.counting)
 
 
-def _named(catalog: Catalog, names: Sequence[str]) -> Catalog:
+def named(catalog: Catalog, names: Sequence[str]) -> Catalog:
+    """The catalog with these situations alone.
+
+    Raises:
+        UsageError: there is no such situation.
+    """
     known = {situation.name for situation in catalog.situation}
     if missing := [name for name in names if name not in known]:
-        raise UsageError(f"--only: no situation {missing[0]} is drawn; --dry-run lists them")
+        raise UsageError(f"--only: there is no situation {missing[0]}; --dry-run lists them")
     return catalog.without(known - set(names))
 
 
@@ -244,9 +244,16 @@ def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], Labe
 def _print_drawn(drawn: Sequence[Situation], *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([situation.model_dump(mode="json") for situation in drawn], indent=1))
-        return
-    for situation in drawn:
+    else:
+        print_situations(drawn)
+
+
+def print_situations(planned: Sequence[Situation]) -> None:
+    """Prints what each is and injects."""
+    for situation in planned:
         typer.echo(f"{situation.name}  {situation.about}")
+        if situation.report:
+            typer.echo(f"  stands for: {situation.report}")
         for part in situation.ingredient:
             if part.name != NO_CAUSE:
                 dose = part.model_dump(mode="json", exclude={"name", "causes", "also"}, exclude_defaults=True)

@@ -89,15 +89,16 @@ def plan_truth(
 ) -> tuple[Profile, Plan]:
     """The experiment as a profile and its plan: on the testbed, or on the model of `hosts`.
 
-    A situation has as many trials with the segment log as without, or so many as `logs` says.
+    A situation has as many trials with the segment log as without, or so many as `logs` says: none with 0.
     No plan has disturbances. The text of the profile has those of situations, so that a record says what it is of.
 
     Raises:
         ProfileError: factors of the catalog contradict each other.
     """
     groups = list(_groups(catalog, short=short))
+    of_situation = trials if logs is None else logs
     fixed: Factors = {"interval_ms": INTERVAL_MS, **({"hosts": hosts} if hosts else {})}
-    sweeps = tuple(_sweep(role, trials, logs or trials) for group in groups for role in group)
+    sweeps = tuple(_sweep(role, trials, of_situation) for group in groups for role in group)
     profile = Profile(
         name=NAME,
         where="the catalog of truth experiments",
@@ -111,7 +112,7 @@ def plan_truth(
         workloads=catalog.workloads,
     )
     plan = build(profile, target=MODEL if hosts else "testbed")
-    return profile, _in_groups(plan, groups, trials, seed, logs or trials)
+    return profile, _in_groups(plan, groups, trials, seed, of_situation)
 
 
 def _disturbances_text(groups: Sequence[Sequence[Role]]) -> str:

@@ -1,6 +1,6 @@
 """Explains the trials of truth experiments at every level of evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lab.truth import Catalog, roles_of
 from lab.truth.levels import Diagnosis, Explained, View, diagnoses, trials_of
@@ -28,12 +28,13 @@ def explain_levels(
     rates: Mapping[str, float | None],
     explain_each: ExplainEach | None = None,
     most: int | None = None,
+    wanted: Collection[View] = tuple(View),
 ) -> list[Explained]:
-    """The explanation of each trial of each explained cell, or of the first `most`, at each level that it has."""
+    """The explanation of each trial of each explained cell, or of the first `most`, at each wanted level that it has."""
     plan = experiment.plan
     complete = [name for name, manifest in experiment.trials().manifests.items() if manifest.status not in LOST]
     cells = {cell.sweep: cell.id for cell in plan.cells}
-    views = [view for view in View if plan.target != MODEL or not view.needs_kernel]
+    views = [view for view in wanted if plan.target != MODEL or not view.needs_kernel]
     asked = []
     for role in roles_of(catalog):
         cell = cells.get(role.sweep)

@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.disturb.model import Place
 from whyperf.plan import MODEL, PlannedTrial, TimeLeft
+from whyperf.profile import Profile
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Kind, Observer, Session, Target, allowed_kind, keep_places, run_plan
 
@@ -73,17 +75,11 @@ def find_truth(wanted: Wanted) -> int:
             raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
     folder = wanted.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
-        if experiment.profile_text != profile.text:
-            raise UsageError(f"{folder} was measured with other disturbances; name another folder with --out")
-        try:
+        refuse_other_disturbances(experiment, profile)
+        with making_trials(experiment):
             if wanted.hosts:
                 return _on_model(experiment, catalog, wanted)
             measure(experiment, catalog, as_json=wanted.as_json)
-        except KeyboardInterrupt:
-            raise stopped(experiment, named=True) from None
-        except BaseException:
-            experiment.discard_if_empty()
-            raise
         return _print(experiment, catalog, wanted)
 
 
@@ -105,6 +101,28 @@ def _on_model(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
         simulate_missing_trials(experiment, as_json=wanted.as_json, workers=workers)
         say(f"Explaining the logs of the model of {wanted.hosts} in {experiment.folder}")
         return _print(experiment, catalog, wanted, workers)
+
+
+@contextmanager
+def making_trials(experiment: Experiment) -> Iterator[None]:
+    """While trials are made: a stop prints how to resume, and a record without any trial is removed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise stopped(experiment, named=True) from None
+    except BaseException:
+        experiment.discard_if_empty()
+        raise
+
+
+def refuse_other_disturbances(experiment: Experiment, profile: Profile) -> None:
+    """Refuses to resume a record whose trials were disturbed otherwise: a plan has no disturbances.
+
+    Raises:
+        UsageError: they were.
+    """
+    if experiment.profile_text != profile.text:
+        raise UsageError(f"{experiment.folder} was measured with other disturbances; name another folder with --out")
 
 
 def possible(catalog: Catalog) -> Catalog:

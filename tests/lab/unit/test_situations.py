@@ -328,7 +328,7 @@ def test_a_seed_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_name_that_is_not_drawn_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no situation nothing is drawn; --dry-run lists them"):
+    with pytest.raises(UsageError, match="there is no situation nothing; --dry-run lists them"):
         run(Wanted(3, 5, tmp_path, ("nothing",), dry_run=True))
 
 

@@ -98,7 +98,7 @@ class Catalog(CatalogTable):
     """All truth experiments."""
 
     workload: tuple[dict[str, object], ...] = ()
-    baseline: dict[str, Baseline] = {}
+    baseline: dict[str, Baseline] = Field(default_factory=dict)
     entry: tuple[Entry, ...] = ()
     situation: tuple[Situation, ...] = ()
     pair: tuple[Pair, ...] = ()

@@ -81,8 +81,8 @@ class Ingredient(CatalogTable):
 class Situation(CatalogTable):
     """Something that users meet: a baseline, further `factors`, and the ingredients.
 
-    `group` is the class that the draw of the halves is stratified by; only the field catalog has halves. `report` is the
-    public report that it stands for, or the kind of them.
+    `group` is the class that the draw of the halves is stratified by; only the field catalog has halves. `report` is
+    the public report that it stands for, or the kind of them.
     """
 
     name: str

@@ -27,10 +27,11 @@ def explain_levels(
     catalog: Catalog,
     rates: Mapping[str, float | None],
     explain_each: ExplainEach | None = None,
+    *,
     most: int | None = None,
     wanted: Collection[View] = tuple(View),
 ) -> list[Explained]:
-    """The explanation of each trial of each explained cell, or of the first `most`, at each wanted level that it has."""
+    """The explanation of each trial of each explained cell, or of the first `most`, at each wanted level."""
     plan = experiment.plan
     complete = [name for name, manifest in experiment.trials().manifests.items() if manifest.status not in LOST]
     cells = {cell.sweep: cell.id for cell in plan.cells}

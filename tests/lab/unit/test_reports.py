@@ -33,7 +33,8 @@ def test_each_report_has_one_cause_that_exists_and_says_what_it_stands_for(catal
         # What is accepted is a cause of today, not only one that may come.
         assert set(cause.causes) <= set(Cause) - {Cause.NOT_KNOWN}, situation.name
         assert cause.name != NO_CAUSE, situation.name
-        assert situation.about and situation.report, situation.name
+        assert situation.about, situation.name
+        assert situation.report, situation.name
     accepted = {cause for situation in catalog.situation for part in situation.ingredient for cause in part.causes}
     assert accepted >= COVERED
 

@@ -239,3 +239,16 @@ def test_a_trial_that_moved_nothing_is_a_very_low_rate() -> None:
     assert ladder.gains["receive-window"].gain == pytest.approx(1.0)
     ladder.see({1: {ORIGINAL: 0.0, "receive-window": 0.0}})
     assert ladder.gains == {}
+
+
+def test_what_the_evidence_does_not_expect_needs_one_more_pair() -> None:
+    rates = {block: {ORIGINAL: 1.0, "larger-writes": 1.6} for block in (1, 2)}
+    surprised = Ladder(REMEDIES, prior_of(certain(Cause.POLICER, 0.9)))
+    surprised.see(rates)
+    assert surprised.proved is None
+    assert [each.name for each in surprised.following()] == ["larger-writes"]
+    surprised.see({**rates, 3: rates[1]})
+    assert surprised.proved is not None
+    expected = Ladder(REMEDIES, prior_of(certain(Cause.TINY_WRITES, 0.4)))
+    expected.see(rates)
+    assert expected.proved is not None

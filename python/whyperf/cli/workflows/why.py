@@ -47,7 +47,7 @@ from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind, describe_host, keep_places, run_plan
 
-Ended = Literal["certain", "nothing_to_learn", "budget", "stopped", "failed"]
+Ended = Literal["certain", "nothing_to_learn", "budget", "stopped", "failed", "void"]
 MAX_CHANGE = 2
 """The load is another one where its rate is so many times the recorded one, or so small a part of it. Guests of a host
 that share its CPUs change a rate by less."""
@@ -56,6 +56,8 @@ SHORT_CHANGE = 1.3
 MUCH_LONGER = 1.5
 """Trials that do not have the rate of the first look are made anew where it is so many times as long: what they have
 counts as much as what the same seconds could add."""
+VOID_BLOCKS = 2
+"""Without a rate of the original in so many blocks, nothing can be compared with it."""
 LOSING_FROM = 2
 """Segments sent again, from which on losses shape the rate: a single one may be a probe."""
 
@@ -416,6 +418,9 @@ class _Running:
             self._is_short = True
             self._end("stopped")
             return
+        if not originals and self._block > VOID_BLOCKS:
+            self._end("void")
+            return
         following = self.ladder.following()
         self._wanted = {ORIGINAL, *(each.name for each in following)}
         if not following:
@@ -476,7 +481,7 @@ class _Running:
         question = self.question
         originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
         original = median(originals) if originals else None
-        is_reproduced = original is None or self._is_alike(original, MAX_CHANGE)
+        is_reproduced = self._is_alike(original, MAX_CHANGE) if original is not None else self.ended != "void"
         return Why(
             experiment=question.experiment.name,
             cell=question.cell.cell,

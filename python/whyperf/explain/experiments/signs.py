@@ -51,8 +51,9 @@ ENDED, STAYED = 0.25, 0.5
 """Parts of the losses of the original that are left where they ended, at most, and where they stayed, at least."""
 EMPTIED, SAME = 0.7, 0.85
 """The same of round trips: smoothed ones of trials on a quiet path differ by 10 %."""
-SURE, SELDOM, OPEN = 0.85, 0.12, 0.4
-"""How often a sign is seen where the cause makes it, where it makes the other, and where it makes neither."""
+SURE, SELDOM, OPEN = 0.9, 0.1, 0.4
+"""How often a sign is seen where the cause makes it, where it makes the other, and where it makes neither. On
+ten situations of seed 20261203 with a sign, each was that of the cause."""
 
 
 def slower_of(original: Sequence[Sign], paced: Sequence[Sign]) -> Slower:

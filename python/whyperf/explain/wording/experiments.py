@@ -12,6 +12,7 @@ ENDED = {
     "budget": "the time was over; --budget gives more",
     "stopped": "stopped before it was certain",
     "failed": "a host was lost before it was certain",
+    "void": "the original could not be measured; whyperf show on the experiments says why",
 }
 """Why no more was tried."""
 
@@ -51,13 +52,15 @@ def headline_of(why: Why) -> str:
     try:
         if why.original is not None and answer.gain is not None:
             rates = (si(why.original, why.unit), si(why.original * answer.gain, why.unit))
-        return answer_words(answer, rates, is_open=why.ended in {"budget", "stopped", "failed"})
+        return answer_words(answer, rates, is_open=why.ended in {"budget", "stopped", "failed", "void"})
     except (KeyError, ValueError, OverflowError):
         return f"The answer has no text in this version ({answer.known}: {', '.join(answer.causes) or 'no cause'})."
 
 
 def not_reproduced_words(why: Why) -> str:
     """That the load was another one in the experiments; "" where it was the same."""
+    if why.ended == "void":
+        return "Not reproduced: no trial of the original has a rate."
     if why.is_reproduced or why.original is None or why.rate is None:
         return ""
     try:

@@ -15,8 +15,8 @@ from whyperf.foreign.files import (
     read_text,
     refuse_link,
 )
-from whyperf.foreign.owners import caller, exchangeable, foreign_owner
-from whyperf.foreign.texts import json_in_script, quoted, visible, visible_json
+from whyperf.foreign.owners import caller, exchangeable, foreign_owner, is_own
+from whyperf.foreign.texts import json_in_script, quoted, shell_line, visible, visible_json
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
@@ -25,6 +25,7 @@ __all__ = [
     "exchangeable",
     "foreign_owner",
     "is_meant",
+    "is_own",
     "json_in_script",
     "open_file",
     "open_folder_without_links",
@@ -37,6 +38,7 @@ __all__ = [
     "read_text",
     "refuse_link",
     "refuse_many_values",
+    "shell_line",
     "visible",
     "visible_json",
 ]

@@ -26,14 +26,20 @@ def foreign_owner(found: os.stat_result) -> int | None:
     return found.st_uid if os.geteuid() == 0 and found.st_uid not in {0, *(caller() or ())[:1]} else None
 
 
+def is_own(found: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, or of who called sudo."""
+    return found.st_uid in {os.geteuid(), *(caller() or ())[:1]}
+
+
 def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
     """Why another user could exchange what lies at a path for something else, or what is in it where it is a folder;
     None if nobody could.
 
     Others may write to a folder that leads there only if it is sticky, as /tmp is: then they cannot rename what is not
-    theirs (unlink(2)). For root, and for what is run as code, each folder and link that leads there has to be root's,
-    this user's or of who called sudo. Members of a folder's group count as others for root alone, but for the group of
-    who called sudo if it has no other member. Other users choose with whom they share, and in whose folder they work.
+    theirs, but its owner can (unlink(2)). So it has to be root's, this user's or of who called sudo. For root, and for
+    what is run as code, so has each folder and link that leads there. Members of a folder's group count as others for
+    root alone, but for the group of who called sudo if it has no other member. Other users choose with whom they share,
+    and in whose folder they work.
     """
     # In a user namespace root has another number, or none.
     top = Path("/").stat()
@@ -41,10 +47,11 @@ def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
     for place, found in _leading_to(path):
         if found.st_uid not in owners and (is_code or os.geteuid() == 0):
             return f"{place} belongs to another user ({found.st_uid})"
-        if not stat.S_ISDIR(found.st_mode) or found.st_mode & stat.S_ISVTX:
+        if not stat.S_ISDIR(found.st_mode) or (found.st_mode & stat.S_ISVTX and found.st_uid in owners):
             continue
         if found.st_mode & stat.S_IWOTH:
-            return f"{place} can be changed by every user"
+            is_sticky = found.st_mode & stat.S_ISVTX
+            return f"{place} can be changed by {f'another user ({found.st_uid})' if is_sticky else 'every user'}"
         is_shared = found.st_mode & stat.S_IWGRP and os.geteuid() == 0 and found.st_gid not in groups
         if is_shared and not _is_of_caller_alone(found.st_gid):
             return f"{place} can be changed by its group ({found.st_gid})"

@@ -1,8 +1,9 @@
 """Texts that somebody else may have written, before they go to a terminal or into a page."""
 
 import json
+import shlex
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 SHOWN_CHARACTERS = 200
@@ -20,6 +21,19 @@ def visible(text: str, keep: str = "") -> str:
     `keep` are characters that stay as they are.
     """
     return text if text.isprintable() else text.translate(_python_escapes(keep))
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Words as a command to copy: a shell takes each of them as one word, whatever it holds."""
+    return " ".join(map(_shell_word, words))
+
+
+def _shell_word(word: str) -> str:
+    """Control characters would act while it is pasted, whatever quotes stand around them."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = word.replace("\\", r"\\").replace("'", r"\'")
+    return f"$'{visible(escaped)}'"
 
 
 def visible_json(text: str) -> str:

@@ -244,6 +244,20 @@ def test_a_user_works_in_the_folder_of_a_colleague_and_takes_no_code_from_it(
     assert exchangeable(shared / "cache", is_code=True) == f"{shared} belongs to another user (1001)"
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("user", [0, 1000])
+def test_the_owner_of_a_sticky_folder_can_exchange_what_is_in_it(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, user: int
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    shared.chmod(0o1777)
+    for owner in (0, user):
+        os.chown(shared, owner, -1)
+        assert exchangeable(shared / "sample") is None
+    os.chown(shared, 1001, -1)
+    assert str(exchangeable(shared / "sample")).startswith(f"{shared} ")
+
+
 def exchange(folder: Path, victim: Path) -> None:
     """Has another folder of the same name take the place of a new one, as the owner of the folder around it can."""
     folder.parent.rename(folder.parent.with_name("moved"))

@@ -297,6 +297,7 @@ def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
     hosts = _facts_of(experiment, trial.pair)
     hosts = {host: facts for host, facts in hosts.items() if not trial.is_watched or host in trial.ends}
     workloads, schedules = _own_parts(experiment.profile_text, experiment.plan.profile)
+    watched = experiment.plan.watched
     return Setup(
         factors=next((planned.factors for planned in experiment.plan.cells if planned.id == cell), {}),
         testbed=experiment.plan.testbed.kind,
@@ -304,7 +305,8 @@ def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
         devices={host: carrying_device(trial, host, facts) for host, facts in hosts.items()},
         workloads=workloads,
         schedules=schedules,
-        command="" if experiment.plan.watched is None else started_command(experiment.plan.watched.command),
+        # What somebody else's result names as a command may be anything.
+        command=started_command(watched.command) if watched is not None and experiment.is_made_here else "",
     )
 
 

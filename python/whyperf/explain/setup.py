@@ -32,7 +32,8 @@ class Setup:
         hosts: the record's facts of each host by near and far, and `devices` those of the device that carried most
             packets there.
         workloads: the profile's own, and `schedules` likewise.
-        command: what a watch started and watched, as for a shell; "" where it is none, or cannot be printed in a line.
+        command: what a watch started and watched, as for a shell; "" where it is none, cannot be printed in a line, or
+            is somebody else's.
         knows_path_rate: whether the rate of the emulated path bounds a predicted gain.
     """
 

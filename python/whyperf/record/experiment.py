@@ -200,9 +200,9 @@ class Experiment:
     @cached_property
     def is_made_here(self) -> bool:
         """Whether this user's whyperf planned it on this host, and its plan and profile were still so when it was
-        opened: what took their place since is not what is used.
+        opened: what took their place since is not what is used. A profile that is gone is another one.
         """
-        return is_made_here(self.folder, *self.sealed)
+        return not isinstance(self._kept.profile, RecordError) and is_made_here(self.folder, *self.sealed)
 
     @property
     def sealed(self) -> tuple[str, str]:

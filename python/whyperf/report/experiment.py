@@ -31,6 +31,7 @@ from whyperf.report.flow.section import flow_section
 from whyperf.report.kept_parts import KeptParts
 from whyperf.report.page import RecordData, render
 from whyperf.report.properties import path_facts
+from whyperf.report.repeat import command
 from whyperf.report.stages import read_staged, stages_section
 from whyperf.report.studies.atm import first_study_section
 from whyperf.report.studies.function_costs import function_costs_section
@@ -86,9 +87,8 @@ def write_report(
     cost = cost_section(experiment, trials)
     fleet = fleet_section(experiment.plan, summary, explained.explanation.fleet)
     stages = stages_section(experiment.plan, staged, model)
-    data = RecordData(
-        dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why, cost, stages, fleet
-    )
+    known = dict(experiment.hosts()), testbed, flow, str(experiment.folder), command(experiment)
+    data = RecordData(*known, path_properties, why, cost, stages, fleet)
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
     with as_record_error("write", path):

@@ -10,6 +10,7 @@ from whyperf import __version__
 from whyperf.analyze.bootstrap import RESAMPLES
 from whyperf.analyze.fleet.inputs import label
 from whyperf.analyze.summary import Summary
+from whyperf.foreign import shell_line
 from whyperf.plan import Plan
 from whyperf.report import properties
 from whyperf.report.assets import asset, chart_scripts, options, packed_bokeh, packed_charts, prose, together
@@ -25,7 +26,7 @@ from whyperf.report.fleet.looks import fleet_styles
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
-from whyperf.report.repeat import changes, command
+from whyperf.report.repeat import changes
 from whyperf.report.stages import StagesSection
 from whyperf.report.stages.looks import stage_styles
 from whyperf.report.table import cells_table
@@ -43,14 +44,15 @@ MAX_HOSTS = 6
 
 @dataclass(frozen=True)
 class RecordData:
-    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation, cost,
-    processing times, hosts of a fleet.
+    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, the command that makes it
+    again, path, explanation, cost, processing times, hosts of a fleet.
     """
 
     hosts: dict[str, properties.Document]
     testbed: properties.Document | None
     flow: FlowSection | None
     folder: str
+    command: str
     path: properties.Properties = field(default_factory=list)
     why: ExplanationSection | None = None
     cost: CostSection | None = None
@@ -112,9 +114,9 @@ def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Sectio
         path=data.path,
         plan_facts=properties.plan_facts(plan, summary),
         constant=properties.constant_factors(plan),
-        command=command(plan, data.folder),
+        command=data.command,
         raw=data.folder,
-        remake=f"whyperf report {data.folder}",
+        remake=shell_line(["whyperf", "report", data.folder]),
         resamples=f"{RESAMPLES:,}",
         switched=board.to_json(),
         charts=packed_charts(charts.script) if charts.elements else "",

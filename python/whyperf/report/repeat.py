@@ -1,29 +1,33 @@
 """How to repeat an experiment, or one setting of it with a change."""
 
 import shlex
-from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import get_args
 
-from whyperf.foreign import read_text, visible
+from whyperf.foreign import shell_line
 from whyperf.plan import LOCAL, MODEL, STAGED_TRANSPORTS, Plan, build
-from whyperf.profile import Level, Profile, ProfileError, as_set, find, load, shipped_names
-from whyperf.profile.model import PROFILE_HZ
-from whyperf.record import kept_profile
+from whyperf.profile import Level, Profile, ProfileError, as_set, find, parse, shipped_names
+from whyperf.profile.model import PROFILE_HZ, Pipe
+from whyperf.record import Experiment, RecordError, kept_profile
 
 _WATCH = ["whyperf", "watch"]
 
 
-def command(plan: Plan, folder: str) -> str:
-    """The command that makes the same plan again; `--out` prevents that it resumes the old folder.
+def command(experiment: Experiment, plan: Plan | None = None) -> str:
+    """The command that makes the same plan again, or another one; `--out` prevents that it resumes the old folder.
 
-    `folder` is the folder of the experiment, with its profile. Of a watched result it is the command that was given:
-    what the program does next is another matter. Whoever made the plan, a shell runs this command alone.
+    Of a watched result it is the command that was given: what the program does next is another matter. Whoever made the
+    plan, a shell runs this command alone. That of a result made elsewhere starts no other program either: it has no
+    variables and nothing behind `--`, and is "" where a command leads to the hosts.
     """
+    plan = plan or experiment.plan
     if plan.watched is not None:
-        return _watched_again(plan.watched.command)
+        return _watched_again(plan.watched.command, with_program=experiment.is_made_here)
+    if _has_own_pipe(experiment):
+        return ""
     verb = "simulate" if plan.target == MODEL else "run"
-    arguments = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed), *_where(plan)]
+    arguments = ["whyperf", verb, _profile(experiment), "--seed", str(plan.seed), *_where(plan)]
     if plan.asked_trials is not None:
         arguments += ["--trials", str(plan.asked_trials)]
     arguments += _evidence(plan) if plan.target != MODEL else _log(plan)
@@ -32,31 +36,28 @@ def command(plan: Plan, folder: str) -> str:
     for level in as_set(plan.overrides):
         arguments += ["--set", level]
     variables = [
-        f"{name}={_quoted(value)}" if name.isidentifier() else _quoted(f"{name}={value}")
+        f"{name}={shell_line([value])}" if name.isidentifier() else shell_line([f"{name}={value}"])
         for name, value in plan.variables.items()
+        if experiment.is_made_here
     ]
-    return " ".join([*variables, _joined([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
+    return " ".join([*variables, shell_line([*arguments, "--out", f"{experiment.folder}-again"])])
 
 
-def _watched_again(written: str) -> str:
+def _watched_again(written: str, *, with_program: bool) -> str:
     """The command of a watch; of a plan that has no such command, the command without its arguments."""
     try:
         given = shlex.split(written)
     except ValueError:
         given = []
-    return _joined(given if given[:2] == _WATCH else _WATCH)
+    if "--" in given and not with_program:
+        given = given[: given.index("--")]
+    return shell_line(given if given[:2] == _WATCH else _WATCH)
 
 
-def _joined(arguments: Iterable[str]) -> str:
-    return " ".join(map(_quoted, arguments))
-
-
-def _quoted(word: str) -> str:
-    """A word for a shell. Control characters would act while it is pasted, whatever quotes stand around them."""
-    if word.isprintable():
-        return shlex.quote(word)
-    escaped = word.replace("\\", r"\\").replace("'", r"\'")
-    return f"$'{visible(escaped)}'"
+def _has_own_pipe(experiment: Experiment) -> bool:
+    """Whether somebody else's command leads to the hosts: `--via` of a plan may be any."""
+    fleet = experiment.plan.fleet
+    return fleet is not None and fleet.via not in get_args(Pipe) and not experiment.is_made_here
 
 
 def changes(plan: Plan) -> list[str]:
@@ -65,31 +66,31 @@ def changes(plan: Plan) -> list[str]:
     return [*as_set(plan.overrides), *(f"only {part}" for part in plan.only), *trials]
 
 
-def log_command(plan: Plan, cell_id: str, folder: str) -> str:
+def log_command(experiment: Experiment, cell_id: str) -> str:
     """The command that measures one cell again, with a segment log; "" where no options of `whyperf run` make it."""
-    return _cell_command(plan, cell_id, {}, folder, ["--evidence", "segments"])
+    return _cell_command(experiment, cell_id, {}, ["--evidence", "segments"])
 
 
-def change_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder: str) -> str:
-    """The command that measures one cell with a change; "" where no options of `whyperf run` make this plan.
-
-    `folder` is the folder of the experiment, with its profile.
-    """
-    return _cell_command(plan, cell_id, change, folder, _evidence(plan)) if change else ""
+def change_command(experiment: Experiment, cell_id: str, change: Mapping[str, Level]) -> str:
+    """The command that measures one cell with a change; "" where no options of `whyperf run` make this plan."""
+    return _cell_command(experiment, cell_id, change, _evidence(experiment.plan)) if change else ""
 
 
-def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder: str, evidence: list[str]) -> str:
-    if plan.target == MODEL or plan.variables or plan.watched is not None:
+def _cell_command(experiment: Experiment, cell_id: str, change: Mapping[str, Level], evidence: list[str]) -> str:
+    plan = experiment.plan
+    if plan.target == MODEL or plan.variables or plan.watched is not None or _has_own_pipe(experiment):
         return ""
     cell = plan.cell(cell_id)
     varied = {name: cell.factors[name] for name in plan.varied if name in cell.factors}
     levels = {**plan.overrides, **varied, **change}
-    name = _profile(plan, folder)
+    name = _profile(experiment)
     try:
-        profile = _shipped(name) if name in shipped_names() else load(Path(name))
+        profile = _shipped(name) if name in shipped_names() else _parsed(experiment.profile_text)
+        if profile is None:
+            return ""
         only = (f"sweep={cell.sweep}",) if len(profile.sweeps) > 1 else ()
         made = build(profile, only=only, target=plan.target, near=plan.near, fleet=plan.fleet, overrides=levels).cells
-    except (ProfileError, OSError):
+    except (ProfileError, RecordError):
         return ""
     # Factors that a sweep derives from others need not follow the levels that are set.
     wanted = {**varied, **change}
@@ -103,7 +104,7 @@ def _cell_command(plan: Plan, cell_id: str, change: Mapping[str, Level], folder:
         arguments += ["--only", part]
     for level in as_set(levels):
         arguments += ["--set", level]
-    return _joined(arguments)
+    return shell_line(arguments)
 
 
 def _where(plan: Plan) -> list[str]:
@@ -128,21 +129,30 @@ def _where(plan: Plan) -> list[str]:
     return arguments
 
 
-def _profile(plan: Plan, folder: str) -> str:
+def _profile(experiment: Experiment) -> str:
     """The name of a shipped profile, or the path of the saved profile if its text differs."""
-    kept = kept_profile(Path(folder))
-    shipped = plan.profile in shipped_names()
+    name, kept = experiment.plan.profile, str(kept_profile(experiment.folder))
+    if name not in shipped_names():
+        return kept
     try:
-        text = read_text(kept)
-    except (OSError, UnicodeDecodeError):
-        return plan.profile if shipped else str(kept)
-    return plan.profile if shipped and _shipped(plan.profile).text == text else str(kept)
+        return name if _shipped(name).text == experiment.profile_text else kept
+    except RecordError:
+        return name
 
 
 @cache
 def _shipped(name: str) -> Profile:
     """Parsed once: each verdict has a command."""
     return find(name)
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> Profile | None:
+    """The profile of a result, as above: it may take seconds. None where it cannot be used."""
+    try:
+        return parse(text, name="profile", where="profile")
+    except ProfileError:
+        return None
 
 
 def _log(plan: Plan) -> list[str]:

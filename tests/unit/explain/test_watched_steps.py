@@ -95,6 +95,12 @@ def test_commands_name_the_watched_process_and_the_device() -> None:
     assert "ethtool -S eth7" in steps(LOSSY)[0].command
 
 
+def test_the_name_of_a_device_is_one_word() -> None:
+    """A result of somebody else, and a far host, may name any."""
+    named = replace(SETUP, devices={"near": {"name": "eth7; touch hacked"}})
+    assert steps(LOSSY, named)[0].command.startswith("ethtool -S 'eth7; touch hacked'; ")
+
+
 def test_a_command_that_has_ended_is_named_to_be_started_again() -> None:
     writer = seen_at_sender(process=4711, program="curl")(BUSY_WRITER)
     attached = [step.command for step in steps(writer)]

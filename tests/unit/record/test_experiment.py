@@ -65,8 +65,7 @@ def test_a_result_without_its_profile_is_opened_nevertheless(tmp_path: Path) -> 
     for _ in range(2):
         with pytest.raises(RecordError, match=r"cannot read .*profile\.toml: no such file"):
             _ = experiment.profile_text
-        with pytest.raises(RecordError, match=r"cannot read .*profile\.toml: no such file"):
-            _ = experiment.is_made_here
+        assert not experiment.is_made_here
 
 
 def test_a_folder_of_another_plan_is_refused_with_both_plans_and_remedy(tmp_path: Path) -> None:

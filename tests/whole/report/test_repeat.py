@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from whyperf.cli import main
 from whyperf.plan import Plan, PlannedStages, build
 from whyperf.plan.model import PlannedFleet, PlannedWatch
 from whyperf.profile import Profile, find, load
-from whyperf.report.repeat import change_command, command
+from whyperf.record import Experiment, RecordError
+from whyperf.record.experiment import _Kept
+from whyperf.report.repeat import change_command, command, log_command
 
 OWN = """
 about = "Two windows"
@@ -24,6 +27,15 @@ log_trials = 1
 [sweep.factors]
 window_bytes = [4096, 8192]
 """
+
+
+def of(plan: Plan, folder: Path, *, is_made_here: bool = True) -> Experiment:
+    """A result with this plan, and the profile that is in the folder."""
+    kept = folder / "profile.toml"
+    profile = kept.read_text() if kept.exists() else RecordError("it is gone")
+    experiment = Experiment(folder, plan, _Kept(plan, profile))
+    experiment.is_made_here = is_made_here
+    return experiment
 
 
 def again(line: str, capsys: pytest.CaptureFixture[str]) -> Plan:
@@ -49,7 +61,7 @@ def test_the_command_makes_the_same_plan(
     profile: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     plan = build(find(profile), target="loopback", **asked)
-    found = again(command(plan, str(tmp_path)), capsys)
+    found = again(command(of(plan, tmp_path)), capsys)
     assert (found.id, found.stages, found.profile_hz) == (plan.id, plan.stages, plan.profile_hz)
 
 
@@ -57,11 +69,11 @@ def test_the_way_to_a_pair_and_its_address_are_named(tmp_path: Path) -> None:
     pair = PlannedFleet(pattern="pairs", far=("b",), via="ip netns exec {host}", addresses={"b": "192.0.2.7"})
     plan = build(find("quick"), target="b", near=("a",), fleet=pair)
     where = "--from a --to b --pattern pairs --via 'ip netns exec {host}' --address 192.0.2.7"
-    assert f" {where} " in command(plan, str(tmp_path))
+    assert f" {where} " in command(of(plan, tmp_path))
 
 
 def test_the_far_host_is_named(tmp_path: Path) -> None:
-    line = command(build(find("quick"), target="host7"), str(tmp_path))
+    line = command(of(build(find("quick"), target="host7"), tmp_path))
     assert line == f"whyperf run quick --seed 1995 --host host7 --evidence counters --out {tmp_path}-again"
 
 
@@ -89,9 +101,10 @@ def _hostile(**update: Any) -> Plan:
     ],
     ids=range(11),
 )
-def test_a_shell_runs_nothing_but_whyperf(plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_made_here", [True, False])
+def test_a_shell_runs_nothing_but_whyperf(plan: Plan, tmp_path: Path, *, is_made_here: bool) -> None:
     """Whatever a result of somebody else has as its names, pasting the command runs the command alone."""
-    line = command(plan, "theirs")
+    line = command(of(plan, Path("theirs"), is_made_here=is_made_here))
     assert line.isprintable()
     assert " --via=" not in line
     # The words alone: a program of this name prints them.
@@ -106,13 +119,63 @@ def test_a_shell_runs_nothing_but_whyperf(plan: Plan, tmp_path: Path) -> None:
 def test_a_watch_is_repeated_as_it_was_given() -> None:
     given = "whyperf watch :80 --out 'my results' -- curl -O 'http://host7/a b'"
     plan = _hostile(watched=PlannedWatch(command=given, selection={}, started_realtime=""))
-    assert command(plan, "theirs") == given
+    assert command(of(plan, Path("theirs"))) == given
+
+
+def _through(via: str) -> PlannedFleet:
+    return PlannedFleet(pattern="pairs", far=("b",), via=via)
+
+
+@pytest.mark.parametrize(
+    ("asked", "own", "foreign"),
+    [
+        (
+            {"variables": {"LD_PRELOAD": "/tmp/their.so"}},
+            "LD_PRELOAD=/tmp/their.so whyperf run quick ",
+            "whyperf run quick ",
+        ),
+        (
+            {"target": "b", "fleet": _through("sh -c 'touch hacked' {host}")},
+            "whyperf run quick --seed 1995 --from near --to b --pattern pairs --via 'sh -c",
+            "",
+        ),
+        (
+            {"target": "b", "fleet": _through("podman")},
+            "whyperf run quick --seed 1995 --from near --to b --pattern pairs --via podman ",
+            "whyperf run quick --seed 1995 --from near --to b --pattern pairs --via podman ",
+        ),
+        (
+            {"watched": PlannedWatch(command="whyperf watch :80 -- touch hacked", selection={}, started_realtime="")},
+            "whyperf watch :80 -- touch hacked",
+            "whyperf watch :80",
+        ),
+    ],
+    ids=["variables", "own command", "kind of pipe", "watched command"],
+)
+def test_the_command_of_somebody_elses_result_starts_no_program_that_it_names(
+    asked: dict[str, Any], own: str, foreign: str, tmp_path: Path
+) -> None:
+    plan = _hostile(near=("near",), **asked)
+    assert command(of(plan, tmp_path)).startswith(own)
+    line = command(of(plan, tmp_path, is_made_here=False))
+    assert line.startswith(foreign)
+    assert "hacked" not in line
+    assert "LD_PRELOAD" not in line
+
+
+@pytest.mark.parametrize("via", ["ssh", "sh -c 'touch hacked' {host}"])
+def test_a_command_for_a_cell_leads_to_hosts_by_no_command_of_somebody_else(via: str, tmp_path: Path) -> None:
+    plan = build(find("quick"), target="b", near=("a",), fleet=_through(via))
+    for is_made_here in (True, False):
+        experiment = of(plan, tmp_path, is_made_here=is_made_here)
+        found = change_command(experiment, "c0001", {"no_delay": True}), log_command(experiment, "c0001")
+        assert all(found) == (is_made_here or via == "ssh")
 
 
 @pytest.mark.parametrize("name", ["mine", "demo"])
 def test_a_profile_of_ones_own_is_the_kept_one(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plan = build(_kept(OWN, tmp_path, name), target="loopback")
-    line = command(plan, str(tmp_path / "results"))
+    line = command(of(plan, tmp_path / "results"))
     assert line.startswith(f"whyperf run {tmp_path}/results/profile.toml ")
     assert again(line, capsys).id == plan.id
 
@@ -127,7 +190,7 @@ def _kept(text: str, folder: Path, name: str) -> Profile:
 
 def test_a_change_of_a_single_measurement_is_a_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plan = build(find("quick"), target="loopback", overrides={"window_bytes": 65536, "no_delay": True})
-    line = change_command(plan, "c0001", {"window_bytes": "default"}, str(tmp_path))
+    line = change_command(of(plan, tmp_path), "c0001", {"window_bytes": "default"})
     assert line.startswith("whyperf run quick --testbed loopback ")
     (cell,) = again(line, capsys).cells
     assert cell.factors == {**plan.cells[0].factors, "window_bytes": "default"}
@@ -136,16 +199,34 @@ def test_a_change_of_a_single_measurement_is_a_command(capsys: pytest.CaptureFix
 def test_a_change_of_a_sweep_is_for_one_cell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plan = build(find("demo"), only=["sweep=throughput"], target="loopback", trials=3)
     for cell in (plan.cells[0], plan.cells[-1]):
-        line = change_command(plan, cell.id, {"no_delay": True}, str(tmp_path))
+        line = change_command(of(plan, tmp_path), cell.id, {"no_delay": True})
         (changed,) = again(line, capsys).cells
         assert changed.factors == {**cell.factors, "no_delay": True}
 
 
 def test_a_change_that_no_option_makes_has_no_command(tmp_path: Path) -> None:
     plan = build(find("quick"), target="loopback")
-    assert change_command(plan, "c0001", {}, str(tmp_path)) == ""
+    assert change_command(of(plan, tmp_path), "c0001", {}) == ""
     # No profile of this name is left.
     gone = plan.model_copy(update={"profile": "gone"})
-    assert change_command(gone, "c0001", {"no_delay": True}, str(tmp_path)) == ""
+    assert change_command(of(gone, tmp_path), "c0001", {"no_delay": True}) == ""
     # The profile of the folder is not there.
-    assert change_command(plan, "c0001", {"path_rtt_ms": 10}, str(tmp_path)) == ""
+    assert change_command(of(plan, tmp_path), "c0001", {"path_rtt_ms": 10}) == ""
+
+
+@pytest.mark.parametrize("ending", ["", "[unknown]"])
+def test_the_profile_of_a_result_is_parsed_once_for_all_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """It may be somebody else's, and take seconds, whether it can be used or not."""
+    plan = build(_kept(OWN, tmp_path, "mine"), target="loopback")
+    (tmp_path / "results" / "profile.toml").write_text(f"# {tmp_path}\n{OWN}{ending}\n")
+    parsed: list[str] = []
+    # The package has a function of this name.
+    loading = sys.modules["whyperf.profile.load"]
+    parse_toml = loading.parse_toml
+    monkeypatch.setattr(loading, "parse_toml", lambda text: (parsed.append(text), parse_toml(text))[1])
+    result = of(plan, tmp_path / "results")
+    lines = [change_command(result, cell.id, {"no_delay": True}) for cell in plan.cells]
+    assert len(set(lines)) == (1 if ending else 2)
+    assert len(parsed) == 1

@@ -14,7 +14,9 @@ from tests.unit.watch.watched_samples import SeenConnection, question, sent
 from tests.whole.records.golden import output, unpack
 from whyperf.analyze import Summary, summarize
 from whyperf.cli import main
+from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.record import Experiment
+from whyperf.report import write
 from whyperf.watch.record import keep_watched
 
 TRIALS = Path(__file__).parents[2] / "unit" / "explain" / "trials.tar.xz"
@@ -153,6 +155,23 @@ def test_json_names_the_connection_in_the_place_of_factors(name: str) -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_the_command_of_somebody_elses_watch_is_not_named(folder: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    seen = [SeenConnection(folder / "results/stream-counters/trials/001-c0001", "near", 0)]
+    given = question(command_line="whyperf watch :80 -- touch hacked", evidence="counters")
+    keep_watched(theirs, given, [sent(tmp_path / "sent", seen)]).close()
+
+    def named() -> tuple[str, bool]:
+        experiment = Experiment.open(theirs)
+        trial = next(iter(experiment.trials().manifests))
+        found = gathered(experiment, TrialQuestion(experiment.plan.cells[0].id, trial))
+        return found.setup.command, "touch hacked" in write(experiment, summarize(experiment)).read_text()
+
+    assert named() == ("touch hacked", True)
+    (theirs / "seal").unlink()
+    assert named() == ("", False)
+
+
 def test_what_changes_or_repeats_a_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     refusals = {
         ("explain", "one", "--cell", "c0001", "--try"): "whyperf changes none of its settings",

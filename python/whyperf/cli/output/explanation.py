@@ -513,7 +513,7 @@ def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
         return
     is_tcp = str(experiment.plan.cell(cell.cell).factors.get("transport", "tcp")) in {"tcp", "mptcp", "tls"}
     has_log = (cell.trial or "").startswith(LOG_PREFIX)
-    if is_tcp and not has_log and (again := log_command(experiment.plan, cell.cell, str(experiment.folder))):
+    if is_tcp and not has_log and (again := log_command(experiment, cell.cell)):
         yield "Next measurement, with a log of every segment:"
         yield CommandLine(again)
     else:
@@ -529,7 +529,7 @@ def _change(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str
     levels = " ".join(f"--set {level}" for level in as_set(change.factors))
     if levels:
         yield f"{change_label(change)}: {levels}"
-        command = change_command(experiment.plan, cell, change.factors, str(experiment.folder))
+        command = change_command(experiment, cell, change.factors)
         if command:
             yield CommandLine(command)
     for step in change.steps or ():

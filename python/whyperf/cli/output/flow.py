@@ -188,8 +188,8 @@ def _refused(summary: FlowSummary) -> list[str]:
 def _commands(experiment: Experiment, summary: FlowSummary, staged: _Staged | None) -> Iterator[tuple[str, str]]:
     """How to get the log where there is none, and how to see another cell: a sentence and a command each."""
     plan, folder = experiment.plan, str(experiment.folder)
-    if not summary.logs and staged is None and plan.watched is None and not _refused(summary):
-        same = command(plan.model_copy(update={"evidence": None}), folder)
+    has_none = not summary.logs and staged is None and plan.watched is None and not _refused(summary)
+    if has_none and (same := command(experiment, plan.model_copy(update={"evidence": None}))):
         yield "To measure with the log:", f"{same} --evidence segments"
     trials: dict[str, list[str]] = {}
     for name, manifest in experiment.trials().manifests.items():

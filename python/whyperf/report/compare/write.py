@@ -26,5 +26,5 @@ def write(path: Path, comparison: Comparison, sources: Sequence[Source]) -> None
         # Two conditions of one result have labels of their own.
         found = pair_trees(pair, *(by_label.get(cell.label, sources[0]) for cell in (pair.a, pair.b)))
         trees |= {(place, role): tree for role, tree in found.items()}
-    commands = dict.fromkeys(command(source.experiment.plan, str(source.experiment.folder)) for source in sources)
+    commands = dict.fromkeys(filter(None, (command(source.experiment) for source in sources)))
     write_file(path, render(comparison, trees, list(commands)).encode())

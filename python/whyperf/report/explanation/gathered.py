@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from shlex import quote
 
 from whyperf.analyze.summary import Summary
 from whyperf.explain.experiments.earlier import verified_earlier
@@ -10,6 +9,7 @@ from whyperf.explain.experiments.kept import latest
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs, place_of
 from whyperf.explain.model import Explanation
 from whyperf.explain.store import read_explanation, write_explanation
+from whyperf.foreign import shell_line
 from whyperf.record import Experiment, Manifest, RecordError
 from whyperf.report.explanation.over_time import TimeChart, time_charts
 from whyperf.report.explanation.section import Explained, chosen
@@ -40,7 +40,7 @@ def gather(experiment: Experiment, summary: Summary, kept: KeptParts, manifests:
     pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
     places = {trial: place_of(trial, cell.cell, manifests) for trial, cell in shown.items()}
     why, earlier = latest(experiment), tuple(verified_earlier(experiment))
-    return Explained(explanation, charts, pages, str(experiment.folder), experiment.plan, places, why, earlier)
+    return Explained(explanation, charts, pages, experiment, places, why, earlier)
 
 
 def _kept(experiment: Experiment, fingerprint: str) -> Explanation | None:
@@ -80,7 +80,7 @@ def _made(experiment: Experiment, summary: Summary, fingerprint: str) -> Explana
             with suppress(RecordError):
                 write_explanation(experiment, explanation, fingerprint)
         return explanation
-    folder = quote(str(experiment.folder))
+    folder = shell_line([str(experiment.folder)])
     note = (
         f"{len(left_out):,} of {len(cells):,} cells are not explained here: a report explains at most {MAX_EXPLAINED}. "
         f"For all cells, run `whyperf explain {folder}`, then `whyperf report {folder}`."

@@ -9,8 +9,10 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Why
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
 from whyperf.explain.predicted import confidence_text
-from whyperf.plan import CONNECTION, Plan
+from whyperf.foreign import shell_line
+from whyperf.plan import CONNECTION
 from whyperf.profile import Level
+from whyperf.record import Experiment
 from whyperf.report.charts.layout import distinguishing_axes, sweeps_of, varied_axes
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
@@ -33,7 +35,7 @@ MAX_DRAWN = 10
 class Explained:
     """The data of the section: the explanation, and the time charts of its trials by name.
 
-    `pages` are the flow pages next to the report, by trial; `folder` is the folder of the experiment for commands.
+    `pages` are the flow pages next to the report, by trial; `experiment` is what commands are about.
     `places` say by trial which one it is of its cell (`log_trials.place_of`). `why` is of the last experiments, and
     `earlier` says by cell what was verified before there were any.
     """
@@ -41,8 +43,7 @@ class Explained:
     explanation: Explanation
     charts: Mapping[str, Sequence[TimeChart]] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
-    folder: str = ""
-    plan: Plan | None = None
+    experiment: Experiment | None = None
     places: Mapping[str, str] = field(default_factory=dict)
     why: Why | None = None
     earlier: Sequence[tuple[str, str]] = ()
@@ -192,11 +193,12 @@ def places(cells: Sequence[CellResult]) -> dict[str, str]:
 
 
 def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool) -> CellView:
-    trial = cell.trial or ""
-    trying = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --try"
+    trial, experiment = cell.trial or "", explained.experiment
+    named = [] if experiment is None else [str(experiment.folder)]
+    trying = shell_line(["whyperf", "explain", *named, *([trial] if trial and not only else []), "--try"])
 
     def run_of(factors: Mapping[str, Level]) -> str:
-        return "" if explained.plan is None else change_command(explained.plan, cell.cell, factors, explained.folder)
+        return "" if experiment is None else change_command(experiment, cell.cell, factors)
 
     return CellView(
         id=cell.cell,

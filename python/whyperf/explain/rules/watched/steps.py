@@ -16,6 +16,7 @@ from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 from whyperf.explain.wording.catalog import known, render
+from whyperf.foreign import shell_line
 
 Role = Literal["sender", "receiver"]
 Scope = Literal["socket", "program", "host"]
@@ -171,7 +172,7 @@ def _congestion(_: Finding, facts: Facts, setup: Setup) -> Steps:
 def _named(command: str, host: str, setup: Setup) -> str:
     """The command with the name of the device that carried most packets, where it is known."""
     name = setup.devices.get(host, {}).get("name")
-    return command if not name else command.replace(DEVICE, str(name))
+    return command if not name else command.replace(DEVICE, shell_line([str(name)]))
 
 
 def _nagle(_: Finding, facts: Facts, __: Setup) -> Steps:

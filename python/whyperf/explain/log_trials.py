@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from whyperf.explain.wording.catalog import render
+from whyperf.foreign import shell_line
 from whyperf.plan import LOG_PREFIX, STAGES_PREFIX
 from whyperf.record import LOST, Experiment, Manifest
 
@@ -35,10 +36,9 @@ def logged_count(experiment: Experiment, trial: str) -> int:
 
 def not_read(trial: Manifest, experiment: Experiment) -> str:
     """That a log was too long, and the command that reads it."""
-    segments = logged_count(experiment, trial.trial)
-    return render(
-        "missing", "long_log", {"trial": trial.trial, "logged_segments": segments, "folder": str(experiment.folder)}
-    )
+    segments, command = logged_count(experiment, trial.trial), ["whyperf", "explain", str(experiment.folder)]
+    values = {"trial": trial.trial, "logged_segments": segments, "command": shell_line(command)}
+    return render("missing", "long_log", values)
 
 
 def place_of(trial: str, cell: str, manifests: Mapping[str, Manifest]) -> str:

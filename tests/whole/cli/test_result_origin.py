@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.cost.sampled_results import add_samples
 from whyperf.cli.app import main
 from whyperf.plan import Plan
 from whyperf.record import Experiment
@@ -36,6 +37,19 @@ def test_show_says_it_of_stored_results_too(
     assert [NOTE in said(capsys, "show", str(result), *options) for _ in range(2)] == [False, False]
     (result / "seal").unlink()
     assert [NOTE in said(capsys, "show", str(result), *options) for _ in range(2)] == [True, True]
+
+
+@pytest.mark.parametrize("verb", ["explain", "report", "flow", "cost"])
+def test_commands_with_advice_say_it_too(result: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    add_samples(result)
+    assert NOTE not in said(capsys, verb, str(result))
+    (result / "seal").unlink()
+    assert NOTE in said(capsys, verb, str(result))
+
+
+def test_a_result_without_its_profile_is_one_that_was_changed(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (result / "profile.toml").unlink()
+    assert NOTE in said(capsys, "flow", str(result))
 
 
 def test_a_changed_plan_is_noted(result: Path, capsys: pytest.CaptureFixture[str]) -> None:

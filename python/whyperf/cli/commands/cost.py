@@ -36,10 +36,11 @@ def command(
 
     Needs stack samples: `whyperf run … --evidence profile`.
     """
-    from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.inputs.experiments import find_experiment, note_origin  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.cost import print_cost, write_folded, write_pprof  # noqa: PLC0415
 
     found = find_experiment(experiment)
+    note_origin(found.folder, is_made_here=found.is_made_here)
     if folded is not None:
         return write_folded(found, cell, folded)
     if pprof is not None:

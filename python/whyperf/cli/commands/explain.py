@@ -58,7 +58,7 @@ def command(
         bool,
         typer.Option(
             "--yes",
-            help="With --try: do not ask before contacting the hosts of a result that was made elsewhere.",
+            help="With --try: do not ask before measuring for a result that was made elsewhere.",
         ),
     ] = False,
     cluster: ClusterOption = "none",
@@ -74,7 +74,7 @@ def command(
     --try changes a setting for its own trials only, never permanently. --verify is another name of it.
     """
     from whyperf.cli.exits import UsageError, say  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415
+    from whyperf.cli.inputs.experiments import find_experiment, note_origin  # noqa: PLC0415
     from whyperf.cli.output.explanation import print_explanation  # noqa: PLC0415
     from whyperf.cluster import HERE, choice_of  # noqa: PLC0415
 
@@ -82,6 +82,7 @@ def command(
     if where != HERE and (try_ or trial is not None or cell is not None):
         raise UsageError("--cluster shares the cells of a whole result; leave out the trial, --cell and --try")
     found = find_experiment(experiment)
+    note_origin(found.folder, is_made_here=found.is_made_here)
     if where != HERE and found.plan.watched is not None:
         raise UsageError("--cluster is not for watched connections, whose trials refer to each other; leave it out")
     if most is not None:

@@ -33,8 +33,9 @@ def command(
 
     Prints what each host saw, and writes a page with figures that go down to single segments.
     """
-    from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.inputs.experiments import find_experiment, note_origin  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.flow import print_flow  # noqa: PLC0415
 
     found = find_experiment(experiment)
+    note_origin(found.folder, is_made_here=found.is_made_here)
     return print_flow(found, trial, connection, None if host is None else host.value, as_json=json, page=page)

@@ -26,13 +26,14 @@ def command(
     import json as json_format  # noqa: PLC0415
 
     from whyperf.analyze import summarize  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415
+    from whyperf.cli.inputs.experiments import find_experiment, note_origin  # noqa: PLC0415
     from whyperf.cli.output.verdict import verdict  # noqa: PLC0415
     from whyperf.explain.stored_result import StoredResult, read_result, write_result  # noqa: PLC0415
     from whyperf.record.kept import fingerprint_of  # noqa: PLC0415
     from whyperf.report import write  # noqa: PLC0415
 
     found = find_experiment(experiment)
+    note_origin(found.folder, is_made_here=found.is_made_here)
     fingerprint = fingerprint_of(found.folder)
     stored = read_result(found.folder, fingerprint)
     summary = summarize(found) if stored is None else stored.summary

@@ -8,6 +8,7 @@ from pathlib import Path
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.verbs import SAME as OTHER_VERBS
+from whyperf.foreign import shell_line
 from whyperf.foreign.other_tools import not_opened_yet
 from whyperf.hosts import is_usable_host
 from whyperf.profile import (
@@ -78,7 +79,9 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
     other = "" if looks_like_path(argument) else f" (a host of that name: --host {argument})"
     if Path(argument).is_dir() and (Path(argument) / "plan.json").exists():
         resumes = "" if _is_watched(Path(argument)) else ", and the command that made them resumes"
-        raise UsageError(f"{argument} holds results; `whyperf show {argument}` shows them{resumes}{other}")
+        raise UsageError(
+            f"{argument} holds results; `{shell_line(['whyperf', 'show', argument])}` shows them{resumes}{other}"
+        )
     if Path(argument).is_dir() and host is None:
         raise UsageError(f"{argument} is a folder; a profile is a TOML file: name one in it{other}")
     if (sentence := not_opened_yet(Path(argument))) is not None:

@@ -38,6 +38,7 @@ from whyperf.compare.model import (
     SideDifference,
 )
 from whyperf.explain.states import name_of
+from whyperf.foreign import shell_line
 from whyperf.report.compare.texts import function_text, signed_cycles, signed_value, value_text
 
 MIN_RATIO = 0.01
@@ -189,8 +190,8 @@ class _Printer:
             self._line(f"{count(more, 'more pair')}: --json or --report FILE")
         example = found.pairs[0]
         names = {result.label: result.experiment for result in found.results}
-        cells = f"{names[example.a.label]}:{example.a.cell} {names[example.b.label]}:{example.b.cell}"
-        self._line(f"Costs and time budgets of one pair: whyperf compare {cells}")
+        cells = [f"{names[cell.label]}:{cell.cell}" for cell in (example.a, example.b)]
+        self._line(f"Costs and time budgets of one pair: {shell_line(['whyperf', 'compare', *cells])}")
         self._line("")
 
     def _pair(self, pair: CellPair, found: Comparison) -> None:

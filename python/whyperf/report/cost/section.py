@@ -9,6 +9,7 @@ from whyperf.analyze.cost.text import Basis, basis_of, cycles, function_text
 from whyperf.analyze.cost.tree import Frame
 from whyperf.analyze.spread import interval_name
 from whyperf.analyze.text import count, percent, setting
+from whyperf.foreign import shell_line
 from whyperf.record import Experiment, Trials
 from whyperf.report.cost.flame import FlameGraph, flame_graph
 from whyperf.report.cost.styles import in_order, look_of
@@ -153,9 +154,10 @@ def _left_out(cells: int, name: str) -> Iterator[str]:
     if cells > MAX_BARS:
         yield f"Bars of the first {MAX_BARS} of {cells:,} cells."
     if cells > MAX_CELLS:
+        command = shell_line(["whyperf", "cost", name])
         yield (
-            f"Tables and flame graphs of the {MAX_CELLS} cells with the highest cost. `whyperf cost {name} CELL` "
-            "prints the functions of another one."
+            f"Tables and flame graphs of the {MAX_CELLS} cells with the highest cost. `{command} CELL` prints the "
+            "functions of another one."
         )
 
 

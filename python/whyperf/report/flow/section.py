@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.log_trials import logged_count, long_logs
+from whyperf.foreign import shell_line
 from whyperf.plan import CONNECTION
 from whyperf.record import Experiment, Manifest, RecordError, Trials
 from whyperf.report.charts.layout import distinguishing_axes
@@ -122,7 +122,7 @@ def _note(experiment: Experiment, trials: int) -> str:
     return (
         f"{use}Each row covers a whole trial as the sender "
         f"recorded it; ACK reasons are from the receiver.{more} To draw a trial down to single segments: "
-        f"`whyperf flow {quote(str(experiment.folder))} TRIAL`."
+        f"`{shell_line(['whyperf', 'flow', str(experiment.folder)])} TRIAL`."
     )
 
 

@@ -42,10 +42,12 @@ def write_kept(path: Path, fingerprint: str, document: Mapping[str, object]) -> 
     write_file(path, b'{\n "made_of": "%s",\n' % signed.encode() + body, in_result=True)
 
 
-def read_kept(path: Path, fingerprint: str) -> dict[str, Any] | None:
-    """The document that was computed from a record of this `fingerprint`; None where there is none, or of another."""
+def read_kept(path: Path, fingerprint: str, limit: int = MAX_LARGE_DOCUMENT_BYTES) -> dict[str, Any] | None:
+    """The document that was computed from a record of this `fingerprint`; None where there is none, or of another, or
+    it has more than `limit` bytes.
+    """
     try:
-        content = read_bytes(path, MAX_LARGE_DOCUMENT_BYTES)
+        content = read_bytes(path, limit)
         head = _HEAD.match(content)
         if head is None:
             return None

@@ -3,19 +3,25 @@
 It counts only if this user's whyperf on this host wrote it for this result: anybody can put a folder next to one.
 """
 
-import glob
+import os
 from contextlib import suppress
+from heapq import nlargest
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from whyperf.explain.experiments.answer import Why
+from whyperf.foreign import is_own
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
 from whyperf.record.errors import as_record_error
 from whyperf.record.kept import read_kept, write_kept
 
 FILE = "why.json"
+MAX_BYTES = 1 << 20
+"""An experiment takes some 500 bytes of the file, and a ladder has fewer than 100."""
+MAX_LOOKED_AT = 100
+"""Neighbors of a result, the newest first: nobody looks that often for its limit."""
 
 
 def folder_of(experiment: Experiment, plan: Plan) -> Path:
@@ -37,7 +43,7 @@ def keep(experiment: Experiment, made: Experiment, found: Why) -> None:
     """
     path = made.folder / FILE
     with as_record_error("write", path):
-        write_kept(path, made_of(experiment, made), found.model_dump(mode="json"))
+        write_kept(path, _signed(experiment), found.model_dump(mode="json"))
 
 
 def made_of(experiment: Experiment, made: Experiment) -> str:
@@ -46,12 +52,34 @@ def made_of(experiment: Experiment, made: Experiment) -> str:
 
 
 def latest(experiment: Experiment) -> Why | None:
-    """What the last experiments with a result showed; None where there are none that were made here for it."""
-    folder = experiment.folder.absolute()
-    paths = [path for path in folder.parent.glob(f"{glob.escape(folder.name)}-*/{FILE}") if path.is_file()]
-    for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        with suppress(RecordError, ValidationError, OSError):
-            document = read_kept(path, made_of(experiment, Experiment.open(path.parent)))
-            if document is not None:
-                return Why.model_validate(document)
+    """What the last experiments with a result showed; None where there are none that were made here for it.
+
+    Whoever writes next to the result can put any folders there: the signature decides before anything is parsed.
+    """
+    with suppress(RecordError):
+        signed = _signed(experiment)
+        for path in _newest(experiment.folder.absolute()):
+            with suppress(ValidationError):
+                document = read_kept(path, signed, MAX_BYTES)
+                if document is not None:
+                    return Why.model_validate(document)
     return None
+
+
+def _signed(experiment: Experiment) -> str:
+    """What an answer is signed with: the plan and the profile of the result that it is about."""
+    return repr((FILE, experiment.sealed))
+
+
+def _newest(folder: Path) -> list[Path]:
+    """The files in this user's own folders next to a result, the newest first."""
+    found: list[tuple[int, str]] = []
+    with suppress(OSError), os.scandir(folder.parent) as entries:
+        for entry in entries:
+            if not entry.name.startswith(f"{folder.name}-"):
+                continue
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False) and is_own(entry.stat(follow_symlinks=False)):
+                    path = f"{entry.path}/{FILE}"
+                    found.append((os.lstat(path).st_mtime_ns, path))
+    return [Path(path) for _, path in nlargest(MAX_LOOKED_AT, found)]

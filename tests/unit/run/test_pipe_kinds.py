@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
@@ -15,7 +16,8 @@ from whyperf import __version__
 from whyperf.profile.model import Pipe
 from whyperf.run import adapters
 from whyperf.run.agents import pipes
-from whyperf.run.agents.pipes import calls, kinds
+from whyperf.run.agents.pipes import calls, kinds, push
+from whyperf.run.agents.pipes.binary import Binary
 from whyperf.run.errors import Fault, RunError
 
 Program = Callable[[str, str], Path]
@@ -178,6 +180,41 @@ def test_a_pipe_that_cuts_its_input_gets_the_agent_in_pieces(program: Program, t
     argv = pipes.by_name("kubectl").argv("h7")
     assert [path.read_bytes() for path in kept(tmp_path)] == [(tmp_path / "agent").read_bytes()]
     assert started(argv) == "started to serve\n"
+
+
+def copied(answer: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Copies an agent to a far host that says what `answer` has for so many bytes; returns how many it was sent."""
+    sent: list[int] = []
+
+    def call(_argv: list[str], _host: str, data: bytes = b"") -> calls.Call:
+        sent.append(len(data))
+        assert len(sent) < 1000
+        return calls.Call(0, f"whyperf-start\n{answer(len(data))}\nwhyperf-end\n".encode(), "")
+
+    monkeypatch.setattr(push, "call", call)
+    (tmp_path / "binary").write_bytes(bytes(BODY_BYTES))
+    pipe = push.HostPipe("ssh", "h7", ("ssh", "h7"), joins_words=True, check="ssh h7 true")
+    with pytest.raises(RunError) as caught:
+        push._keep(pipe, Binary(tmp_path / "binary", BODY_BYTES, "0" * 64))
+    assert str(caught.value).startswith("h7 cannot keep the agent: ")
+    return sent
+
+
+def test_a_host_that_takes_a_byte_less_each_time_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = copied(lambda size: f"whyperf-arrived {size - 1}", tmp_path, monkeypatch)
+    assert len(sent) < 10
+
+
+def test_all_pieces_together_have_the_time_of_one_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(push, "time", SimpleNamespace(monotonic=lambda: now_s[0]), raising=False)
+
+    def slow(size: int) -> str:
+        now_s[0] += 50.0
+        return "whyperf-kept" if 0 < size < BODY_BYTES else "whyperf-arrived 20000"
+
+    # Of 700,000 bytes: a minute, and 43 s at 16 KiB/s.
+    assert copied(slow, tmp_path, monkeypatch)[:5] == [700_000, 20_000, 20_000, 20_000, 0]
 
 
 @pytest.mark.parametrize(

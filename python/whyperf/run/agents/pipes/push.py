@@ -5,13 +5,14 @@ import re
 import secrets
 import shlex
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from whyperf import __version__
 from whyperf.run.agents.pipes.binary import AGENTS, RUN, RUN_ID, Binary, agent_for, this_machine
-from whyperf.run.agents.pipes.calls import Call, IdleError, call
+from whyperf.run.agents.pipes.calls import MAX_CALL_S, MIN_INPUT_BYTES_PER_S, Call, IdleError, call
 from whyperf.run.errors import Fault, RunError
 
 _START, _END = "whyperf-start", "whyperf-end"
@@ -254,22 +255,30 @@ def _stored(pipe: HostPipe, partial: str, then: str, data: bytes) -> int | None:
 
 
 def _store_in_pieces(pipe: HostPipe, partial: str, binary: Binary, data: bytes, piece_bytes: int) -> None:
-    """Write a file in calls of their own, through a pipe that cuts the input of one.
+    """Write a file in calls of their own, through a pipe that cuts the input of one. All of them together may take as
+    long as one.
 
     Raises:
-        RunError: as `_stored`.
+        RunError: as `_stored`, or they are too small or take too long.
     """
     piece = f"{partial}.piece"
     offset = 0
+    longest_s = MAX_CALL_S + len(data) / MIN_INPUT_BYTES_PER_S
+    end_s = time.monotonic() + longest_s
     while offset < len(data):
+        if time.monotonic() > end_s:
+            raise _cannot_keep(pipe, f"only {offset:,} of {len(data):,} bytes arrived in {longest_s:.0f} s")
         taken = data[offset : offset + piece_bytes]
         digest = hashlib.sha256(taken).hexdigest()
         append = f"{_has_sum(piece, digest)} && cat {piece} {'>>' if offset else '>'} {partial} && rm {piece}"
         arrived = _stored(pipe, piece, append, taken)
         if arrived is None:
             offset += len(taken)
-        else:
-            piece_bytes = arrived
+            continue
+        # What was cut less once may be cut less again: without this, a host could have a byte less each time.
+        piece_bytes = min(arrived, len(taken) // 2)
+        if piece_bytes < _MIN_PIECE_BYTES:
+            raise _cannot_keep(pipe, f"it arrived incomplete, {arrived:,} of {len(taken):,} bytes")
     script = f"{_ENTER} && {_rename(partial, binary)} && echo {_KEPT}"
     done = pipe.call(pipe.in_shell(_marked(script)))
     if _KEPT not in (_said(pipe, done) or []):

@@ -3,35 +3,16 @@
 It may name any host, command, file or variable of the environment.
 """
 
-import sys
 from collections.abc import Sequence
 
-import typer
-
 from whyperf.cli.exits import UsageError
-from whyperf.foreign import quoted, visible
+from whyperf.foreign import quoted
 from whyperf.plan import LOCAL, Plan, sent_files
 from whyperf.record import Experiment
 from whyperf.run import Target
 from whyperf.run.agents.pipes import kinds as pipe_kinds
 
 HERE = "this host"
-
-
-def ask_for_hosts(experiment: Experiment, target: Target) -> None:
-    """Asks before anything is contacted that a result made elsewhere names: `target` is what is measured on.
-
-    Raises:
-        UsageError: there is no terminal.
-        typer.Abort: the answer is no.
-    """
-    does = contacts_of(target)
-    if not does or experiment.is_made_here:
-        return
-    what = visible(f"{experiment.folder} was not made here, or was changed since; measuring it again {does}")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"{what}; give --yes if it may")
-    typer.confirm(f"{what}. Go on?", abort=True, err=True)
 
 
 def contacts_of(target: Target) -> str:

@@ -227,7 +227,7 @@ def _print(
         return code
     from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
 
-    return show_why(experiment, why_s, allows_harm=False, as_json=output.is_for_programs)
+    return show_why(experiment, why_s, allows_harm=False, as_json=output.is_for_programs, may_contact=True)
 
 
 def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:

@@ -1,5 +1,6 @@
 """`whyperf why`: experiments with a load until it is known what limits it, or the time is over."""
 
+import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,18 +9,22 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+import typer
+
 from whyperf.analyze import read_inputs, summarize
 from whyperf.analyze.measures.goodput import counted_rows
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count
+from whyperf.cli.durations import duration
 from whyperf.cli.exits import INTERRUPTED, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.live.why import WhyLine
 from whyperf.cli.output.explanation import explained
 from whyperf.cli.output.why import print_why
 from whyperf.cli.workflows.made_elsewhere import (
-    ask_for_hosts,
+    HERE,
+    contacts_of,
     refuse_other_files,
     refuse_own_command,
     refuse_variables,
@@ -42,7 +47,8 @@ from whyperf.explain.experiments.question import BLOCKS, question_of
 from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
 from whyperf.explain.model import CellExplanation, Verdict
 from whyperf.explain.setup import Setup
-from whyperf.plan import Cell, Plan, PlannedTrial, announcements
+from whyperf.foreign import visible
+from whyperf.plan import Cell, Plan, PlannedTrial, announcements, trial_seconds
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Observer, RunError, Session, Target, allowed_kind, describe_host, keep_places, run_plan
@@ -60,6 +66,9 @@ VOID_BLOCKS = 2
 """Without a rate of the original in so many blocks, nothing can be compared with it."""
 LOSING_FROM = 2
 """Segments sent again, from which on losses shape the rate: a single one may be a probe."""
+
+UNKNOWN_HOST = {"hostname": "a host that it does not name", "cpu_model": "unknown CPU"}
+"""The near host of a result that has no facts of it: no host is the same one."""
 
 Measuring = Callable[[Experiment, Observer, Callable[[PlannedTrial], bool]], None]
 """Makes the trials of a plan that are wanted."""
@@ -200,7 +209,7 @@ def question_about(
         kind, reason = allowed_kind(None)
         if kind is not Kind.VETH:
             raise Obstacle("no_testbed", problem=reason)
-    refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
+    refuse_other_host(plan, experiment.hosts().get("near") or UNKNOWN_HOST, describe_host(None))
     if profile is None:
         profile = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))
     cell = plan.cell(found.cell)
@@ -273,12 +282,13 @@ def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring:
     What was found so far is returned where the user stops it, and where a host is lost.
 
     Raises:
-        typer.Abort: the hosts may not be contacted.
+        UsageError: somebody would have to be asked, and there is no terminal.
+        typer.Abort: the load may not be made.
         RunError: nothing could be tried.
     """
     target = target_of(question.plan)
-    if target is not None and not may_contact:
-        ask_for_hosts(question.experiment, target)
+    if target is not None and not may_contact and not question.experiment.is_made_here:
+        _ask(question, target)
     for sentence in announcements(question.plan):
         say(sentence)
     earlier = (0, 0.0)
@@ -289,6 +299,34 @@ def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring:
         say("Short trials do not have the rate of the first look: the experiments go on in trials that are as long")
         earlier = (running.trials, running.elapsed_s)
         question = question.longer(question.budget_s - running.elapsed_s)
+
+
+def _ask(question: Question, target: Target) -> None:
+    """Asks before the load of a result made elsewhere is made: its plan decides how much it is, and of whom.
+
+    Raises:
+        UsageError: there is no terminal.
+        typer.Abort: the answer is no.
+    """
+    plan, asked = question.plan, question.experiment.plan
+    does = contacts_of(target) or f"puts load on {HERE}"
+    most = count(max(_connections(plan, cell) for cell in plan.cells), "connection")
+    # The first trial is made whatever time there is, and may be as long as the first look.
+    lasts = duration(max(question.budget_s, trial_seconds(asked, asked.cell(question.cell.cell))))
+    origin = f"{question.experiment.folder} was not made here, or was changed since"
+    what = visible(f"{origin}; trying changes {does}, with up to {most} for about {lasts}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{what}; give --yes if it may")
+    typer.confirm(f"{what}. Go on?", abort=True, err=True)
+
+
+def _connections(plan: Plan, cell: Cell) -> int:
+    """How many connections a trial of the cell opens."""
+    if cell.schedule is not None:
+        return sum(flow.connections for flow in cell.schedule)
+    workload = plan.workload(cell.id)
+    users = None if workload is None else workload.strands_count
+    return int(cell.factors.get("connections", 1)) if users is None else users
 
 
 def _climbed(question: Question, measuring: Measuring, earlier: tuple[int, float], *, is_quiet: bool) -> "_Running":

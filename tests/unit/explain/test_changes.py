@@ -246,6 +246,8 @@ def test_a_sysctl_keeps_what_the_host_has_and_is_left_out_where_nothing_would_be
     wanted = 'sysctl -w net.ipv4.tcp_rmem="8192 262144 524288" net.core.rmem_max=262144'
     assert command("8192 262144 300000", "212992") == wanted
     assert command("8192 262144 300000", "4194304") == 'sysctl -w net.ipv4.tcp_rmem="8192 262144 524288"'
+    # No number of the kernel's: int() refuses so many digits.
+    assert command("8192 262144 300000", "9" * 5000) == "sysctl net.ipv4.tcp_rmem net.core.rmem_max"
     assert command("4096 131072 33554432", "4194304") == ""
     # What the record does not have is looked up, not written.
     missing = first(SMALL, Setup(), Cause.RECEIVE_BUFFER).change

@@ -6,9 +6,9 @@ import sys
 import time
 
 from whyperf.cli.exits import say
-from whyperf.cli.streams import fitting
 from whyperf.explain.experiments.answer import Answer
 from whyperf.explain.wording.experiments import answer_words, try_words
+from whyperf.foreign import visible
 
 LINE_S = 5.0
 """Where nobody watches live, a line at most this often."""
@@ -34,7 +34,7 @@ class WhyLine:
         text = f"{self._answer} · trying {try_words(name)} · {max(0, round(left_s))} s left"
         if self._is_live:
             columns = shutil.get_terminal_size().columns - 1
-            self._write(ERASE + fitting(text, sys.stderr)[:columns])
+            self._write(ERASE + visible(text)[:columns])
         elif not self._is_quiet and time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + LINE_S
             say(text)

@@ -53,7 +53,8 @@ def _print(why: Why, folder: Path, console: Console) -> None:
     if answer.change is not None and answer.known in {"proved", "seen", "likely"}:
         _paragraph(console, answer.change.by_hand, f"{INDENT}{'Change:':13}")
         if answer.change.command:
-            _paragraph(console, answer.change.command, f"{INDENT}{command_label(answer.change)}: ")
+            _paragraph(console, f"{command_label(answer.change)}:")
+            console.print(f"{2 * INDENT}{answer.change.command}", soft_wrap=True)
     ended = f"; {ENDED[why.ended]}" if ENDED[why.ended] else ""
     made = f"{count(why.trials, 'trial')} in {duration(why.seconds)}{ended}"
     _paragraph(console, f"{made}.")

@@ -17,6 +17,8 @@ HOST_WIDE = re.compile(r"sysctl -w|ethtool -[ACGKLNX]|ip link set|ip route chang
 """What changes a setting that all programs of a host share; the tools' other options, such as ethtool -S, only read."""
 MAX_SYSCTL = 2**31 - 1
 """The kernel keeps these settings as int."""
+MAX_DIGITS = 20
+"""Of the largest number of 64 bits; int() refuses texts of more than 4,300."""
 
 
 def raise_sysctls(host: HostFacts, least: Mapping[str, Sequence[int]]) -> str:
@@ -60,7 +62,8 @@ def is_host_wide(command: str) -> bool:
 
 def _numbers(value: object) -> tuple[int, ...]:
     numbers = str(value).split() if value is not None else []
-    return tuple(int(word) for word in numbers) if all(word.isdecimal() for word in numbers) else ()
+    are_numbers = all(word.isdecimal() and len(word) <= MAX_DIGITS for word in numbers)
+    return tuple(map(int, numbers)) if are_numbers else ()
 
 
 def _quoted(numbers: Sequence[int]) -> str:

@@ -37,8 +37,11 @@ def logged_count(experiment: Experiment, trial: str) -> int:
 def not_read(trial: Manifest, experiment: Experiment) -> str:
     """That a log was too long, and the command that reads it."""
     segments, command = logged_count(experiment, trial.trial), ["whyperf", "explain", str(experiment.folder)]
-    values = {"trial": trial.trial, "logged_segments": segments, "command": shell_line(command)}
-    return render("missing", "long_log", values)
+    return render(
+        "missing",
+        "long_log",
+        {"trial": trial.trial, "logged_segments": segments, "command": shell_line(command)},
+    )
 
 
 def place_of(trial: str, cell: str, manifests: Mapping[str, Manifest]) -> str:

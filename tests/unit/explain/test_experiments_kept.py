@@ -11,6 +11,7 @@ from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.explain.experiments import kept
 from whyperf.explain.experiments.kept import FILE, MAX_BYTES, MAX_LOOKED_AT, latest
 from whyperf.record import Experiment
+from whyperf.record.kept import read_kept, write_kept
 
 
 @pytest.fixture
@@ -27,7 +28,6 @@ def result(tmp_path: Path) -> Experiment:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the neighbors whose file is read; none of their plans is."""
     names: list[str] = []
-    read_kept = kept.read_kept
 
     def noted(path: Path, *given: object) -> object:
         names.append(path.parent.name)
@@ -86,7 +86,7 @@ def test_a_bounded_number_of_neighbors_of_a_bounded_size_is_read(result: Experim
     for number in range(MAX_LOOKED_AT):
         shutil.rmtree(result.folder.with_name(f"result-{number}"))
     large = why(experiment="x" * MAX_BYTES).model_dump(mode="json")
-    kept.write_kept(result.folder.with_name("result-why-1") / FILE, kept._signed(result), large)
+    write_kept(result.folder.with_name("result-why-1") / FILE, kept._signed(result), large)
     assert latest(result) is None
 
 

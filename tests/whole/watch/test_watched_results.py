@@ -154,7 +154,6 @@ def test_json_names_the_connection_in_the_place_of_factors(name: str) -> None:
         assert cell["window"]["requested_bytes"] is None
 
 
-@pytest.mark.usefixtures("here")
 def test_the_command_of_somebody_elses_watch_is_not_named(folder: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     seen = [SeenConnection(folder / "results/stream-counters/trials/001-c0001", "near", 0)]
@@ -165,13 +164,15 @@ def test_the_command_of_somebody_elses_watch_is_not_named(folder: Path, tmp_path
         experiment = Experiment.open(theirs)
         trial = next(iter(experiment.trials().manifests))
         found = gathered(experiment, TrialQuestion(experiment.plan.cells[0].id, trial))
-        return found.setup.command, "touch hacked" in write(experiment, summarize(experiment)).read_text()
+        page = write(experiment, summarize(experiment)).read_text()
+        return found.setup.command, "<code>whyperf watch :80 -- touch hacked</code>" in page
 
     assert named() == ("touch hacked", True)
     (theirs / "seal").unlink()
     assert named() == ("", False)
 
 
+@pytest.mark.usefixtures("here")
 def test_what_changes_or_repeats_a_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     refusals = {
         ("explain", "one", "--cell", "c0001", "--try"): "whyperf changes none of its settings",

@@ -23,9 +23,9 @@ def visible(text: str, keep: str = "") -> str:
     return text if text.isprintable() else text.translate(_python_escapes(keep))
 
 
-def shell_line(words: Iterable[str]) -> str:
-    """Words as a command to copy: a shell takes each of them as one word, whatever it holds."""
-    return " ".join(map(_shell_word, words))
+def shell_line(arguments: Iterable[str]) -> str:
+    """Arguments as a command to copy: a shell takes each of them as one word, whatever it holds."""
+    return " ".join(map(_shell_word, arguments))
 
 
 def _shell_word(word: str) -> str:

@@ -87,8 +87,8 @@ def write_report(
     cost = cost_section(experiment, trials)
     fleet = fleet_section(experiment.plan, summary, explained.explanation.fleet)
     stages = stages_section(experiment.plan, staged, model)
-    known = dict(experiment.hosts()), testbed, flow, str(experiment.folder), command(experiment)
-    data = RecordData(*known, path_properties, why, cost, stages, fleet)
+    hosts, folder, again = dict(experiment.hosts()), str(experiment.folder), command(experiment)
+    data = RecordData(hosts, testbed, flow, folder, again, path_properties, why, cost, stages, fleet)
     page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
     with as_record_error("write", path):

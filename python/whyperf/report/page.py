@@ -1,5 +1,6 @@
 """Renders the page of an experiment: template, style, script, charts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -48,7 +49,7 @@ class RecordData:
     again, path, explanation, cost, processing times, hosts of a fleet.
     """
 
-    hosts: dict[str, properties.Document]
+    hosts: Mapping[str, properties.Document]
     testbed: properties.Document | None
     flow: FlowSection | None
     folder: str

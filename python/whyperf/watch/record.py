@@ -98,7 +98,7 @@ def _warnings(
         command = " ".join(["whyperf watch", *([question.host] if question.host else []), named])
         yield (
             f"The other end of {count(len(half), 'connection')} is on the same host and was not watched: "
-            f"`{command}` watches both ends."
+            f"`{command}` watches both sides."
         )
     for side in sides:
         yield from _of_notes(side)
@@ -106,7 +106,7 @@ def _warnings(
 
 
 def _ends_here(socket: Socket) -> bool:
-    """Whether both ends of a socket's connection are on its host: the loopback, or one address at both ends."""
+    """Whether a socket's connection stays on its host: it is of the loopback, or has one address on both sides."""
     local, remote = address_of(socket.local), address_of(socket.remote)
     return local == remote or remote.startswith("127.") or remote == "::1"
 

@@ -69,8 +69,12 @@ def test_a_report_that_is_not_there_is_one_sentence() -> None:
 
 
 def row(name: str) -> JudgedWhy:
-    answer = ("local_queue", ("local_queue",), True, ("policer",), "likely", "wrong")
-    return JudgedWhy(name, *answer, "", None, None, None, 8, 11.2, "nothing_to_learn", ())
+    causes: tuple[tuple[str, ...], tuple[str, ...]] = (("local_queue",), ("policer",))
+    right, found = causes
+    none = (None, None, None)
+    return JudgedWhy(
+        name, "local_queue", right, True, found, "likely", "wrong", "", *none, 8, 11.2, "nothing_to_learn", ()
+    )
 
 
 def test_what_does_not_count_is_void_and_printed_so(capsys: pytest.CaptureFixture[str], catalog: Catalog) -> None:

@@ -15,8 +15,8 @@ import typer
 from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
 from whyperf.cli.workflows import why
-from whyperf.cli.workflows.made_elsewhere import ask_for_hosts, contacts_of, refuse_own_command
-from whyperf.cli.workflows.why import find_why, target_of
+from whyperf.cli.workflows.made_elsewhere import contacts_of, refuse_own_command
+from whyperf.cli.workflows.why import ask_before, find_why, target_of
 from whyperf.plan import LOCAL, PlannedFleet
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target
@@ -25,9 +25,12 @@ Change = Callable[[Path, pytest.MonkeyPatch], None]
 
 
 def ask(experiment: Experiment) -> None:
-    target = target_of(experiment.plan)
+    plan = experiment.plan
+    target = target_of(plan)
     assert target is not None
-    ask_for_hosts(experiment, target)
+    cell = SimpleNamespace(cell=plan.cells[0].id)
+    question = SimpleNamespace(experiment=experiment, plan=plan, cell=cell, budget_s=30.0)
+    ask_before(cast("Any", question), target)
 
 
 @pytest.fixture
@@ -103,7 +106,7 @@ def test_the_hosts_of_a_result_made_elsewhere_are_named_and_asked_for(
     near = "near9" if change is with_another_host else "near8"
     with pytest.raises(
         UsageError,
-        match=rf"was not made here.* on {near} and far7 by ssh, and puts load on the path to far7; give --yes",
+        match=rf"was not made here.* on {near} and far7 by ssh, and puts load on the path to far7, with up to 1 conn",
     ):
         ask(Experiment.open(result))
 
@@ -137,8 +140,12 @@ def test_the_hosts_that_are_measured_on_are_asked_for_whatever_the_result_says(
         (tmp_path / "result" / "seal").unlink()
     for name in ("announcements", "folder_of"):
         monkeypatch.setattr(why, name, pytest.fail)
-    asked = cast("Any", SimpleNamespace(experiment=experiment, plan=sample_plan(target="far7")))
-    question = "was not made here.* runs the agent on far7 by ssh, and puts load on the path to far7; give --yes"
+    cell = SimpleNamespace(cell=experiment.plan.cells[0].id)
+    plan = sample_plan(target="far7")
+    asked = cast("Any", SimpleNamespace(experiment=experiment, plan=plan, cell=cell, budget_s=30.0))
+    question = (
+        "was not made here.* runs the agent on far7 by ssh, and puts load on the path to far7, with up to 1 connection "
+    )
     with pytest.raises(UsageError, match=question):
         find_why(asked, as_json=False, may_contact=False, measuring=cast("Any", pytest.fail))
 

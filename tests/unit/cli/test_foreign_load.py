@@ -13,7 +13,7 @@ from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
 from whyperf.cli.workflows import why
 from whyperf.cli.workflows.why import find_why, question_about
-from whyperf.explain.verify import Obstacle
+from whyperf.explain.experiments.obstacles import Obstacle
 from whyperf.plan import Plan
 from whyperf.record import Experiment
 

@@ -122,7 +122,7 @@ def test_unknown_processes_are_said_once_and_not_before_all_were_looked_at() -> 
     ]
 
 
-def test_root_is_not_told_that_it_takes_root() -> None:
+def test_no_line_asks_root_to_be_root() -> None:
     unknown = report(1, connection(), unknown_owner_count=2)
     written: list[str] = []
     found, tracker = Announced(":443", written.append, sees_all=True), Tracker()

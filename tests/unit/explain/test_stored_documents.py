@@ -85,16 +85,16 @@ def test_what_was_verified_earlier_is_said_where_it_was_made_here_for_this_resul
     document = json.loads((made.folder / FILE).read_text())
     document.pop("made_of", None)
     write_kept(made.folder / FILE, made_of(result, made), document)
-    ((cell, words),) = verified_earlier(result)
+    ((cell, sentence),) = verified_earlier(result)
     assert cell == document["cell"] == result.plan.cells[0].id
     assert re.fullmatch(
         r"Verified earlier: with window_bytes = 65,536 bytes the rate is [\d.]+ × as high "
         r"\([\d.]+–[\d.]+ × in \d+ pairs\): the change raises it\.",
-        words,
+        sentence,
     )
     print_explanation(result, None, None, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
-    assert words in printed
+    assert sentence in printed
     # A result that was changed is another one, and what cannot be read is left out.
     profile = result.folder / "profile.toml"
     profile.write_text(profile.read_text() + "\n")

@@ -107,7 +107,7 @@ def restarted() -> Iterator[None]:
 
 
 def interrupted(payload_bytes: int) -> tuple[dict[str, ReplyFinished], bool]:
-    """Of a load that is interrupted when one end has moved so much: what the ends answer, and whether it is so."""
+    """Of a load that is interrupted when the near side has moved so much: what both answer, and whether it is so."""
     agents = {"near": Aborted(), "far": Aborted()}
     waiting = get_ident()
 

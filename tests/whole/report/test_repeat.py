@@ -225,7 +225,12 @@ def test_the_profile_of_a_result_is_parsed_once_for_all_commands(
     # The package has a function of this name.
     loading = sys.modules["whyperf.profile.load"]
     parse_toml = loading.parse_toml
-    monkeypatch.setattr(loading, "parse_toml", lambda text: (parsed.append(text), parse_toml(text))[1])
+
+    def parse(text: str) -> object:
+        parsed.append(text)
+        return parse_toml(text)
+
+    monkeypatch.setattr(loading, "parse_toml", parse)
     result = of(plan, tmp_path / "results")
     lines = [change_command(result, cell.id, {"no_delay": True}) for cell in plan.cells]
     assert len(set(lines)) == (1 if ending else 2)

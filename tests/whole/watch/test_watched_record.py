@@ -242,8 +242,8 @@ ELSEWHERE = "The other end of 1 connection is on the same host and was not watch
 @pytest.mark.parametrize(
     ("remote", "host", "said"),
     [
-        ("127.0.0.1:5432", None, f"{ELSEWHERE}`whyperf watch :5432` watches both ends."),
-        ("127.0.0.1:5432", "db7", f"{ELSEWHERE}`whyperf watch db7 :5432` watches both ends."),
+        ("127.0.0.1:5432", None, f"{ELSEWHERE}`whyperf watch :5432` watches both sides."),
+        ("127.0.0.1:5432", "db7", f"{ELSEWHERE}`whyperf watch db7 :5432` watches both sides."),
         ("203.0.113.7:5432", None, None),
     ],
 )
@@ -255,7 +255,7 @@ def test_an_end_on_the_same_host_that_was_not_watched_is_said(
         assert experiment.plan.warnings == (() if said is None else (said,))
 
 
-def test_both_ends_on_one_host_are_no_warning(trial: Path, tmp_path: Path, keep: Keep) -> None:
+def test_two_sides_on_one_host_are_no_warning(trial: Path, tmp_path: Path, keep: Keep) -> None:
     first = replace(SeenConnection(trial, "near", 0), local=LOCAL, remote="127.0.0.1:5432")
     second = replace(SeenConnection(trial, "near", 1), local="127.0.0.1:5432", remote=LOCAL)
     experiment = keep(sent(tmp_path / "near", [first, second]))

@@ -19,7 +19,7 @@ const CAPABILITIES: [(&str, u32); 7] = [
     ("cap_perfmon", 38),
     ("cap_bpf", 39),
 ];
-/// What lets a process do what was refused, in a clause. Root is not told to be root: it lacks capabilities, as in a
+/// What lets a process do what was refused, in a clause. Root need not become root: it lacks capabilities, as in a
 /// container, or the kernel refuses it to everybody.
 pub fn remedy(capabilities: &[&str]) -> String {
     let status = system::read("/proc/self/status");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn root_is_told_what_it_lacks_and_not_to_be_root() {
+    fn root_reads_what_it_lacks_and_not_to_be_root() {
         let wanted = ["CAP_BPF", "CAP_PERFMON"];
         let all = ["cap_bpf".to_owned(), "cap_perfmon".to_owned()];
         assert_eq!(remedy_of(false, &[], &wanted), "run as root, or with CAP_BPF and CAP_PERFMON");

@@ -101,7 +101,7 @@ def instead_of_factor(option: str, given: Sequence[str], own: Mapping[str, bool]
 
 
 def _is_like(word: str, name: str) -> bool:
-    """Whether an option may mean a factor: one word in the middle of many, as in `--output`, is another thing."""
+    """Whether an option may mean a factor: one word between others, as in `--output`, is another thing."""
     is_inside = f"_{word}_" in f"{name}_" and not name.startswith(word)
     return not is_inside or MAX_WORDS_EACH * len(word.split("_")) >= len(name.split("_"))
 

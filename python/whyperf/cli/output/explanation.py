@@ -448,8 +448,8 @@ def _by_experiments(experiment: Experiment) -> dict[str, list[str]]:
     from whyperf.explain.wording.experiments import headline_of  # noqa: PLC0415
 
     lines: dict[str, list[str]] = {}
-    for cell, words in verified_earlier(experiment):
-        lines.setdefault(cell, []).append(words)
+    for cell, sentence in verified_earlier(experiment):
+        lines.setdefault(cell, []).append(sentence)
     if (tried := latest(experiment)) is not None:
         own = lines.setdefault(tried.cell, [])
         own.append(f"By experiments{'' if tried.is_reproduced else ', at another rate'}: {headline_of(tried)}")

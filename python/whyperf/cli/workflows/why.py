@@ -287,8 +287,8 @@ def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring:
         RunError: nothing could be tried.
     """
     target = target_of(question.plan)
-    if target is not None and not may_contact and not question.experiment.is_made_here:
-        _ask(question, target)
+    if target is not None and not may_contact:
+        ask_before(question, target)
     for sentence in announcements(question.plan):
         say(sentence)
     earlier = (0, 0.0)
@@ -301,13 +301,15 @@ def find_why(question: Question, *, as_json: bool, may_contact: bool, measuring:
         question = question.longer(question.budget_s - running.elapsed_s)
 
 
-def _ask(question: Question, target: Target) -> None:
+def ask_before(question: Question, target: Target) -> None:
     """Asks before the load of a result made elsewhere is made: its plan decides how much it is, and of whom.
 
     Raises:
         UsageError: there is no terminal.
         typer.Abort: the answer is no.
     """
+    if question.experiment.is_made_here:
+        return
     plan, asked = question.plan, question.experiment.plan
     does = contacts_of(target) or f"puts load on {HERE}"
     most = count(max(_connections(plan, cell) for cell in plan.cells), "connection")

@@ -4,14 +4,13 @@ A folder `RESULT-verify-…` next to the result has the trials, and in `verifies
 user's whyperf on this host wrote it for this result, as `why.json` does.
 """
 
-import glob
 from collections.abc import Iterator
 from contextlib import suppress
 
 from pydantic import BaseModel, ValidationError
 
 from whyperf.analyze.text import count, significant
-from whyperf.explain.experiments.kept import made_of
+from whyperf.explain.experiments.kept import MAX_BYTES, made_of, newest
 from whyperf.explain.experiments.ladder import ORIGINAL
 from whyperf.explain.experiments.outcomes import gains_of
 from whyperf.explain.model import Level
@@ -33,16 +32,15 @@ class _Kept(BaseModel):
 
 def verified_earlier(experiment: Experiment) -> Iterator[tuple[str, str]]:
     """Of each folder the cell and a sentence; what cannot be read is left out."""
-    folder = experiment.folder.absolute()
-    for path in sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/{FILE}")):
+    for path in sorted(newest(experiment, FILE)):
         with suppress(RecordError, ValidationError, OSError):
             made = Experiment.open(path.parent)
-            kept = _Kept.model_validate(read_kept(path, made_of(experiment, made)))
-            if words := _words(made, kept):
-                yield kept.cell, words
+            kept = _Kept.model_validate(read_kept(path, made_of(experiment, made), MAX_BYTES))
+            if sentence := _sentence(made, kept):
+                yield kept.cell, sentence
 
 
-def _words(made: Experiment, kept: _Kept) -> str:
+def _sentence(made: Experiment, kept: _Kept) -> str:
     from whyperf.explain.experiments.answer import outcome_of  # noqa: PLC0415 - few results have any
 
     gains = gains_of(_rates(made), ORIGINAL).get(CHANGED)

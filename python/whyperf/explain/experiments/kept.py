@@ -58,7 +58,7 @@ def latest(experiment: Experiment) -> Why | None:
     """
     with suppress(RecordError):
         signed = _signed(experiment)
-        for path in _newest(experiment.folder.absolute()):
+        for path in newest(experiment, FILE):
             with suppress(ValidationError):
                 document = read_kept(path, signed, MAX_BYTES)
                 if document is not None:
@@ -71,8 +71,9 @@ def _signed(experiment: Experiment) -> str:
     return repr((FILE, experiment.sealed))
 
 
-def _newest(folder: Path) -> list[Path]:
-    """The files in this user's own folders next to a result, the newest first."""
+def newest(experiment: Experiment, name: str) -> list[Path]:
+    """The files of that name in this user's own folders next to a result, the newest first."""
+    folder = experiment.folder.absolute()
     found: list[tuple[int, str]] = []
     with suppress(OSError), os.scandir(folder.parent) as entries:
         for entry in entries:
@@ -80,6 +81,6 @@ def _newest(folder: Path) -> list[Path]:
                 continue
             with suppress(OSError):
                 if entry.is_dir(follow_symlinks=False) and is_own(entry.stat(follow_symlinks=False)):
-                    path = f"{entry.path}/{FILE}"
+                    path = f"{entry.path}/{name}"
                     found.append((os.lstat(path).st_mtime_ns, path))
     return [Path(path) for _, path in nlargest(MAX_LOOKED_AT, found)]

@@ -205,7 +205,7 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
         source=explained.places.get(trial, ""),
         setting=place,
         headline=cell.headline,
-        earlier=tuple(words for of, words in explained.earlier if of == cell.cell),
+        earlier=tuple(sentence for of, sentence in explained.earlier if of == cell.cell),
         missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),
         cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), trying, run_of)),
         bars=bars_of(cell.budgets),

@@ -117,9 +117,10 @@ def test_the_record_keeps_the_profile_and_the_command_repeats_it(
 ) -> None:
     plan = build(profile(BULK, "bulk"), target="loopback")
     with Experiment.create(tmp_path / "results", plan, BULK) as experiment:
+        result = experiment
         assert kept_profile(experiment.folder).name == "profile.xml"
         assert experiment.profile_text == BULK
-    arguments = shlex.split(command(plan, str(tmp_path / "results")))
+    arguments = shlex.split(command(result))
     assert arguments[: len(plan.variables)] == [f"{name}={value}" for name, value in plan.variables.items()]
     for assignment in arguments[: len(plan.variables)]:
         monkeypatch.setenv(*assignment.split("=", 1))

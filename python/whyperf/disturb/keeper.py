@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from whyperf.disturb.action import Action, DisturbError, Item, Places
+from whyperf.disturb.namespace import OwnNamespace
 from whyperf.disturb.network import FirewallRules
 
 READY = "ready"
+ACTIONS: dict[str, Callable[[Item, Places], Action]] = {"firewall": FirewallRules, "namespace": OwnNamespace}
 
 
 def keep(first: Sequence[Action], every: Sequence[Action], follow: Callable[[], object]) -> None:
@@ -42,7 +44,7 @@ def keep(first: Sequence[Action], every: Sequence[Action], follow: Callable[[], 
 
 def keep_rules(items: list[Item], places: Places) -> None:
     """Have all of them until standard input ends."""
-    actions = [FirewallRules(item, places) for item in items]
+    actions = [ACTIONS[item["kind"]](item, places) for item in items]
     keep(actions, actions, sys.stdin.buffer.read)
 
 

@@ -19,6 +19,17 @@ class Firewall(BaseModel):
     repeat: int = Field(default=1, ge=1, le=10_000)
 
 
+class Namespace(BaseModel):
+    """Settings of the network namespace that the keeper is in, and a congestion control of its routes to `peers`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["namespace"] = "namespace"
+    settings: dict[str, str] = Field(default_factory=dict)
+    control: str = ""
+    peers: tuple[str, ...] = ()
+
+
 class Place(BaseModel):
     """Where a side is: the process of its agent, which is in the side's namespace, its CPUs, its IPv4 address."""
 
@@ -34,5 +45,5 @@ class Orders(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    disturbances: tuple[Firewall, ...]
+    disturbances: tuple[Firewall | Namespace, ...]
     places: dict[str, Place]

@@ -25,14 +25,16 @@ class Keeper:
     Leaving it has everything undone; where the keeper itself was killed meanwhile, that is an error.
     """
 
-    def __init__(self, orders: BaseModel, failure: str, program: Sequence[str] = PROGRAM) -> None:
-        """Start it, and wait until everything that is to be there first is there.
+    def __init__(
+        self, orders: BaseModel, failure: str, program: Sequence[str] = PROGRAM, before: Sequence[str] = ()
+    ) -> None:
+        """Start it behind the words `before`, and wait until everything that is to be there first is there.
 
         Raises:
             RunError: it is not; the message begins with `failure`.
         """
         self._process = subprocess.Popen(
-            own_python(*program),
+            [*before, *own_python(*program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=own_environment(),

@@ -40,14 +40,14 @@ class Console(rich_console.Console):
             yield Segment(text if control else visible(text, keep="\n"), style, control)
 
 
-def plain_width() -> int | None:
+def plain_width(stream: IO[str] | None = None) -> int | None:
     """Of the console: that of the terminal, or what COLUMNS says (None); otherwise `PLAIN_WIDTH`."""
-    return None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal() else PLAIN_WIDTH
+    return None if (stream or sys.stdout).isatty() or os.environ.get("COLUMNS", "").isdecimal() else PLAIN_WIDTH
 
 
-def result_console() -> Console:
-    """A console that prints texts as they are, without colors for figures."""
-    return Console(highlight=False, markup=False, width=plain_width())
+def result_console(stream: IO[str] | None = None) -> Console:
+    """A console that prints texts as they are, without colors for figures; on standard output, or a stream."""
+    return Console(file=stream, highlight=False, markup=False, width=plain_width(stream))
 
 
 def print_whole(console: Console, table: Table) -> None:

@@ -3,6 +3,7 @@
 import textwrap
 from pathlib import Path
 from shlex import quote
+from typing import TextIO
 
 from whyperf.analyze.text import count
 from whyperf.cli.durations import duration
@@ -27,12 +28,14 @@ MAX_TRIED = 12
 INDENT = "  "
 
 
-def print_why(why: Why, folder: Path, *, as_json: bool) -> int:
-    """Prints it; returns the exit code: 3 where the limit is not known, or the load could not be repeated."""
+def print_why(why: Why, folder: Path, *, as_json: bool = False, stream: TextIO | None = None) -> int:
+    """Prints it, on standard output or a stream; returns the exit code: 3 where the limit is not known, or the load
+    could not be repeated.
+    """
     if as_json:
         print_json(why.model_dump(mode="json"))
     else:
-        _print(why, folder, result_console())
+        _print(why, folder, result_console(stream))
     return DONE if why.is_reproduced and why.answer.known not in {"not_known", "nothing_raises"} else DOUBTFUL
 
 

@@ -72,8 +72,8 @@ class Why(FrozenModel):
 
     `rate` is that of the first look in `unit` (bit/s or transactions/s), `original` that of the original in the trials
     of the experiments. `seconds` were spent on `trials`. `ended` says why no more was tried: `certain`,
-    `nothing_to_learn`, `budget`, `stopped` by the user, `failed` because a host was lost, or
-    `void` because no trial of the original had a rate.
+    `nothing_to_learn`, `budget`, `stopped` by the user, `failed` because a host was lost,
+    `void` because no trial of the original had a rate, or `not_repeated` because a command could not be run again.
     """
 
     format: int = FORMAT
@@ -88,7 +88,7 @@ class Why(FrozenModel):
     is_reproduced: bool = True
     trials: int = 0
     seconds: float = 0.0
-    ended: Literal["certain", "nothing_to_learn", "budget", "stopped", "failed", "void"] = "certain"
+    ended: Literal["certain", "nothing_to_learn", "budget", "stopped", "failed", "void", "not_repeated"] = "certain"
     experiments: str = ""
 
 

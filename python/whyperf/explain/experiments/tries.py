@@ -97,7 +97,7 @@ class Planned:
     @property
     def is_of_path(self) -> bool:
         """Whether it changes what only the embedded testbed has in its hands: the path, and its hosts' settings."""
-        return any(BY_NAME[name].testbed for name in self.factors)
+        return any(name in BY_NAME and BY_NAME[name].testbed for name in self.factors)
 
 
 def planned(setup: Setup, seen: FirstRate) -> list[Planned]:
@@ -109,7 +109,8 @@ def planned(setup: Setup, seen: FirstRate) -> list[Planned]:
             made = Planned(each.name, factors, each.relieves, each.is_remedy)
             single.append(replace(made, raises_else=each.raises_else, is_slower=each.is_slower))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
-    return single + _together(setup, [each for each in single if each.name in joined])
+    remedies = [each for each in single if each.name in joined]
+    return single + together(remedies, lambda factors: setup.possible(factors) == factors)
 
 
 def making(tries: Sequence[Planned], verdict: Verdict) -> list[Planned]:
@@ -166,21 +167,19 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
 TOGETHER, WITHOUT = "all", "all-but-"
 
 
-def _together(setup: Setup, remedies: Sequence[Planned]) -> list[Planned]:
+def together(remedies: Sequence[Planned], is_possible: Callable[[Levels], bool]) -> list[Planned]:
     """All remedies at once, and all but each: two limits at once show in what is missing there."""
     if len(remedies) < 2:
         return []
-    made = [_joined(setup, TOGETHER, remedies)]
+    made = [_joined(TOGETHER, remedies)]
     if len(remedies) > 2:
         others = [[other for other in remedies if other is not left_out] for left_out in remedies]
-        made += [_joined(setup, f"{WITHOUT}{left.name}", rest) for left, rest in zip(remedies, others, strict=True)]
-    return [each for each in made if each is not None]
+        made += [_joined(f"{WITHOUT}{left.name}", rest) for left, rest in zip(remedies, others, strict=True)]
+    return [each for each in made if is_possible(each.factors)]
 
 
-def _joined(setup: Setup, name: str, parts: Sequence[Planned]) -> Planned | None:
+def _joined(name: str, parts: Sequence[Planned]) -> Planned:
     factors = {factor: level for part in parts for factor, level in part.factors.items()}
-    if setup.possible(factors) != factors:
-        return None
     relieves = tuple(dict.fromkeys(cause for part in parts for cause in part.relieves))
     parted = tuple(part.name for part in parts)
     return Planned(name, factors, relieves, parts=parted, raises_else=RAISED_TOGETHER)

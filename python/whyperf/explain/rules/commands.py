@@ -34,6 +34,13 @@ def raise_sysctls(host: HostFacts, least: Mapping[str, Sequence[int]]) -> str:
     return f"sysctl -w {' '.join(written)}" if written else ""
 
 
+def raised_numbers(value: object, least: Sequence[int]) -> str:
+    """The numbers of a setting, each at least so high; "" where they are, or are not known."""
+    present = _numbers(value)
+    raised = tuple(map(max, present, least)) if len(present) == len(least) else present
+    return " ".join(map(str, raised)) if raised != present else ""
+
+
 def largest(host: HostFacts, name: str) -> int | None:
     """The last number of a setting: an upper bound where it has several; None where it is not known."""
     numbers = _numbers(host.get("sysctls", {}).get(name))

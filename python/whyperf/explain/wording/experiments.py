@@ -13,8 +13,10 @@ ENDED = {
     "stopped": "stopped before it was certain",
     "failed": "a host was lost before it was certain",
     "void": "the original could not be measured; whyperf show on the experiments says why",
+    "not_repeated": "the command could not be run again",
 }
 """Why no more was tried."""
+_EARLY = frozenset(ENDED) - {"certain", "nothing_to_learn"}
 
 
 def try_words(name: str) -> str:
@@ -52,7 +54,7 @@ def headline_of(why: Why) -> str:
     try:
         if why.original is not None and answer.gain is not None:
             rates = (si(why.original, why.unit), si(why.original * answer.gain, why.unit))
-        return answer_words(answer, rates, is_open=why.ended in {"budget", "stopped", "failed", "void"})
+        return answer_words(answer, rates, is_open=why.ended in _EARLY)
     except (KeyError, ValueError, OverflowError):
         return f"The answer has no text in this version ({answer.known}: {', '.join(answer.causes) or 'no cause'})."
 

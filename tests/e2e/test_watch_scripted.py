@@ -204,7 +204,8 @@ def test_a_command_goes_on_when_whyperf_is_killed(tmp_path: Path) -> None:
     [
         (("--",), "there is no command behind --"),
         (("--json", "--", "true"), "--json prints on standard output, which is that of the command"),
-        (("--netns", "1", "--", "true"), "drop --netns"),
+        (("--repeat", ":80"), "--repeat runs a command again; write it behind --"),
+        (("--budget", "5", "--", "true"), "--budget is for the runs of --repeat"),
     ],
 )
 def test_what_cannot_be_done_is_refused(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:

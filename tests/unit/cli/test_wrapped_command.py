@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,48 @@ def test_a_command_that_is_given_up_is_not_started(tmp_path: Path) -> None:
     assert not mark.exists()
     # Signals are taken as before.
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_repeat_is_not_seen_and_has_no_input() -> None:
+    script = textwrap.dedent(
+        """
+        import sys
+        from whyperf.cli.live.wrapped import WrappedCommand
+
+        with WrappedCommand(["sh", "-c", "cat; echo seen; echo seen >&2; exit 5"], is_repeat=True) as command:
+            command.release()
+            sys.exit(command.wait(60))
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input="text", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_one_that_takes_too_long_is_ended(trap: str) -> None:
+    script = f"{trap}while :; do read -r _ < /dev/null; done"
+    with WrappedCommand(["sh", "-c", script], is_repeat=True) as command:
+        command.release()
+        assert command.wait(0.2) == 128 + (signal.SIGKILL if trap else signal.SIGTERM)
+        assert command.is_late
+    with WrappedCommand(["true"], is_repeat=True) as command:
+        command.release()
+        assert (command.wait(60), command.is_late) == (0, False)
+
+
+def test_what_a_late_one_has_started_is_ended_with_it(tmp_path: Path) -> None:
+    """A shell that SIGTERM ends, and what it started does not end by that."""
+    started = tmp_path / "pid"
+    script = "trap '' TERM; echo $$ > $0; exec sleep 600"
+    with WrappedCommand(["sh", "-c", 'sh -c "$1" "$0" & wait', str(started), script], is_repeat=True) as command:
+        command.release()
+        assert command.wait(1) == 128 + signal.SIGTERM
+    stat = Path("/proc", started.read_text().strip(), "stat")
+    # What is killed is a zombie until whoever took it over has waited for it.
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

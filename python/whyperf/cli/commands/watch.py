@@ -7,12 +7,13 @@ import typer
 
 from whyperf.cli.command_classes import BEHIND
 from whyperf.cli.commands import completion
+from whyperf.cli.commands.arguments import BUDGET_S
 
 NAME = "watch"
 EXAMPLE = (
     "Examples: whyperf watch · whyperf watch :5432 · whyperf watch --program nginx --time 30 · whyperf watch 10.0.0.7 "
     "· whyperf watch host7 :443 · whyperf watch :5201 --far host7 · whyperf watch -- curl -O http://host7/file · "
-    "whyperf watch :80 --metrics 9100"
+    "whyperf watch --repeat -- iperf3 -c host7 -t 1 · whyperf watch :80 --metrics 9100"
 )
 WHICH = "Which connections"
 SHOWN = "Output"
@@ -65,7 +66,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             "--netns",
             metavar="NAME|PID",
             help="Watch in this network namespace (ip netns list), or in that of a process, such as one of a "
-            "container. It needs privilege.",
+            "container; a command behind -- runs there, too. It needs privilege.",
             rich_help_panel=WHICH,
         ),
     ] = None,
@@ -109,6 +110,18 @@ def command(  # noqa: PLR0917 - typer fills them by name
             help="Stack samples of each CPU in a second, for --evidence profile. Default: 997.",
         ),
     ] = None,
+    repeat: Annotated[
+        bool,
+        typer.Option(
+            "--repeat",
+            help="Run the command behind -- again in changed environments, to prove what limits it. It must do no harm "
+            "when it runs again, with no input.",
+        ),
+    ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=2, max=3600, metavar="S", help=f"Seconds for --repeat, at most. Default: {BUDGET_S:g}."),
+    ] = None,
     interval: Annotated[
         str,
         typer.Option(
@@ -147,7 +160,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
 ) -> int:
     """Explains the connections of running programs, with no load of its own.
 
-    With -- COMMAND, it runs the command, explains its connections on standard error, and ends with its exit code.
+    With -- COMMAND, it runs the command, explains its connections on standard error, and ends with its exit code. With
+    --repeat it runs it again and again, each time with one thing changed, and says what raised its rate.
     Ctrl-C ends a watch and keeps what there is.
     """
     # Imported here, so that help and completion stay quick.
@@ -161,8 +175,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
         raise UsageError("there is no command behind --; `whyperf watch -- curl -O http://host7/file` is an example")
     if wrapped is not None and json:
         raise UsageError("--json prints on standard output, which is that of the command behind --; drop --json")
-    if wrapped is not None and netns is not None:
-        raise UsageError("a command behind -- starts in the network namespace of whyperf; drop --netns")
+    if repeat and wrapped is None:
+        raise UsageError("--repeat runs a command again; write it behind --, as in `whyperf watch --repeat -- COMMAND`")
+    if budget is not None and not repeat:
+        raise UsageError("--budget is for the runs of --repeat; add --repeat, or drop it")
     found = watched(
         arguments or (),
         host=host,
@@ -192,5 +208,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             metrics=None if metrics is None else metrics_address(metrics),
             out=out,
             report=report,
+            budget_s=(budget or BUDGET_S) if repeat else None,
         )
     )

@@ -2,11 +2,12 @@
 
 It has the terminal, the standard streams, the environment and the folder of this process. A signal from the terminal
 reaches it as it does without whyperf, because both are in one process group; one that another process sends to whyperf
-is sent on.
+is sent on. When it runs again, it has none of these streams and a group of its own, to which every signal is sent on.
 """
 
 import errno
 import os
+import select
 import shutil
 import signal
 import sys
@@ -30,6 +31,8 @@ PASSED_ON: Final = frozenset(
 #: `si_code` of a signal that the kernel sent, as it does for keys of a terminal (asm-generic/siginfo.h).
 _BY_KERNEL: Final = 0x80
 _SLICE_S: Final = 0.1
+_GRACE_S: Final = 2.0
+"""How long a command has that is asked to end."""
 _COERCED: Final = frozenset({"C.UTF-8", "C.utf8", "UTF-8"})
 """What Python sets LC_CTYPE to."""
 
@@ -64,14 +67,16 @@ class WrappedCommand:
     If this process ends before `release`, however that happens, the command is never started.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """Start the process that waits."""
-        self._command = list(command)
+    def __init__(self, command: Sequence[str], *, is_repeat: bool = False) -> None:
+        """Start the process that waits; of a repeat nobody sees standard output and error, and its input is empty."""
+        self._command, self._is_repeat = list(command), is_repeat
         self._is_released = self._is_closed = False
         self._status: int | None = None
         self._is_over = threading.Event()
         #: When a signal came last, by `time.monotonic`, in s.
         self.came_s: dict[int, float] = {}
+        #: Whether `wait` has ended it.
+        self.is_late = False
         gate, self._gate = os.pipe()
         self._failure, failure = os.pipe()
         sys.stdout.flush()
@@ -81,6 +86,10 @@ class WrappedCommand:
         self.pid = os.fork()
         if self.pid == 0:
             self._become(gate, failure)
+        if is_repeat:
+            # A group of its own: what it starts is ended with it.
+            with suppress(OSError):
+                os.setpgid(self.pid, self.pid)
         os.close(gate)
         os.close(failure)
         self._passing = threading.Thread(target=self._pass_on, name="signals", daemon=True)
@@ -99,14 +108,34 @@ class WrappedCommand:
         if reason := os.read(self._failure, 16):
             raise _cannot(self._command[0], int(reason))
 
-    def wait(self) -> int:
-        """Wait until it has ended; returns its exit code, as a shell reports it."""
+    def wait(self, within_s: float | None = None) -> int:
+        """Wait until it has ended, and end it after so many s; returns its exit code, as a shell reports it."""
         if self._status is None:
+            if within_s is not None:
+                self._end_after(within_s)
             _, status = os.waitpid(self.pid, 0)
             code = os.waitstatus_to_exitcode(status)
             self._status = BY_SIGNAL - code if code < 0 else code
             self._is_over.set()
         return self._status
+
+    def _end_after(self, within_s: float) -> None:
+        process = os.pidfd_open(self.pid)
+        try:
+            for number, wait_s in ((signal.SIGTERM, within_s), (signal.SIGKILL, _GRACE_S)):
+                if select.select([process], [], [], wait_s)[0]:
+                    break
+                self.is_late = True
+                self._send(number)
+            if self.is_late:
+                # Of what it has started, too: its number is nobody else's before it is waited for.
+                self._send(signal.SIGKILL)
+        finally:
+            os.close(process)
+
+    def _send(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            (os.killpg if self._is_repeat else os.kill)(self.pid, number)
 
     def close(self) -> None:
         """Give up a command that was not released, and take signals as before."""
@@ -141,7 +170,11 @@ class WrappedCommand:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             signal.signal(signal.SIGINT, _as_before(signal.SIGINT))
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+            if self._is_repeat:
+                os.setpgid(0, 0)
             if os.read(gate, 1):
+                if self._is_repeat:
+                    _hide_streams()
                 unbound_memory()
                 os.execvpe(self._command[0], self._command, _environment())
         except OSError as error:
@@ -158,13 +191,20 @@ class WrappedCommand:
             if sent is None:
                 continue
             self.came_s[sent.si_signo] = time.monotonic()
-            if sent.si_code == _BY_KERNEL or sent.si_pid == self.pid:
+            if (sent.si_code == _BY_KERNEL and not self._is_repeat) or sent.si_pid == self.pid:
                 continue
-            if not self._is_released and sent.si_signo in {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}:
+            is_first = not self._is_released and not self._is_repeat
+            if is_first and sent.si_signo in {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}:
                 # Nothing was started yet: whoever waits for the watch to begin is stopped.
                 os._exit(BY_SIGNAL + sent.si_signo)
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, sent.si_signo)
+            self._send(sent.si_signo)
+
+
+def _hide_streams() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    os.close(nothing)
 
 
 def _environment() -> dict[str, str]:

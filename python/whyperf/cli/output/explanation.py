@@ -453,7 +453,8 @@ def _by_experiments(experiment: Experiment) -> dict[str, list[str]]:
     if (tried := latest(experiment)) is not None:
         own = lines.setdefault(tried.cell, [])
         own.append(f"By experiments{'' if tried.is_reproduced else ', at another rate'}: {headline_of(tried)}")
-        if name := Path(tried.experiments).name:
+        # Of a watched command only the answer is kept, not what its runs moved.
+        if (name := Path(tried.experiments).name) and experiment.plan.watched is None:
             folder = experiment.folder.absolute().with_name(name)
             here = Path.cwd()
             shown = folder.relative_to(here) if folder.is_relative_to(here) else folder

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -21,6 +21,7 @@ from whyperf.cli.live.connecting import said_to_connect
 from whyperf.cli.live.watched_lines import Announced, JsonLines, PlainLines, Silence, View, others_there
 from whyperf.cli.live.wrapped import CommandError, WrappedCommand, refuse_missing
 from whyperf.cli.streams import drop_output
+from whyperf.disturb.namespace import entering
 from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
 from whyperf.record.errors import refuse_exchangeable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from whyperf.cli.live.watch_app import WatchApp
     from whyperf.record import Experiment
     from whyperf.watch.metrics import WatchMetrics
+    from whyperf.watch.payload import RunPayload
 
 #: The level that is asked for where the user names none; the agent takes a lower one where the host refuses it.
 USUAL_LEVEL: Level = "counters"
@@ -61,6 +63,8 @@ class WatchQuery:
     metrics: tuple[str, int] | None
     out: Path | None
     report: bool
+    #: Seconds for running the command again in changed environments; None: it is not.
+    budget_s: float | None = None
 
     @property
     def name(self) -> str:
@@ -103,26 +107,37 @@ def watch(query: WatchQuery) -> int:
 def _watch_command(query: WatchQuery, folder: Path) -> int:
     """The watch of a command, which starts when the agents watch. What it ends with counts, whatever happens here."""
     try:
+        refuse_missing([*entering(query.namespace), *query.command])
         refuse_missing(query.command)
     except CommandError as error:
         say(f"whyperf: {error}")
         return CommandStatus(error.status)
     with ExitStack() as closing:
-        command = closing.enter_context(WrappedCommand(query.command))
+        command = closing.enter_context(WrappedCommand([*entering(query.namespace), *query.command]))
         running = closing.enter_context(_Watch(query, folder))
         status: int | None = None
+        seconds = 0.0
 
         def run(_over: Event) -> None:
-            nonlocal status
+            nonlocal status, seconds
+            since_s = time.monotonic()
             command.release()
             status = command.wait()
+            seconds = time.monotonic() - since_s
 
         try:
             running.until_over(query.order(command.pid), run)
             # From before signals are taken again: one that ended the command may come twice.
             with interrupts.handled(command.came_s) as stops:
                 command.close()
+                moved = None if query.budget_s is None or command.came_s else running.moved()
                 running.finish(stops)
+            if moved is not None and status:
+                say(f"The command ended with {status}, so it is not run again")
+            elif moved is not None and status == 0:
+                from whyperf.cli.workflows.repeat import show_why_of_command  # noqa: PLC0415 - only --repeat needs it
+
+                show_why_of_command(query, folder, moved, seconds)
         except CommandError as error:
             say(f"whyperf: {error}")
             return CommandStatus(error.status)
@@ -136,6 +151,34 @@ def _watch_command(query: WatchQuery, folder: Path) -> int:
             say("whyperf: the watch ended before the command could start")
             return FAILED
         return CommandStatus(status)
+
+
+def run_again(query: WatchQuery, folder: Path, before: Sequence[str], within_s: float) -> "RunPayload":
+    """What the command moves when it runs again behind the words `before`, watched without BPF.
+
+    Raises:
+        CommandError: it cannot be started, ends with an error, or takes longer than `within_s`.
+        KeyboardInterrupt: somebody ended it.
+        RunError: the agent is gone.
+    """
+    quiet = replace(query, evidence=AskedEvidence("user", 0), far=None, metrics=None)
+    changed = [*entering(query.namespace), *before, *query.command]
+    with WrappedCommand(changed, is_repeat=True) as command, _Watch(quiet, folder) as running:
+        status = 0
+
+        def run(_over: Event) -> None:
+            nonlocal status
+            command.release()
+            status = command.wait(within_s)
+
+        running.until_over(quiet.order(command.pid), run)
+        if command.came_s:
+            raise KeyboardInterrupt
+        if command.is_late:
+            raise CommandError("the time was over before it had ended", status)
+        if status:
+            raise CommandError(f"the command ended with {status}", status)
+        return running.moved()
 
 
 class _Watch:
@@ -193,6 +236,13 @@ class _Watch:
             )
         is_less = self._session.far_lost is not None or self._session.late is not None or self._lacks_level()
         return DOUBTFUL if code == DONE and is_less else code
+
+    def moved(self) -> "RunPayload":
+        """What the connections of the near side moved."""
+        from whyperf.watch.payload import RunPayload, payload_of  # noqa: PLC0415 - loads polars, which takes 0.2 s
+
+        sides = self._session.results()
+        return payload_of(sides[0].tables) if sides else RunPayload()
 
     def _kept(self) -> "Experiment":
         from whyperf.watch.record import keep_watched  # noqa: PLC0415 - loads polars, which takes 0.2 s

@@ -279,10 +279,11 @@ def experiments() -> str:
             capitalized(try_words(tried.name)),
             "none; losses and delays show" if tried.is_slower else ", ".join(f"`{cause}`" for cause in tried.relieves),
             "yes" if tried.is_remedy else "no",
+            tried.only_for or "any",
         )
         for tried in TRIES
     )
-    return table(("Experiment", "What changes", "Takes away the limit of", "Remedy"), rows)
+    return table(("Experiment", "What changes", "Takes away the limit of", "Remedy", "Goal"), rows)
 
 
 WRITERS: dict[str, Callable[[], str]] = {

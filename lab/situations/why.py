@@ -85,7 +85,7 @@ def judge_why(measured: Measured, explained: Sequence[Explained], budget_s: floa
         if name not in kept:
             explanation = found.explanation.model_copy(update={"transactions_per_s": per_s.get(found.explanation.cell)})
             found = replace(found, explanation=explanation)  # noqa: PLW2901 - the same, with its transactions
-            look = first_look(summary, inputs, explanation)
+            look = first_look(measured.experiment, summary, inputs, explanation)
             tried = _tried(measured, found, look, budget_s, disturbances.get(found.role.sweep, ()))
             if tried is None:
                 continue

@@ -100,6 +100,10 @@ def test_options_that_do_not_go_together_are_refused(small_window: Path, options
         (["run", "--why", "-t", "0.2", "--set", "write_size_bytes=1024,2048"], "--why is for one cell"),
         (["run", "--why", "--json", "-t", "0.2"], "use `whyperf why … --json`"),
         (["why", "--budget", "0"], "budget"),
+        (["why", "--goal", "p99"], "this load has none: measure a workload such as rr"),
+        (["why", "--goal", "latency"], "name rate, or a percentile"),
+        (["run", "--goal", "p99", "-t", "0.2"], "give --why too"),
+        (["run", "--why", "--goal", "p99", "-t", "0.2"], "this load has none"),
     ],
 )
 def test_what_cannot_be_tried_is_refused(arguments: list[str], problem: str, tmp_path: Path) -> None:
@@ -119,6 +123,45 @@ def test_small_writes_are_proved_on_the_testbed(ours: Ours, tmp_path: Path) -> N
     assert why["answer"]["causes"] == [Cause.TINY_WRITES]
     assert why["answer"]["factors"] == {"write_size_bytes": 131_072}
     ours.await_none()
+
+
+TWO_WRITES = """
+[fixed]
+io_model = "blocking"
+request_size_bytes = 512
+response_size_bytes = 256
+
+[testbed]
+kind = "loopback"
+
+[workload]
+name = "two-writes"
+
+[[workload.group]]
+[[workload.group.transaction]]
+name = "ask"
+steps = [
+  { op = "write", size = 64 },
+  { op = "write", size = "=request_size_bytes" },
+  { op = "read", size = "=response_size_bytes" },
+]
+"""
+
+
+@pytest.mark.alone
+def test_the_median_latency_of_two_writes_falls_without_nagle(tmp_path: Path) -> None:
+    (tmp_path / "two-writes.toml").write_text(TWO_WRITES)
+    goal = ("--goal", "p50", "--budget", "150", "--json")
+    done = whyperf("why", "two-writes.toml", "-t", "2", *goal, folder=tmp_path)
+    assert done.status == DONE, done.err
+    why = json.loads(done.out)
+    assert (why["goal"], why["unit"], why["answer"]["known"]) == ("p50", "ns", "proved")
+    assert set(why["answer"]["causes"]) <= {Cause.NAGLE_DELAYED_ACK, Cause.DELAYED_ACK}
+    assert why["answer"]["low"] > 1.1
+    assert not {"more-requests", "four-times-the-connections"} & {tried["name"] for tried in why["tried"]}
+    refused = whyperf("explain", why["experiment"], "--try", "--goal", "p99.9", folder=tmp_path)
+    assert refused.status == USAGE
+    assert "p99.9 needs 10,000 transactions in a trial" in refused.err
 
 
 @pytest.mark.alone

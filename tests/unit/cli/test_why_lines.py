@@ -22,7 +22,7 @@ def test_the_live_line_shows_escapes_of_what_a_terminal_would_obey(monkeypatch: 
     written: list[str] = []
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(WhyLine, "_write", staticmethod(written.append))
-    live = WhyLine(is_quiet=False)
+    live = WhyLine("rate", is_quiet=False)
     live._answer = "\x1b]0;hacked\x07"
     live.on_try("larger-writes", 3.0)
     (line,) = written

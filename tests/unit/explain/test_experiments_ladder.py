@@ -12,6 +12,7 @@ from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.answer import answer_of, outcome_of, tried_of
 from whyperf.explain.experiments.beliefs import information, prior_of, updated
+from whyperf.explain.experiments.goals import PAIRS_OF_PERCENTILES, SPREAD_OF_PERCENTILES
 from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
 from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of, likelihood
 from whyperf.explain.experiments.signs import MIN_AGAIN, Sign, Slower, signs_likelihood, slower_of
@@ -37,30 +38,34 @@ def together(remedies: list[Planned]) -> list[Planned]:
     return [joined(TOGETHER, remedies), *(joined(f"{WITHOUT}{name}", rest) for name, rest in others)]
 
 
+OF_PERCENTILES: Mapping[str, Any] = {"prior_spread": SPREAD_OF_PERCENTILES, "pairs": PAIRS_OF_PERCENTILES}
+
+
 class Load:
     """A load with limits: its rate is that of the lowest one that an experiment does not take away."""
 
-    def __init__(self, ceilings: Mapping[Cause, float], seed: int) -> None:
+    def __init__(self, ceilings: Mapping[Cause, float], seed: int, noise: float = NOISE) -> None:
         """Without any of them the rate is 1, and each is a part of that."""
         self.ceilings = ceilings
+        self.spread = noise
         self.noise = Random(seed)
 
     def rate(self, tried: Planned | None) -> float:
         """Of a trial."""
         left = [of for cause, of in self.ceilings.items() if tried is None or cause not in tried.relieves]
-        return min([1.0, *left]) * math.exp(self.noise.gauss(0, NOISE))
+        return min([1.0, *left]) * math.exp(self.noise.gauss(0, self.spread))
 
 
 def climbed(load: Load, tries: list[Planned], prior: Mapping[str, float], **asked: Any) -> tuple[Ladder, int]:
     """The ladder at its end, and the number of trials."""
     ladder = Ladder(tries, dict(prior), **asked)
-    rates: dict[int, dict[str, float]] = {}
+    rates: dict[int, dict[str, float | None]] = {}
     for block in range(1, BLOCKS + 1):
         following = ladder.following()
         if not following:
             break
         assert len(following) <= AT_ONCE
-        rates[block] = {ORIGINAL: load.rate(None)} | {each.name: load.rate(each) for each in following}
+        rates[block] = {ORIGINAL: load.rate(None), **{each.name: load.rate(each) for each in following}}
         ladder.see(rates)
     return ladder, sum(map(len, rates.values()))
 
@@ -104,6 +109,34 @@ def test_nothing_is_proved_of_a_load_that_nothing_limits() -> None:
     known = [answer_of(climbed(Load({}, seed), SINGLE + together(REMEDIES), prior)[0], []).known for seed in range(100)]
     # Each interval errs in 1 % at each look at most.
     assert known.count("proved") <= 2
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.3, 0.6])
+def test_a_noisy_percentile_proves_nothing_of_a_load_that_nothing_limits(spread: float) -> None:
+    """Latencies of a tail spread more than rates; what is taken for the spread at first is more, too."""
+    known = []
+    for seed in range(100):
+        load = Load({}, seed, spread)
+        ladder, _ = climbed(load, SINGLE, prior_of(certain(Cause.TINY_WRITES, 0.6)), **OF_PERCENTILES)
+        known.append(answer_of(ladder, []).known)
+    assert known.count("proved") <= 5
+
+
+def test_a_percentile_is_proved_to_fall() -> None:
+    """As speeds: with the remedy the latency is 1 %."""
+    load = Load({Cause.NAGLE_DELAYED_ACK: 0.01}, 1, noise=0.3)
+    ladder, _ = climbed(load, REMEDIES, prior_of(certain(Cause.ROUND_TRIP, 0.9)), **OF_PERCENTILES)
+    answer = answer_of(ladder, [])
+    assert (answer.known, answer.causes) == ("proved", [Cause.NAGLE_DELAYED_ACK])
+    assert answer.low is not None
+    assert answer.high is not None
+    assert RAISES_FROM < answer.low < 100 < answer.high
+
+
+def test_a_trial_without_a_figure_is_none() -> None:
+    ladder = Ladder(REMEDIES, prior_of([]))
+    ladder.see({1: {ORIGINAL: 1.0, "larger-writes": None, "no-delay": 2.0}})
+    assert set(ladder.gains) == {"no-delay"}
 
 
 def test_two_limits_at_once_are_found_by_what_all_remedies_bring() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Known, Tried, Why
+from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, excluded, planned
 from whyperf.explain.setup import Setup
@@ -23,9 +24,9 @@ def setup_of(testbed: Any = "veth", **factors: Any) -> Setup:
     return Setup(resolved, testbed, hosts={"near": HOST, "far": HOST})
 
 
-def tried(setup: Setup, seen: FirstRate = LOOK) -> dict[str, Any]:
+def tried(setup: Setup, seen: FirstRate = LOOK, kind: Kind = "rate") -> dict[str, Any]:
     """The factors of each experiment, by its name."""
-    return {each.name: dict(each.factors) for each in planned(setup, seen)}
+    return {each.name: dict(each.factors) for each in planned(setup, seen, kind)}
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,34 @@ def test_the_path_of_others_gets_no_more_than_the_load_asks_for() -> None:
     careful = tried(setup, FirstRate(rate_bps=1e8, is_foreign=True))
     assert not {"no-asked-rate", "four-times-the-connections"} & set(careful)
     assert {"no-asked-rate"} <= set(tried(setup, FirstRate(rate_bps=1e8, is_foreign=True, allows_harm=True)))
+
+
+RATE_ONLY = {"more-requests", "four-times-the-connections", "no-asked-rate", "paced-at-80-percent", "path-with-queue"}
+LATENCY_ONLY = {"half-the-load", "drained-queue", "path-with-codel"}
+
+
+def test_more_load_is_no_help_for_a_latency() -> None:
+    bound = {"path_rtt_ms": 100.0, "path_rate_bps": 10_000_000, "path_queue": 1_000_000, "connections": 4}
+    setups = [setup_of(workload="rr", **bound), setup_of(workload="rr", offered_rate_per_s=1000.0, **bound)]
+    of_rate, of_latency = (
+        {name for setup in setups for name in tried(setup, kind=kind) if not name.startswith(TOGETHER)}
+        for kind in get_args(Kind)
+    )
+    assert of_rate - of_latency == RATE_ONLY
+    assert of_latency - of_rate == LATENCY_ONLY
+
+
+@pytest.mark.parametrize(
+    ("factors", "wanted"),
+    [
+        ({"workload": "rr", "offered_rate_per_s": 1000.0}, {"offered_rate_per_s": 500.0}),
+        ({"workload": "rr", "outstanding": 8, "connections": 4}, {"outstanding": 4}),
+        ({"workload": "rr", "connections": 5}, {"connections": 2}),
+        ({"workload": "rr"}, None),
+    ],
+)
+def test_half_of_a_load(factors: dict[str, Any], wanted: dict[str, Any] | None) -> None:
+    assert tried(setup_of(**factors), kind="latency").get("half-the-load") == wanted
 
 
 def test_a_control_that_a_host_lacks_is_not_tried() -> None:

@@ -10,6 +10,7 @@ from whyperf.cli.workflows import why
 from whyperf.cli.workflows.made_elsewhere import refuse_other_files as refuse_files_of_others
 from whyperf.cli.workflows.made_elsewhere import refuse_variables
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.goals import RATE, First
 from whyperf.explain.experiments.question import question_of
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.model import CellExplanation
@@ -165,9 +166,8 @@ def test_experiments_name_the_variables_and_send_none_for_a_result_of_others(
     monkeypatch.setattr(why, "describe_host", lambda _: {})
     said = r"was changed since, and measuring it again sends \$http_proxy of the environment; measure"
     with pytest.raises(UsageError, match=said):
-        why.question_about(
-            Experiment.open(folder / "result"), found, why.FirstLook(None, []), 1.0, allows_harm=False, profile=profile
-        )
+        look = why.FirstLook(None, [], RATE, First(None, "bit/s"))
+        why.question_about(Experiment.open(folder / "result"), found, look, 1.0, allows_harm=False, profile=profile)
 
 
 def test_experiments_with_a_result_of_others_send_no_file(folder: Path) -> None:

@@ -58,10 +58,20 @@ def percentiles(histogram: pl.DataFrame) -> Percentiles | None:
     found["mean_ns"] = float(np.sum(counts * (low.astype(np.float64) + high) / 2) / total)
     for name, part in PERCENTILES.items():
         seen = total * (1 - part) >= 1
-        # The rank is exact: counted in fractions, because 0.99 in binary is more than 99 %.
-        rank = -(-total * part.numerator // part.denominator)
-        found[name] = int(high[int(np.searchsorted(below, rank))]) if seen or part <= Fraction(1, 2) else None
+        found[name] = int(high[_place(below, part)]) if seen or part <= Fraction(1, 2) else None
     return found
+
+
+def percentile(histogram: pl.DataFrame, part: Fraction) -> int:
+    """One percentile of a histogram that is not empty, however few it counts."""
+    return int(histogram["high"][_place(np.cumsum(histogram["count"].to_numpy()), part)])
+
+
+def _place(below: "np.ndarray[tuple[int], np.dtype[np.int64]]", part: Fraction) -> int:
+    """The bin that has the nearest rank of a part, from the counts up to each bin."""
+    # The rank is exact: counted in fractions, because 0.99 in binary is more than 99 %.
+    rank = -(-int(below[-1]) * part.numerator // part.denominator)
+    return int(np.searchsorted(below, rank))
 
 
 def curve(histogram: pl.DataFrame) -> tuple[list[float], list[int]]:

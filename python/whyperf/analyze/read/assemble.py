@@ -163,12 +163,13 @@ def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
 
 def _counted_as(metric: str, transactions: Sequence[Document]) -> str | None:
     """What to call executions: an exchange is a transaction, a write of a stream is nothing that was asked about."""
-    if metric == "transactions" or any(_is_exchange(transaction) for transaction in transactions):
+    if metric == "transactions" or any(is_exchange(transaction) for transaction in transactions):
         return "transactions"
     return "messages" if {transaction.get("name") for transaction in transactions} == {"message"} else None
 
 
-def _is_exchange(transaction: Document) -> bool:
+def is_exchange(transaction: Mapping[str, Any]) -> bool:
+    """Whether a transaction asks and is answered."""
     return {"write", "read"} <= {step["operation"]["operation"] for step in transaction.get("steps", ())}
 
 

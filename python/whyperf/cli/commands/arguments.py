@@ -61,6 +61,19 @@ AllowOption = Annotated[
 """What others who use the path might feel."""
 
 
+GOAL = "rate"
+"""What is to be better unless somebody says so."""
+GoalOption = Annotated[
+    str,
+    typer.Option(
+        metavar="GOAL",
+        help="What experiments are to make better: rate, or a percentile of the latency of transactions, such as p50, "
+        "p99 or p99.9.",
+    ),
+]
+"""What `whyperf why` asks about; `goals.asked_goal` reads it."""
+
+
 def with_arguments_of(
     of: Callable[..., Any], left_out: Collection[str] = ()
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:

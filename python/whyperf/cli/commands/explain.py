@@ -6,10 +6,12 @@ import typer
 
 from whyperf.cli.commands.arguments import (
     BUDGET_S,
+    GOAL,
     AllowOption,
     BudgetOption,
     ClusterOption,
     ExperimentArgument,
+    GoalOption,
     WithoutKeysOption,
 )
 
@@ -54,6 +56,7 @@ def command(
     most: Annotated[int | None, typer.Option(min=1, max=1000, hidden=True, help="Has no effect.")] = None,
     budget: BudgetOption = BUDGET_S,
     allow: AllowOption = False,
+    goal: GoalOption = GOAL,
     yes: Annotated[
         bool,
         typer.Option(
@@ -88,10 +91,12 @@ def command(
     if most is not None:
         say("--most has no effect: a change is tried until it is certain, or until the --budget is used")
     if not try_:
-        for option, given in (("--verdict", verdict), ("--pairs", pairs), ("--yes", yes or None)):
+        wanted = None if goal == GOAL else goal
+        for option, given in (("--verdict", verdict), ("--pairs", pairs), ("--goal", wanted), ("--yes", yes or None)):
             if given is not None:
                 raise UsageError(f"{option} is of --try; give --try too")
         return print_explanation(found, trial, cell, as_json=json, everything=everything, cluster=where)
+    from whyperf.cli.inputs.goals import asked_goal  # noqa: PLC0415 - as above
     from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
 
     return show_why(
@@ -104,4 +109,5 @@ def command(
         verdict=verdict,
         pairs=pairs or 0,
         may_contact=yes,
+        goal=asked_goal(goal),
     )

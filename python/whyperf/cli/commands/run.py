@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whyperf.cli.commands import completion
-from whyperf.cli.commands.arguments import BUDGET_S, WindowForOption, with_arguments_of
+from whyperf.cli.commands.arguments import BUDGET_S, GOAL, GoalOption, WindowForOption, with_arguments_of
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.output.formats import Format, RateUnit, output_format, window_rate
 
@@ -404,6 +404,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
             "--why", help="Then find out by experiments why it is not faster, as whyperf why does. For a single cell."
         ),
     ] = False,
+    goal: GoalOption = GOAL,
     json: Annotated[bool, typer.Option("-J", "--json", help="Print the result as JSON.")] = False,
     csv: Annotated[
         bool, typer.Option("--csv", help="Print a row for each cell as CSV: factors and figures, with units.")
@@ -444,6 +445,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.inputs import iperf3  # noqa: PLC0415
     from whyperf.cli.inputs.evidence import asked_evidence  # noqa: PLC0415
     from whyperf.cli.inputs.fleet import AskedFleet, in_namespaces  # noqa: PLC0415
+    from whyperf.cli.inputs.goals import asked_goal  # noqa: PLC0415
     from whyperf.cli.inputs.namespaces import namespace_of  # noqa: PLC0415
     from whyperf.cli.inputs.overrides import overrides  # noqa: PLC0415
     from whyperf.cli.inputs.question import far_host  # noqa: PLC0415
@@ -528,6 +530,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
         output=output,
         report=report,
         why_s=BUDGET_S if why else None,
+        goal=asked_goal(goal),
     )
 
 
@@ -537,6 +540,8 @@ def command(**arguments: Any) -> int:
     order = order_of(**arguments)
     from whyperf.cli.workflows.measure import measure  # noqa: PLC0415 - keeps help and completion quick
 
+    if order.why_s is None and arguments["goal"] != GOAL:
+        raise UsageError("--goal says what --why is to make better; give --why too")
     return measure(order)
 
 

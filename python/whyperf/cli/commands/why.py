@@ -1,15 +1,18 @@
 """`whyperf why`: find out what limits a load, by experiments."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whyperf.cli.commands import run
 from whyperf.cli.commands.arguments import BUDGET_S, AllowOption, BudgetOption, with_arguments_of
 
+if TYPE_CHECKING:
+    from whyperf.record import Experiment
+
 NAME = "why"
 EXAMPLE = (
     "Examples: whyperf why · whyperf why host7 · whyperf why --rtt 20ms --rate 200M -w 64K · whyperf why rr host7 "
-    "--budget 10 · whyperf why my.toml --json"
+    "--goal p99 · whyperf why my.toml --json"
 )
 LEFT_OUT = frozenset(
     {"only", "scale", "why", "leave_out_missing", "trials", "profile_hz", "stages_one_in", "dry_run", "save_profile"}
@@ -29,7 +32,8 @@ def command(
 ) -> int:
     """Finds out why a load is not faster: measures it, then changes one setting after the other for a second.
 
-    What raises the rate again and again is proved to be the limit. No setting of a host stays changed.
+    What raises the rate again and again, or lowers the latency that --goal names, is proved to be the limit. No setting
+    of a host stays changed.
     """
     order = run.order_of(**arguments)
     from whyperf.cli.workflows.measure import measure  # noqa: PLC0415 - keeps help and completion quick
@@ -39,5 +43,9 @@ def command(
     overrides = order.overrides if has_time else {**order.overrides, "duration_s": FIRST_LOOK_S}
     order = replace(order, overrides=overrides, trials=1, report=False)
     as_json = bool(arguments["json"])
-    # The load is the user's own, also where no key can be kept that would seal the result.
-    return measure(order, lambda made: show_why(made, budget, allows_harm=allow, as_json=as_json, may_contact=True))
+
+    def answer(made: "Experiment") -> int:
+        # The load is the user's own, also where no key can be kept that would seal the result.
+        return show_why(made, budget, allows_harm=allow, as_json=as_json, may_contact=True, goal=order.goal)
+
+    return measure(order, answer)

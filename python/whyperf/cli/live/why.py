@@ -18,8 +18,9 @@ ERASE = "\r\x1b[K"
 class WhyLine:
     """Shows where experiments are: one line that is written anew on a terminal, a line every few seconds elsewhere."""
 
-    def __init__(self, *, is_quiet: bool) -> None:
-        """Shows nothing yet, and nothing at all where it is quiet."""
+    def __init__(self, goal: str, *, is_quiet: bool) -> None:
+        """Shows nothing yet of experiments for a goal, and nothing at all where it is quiet."""
+        self._goal = goal
         self._is_live = sys.stderr.isatty() and not is_quiet
         self._is_quiet = is_quiet
         self._answer = ""
@@ -27,7 +28,7 @@ class WhyLine:
 
     def on_answer(self, answer: Answer) -> None:
         """What is believed now."""
-        self._answer = answer_words(answer, is_open=True)
+        self._answer = answer_words(answer, goal=self._goal, is_open=True)
 
     def on_try(self, name: str, left_s: float) -> None:
         """An experiment starts."""

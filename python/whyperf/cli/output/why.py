@@ -14,6 +14,7 @@ from whyperf.explain.experiments.answer import Tried, Why
 from whyperf.explain.predicted import command_label
 from whyperf.explain.wording.experiments import (
     ENDED,
+    goal_words,
     headline_of,
     not_reproduced_words,
     outcome_words,
@@ -44,6 +45,8 @@ def _print(why: Why, folder: Path, console: Console) -> None:
     _paragraph(console, headline_of(why), "")
     if warning := not_reproduced_words(why):
         _paragraph(console, warning)
+    if answer.known != "proved" and (goal := goal_words(why)):
+        _paragraph(console, goal, f"{INDENT}{'Goal:':13}")
     for number, evidence in enumerate(answer.evidence[:MAX_EVIDENCE]):
         _paragraph(console, evidence.words, f"{INDENT}{'Seen before:' if number == 0 else '':13}")
     shown = [tried for tried in why.tried if len(tried.parts) == 0 or tried.outcome == "raises"][:MAX_TRIED]

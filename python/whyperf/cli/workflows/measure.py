@@ -11,6 +11,7 @@ from whyperf.cli.exits import UsageError, say
 from whyperf.cli.inputs import say_what_is_taken
 from whyperf.cli.inputs.evidence import AskedEvidence
 from whyperf.cli.inputs.fleet import AskedFleet, target_of
+from whyperf.cli.inputs.goals import refuse_goal
 from whyperf.cli.inputs.iperf3 import over_udp
 from whyperf.cli.inputs.overrides import OPTIONS, in_words_of
 from whyperf.cli.inputs.question import QUICK, TESTBED, THIS_MACHINE, understand, with_workload
@@ -20,6 +21,7 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.live.connecting import said_to_connect
 from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
+from whyperf.explain.experiments.goals import RATE, Goal
 from whyperf.plan import COMMAND_LINE, LOCAL, Plan, announcements, build, own_folders, refuse_other_files
 from whyperf.profile import BY_NAME, Overrides, Profile, ProfileError, as_set
 from whyperf.profile.conditions import AFTER, BEFORE, in_two_conditions
@@ -61,6 +63,8 @@ class Order:
     report: bool = True
     #: Seconds of experiments that find out what limits it; None without.
     why_s: float | None = None
+    #: What experiments are to make better.
+    goal: Goal = RATE
     #: Whether datagrams take the place of the stream.
     is_over_udp: bool = False
     #: `--scale`: what all times of the schedule are multiplied by.
@@ -143,11 +147,13 @@ def measure(order: Order, show: Callable[[Experiment], int] | None = None) -> in
             raise
         if show is not None:
             return show(experiment)
-        return _print(experiment, order.output, report=order.report, why_s=order.why_s, lines=lines)
+        why = (order.why_s, order.goal)
+        return _print(experiment, order.output, report=order.report, why=why, lines=lines)
 
 
 def _refuse_several(plan: Plan, order: Order) -> None:
-    """Refuses experiments with several cells, and an answer behind a result that a program reads.
+    """Refuses experiments with several cells, an answer behind a result that a program reads, and a goal that the load
+    does not have.
 
     Raises:
         UsageError: what to use instead.
@@ -157,6 +163,7 @@ def _refuse_several(plan: Plan, order: Order) -> None:
     if order.why_s is not None and len(plan.cells) > 1:
         problem = f"--why is for one cell, and this run has {len(plan.cells)}"
         raise UsageError(f"{problem}; leave out the levels, or use `whyperf explain --try --cell` behind it")
+    refuse_goal(order.goal, plan)
 
 
 def _name_what_is_sent(plan: Plan, may_be_sent: Sequence[Path]) -> None:
@@ -216,18 +223,20 @@ def _print(
     *,
     report: bool,
     explain: bool = True,
-    why_s: float | None = None,
+    why: tuple[float | None, Goal] = (None, RATE),
     lines: "Sequence[PrintedLine]" = (),
 ) -> int:
     # Imported here: judging needs libraries that load for a second; a mistake is answered before.
     from whyperf.cli.output import result  # noqa: PLC0415
 
     code = result.print_result(experiment, output, report=report, explain=explain, lines=lines)
+    why_s, goal = why
     if why_s is None:
         return code
     from whyperf.cli.workflows.why import show_why  # noqa: PLC0415 - as above
 
-    return show_why(experiment, why_s, allows_harm=False, as_json=output.is_for_programs, may_contact=True)
+    as_json = output.is_for_programs
+    return show_why(experiment, why_s, allows_harm=False, as_json=as_json, may_contact=True, goal=goal)
 
 
 def _save_profile(path: Path, order: Order, profile: Profile, target: Target) -> int:

@@ -35,6 +35,7 @@ from whyperf.explain.experiments.environments import (
     environments,
     not_tried,
 )
+from whyperf.explain.experiments.goals import RATE
 from whyperf.explain.experiments.kept import folder_of, keep
 from whyperf.explain.experiments.ladder import AT_ONCE, MIN_PAIRS, ORIGINAL, Ladder
 from whyperf.explain.experiments.obstacles import Obstacle, refuse_unwritable
@@ -146,7 +147,7 @@ class _Repeating:
     tries: Sequence[Planned]
     rate_bps: float
     budget_s: float
-    line: WhyLine = field(default_factory=lambda: WhyLine(is_quiet=False))
+    line: WhyLine = field(default_factory=lambda: WhyLine(RATE.name, is_quiet=False))
     rates: dict[int, dict[str, float]] = field(default_factory=dict)
     runs: int = 0
     _since_s: float = field(default_factory=time.monotonic)

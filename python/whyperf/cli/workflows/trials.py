@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from whyperf.analyze.read.inputs import Inputs
     from whyperf.cli.live.intervals import PrintedLine
+    from whyperf.explain.experiments.goals import Goal
 
 #: A measurement that lasts so long says so before it begins.
 LONG_S = 120.0
@@ -126,6 +127,8 @@ TABLES = ("flows", "intervals", "transactions")
 class Goodputs:
     """Goodputs by trial: those recorded before are read together, later ones when they are asked for."""
 
+    _tables: tuple[str, ...] = TABLES
+
     def __init__(self, experiment: Experiment) -> None:
         """Nothing is read before it is needed: most plans have a fixed number of trials."""
         self._experiment = experiment
@@ -168,7 +171,7 @@ class Goodputs:
         manifests: dict[str, Manifest] = trials.manifests
         if not manifests:
             return {}
-        tables = {name: read_table(self._experiment, name, trials=manifests) for name in TABLES}
+        tables = {name: read_table(self._experiment, name, trials=manifests) for name in self._tables}
         damaged = [(entry.trial, entry.reason) for table in tables.values() for entry in table.damaged]
         documents = [manifest.model_dump() for manifest in manifests.values()]
         frames = {name: table.frame for name, table in tables.items()}
@@ -180,24 +183,24 @@ class Goodputs:
         return dict(zip(measured["trial"].to_list(), measured["goodput_bps"].to_list(), strict=True))
 
 
-class Rates(Goodputs):
-    """The same in what the plan's workload is measured in: transactions a second, or goodput in bit/s."""
+class SpeedsByTrial(Goodputs):
+    """The same of what experiments are to make better."""
 
-    def by_sweep(self, plan: Plan) -> dict[int, dict[str, float]]:
-        """The rates of the trials that were made so far, by block and by the name of the cell's sweep."""
+    def __init__(self, experiment: Experiment, goal: "Goal") -> None:
+        """As of goodputs."""
+        super().__init__(experiment)
+        self._goal = goal
+        self._tables = (*TABLES, *goal.tables)
+
+    def by_sweep(self, plan: Plan) -> dict[int, dict[str, float | None]]:
+        """The speeds of the trials that were made so far, by block and by the name of the cell's sweep."""
         made = self._experiment.trials().manifests
         sweeps = {cell.id: cell.sweep for cell in plan.cells}
-        found: dict[int, dict[str, float]] = {}
+        found: dict[int, dict[str, float | None]] = {}
         for trial in plan.trials():
-            if trial.id in made and (rate := self.of(trial.id)) is not None:
-                found.setdefault(trial.block, {})[sweeps[trial.cell]] = rate
+            if trial.id in made:
+                found.setdefault(trial.block, {})[sweeps[trial.cell]] = self.of(trial.id)
         return found
 
     def _rates(self, inputs: "Inputs", measured: "pl.DataFrame") -> dict[str, float | None]:
-        workloads = [self._experiment.plan.workload(cell.id) for cell in self._experiment.plan.cells]
-        if not all(workload is not None and workload.metric == "transactions" for workload in workloads):
-            return super()._rates(inputs, measured)
-        from whyperf.analyze.measures.transactions import trial_transactions  # noqa: PLC0415 - as above
-
-        done = trial_transactions(inputs.transactions, measured)
-        return dict(zip(done["trial"].to_list(), done["transactions_per_s"].to_list(), strict=True))
+        return self._goal.speeds(self._experiment.plan, inputs, measured)

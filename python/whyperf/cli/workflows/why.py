@@ -3,8 +3,9 @@
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -30,11 +31,12 @@ from whyperf.cli.workflows.made_elsewhere import (
     refuse_variables,
 )
 from whyperf.cli.workflows.signs import Signs
-from whyperf.cli.workflows.trials import Rates
+from whyperf.cli.workflows.trials import SpeedsByTrial
 from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
+from whyperf.explain.experiments.goals import RATE, First, Goal
 from whyperf.explain.experiments.kept import folder_of, keep
-from whyperf.explain.experiments.ladder import MIN_PAIRS, ORIGINAL, Ladder
+from whyperf.explain.experiments.ladder import MIN_PAIRS, ORIGINAL, Ladder, Rates
 from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
 from whyperf.explain.experiments.obstacles import (
     Obstacle,
@@ -85,6 +87,8 @@ class Question:
     profile: Profile
     plan: Plan
     budget_s: float
+    goal: Goal
+    first: First
     #: How often a change has to raise the rate before it is proved.
     pairs: int = MIN_PAIRS
     #: The same with trials as long as the first look, in so many seconds; None where they are.
@@ -92,38 +96,33 @@ class Question:
     #: Whether the user named the change: it is tried however little that can show.
     is_named: bool = False
 
-    @property
-    def unit(self) -> str:
-        """What rates are in."""
-        return "bit/s" if self.cell.transactions_per_s is None else "transactions/s"
-
-    @property
-    def rate(self) -> float | None:
-        """The rate of the first look."""
-        return self.cell.rate_bps if self.cell.transactions_per_s is None else self.cell.transactions_per_s
-
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What the trial that is explained shows of how short others may be: its cell's result, and when what arrived."""
+    """What the trial that is explained shows of the goal, and of how short others may be: its cell's result, and when
+    what arrived.
+    """
 
     result: CellResult | None
     moved: Sequence[Arrival]
+    goal: Goal
+    first: First
 
-    @staticmethod
-    def whole(cell: Cell) -> Lengths | None:
-        """How long the first look was; None where the load ends by itself."""
+    def lengths(self, cell: Cell, *, is_whole: bool = False) -> Lengths | None:
+        """How long the trials of the experiments are, at least as the goal needs; None where the load ends by itself.
+
+        They are as long as the first look where they are to be `is_whole`, else as short as it allows.
+        """
         if "duration_s" not in cell.factors:
             return None
-        return Lengths(float(cell.factors["warmup_s"]), float(cell.factors["duration_s"]))
-
-    def lengths(self, cell: Cell) -> Lengths | None:
-        """How long the trials of the experiments are; None where the load ends by itself."""
-        first, result = self.whole(cell), self.result
-        if first is None:
-            return None
+        first, result = Lengths(float(cell.factors["warmup_s"]), float(cell.factors["duration_s"])), self.result
+        if is_whole:
+            return self._enough(first)
         round_trip_s = 0.0 if result is None or result.rtt is None else result.rtt.rtt_ns / 1e9
-        return lengths_of(self.moved, first, round_trip_s, loses=self.loses)
+        return self._enough(lengths_of(self.moved, first, round_trip_s, loses=self.loses))
+
+    def _enough(self, lengths: Lengths) -> Lengths:
+        return replace(lengths, duration_s=max(lengths.duration_s, ceil(10 * self.first.least_s) / 10))
 
     @property
     def loses(self) -> bool:
@@ -132,12 +131,19 @@ class FirstLook:
         return (lost or 0) >= LOSING_FROM
 
 
-def first_look(summary: Summary, inputs: Inputs, found: CellExplanation) -> FirstLook:
-    """That of the explained trial of a cell."""
+def first_look(
+    experiment: Experiment, summary: Summary, inputs: Inputs, found: CellExplanation, goal: Goal = RATE
+) -> FirstLook:
+    """That of the explained trial of a cell.
+
+    Raises:
+        Obstacle: its load has no such goal.
+    """
     rows = counted_rows(inputs, found.trial)
     begin_ns = min((begin_ns for begin_ns, _, _ in rows), default=0)
     moved = [Arrival((start - begin_ns) / 1e9, (end - begin_ns) / 1e9, octets) for start, end, octets in rows]
-    return FirstLook(next((of for of in summary.cells if of.id == found.cell), None), moved)
+    result = next((of for of in summary.cells if of.id == found.cell), None)
+    return FirstLook(result, moved, goal, goal.first(experiment.plan, inputs, found))
 
 
 def asked(
@@ -149,6 +155,7 @@ def asked(
     trial: str | None = None,
     verdict: int | None = None,
     pairs: int = MIN_PAIRS,
+    goal: Goal = RATE,
 ) -> Question:
     """The question about a cell of a result, or about its only one, as a `trial` shows it.
 
@@ -174,7 +181,7 @@ def asked(
             f"{experiment.name} has no complete trial of {explanation.cell}, so there is nothing to explain"
         )
     try:
-        look = first_look(summarize(experiment), read_inputs(experiment), explanation)
+        look = first_look(experiment, summarize(experiment), read_inputs(experiment), explanation, goal)
         return question_about(
             experiment, explanation, look, budget_s, allows_harm=allows_harm, verdict=verdict, pairs=pairs
         )
@@ -221,13 +228,18 @@ def question_about(
         schedules=profile.schedules,
     )
     seen = FirstRate(found.rate_bps, look.loses, is_foreign=is_foreign(plan), allows_harm=allows_harm)
-    tries, out = planned(setup, seen), excluded(setup)
+    tries, out = planned(setup, seen, look.goal.kind), excluded(setup)
     if verdict is not None:
         chosen = _verdict(found, verdict)
         refuse_untriable(chosen, verdict, found.verdicts)
         refuse_other_path(chosen, plan)
         tries, out = making(tries, chosen), out - {chosen.cause}
-    lengths = look.whole(cell) if is_whole else look.lengths(cell)
+    # A plan has no more blocks.
+    pairs = min(max(pairs, MIN_PAIRS, look.goal.least_pairs), BLOCKS)
+    lengths = look.lengths(cell, is_whole=is_whole)
+    if lengths is not None and not is_whole:
+        # A proof takes as many of the original.
+        look.goal.refuse_short(look.first, 2 * pairs * lengths.total_s, budget_s)
     question, ladder_plan = question_of(profile, plan, cell, tries, lengths)
     refuse_other_files(experiment, ladder_plan)
     refuse_variables(experiment, ladder_plan)
@@ -245,7 +257,7 @@ def question_about(
             pairs=pairs,
         )
 
-    whole = look.whole(cell)
+    whole = look.lengths(cell, is_whole=True)
     is_shortened = lengths is not None and whole is not None and whole.total_s >= MUCH_LONGER * lengths.total_s
     return Question(
         experiment,
@@ -255,8 +267,9 @@ def question_about(
         question,
         ladder_plan,
         budget_s,
-        # A plan has no more blocks.
-        pairs=min(max(pairs, MIN_PAIRS), BLOCKS),
+        goal=look.goal,
+        first=look.first,
+        pairs=pairs,
         longer=longer if is_shortened else None,
         is_named=verdict is not None,
     )
@@ -336,7 +349,7 @@ def _climbed(question: Question, measuring: Measuring, earlier: tuple[int, float
     experiment, plan = question.experiment, question.plan
     folder = folder_of(experiment, plan)
     with interrupts.handled(held=True) as stops, Experiment.create(folder, plan, question.profile.text) as made:
-        running = _Running(question, made, WhyLine(is_quiet=is_quiet), earlier)
+        running = _Running(question, made, WhyLine(question.goal.name, is_quiet=is_quiet), earlier)
         try:
             stops.release()
             with running.line:
@@ -391,13 +404,16 @@ def show_why(
     verdict: int | None = None,
     pairs: int = MIN_PAIRS,
     may_contact: bool = False,
+    goal: Goal = RATE,
 ) -> int:
     """Finds it out of a result and prints it; returns the exit code. Of a `verdict` only the change is tried.
 
     Raises:
         UsageError: its load cannot be made again here, and why.
     """
-    question = asked(experiment, cell, budget_s, allows_harm=allows_harm, trial=trial, verdict=verdict, pairs=pairs)
+    question = asked(
+        experiment, cell, budget_s, allows_harm=allows_harm, trial=trial, verdict=verdict, pairs=pairs, goal=goal
+    )
     found = find_why(question, as_json=as_json, may_contact=may_contact)
     code = print_why(found, shown(experiment.folder), as_json=as_json)
     return INTERRUPTED if found.ended == "stopped" else code
@@ -431,8 +447,11 @@ class _Running:
         question = self.question
         prior = prior_of(question.cell.probabilities, question.excluded)
         named = {each.name for each in question.tries} if question.is_named else ()
-        self.ladder = Ladder(list(question.tries), prior, question.excluded, pairs=question.pairs, named=named)
-        self.rates, self.signs = Rates(self.made), Signs(self.made)
+        prior_spread = question.goal.prior_spread
+        self.ladder = Ladder(
+            list(question.tries), prior, question.excluded, question.pairs, named, prior_spread=prior_spread
+        )
+        self.speeds, self.signs = SpeedsByTrial(self.made, question.goal), Signs(self.made)
         self._sweeps = {cell.id: cell.sweep for cell in self.made.plan.cells}
         self._cells = {trial.id: trial.cell for trial in self.made.plan.trials()}
 
@@ -451,13 +470,14 @@ class _Running:
         return True
 
     def _choose(self) -> None:
-        rates = self.rates.by_sweep(self.made.plan)
-        self.ladder.see(rates, self.signs.by_sweep(self.made.plan))
-        originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
+        speeds = self.speeds.by_sweep(self.made.plan)
+        self.ladder.see(speeds, self.signs.by_sweep(self.made.plan))
+        originals = _originals(speeds)
         if self.question.longer is not None and len(originals) == 1 and not self._is_alike(originals[0], SHORT_CHANGE):
             self._is_short = True
             self._end("stopped")
             return
+        self._leave_out(speeds)
         if not originals and self._block > VOID_BLOCKS:
             self._end("void")
             return
@@ -466,6 +486,14 @@ class _Running:
         if not following:
             self._end("certain" if self.ladder.proved is not None else "nothing_to_learn")
         self.line.on_answer(answer_of(self.ladder, self.question.cell.verdicts))
+
+    def _leave_out(self, speeds: Rates) -> None:
+        """Leaves out what had no figure: it would be tried again and again."""
+        lacking = {name for block in speeds.values() for name, speed in block.items() if speed is None}
+        lacking -= {ORIGINAL, *self.ladder.gains}
+        for name in sorted(lacking & {each.name for each in self.ladder.tries}):
+            self.line.on_message(f"{name} is left out: its trial has no {self.question.goal.name}")
+        self.ladder.tries = [each for each in self.ladder.tries if each.name not in lacking]
 
     @property
     def is_too_short(self) -> bool:
@@ -508,26 +536,26 @@ class _Running:
             self.ladder.tries = [each for each in self.ladder.tries if each.name != name]
             self.line.on_message(f"{name} is left out: {reason}")
 
-    def _is_alike(self, rate: float, most: float) -> bool:
-        """Whether a rate is at most so many times that of the first look, and no smaller part of it."""
-        first = self.question.rate
-        return not first or 1 / most <= rate / first <= most
+    def _is_alike(self, speed: float, most: float) -> bool:
+        """Whether a figure is at most so many times that of the first look, and no smaller part of it."""
+        first = self.question.first.value
+        return not first or 1 / most <= self.question.goal.value(speed) / first <= most
 
     @cached_property
     def found(self) -> Why:
         """What is known at the end."""
-        rates = self.rates.by_sweep(self.made.plan)
-        self.ladder.see(rates, self.signs.by_sweep(self.made.plan))
+        speeds = self.speeds.by_sweep(self.made.plan)
+        self.ladder.see(speeds, self.signs.by_sweep(self.made.plan))
         question = self.question
-        originals = [block[ORIGINAL] for block in rates.values() if ORIGINAL in block]
+        originals = _originals(speeds)
         original = median(originals) if originals else None
         is_reproduced = self._is_alike(original, MAX_CHANGE) if original is not None else self.ended != "void"
         return Why(
             experiment=question.experiment.name,
             cell=question.cell.cell,
-            unit=question.unit,
-            rate=question.rate,
-            original=original,
+            unit=question.first.unit,
+            rate=question.first.value,
+            original=None if original is None else question.goal.value(original),
             answer=answer_of(self.ladder, question.cell.verdicts),
             tried=tried_of(self.ladder),
             probabilities=probabilities_of(self.ladder, question.cell.probabilities),
@@ -536,4 +564,10 @@ class _Running:
             seconds=round(self.earlier[1] + self._measured_s, 2),
             ended=self.ended,
             experiments=self.made.name,
+            goal=question.goal.name,
         )
+
+
+def _originals(speeds: Rates) -> list[float]:
+    """Those of the original."""
+    return [speed for block in speeds.values() if (speed := block.get(ORIGINAL)) is not None]

@@ -9,6 +9,7 @@ from pydantic import Field
 from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
+from whyperf.explain.experiments.goals import RATE_NAME
 from whyperf.explain.experiments.ladder import Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
 from whyperf.explain.experiments.signs import Slower
@@ -26,9 +27,10 @@ Outcome = Literal["raises", "same", "lowers", "open"]
 class Tried(FrozenModel):
     """An experiment and its outcome.
 
-    Gains are rates with the change over those of the original; the ends of the interval hold at every look. `parts` are
-    the names of experiments that were made together. `is_of_path` says that it changed what only the embedded testbed
-    has in its hands. `losses_end` and `queue_empties` are what a slower pace shows; None where it does not.
+    Gains are rates with the change over those of the original, or latencies of the original over those with it; the
+    ends of the interval hold at every look. `parts` are the names of experiments that were made together. `is_of_path`
+    says that it changed what only the embedded testbed has in its hands. `losses_end` and `queue_empties` are what a
+    slower pace shows; None where it does not.
     """
 
     name: str
@@ -70,10 +72,11 @@ class Answer(FrozenModel):
 class Why(FrozenModel):
     """The whole of it: the JSON of `whyperf why --json` and of `why.json` next to a result. Fields are only added.
 
-    `rate` is that of the first look in `unit` (bit/s or transactions/s), `original` that of the original in the trials
-    of the experiments. `seconds` were spent on `trials`. `ended` says why no more was tried: `certain`,
-    `nothing_to_learn`, `budget`, `stopped` by the user, `failed` because a host was lost,
-    `void` because no trial of the original had a rate, or `not_repeated` because a command could not be run again.
+    `goal` is what was to be better: `rate`, or a percentile of the transactions' latency, such as `p99`. `rate` is what
+    it was at the first look, in `unit` (bit/s or transactions/s, ns of a latency), `original` the same of the original
+    in the trials of the experiments. `seconds` were spent on `trials`. `ended` says why no more was tried: `certain`,
+    `nothing_to_learn`, `budget`, `stopped` by the user, `failed` because a host was lost, `void` because no trial of
+    the original had a rate, or `not_repeated` because a command could not be run again.
     """
 
     format: int = FORMAT
@@ -90,6 +93,12 @@ class Why(FrozenModel):
     seconds: float = 0.0
     ended: Literal["certain", "nothing_to_learn", "budget", "stopped", "failed", "void", "not_repeated"] = "certain"
     experiments: str = ""
+    goal: str = RATE_NAME
+
+    @property
+    def is_of_rate(self) -> bool:
+        """Whether the rate was to be better."""
+        return self.goal == RATE_NAME
 
 
 LIKELY_FROM = 0.85

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from whyperf.explain.experiments.beliefs import Beliefs, curious, information, updated
-from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of
+from whyperf.explain.experiments.outcomes import MOST, PRIOR_SPREAD, RAISES_FROM, Gains, gains_of
 from whyperf.explain.experiments.signs import Sign, Slower, merged, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, WITHOUT, Planned
 
@@ -27,8 +27,9 @@ WORTH_NATS = 0.01
 MAX_REPEATS = 8
 """Repetitions of an experiment whose outcome stays open."""
 
-Rates = Mapping[int, Mapping[str, float]]
-"""The rates of the trials that were made, by block and by the experiment's name."""
+Rates = Mapping[int, Mapping[str, float | None]]
+"""The rates of the trials that were made, by block and by the experiment's name; or other speeds, of which more is
+better. None where a trial has none."""
 Signs = Mapping[int, Mapping[str, Sign]]
 """The same of what the sending kernels counted."""
 
@@ -47,6 +48,7 @@ class Ladder:
         slower: what those at a slower pace show.
         beliefs: what is said of the causes after the experiments.
         chosen_by: the same where nothing that can be removed is excluded by the evidence alone.
+        prior_spread: what is taken for the spread of the figures' logarithms before anything was repeated.
     """
 
     tries: Sequence[Planned]
@@ -58,6 +60,7 @@ class Ladder:
     slower: dict[str, Slower] = field(default_factory=dict)
     beliefs: Beliefs = field(default_factory=dict)
     chosen_by: Beliefs = field(default_factory=dict)
+    prior_spread: float = PRIOR_SPREAD
 
     def __post_init__(self) -> None:
         """Nothing was tried yet."""
@@ -70,12 +73,13 @@ class Ladder:
     def see(self, rates: Rates, signs: Signs | None = None) -> None:
         """Takes in what was measured until now. A trial that moved nothing counts as one with a very low rate."""
         found: dict[str, list[float]] = {}
-        moving = [rate for block in rates.values() for rate in block.values() if rate > 0]
+        moving = [rate for block in rates.values() for rate in block.values() if rate is not None and rate > 0]
         lowest = min(moving, default=0.0) / MOST
         for block in rates.values() if moving else ():
             for name, rate in block.items():
-                found.setdefault(name, []).append(max(rate, lowest))
-        self.gains = gains_of(found, ORIGINAL)
+                if rate is not None:
+                    found.setdefault(name, []).append(max(rate, lowest))
+        self.gains = gains_of(found, ORIGINAL, self.prior_spread)
         seen = merged(signs or {})
         slower = [each.name for each in self.tries if each.is_slower]
         self.slower = {name: slower_of(seen.get(ORIGINAL, ()), seen.get(name, ())) for name in slower}

@@ -64,8 +64,10 @@ class Gains:
         return exp(self.mean + self.half)
 
 
-def gains_of(rates: Mapping[str, Sequence[float]], original: str) -> dict[str, Gains]:
-    """The gains of each experiment over the `original`, from rates that are all above 0.
+def gains_of(
+    rates: Mapping[str, Sequence[float]], original: str, prior_spread: float = PRIOR_SPREAD
+) -> dict[str, Gains]:
+    """The gains of each experiment over the `original`, from rates, or other speeds, that are all above 0.
 
     The spread of the logarithms is that within all of them together, and what is expected of it counts a little.
     """
@@ -74,7 +76,7 @@ def gains_of(rates: Mapping[str, Sequence[float]], original: str) -> dict[str, G
         return {}
     squares = sum((each - mean(of)) ** 2 for of in logs.values() for each in of)
     freedom = sum(len(of) - 1 for of in logs.values())
-    spread = max(MIN_SPREAD, sqrt((squares + PRIOR_WEIGHT * PRIOR_SPREAD**2) / (freedom + PRIOR_WEIGHT)))
+    spread = max(MIN_SPREAD, sqrt((squares + PRIOR_WEIGHT * prior_spread**2) / (freedom + PRIOR_WEIGHT)))
     base = logs.pop(original)
     quantile = _student(freedom + PRIOR_WEIGHT)
     errors = {name: spread * sqrt(1 / len(of) + 1 / len(base)) for name, of in logs.items()}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RAISED_TOGETHER
 from whyperf.explain.model import Level, Verdict
 from whyperf.explain.rules.buffer_sizes import DEFAULT, setter_of_buffer
@@ -36,6 +37,13 @@ _OF_TCP = (
     *(Cause.WRITE_WINDOW_MISMATCH, Cause.REORDERING, Cause.ACK_PATH, Cause.ACK_THINNING, Cause.SLOW_START, *_LOSSES),
 )
 """What holds up TCP on a path that carries more."""
+_SHARED = (
+    *(Cause.CAPACITY, Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.SHARED_CPU, Cause.OTHER_LOAD, Cause.CPU_QUOTA),
+    *(Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.LOCAL_QUEUE, Cause.MANY_CONNECTIONS, Cause.ASKED_RATE),
+    *(Cause.PACKET_FILTERS, Cause.OTHER_BPF, Cause.CALL_CHECKS, Cause.SOFTWARE_CHECKSUMS, Cause.OFFLOADS_OFF),
+    *(Cause.LOCK_CONTENTION, Cause.MITIGATIONS, Cause.MEMORY_PRESSURE),
+)
+"""What requests use one after the other, so that of fewer each waits less."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,7 @@ class Try:
         is_joined: whether it is made with all remedies at once: what can do harm is not.
         raises_else: how often it raises the rate where another cause limits.
         is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (signs.py).
+        only_for: the kind of goal that it can be of help for; None for each.
     """
 
     name: str
@@ -80,6 +89,7 @@ class Try:
     is_joined: bool = True
     raises_else: float = RAISED_ELSE
     is_slower: bool = False
+    only_for: Kind | None = None
 
 
 @dataclass(frozen=True)
@@ -100,10 +110,14 @@ class Planned:
         return any(name in BY_NAME and BY_NAME[name].testbed for name in self.factors)
 
 
-def planned(setup: Setup, seen: FirstRate) -> list[Planned]:
-    """The experiments that change something here, the remedies first; behind them what makes several at once."""
+def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]:
+    """The experiments for a kind of goal that change something here, the remedies first; behind them what makes several
+    at once.
+    """
     single: list[Planned] = []
     for each in TRIES:
+        if each.only_for not in {None, kind}:
+            continue
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
             made = Planned(each.name, factors, each.relieves, each.is_remedy)
@@ -323,6 +337,15 @@ def _outstanding(setup: Setup, _: FirstRate) -> Levels:
     return {"outstanding": _SEVERAL * now} if isinstance(now, int) else {}
 
 
+def _half(setup: Setup, _: FirstRate) -> Levels:
+    """Half of what is asked for, of what is under way on each connection, or of the connections."""
+    offered = setup.level("offered_rate_per_s")
+    if isinstance(offered, int | float):
+        return {"offered_rate_per_s": offered / 2}
+    counts = {name: setup.level(name) for name in ("outstanding", "connections")}
+    return next(({name: of // 2} for name, of in counts.items() if isinstance(of, int) and of > 1), {})
+
+
 def _kept_open(setup: Setup, _: FirstRate) -> Levels:
     return {"workload": "rr"} if setup.level("workload") == "crr" else {}
 
@@ -355,7 +378,7 @@ TRIES: tuple[Try, ...] = (
         (Cause.THINK_TIME, Cause.SLOW_WRITER, Cause.SLOW_READER, Cause.SENDER_CPU, Cause.RECEIVER_CPU),
         _where_set("think_us", 0),
     ),
-    Try("no-asked-rate", (Cause.ASKED_RATE, Cause.SLOW_WRITER), _no_rate),
+    Try("no-asked-rate", (Cause.ASKED_RATE, Cause.SLOW_WRITER), _no_rate, only_for="rate"),
     Try("no-delay", (Cause.NAGLE_DELAYED_ACK, Cause.DELAYED_ACK), _constant(no_delay=True, cork=False)),
     Try("quick-ack", (Cause.DELAYED_ACK, Cause.NAGLE_DELAYED_ACK), _constant(quick_ack=True)),
     Try("delayed-ack", (Cause.QUICK_ACK,), _where_set("quick_ack", level=False)),
@@ -377,6 +400,14 @@ TRIES: tuple[Try, ...] = (
         "path-with-queue",
         (Cause.SMALL_QUEUE, Cause.BURST_LOSS),
         _constant(path_queue="bdp", path_discipline="drop_tail"),
+        # A latency is shorter, too, where that cuts a long queue.
+        only_for="rate",
+    ),
+    Try(
+        "path-with-codel",
+        (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK),
+        _constant(path_discipline="codel"),
+        only_for="latency",
     ),
     Try("path-alone", (Cause.SHARED_BOTTLENECK,), _constant(path_cross_rate_bps=0, path_cross_amplitude_bps=0)),
     Try(
@@ -393,7 +424,15 @@ TRIES: tuple[Try, ...] = (
         is_remedy=False,
     ),
     Try("smaller-writes", (Cause.WRITE_WINDOW_MISMATCH,), _smaller_writes, is_remedy=False),
-    Try("paced-at-80-percent", (), _paced_below, is_remedy=False, is_slower=True),
+    Try("paced-at-80-percent", (), _paced_below, is_remedy=False, is_slower=True, only_for="rate"),
+    Try(
+        "drained-queue",
+        (Cause.BOTTLENECK, Cause.LOCAL_QUEUE, Cause.SMALL_QUEUE, Cause.POLICER),
+        _paced_below,
+        is_remedy=False,
+        only_for="latency",
+    ),
+    Try("half-the-load", _SHARED, _half, is_remedy=False, only_for="latency"),
     Try("paced-at-twice", (Cause.SMALL_QUEUE, Cause.POLICER, Cause.BURST_LOSS), _paced_above, is_remedy=False),
     Try(
         "other-control",
@@ -402,13 +441,21 @@ TRIES: tuple[Try, ...] = (
         is_remedy=False,
         raises_else=RAISED_BY_MORE,
     ),
-    Try("four-times-the-connections", _PER_CONNECTION, _connections, is_remedy=False, raises_else=RAISED_BY_MORE),
-    Try("datagrams-at-twice", _OF_TCP, _datagrams, is_remedy=False),
+    Try(
+        "four-times-the-connections",
+        _PER_CONNECTION,
+        _connections,
+        is_remedy=False,
+        raises_else=RAISED_BY_MORE,
+        only_for="rate",
+    ),
+    Try("datagrams-at-twice", _OF_TCP, _datagrams, is_remedy=False, only_for="rate"),
     Try(
         "more-requests",
         (Cause.ROUND_TRIP, Cause.DELAYED_ACK, Cause.THINK_TIME),
         _outstanding,
         is_remedy=False,
+        only_for="rate",
     ),
     Try("zero-copy", (Cause.SENDER_CPU, Cause.CAPACITY), _constant(zero_copy=True), is_remedy=False),
     Try("no-receive-copy", (Cause.RECEIVER_CPU, Cause.CAPACITY), _constant(truncate=True), is_remedy=False),

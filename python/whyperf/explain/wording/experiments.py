@@ -1,7 +1,8 @@
 """Describes experiments: what was tried, and what their answer is."""
 
-from whyperf.analyze.text import count, si, significant
+from whyperf.analyze.text import count, seconds, si, significant
 from whyperf.explain.experiments.answer import Answer, Tried, Why
+from whyperf.explain.experiments.goals import NS, RATE_NAME
 from whyperf.explain.experiments.tries import WITHOUT
 from whyperf.explain.wording.catalog import capitalized, listed, render, template
 from whyperf.explain.wording.changes import change_text, interval_text
@@ -26,9 +27,11 @@ def try_words(name: str) -> str:
     return render("try", name, {})
 
 
-def answer_words(answer: Answer, rates: tuple[str, str] | None = None, *, is_open: bool = False) -> str:
-    """The headline; `rates` are those without and with the change, where they are known, and `is_open` says that
-    experiments were still to be made.
+def answer_words(
+    answer: Answer, rates: tuple[str, str] | None = None, *, goal: str = RATE_NAME, is_open: bool = False
+) -> str:
+    """The headline; `rates` are those without and with the change, or what else was the goal, where they are known, and
+    `is_open` says that experiments were still to be made.
     """
     limits = listed([template("limit", cause) for cause in answer.causes])
     values = {
@@ -41,11 +44,19 @@ def answer_words(answer: Answer, rates: tuple[str, str] | None = None, *, is_ope
         "interval": interval_text(answer.low, answer.high),
         "pairs": count(answer.pairs, "pair"),
         "change": change_text(answer.factors),
+        "goal": goal,
     }
-    code = "proved_lower" if answer.known == "proved" and rates is None else answer.known
+    code: str = "proved_lower" if answer.known == "proved" and rates is None else answer.known
     if answer.known == "likely" and answer.tried:
-        return render("answer", "seeming", values)
-    return render("answer", "open" if is_open and code in {"seen", "likely"} else code, values)
+        code = "seeming"
+    elif is_open and code in {"seen", "likely"}:
+        code = "open"
+    return render("answer", _of_goal(code, goal), values)
+
+
+def _of_goal(code: str, goal: str) -> str:
+    """The template's code for a goal."""
+    return code if goal == RATE_NAME else f"{code}.latency"
 
 
 def headline_of(why: Why) -> str:
@@ -53,10 +64,31 @@ def headline_of(why: Why) -> str:
     answer, rates = why.answer, None
     try:
         if why.original is not None and answer.gain is not None:
-            rates = (si(why.original, why.unit), si(why.original * answer.gain, why.unit))
-        return answer_words(answer, rates, is_open=why.ended in _EARLY)
-    except (KeyError, ValueError, OverflowError):
+            better = why.original * answer.gain if why.is_of_rate else why.original / answer.gain
+            rates = (_amount(why.original, why.unit), _amount(better, why.unit))
+        return answer_words(answer, rates, goal=why.goal, is_open=why.ended in _EARLY)
+    except (KeyError, ValueError, ArithmeticError):
         return f"The answer has no text in this version ({answer.known}: {', '.join(answer.causes) or 'no cause'})."
+
+
+def _amount(value: float, unit: str) -> str:
+    return seconds(value) if unit == NS else si(value, unit)
+
+
+def goal_words(why: Why) -> str:
+    """What was to be better, and how it is in the original; "" of the rate."""
+    if why.is_of_rate:
+        return ""
+    try:
+        value = None if why.original is None else _amount(why.original, why.unit)
+    except (ValueError, OverflowError):
+        value = None
+    return render("goal", "unknown" if value is None else "latency", {"goal": why.goal, "value": value})
+
+
+def bar_words(why: Why) -> str:
+    """What a bar of the report is."""
+    return render("goal", _of_goal("bar", why.goal), {"goal": why.goal})
 
 
 def not_reproduced_words(why: Why) -> str:
@@ -66,7 +98,7 @@ def not_reproduced_words(why: Why) -> str:
     if why.is_reproduced or why.original is None or why.rate is None:
         return ""
     try:
-        now, then = si(why.original, why.unit), si(why.rate, why.unit)
+        now, then = _amount(why.original, why.unit), _amount(why.rate, why.unit)
     except (ValueError, OverflowError):
         return "Not reproduced; run it again."
     return f"Not reproduced: the original has {now} now, and had {then} at first; run it again."

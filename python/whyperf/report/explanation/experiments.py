@@ -11,7 +11,14 @@ from math import isfinite, log
 from whyperf.analyze.text import count, seconds, significant
 from whyperf.explain.experiments.answer import Tried, Why
 from whyperf.explain.wording.changes import change_text
-from whyperf.explain.wording.experiments import ENDED, headline_of, not_reproduced_words, shows_words, try_words
+from whyperf.explain.wording.experiments import (
+    ENDED,
+    bar_words,
+    headline_of,
+    not_reproduced_words,
+    shows_words,
+    try_words,
+)
 
 MAX_SHOWN = 12
 """Lines at first, as on the terminal."""
@@ -86,6 +93,7 @@ class Experiments:
     warning: str
     place: str
     made: str
+    bar: str
     axis: Axis
     shown: tuple[Rung, ...]
     folded: tuple[Rung, ...]
@@ -103,6 +111,7 @@ def experiments_view(why: Why, place: str = "") -> Experiments:
         warning=not_reproduced_words(why),
         place=place,
         made=_made(why),
+        bar=bar_words(why),
         axis=axis,
         shown=rungs[:MAX_SHOWN],
         folded=rungs[MAX_SHOWN:],

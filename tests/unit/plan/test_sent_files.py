@@ -165,8 +165,8 @@ def test_experiments_name_the_variables_and_send_none_for_a_result_of_others(
     )  # fmt: skip
     monkeypatch.setattr(why, "describe_host", lambda _: {})
     said = r"was changed since, and measuring it again sends \$http_proxy of the environment; measure"
+    look = why.FirstLook(None, [], RATE, First(None, "bit/s"))
     with pytest.raises(UsageError, match=said):
-        look = why.FirstLook(None, [], RATE, First(None, "bit/s"))
         why.question_about(Experiment.open(folder / "result"), found, look, 1.0, allows_harm=False, profile=profile)
 
 

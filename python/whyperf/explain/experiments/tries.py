@@ -400,8 +400,6 @@ TRIES: tuple[Try, ...] = (
         "path-with-queue",
         (Cause.SMALL_QUEUE, Cause.BURST_LOSS),
         _constant(path_queue="bdp", path_discipline="drop_tail"),
-        # A latency is shorter, too, where that cuts a long queue.
-        only_for="rate",
     ),
     Try(
         "path-with-codel",

@@ -111,7 +111,7 @@ def test_nothing_is_proved_of_a_load_that_nothing_limits() -> None:
     assert known.count("proved") <= 2
 
 
-@pytest.mark.parametrize("spread", [0.1, 0.3, 0.6])
+@pytest.mark.parametrize("spread", [0.3, 0.6])
 def test_a_noisy_percentile_proves_nothing_of_a_load_that_nothing_limits(spread: float) -> None:
     """Latencies of a tail spread more than rates; what is taken for the spread at first is more, too."""
     known = []

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, Gains, likelihood
 from whyperf.explain.experiments.signs import Slower, empties_queue, ends_losses, signs_likelihood
@@ -49,14 +48,14 @@ def updated(
             now = {name: share * signs_likelihood(signs, name) for name, share in now.items()}
             now = dict(_whole(now))
         elif each.name in found:
-            now = {name: share * likelihood(found[each.name], raised(each, name)) for name, share in now.items()}
-            now = dict(_whole(now))
+            likely = {of: likelihood(found[each.name], of) for of in (RAISED_IF_RELIEVED, each.raises_else)}
+            now = dict(_whole({name: share * likely[raised(each, name)] for name, share in now.items()}))
     return now
 
 
 def raised(tried: Planned, cause: str) -> float:
     """The probability that an experiment raises the rate where this cause limits."""
-    return RAISED_IF_RELIEVED if cause != ANOTHER and Cause(cause) in tried.relieves else tried.raises_else
+    return RAISED_IF_RELIEVED if cause in tried.relieves else tried.raises_else
 
 
 def information(beliefs: Beliefs, together: Sequence[Planned]) -> float:

@@ -33,7 +33,7 @@ MIN_ABOVE = 10
 """Transactions above a percentile: their number is binomial, so 10 ± 3. Fewer are no figure, but an accident."""
 SLOWER = 2
 """As many times the transactions are planned for: an experiment that halves the load makes half as many."""
-SPREAD_OF_PERCENTILES = 0.3
+SPREAD_OF_PERCENTILES = 0.4
 """What is taken for the spread of logarithms of percentiles before anything was repeated. Of exponential latencies with
 `MIN_ABOVE` above, the binomial rank gives 0.07 for the 99th and 0.32 for the 50th."""
 PAIRS_OF_PERCENTILES = 4

@@ -198,14 +198,18 @@ def _needed(descriptor: int, size: int) -> tuple[int, int, dict[str, _Texts]]:
     meta, data_end = _footer(descriptor, size)
     columns = _columns(meta[2])
     rows = meta[3]
-    needed = 0
+    needed = written_to = 0
     texts: dict[str, _Texts] = {}
     for group in meta[4]:
         rows = max(rows, group[3])
         if len(group[1]) != len(columns):
             raise ValueError("a group of rows lacks columns")
         for name, chunk in zip(columns, group[1], strict=True):
+            # A writer puts one behind the other. Pages that several chunks name would be read as often.
+            if _first_page(chunk[3]) < written_to:
+                raise ValueError("its columns are not where its footer says")
             of_chunk, found = _needed_by(descriptor, chunk[3], group[3], data_end)
+            written_to = _first_page(chunk[3]) + chunk[3][7]
             needed += of_chunk
             if chunk[3][1] == _BYTE_ARRAY:
                 before = texts.get(name, _Texts())
@@ -271,8 +275,11 @@ def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:
     """
     at = _first_page(column)
     end = at + column[7]
-    unfolded = values = dictionary = longest = total = 0
+    unfolded = values = dictionary = longest = total = pages = 0
     while at < end:
+        pages += 1
+        if pages > column[5] + _NO_VALUES_PAGES:
+            raise ValueError("it has pages without values")
         header, length = _page_header(descriptor, at)
         kind = header[1]
         field, of_encoding = _PARTS[kind]
@@ -294,6 +301,10 @@ def _unfolded(descriptor: int, column: Mapping[int, Any]) -> tuple[int, _Texts]:
     if values != column[5] or at != end:
         raise ValueError("its numbers of values differ")
     return unfolded, _Texts(longest, total)
+
+
+_NO_VALUES_PAGES = 2
+"""Pages of a column that may hold no rows: that of the dictionary, and one of an empty group of rows."""
 
 
 def _page_header(descriptor: int, at: int) -> tuple[Mapping[int, Any], int]:

@@ -182,7 +182,8 @@ def case(value: object) -> str:
     return str(value) if isinstance(value, int | str) else ""
 
 
-GROUP = {1: [column()], 3: 100}
+BEHIND = 4 + len(page())
+GROUP, SECOND = {1: [column()], 3: 100}, {1: [column(f9=BEHIND)], 3: 100}
 FEW = FREE_BYTES // 8
 DICTIONARY = page(5, 5, kind=7, values=5)
 
@@ -194,7 +195,7 @@ DICTIONARY = page(5, 5, kind=7, values=5)
         (100 * 8, footer(column()), page()),
         # Pages of a few numbers that unfold to more take what they say.
         (700, footer(column(0)), page()),
-        (2 * 100 * 8, footer(column(1), column(2)), page()),
+        (2 * 100 * 8, footer(column(1), column(2, f9=BEHIND)), 2 * page()),
         (100 * 16 + 700, *texts(page())),
         (100 * 16 + 2 * 700, *texts(page(values=60), page(held=20, values=40))),
         (100 * 16 + 700, *texts(page(kind=8))),
@@ -204,7 +205,7 @@ DICTIONARY = page(5, 5, kind=7, values=5)
         (100 * 8, footer(column(f4=0)), page()),
         (100 * 8, footer(column(f2=[0, 2, 3, 4, 5, 6, 8, 9])), page()),
         (700, footer(column(body=page(values=0), f5=0), rows=0), page(values=0)),
-        (2 * 100 * 8, footer(f2=leaf(), f3=200, f4=[GROUP] * 2), page()),
+        (2 * 100 * 8, footer(f2=leaf(), f3=200, f4=[GROUP, SECOND]), 2 * page()),
         # A column may be optional.
         (100 * 8, footer(column(), f2=leaf(_3=1)), page()),
         (100 * 8, footer(column(f9=5)), b"\0" + page()),
@@ -244,7 +245,7 @@ ONE_MORE = FREE_BYTES // 8 + 1
         (ENCODED, footer(column(6)), struct({1: 0, 2: 5, 3: -1, 5: {1: 100, 2: 0}}).ljust(90, b"\0")),
         ("a group of rows lacks columns", footer(column(), column(), f4=[GROUP]), page()),
         (ROWS_DIFFER, footer(column(), f3=101), page()),
-        (ROWS_DIFFER, footer(column(), f3=300, f4=[GROUP] * 2), page()),
+        (ROWS_DIFFER, footer(column(), f3=300, f4=[GROUP, SECOND]), 2 * page()),
         (VALUES_DIFFER, footer(column(f5=-1), rows=-1), page()),
         (VALUES_DIFFER, footer(column(f5=99)), page()),
         (VALUES_DIFFER, footer(column(f7=-1)), page()),
@@ -259,6 +260,10 @@ ONE_MORE = FREE_BYTES // 8 + 1
         (VALUES_DIFFER, footer(column(body=typed(2))), typed(2)),
         (VALUES_DIFFER, footer(column(body=typed(3))), typed(3)),
         (DAMAGED, footer(column(body=typed(1))), typed(1)),
+        # The same pages would be looked at for each column and group that names them.
+        (ELSEWHERE, footer(column(1), column(2)), page()),
+        (ELSEWHERE, footer(f2=leaf(), f3=200, f4=[GROUP] * 2), page()),
+        ("pages without values", footer(column(body=3 * page(values=0), f5=0), rows=0), 3 * page(values=0)),
         # polars panics where pages lie outside the file.
         (ELSEWHERE, footer(column(f9=3)), page()),
         (ELSEWHERE, footer(column(f9=5)), page()),

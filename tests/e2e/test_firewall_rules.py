@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("nft") is None, reason="needs nft (package nftables)"),
 ]
 
-SHORT: dict[str, Any] = {"duration_s": 0.3, "warmup_s": 0.05, "cooldown_s": 0.05, "interval_ms": 50}
+SHORT: dict[str, Any] = {"duration_s": 0.6, "warmup_s": 0.05, "cooldown_s": 0.05, "interval_ms": 50}
 COUNTER = re.compile(r"counter packets (\d+) bytes")
 #: Packets that show that a load goes on, and how long a busy host may take for them.
 MIN_COUNTED, COUNTED_WITHIN_S = 100, 2.0

@@ -93,8 +93,8 @@ def _warnings(
             )
     elif half := [ends.first for ends in connections if len(ends.sockets) == 1 and _ends_here(ends.first)]:
         # A range of ports for clients is above those of servers.
-        ports = sorted({min(_port_of(socket.local), _port_of(socket.remote)) for socket in half})
-        named = f":{','.join(map(str, ports[:MAX_PORTS]))}"
+        ports = sorted({min(_port_of(socket.local), _port_of(socket.remote)) for socket in half} - {0})
+        named = f":{','.join(map(str, ports[:MAX_PORTS]))}" if ports else ":PORT"
         command = " ".join(["whyperf watch", *([question.host] if question.host else []), named])
         yield (
             f"The other end of {count(len(half), 'connection')} is on the same host and was not watched: "
@@ -105,6 +105,10 @@ def _warnings(
         yield from tables[side.host].left_out
 
 
+MAX_PORT_DIGITS = 5
+"""Of a port: they end at 65,535 (RFC 9293, section 3.1)."""
+
+
 def _ends_here(socket: Socket) -> bool:
     """Whether a socket's connection stays on its host: it is of the loopback, or has one address on both sides."""
     local, remote = address_of(socket.local), address_of(socket.remote)
@@ -112,7 +116,9 @@ def _ends_here(socket: Socket) -> bool:
 
 
 def _port_of(end: str) -> int:
-    return int(end.rpartition(":")[2])
+    """The port of an address; 0 where an agent says none."""
+    port = end.rpartition(":")[2]
+    return int(port) if port.isascii() and port.isdigit() and len(port) <= MAX_PORT_DIGITS else 0
 
 
 def _of_notes(side: WatchedSide) -> Iterator[str]:

@@ -126,12 +126,6 @@ def test_on_a_terminal_the_user_is_asked(
             ask(Experiment.open(result))
 
 
-def test_what_contacts_nobody_is_not_asked_for(tmp_path: Path) -> None:
-    with Experiment.create(tmp_path / "result", sample_plan(), PROFILE_TEXT) as experiment:
-        (tmp_path / "result" / "seal").unlink()
-        ask(experiment)
-
-
 def test_the_hosts_that_are_measured_on_are_asked_for_whatever_the_result_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,7 +163,9 @@ def test_experiments_name_the_variables_and_send_none_for_a_result_of_others(
         cell=plan.cells[0].id, trial=None, rate_bps=None, dominant_state=None, missing=[], budgets=[], patterns=[],
         verdicts=[], headline="",
     )  # fmt: skip
-    monkeypatch.setattr(why, "describe_host", lambda _: {})
+    here = {"hostname": "here", "cpu_model": "a CPU"}
+    monkeypatch.setattr(why, "describe_host", lambda _: here)
+    monkeypatch.setattr(Experiment, "hosts", lambda _: {"near": here})
     said = r"was changed since, and measuring it again sends \$http_proxy of the environment; measure"
     look = why.FirstLook(None, [], RATE, First(None, "bit/s"))
     with pytest.raises(UsageError, match=said):

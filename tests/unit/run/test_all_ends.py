@@ -91,11 +91,16 @@ class Aborted(Idle):
     def __init__(self) -> None:
         super().__init__()
         self.aborted = Event()
+        self.is_closed = False
 
     def post(self, request: Request) -> None:
         """Ends the load."""
         super().post(request)
         self.aborted.set()
+
+    def close(self) -> None:
+        """Notes that nobody waits for it."""
+        self.is_closed = True
 
 
 @pytest.fixture

@@ -347,7 +347,7 @@ def test_without_the_list_of_connections_there_is_no_result(how: str, trial: Pat
 @given(
     program=st.text(max_size=80),
     local=st.text(max_size=80),
-    numbers=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=3),
+    numbers=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=3, unique=True),
     times=st.tuples(st.integers(0, 2**62 - 1), st.integers(0, 2**62 - 1)),
 )
 def test_whatever_an_agent_says_of_a_connection_is_kept_and_read_again(

@@ -102,6 +102,7 @@ def test_datagrams_are_answered_and_reported_as_the_receiver_counted_them(tmp_pa
     assert cell.goodput_bps.median == pytest.approx((cell.datagrams.received_per_s.median or 0) * 8000, rel=0.1)
 
 
+@pytest.mark.paced
 def test_an_open_loop_reports_its_schedule_and_counts_from_it(tmp_path: Path) -> None:
     record = short(tmp_path, workload="rr", connections=8, offered_rate_per_s=500, arrivals="constant")
     (cell,) = summarize(record.experiment).cells

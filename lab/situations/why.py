@@ -15,7 +15,8 @@ from lab.truth.levels import Explained, View
 from whyperf.analyze import read_inputs, summarize
 from whyperf.analyze.text import count, percent
 from whyperf.cli.exits import Stopped, UsageError, say
-from whyperf.cli.workflows.why import FirstLook, Measuring, find_why, first_look, question_about
+from whyperf.cli.workflows.why import Measuring, find_why
+from whyperf.cli.workflows.why_question import FirstLook, first_look, question_about
 from whyperf.disturb.model import Place
 from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.experiments.answer import Why

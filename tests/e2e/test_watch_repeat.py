@@ -118,7 +118,7 @@ def test_routes_have_another_control_only_while_it_is_kept(small: Namespace) -> 
 
 
 @pytest.mark.usefixtures("ours")
-@pytest.mark.skipif(not OF_HOST.exists(), reason="this is not the host's own network namespace")
+@pytest.mark.skipif(not OF_HOST.exists(), reason="in a container there is no namespace of the host")
 def test_the_hosts_own_namespace_is_refused() -> None:
     before = Path("/proc/sys/net/ipv4/tcp_wmem").read_text()
     orders = Orders(disturbances=(Changed(settings={SEND: LARGE}),), places={})

@@ -11,8 +11,9 @@ import typer
 
 from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
-from whyperf.cli.workflows import why
-from whyperf.cli.workflows.why import find_why, question_about
+from whyperf.cli.workflows import why, why_question
+from whyperf.cli.workflows.why import find_why
+from whyperf.cli.workflows.why_question import question_about
 from whyperf.explain.experiments.obstacles import Obstacle
 from whyperf.plan import Plan
 from whyperf.record import Experiment
@@ -89,7 +90,7 @@ def test_a_result_made_here_is_tried_without_a_question(
 def test_a_result_that_does_not_say_where_it_was_measured_is_of_another_host(
     theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(why, "describe_host", lambda _: {"hostname": "here", "cpu_model": "a CPU"})
+    monkeypatch.setattr(why_question, "describe_host", lambda _: {"hostname": "here", "cpu_model": "a CPU"})
     nothing = cast("Any", SimpleNamespace(cell="c0001"))
     with pytest.raises(Obstacle, match="measured on a host that it does not name"):
         question_about(Experiment.open(theirs), nothing, nothing, 10.0, allows_harm=False)

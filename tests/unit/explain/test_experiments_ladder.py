@@ -285,3 +285,13 @@ def test_what_the_evidence_does_not_expect_needs_one_more_pair() -> None:
     expected = Ladder(REMEDIES, prior_of(certain(Cause.TINY_WRITES, 0.4)))
     expected.see(rates)
     assert expected.proved is not None
+
+
+def test_what_is_left_out_is_no_part_of_others_either() -> None:
+    """Where only all remedies together raise the rate, the one that cannot be made is not named."""
+    remedies = [each for each in REMEDIES if each.name in {"receive-window", "larger-writes"}]
+    ladder = Ladder(remedies + together(remedies), prior_of([]))
+    ladder.leave_out("larger-writes")
+    ladder.see({block: {ORIGINAL: 1.0, "receive-window": 1.0, TOGETHER: 3.0} for block in (1, 2, 3)})
+    assert answer_of(ladder, []).known != "proved"
+    assert not any("larger-writes" in (each.name, *each.parts) for each in ladder.tries)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT
 from whyperf.cli.exits import UsageError
-from whyperf.cli.workflows import why
+from whyperf.cli.workflows import why_question
 from whyperf.cli.workflows.made_elsewhere import refuse_other_files as refuse_files_of_others
 from whyperf.cli.workflows.made_elsewhere import refuse_variables
 from whyperf.explain.causes import Cause
@@ -164,12 +164,14 @@ def test_experiments_name_the_variables_and_send_none_for_a_result_of_others(
         verdicts=[], headline="",
     )  # fmt: skip
     here = {"hostname": "here", "cpu_model": "a CPU"}
-    monkeypatch.setattr(why, "describe_host", lambda _: here)
+    monkeypatch.setattr(why_question, "describe_host", lambda _: here)
     monkeypatch.setattr(Experiment, "hosts", lambda _: {"near": here})
     said = r"was changed since, and measuring it again sends \$http_proxy of the environment; measure"
-    look = why.FirstLook(None, [], RATE, First(None, "bit/s"))
+    look = why_question.FirstLook(None, [], RATE, First(None, "bit/s"))
     with pytest.raises(UsageError, match=said):
-        why.question_about(Experiment.open(folder / "result"), found, look, 1.0, allows_harm=False, profile=profile)
+        why_question.question_about(
+            Experiment.open(folder / "result"), found, look, 1.0, allows_harm=False, profile=profile
+        )
 
 
 def test_experiments_with_a_result_of_others_send_no_file(folder: Path) -> None:

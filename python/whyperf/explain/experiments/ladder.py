@@ -85,6 +85,10 @@ class Ladder:
         self.slower = {name: slower_of(seen.get(ORIGINAL, ()), seen.get(name, ())) for name in slower}
         self._believe()
 
+    def leave_out(self, name: str) -> None:
+        """Makes an experiment no more, and none that has it as a part."""
+        self.tries = [each for each in self.tries if name != each.name and name not in each.parts]
+
     def following(self) -> tuple[Planned, ...]:
         """The experiments of the next block; none where it is enough."""
         wanted = self._to_prove()

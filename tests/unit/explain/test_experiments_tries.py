@@ -55,6 +55,24 @@ def test_what_an_experiment_sets(factors: dict[str, Any], name: str, wanted: dic
     assert tried(setup_of(**factors))[name] == wanted
 
 
+@pytest.mark.parametrize(
+    ("announced_bytes", "chosen", "wanted"),
+    [
+        (None, "6291456", None),
+        (None, "131072", 212_992),
+        (65_536, "6291456", 212_992),
+        (400_000, "131072", None),
+    ],
+)
+def test_the_window_that_was_announced_says_more_of_a_buffer_than_the_hosts_settings(
+    announced_bytes: float | None, chosen: str, wanted: int | None
+) -> None:
+    host = {**HOST, "sysctls": {**SYSCTLS, "net.ipv4.tcp_rmem": f"4096 131072 {chosen}"}}
+    setup = Setup(setup_of().factors, "veth", hosts={"near": HOST, "far": host})
+    found = tried(setup, FirstRate(rate_bps=1e8, announced_bytes=announced_bytes)).get("set-receive-buffer")
+    assert found == (None if wanted is None else {"receive_buffer_bytes": wanted})
+
+
 def test_nothing_is_tried_that_the_load_has_already() -> None:
     names = set(tried(setup_of(no_delay=True)))
     assert not names & {

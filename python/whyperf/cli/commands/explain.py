@@ -49,7 +49,8 @@ def command(
         typer.Option(
             min=1,
             max=1000,
-            help="With --try: how often a change must raise the rate to be proved, at most 24. Default: 2.",
+            help="With --try: how often a change must raise the rate to be proved, at most 24. Default: 2, "
+            "and 4 for a percentile.",
             show_default=False,
         ),
     ] = None,

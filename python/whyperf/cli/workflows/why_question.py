@@ -95,6 +95,12 @@ class FirstLook:
         lost = None if self.result is None else self.result.retransmitted_segments.median
         return (lost or 0) >= LOSING_FROM
 
+    @property
+    def announced_bytes(self) -> float | None:
+        """The largest window that was announced; None where it is not known."""
+        announced = None if self.result is None else self.result.window.announced_bytes
+        return None if announced is None else announced.max
+
 
 def first_look(
     experiment: Experiment, summary: Summary, inputs: Inputs, found: CellExplanation, goal: Goal = RATE
@@ -192,7 +198,9 @@ def question_about(
         workloads=profile.workloads,
         schedules=profile.schedules,
     )
-    seen = FirstRate(found.rate_bps, look.loses, is_foreign=is_foreign(plan), allows_harm=allows_harm)
+    seen = FirstRate(
+        found.rate_bps, look.loses, look.announced_bytes, is_foreign=is_foreign(plan), allows_harm=allows_harm
+    )
     tries, out = planned(setup, seen, look.goal.kind), excluded(setup)
     if verdict is not None:
         chosen = _verdict(found, verdict)

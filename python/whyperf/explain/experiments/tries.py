@@ -53,12 +53,14 @@ class FirstRate:
     Attributes:
         rate_bps: of all connections together; None where it is not known.
         loses: whether segments were lost.
+        announced_bytes: the largest window that was announced; None where it is not known.
         is_foreign: whether others may use the path.
         allows_harm: whether the user lets experiments load a path of others with more.
     """
 
     rate_bps: float | None = None
     loses: bool = False
+    announced_bytes: float | None = None
     is_foreign: bool = False
     allows_harm: bool = False
 
@@ -243,6 +245,18 @@ def _set_buffer(name: str, letter: str, host: str) -> Changing:
     return changing
 
 
+def _set_receive_buffer(setup: Setup, seen: FirstRate) -> Levels:
+    """The same of the receiving side, or where a smaller window was announced than such a buffer allows.
+
+    A setting may be another one by now than the hosts had at first, so the window that was seen counts more.
+    """
+    asked = largest(setup.hosts.get("far", {}), "net.core.rmem_max")
+    if asked is None or seen.announced_bytes is None or setter_of_buffer("receive_buffer_bytes", setup) is not None:
+        return _set_buffer("receive_buffer_bytes", "r", "far")(setup, seen)
+    # Half of a buffer is for bookkeeping, and setsockopt doubles what it is asked for (net/core/sock.c).
+    return {"receive_buffer_bytes": asked} if seen.announced_bytes < asked else {}
+
+
 def _smaller_writes(setup: Setup, _: FirstRate) -> Levels:
     now = setup.level("write_size_bytes")
     return {"write_size_bytes": _SMALL_BYTES} if isinstance(now, int) and now > _SMALL_BYTES else {}
@@ -367,7 +381,7 @@ TRIES: tuple[Try, ...] = (
     Try(
         "set-receive-buffer",
         (Cause.RECEIVE_BUFFER, Cause.WRITE_WINDOW_MISMATCH),
-        _set_buffer("receive_buffer_bytes", "r", "far"),
+        _set_receive_buffer,
         is_joined=False,
     ),
     Try("set-send-buffer", (Cause.SEND_BUFFER,), _set_buffer("send_buffer_bytes", "w", "near"), is_joined=False),

@@ -22,10 +22,9 @@ from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.app import VERBS, app
 from whyperf.cli.output.lists import ROWS
 from whyperf.explain import states
-from whyperf.explain.calibration.weights import weights
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.tries import TRIES
-from whyperf.explain.wording.catalog import capitalized, template, templates, uncapitalized
+from whyperf.explain.wording.catalog import capitalized, templates
 from whyperf.explain.wording.experiments import try_words
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.factors import FACTORS, Factor
@@ -263,19 +262,20 @@ def limit_states(kind: type[states.SenderState | states.ReceiverState]) -> str:
     )
 
 
-#: What the table of causes names of each: so many observations and experiments at most, and no smaller weight.
-MAX_NAMED, MIN_WEIGHT = 2, 0.3
+#: The table of causes names so many experiments of each at most.
+MAX_TRIED = 2
 #: A part of a template that depends on the trial.
 OPTIONAL = re.compile(r"\[[^]]*\]")
 
 
 def causes() -> str:
-    """Every cause: what the fitted weights say for it and against it, the experiments of it, and what to do."""
+    """Every cause: the sentence of a verdict, what refutes it, the experiments of it, and what to do."""
+    sentences = templates()
     rows = (
         (
-            f"{capitalized(templates()['limit'][cause])} (`{cause}`)",
-            _observed(cause, 1),
-            _observed(cause, -1),
+            f"{capitalized(sentences['limit'][cause])} (`{cause}`)",
+            _plain(sentences["claim"][cause]),
+            _plain(sentences["refuted_by"][cause]),
             _tried(cause),
             _remedy(cause),
         )
@@ -285,27 +285,16 @@ def causes() -> str:
     return table(("Cause", "For it", "Against it", "Experiments", "What to do"), rows)
 
 
-def _observed(cause: Cause, sign: int) -> str:
-    """The observations with the largest weights of one sign, by what is seen where their value is high."""
-    weighed = {name: sign * weight for name, weight in weights().observations.get(cause, {}).items()}
-    largest = sorted(weighed, key=lambda name: (-weighed[name], name))[:MAX_NAMED]
-    return "; ".join(_high(name) for name in largest if weighed[name] >= MIN_WEIGHT)
-
-
-def _high(observation: str) -> str:
-    side, _, figure = observation.partition(".")
-    if side not in {"sender", "receiver"}:
-        return template("observation", observation)
-    if figure.startswith("state."):
-        return f"{side}: {uncapitalized(states.name_of(figure.removeprefix('state.')))}"
-    return f"{template('observation', figure)} at the {side}"
+def _plain(sentence: str) -> str:
+    """A template without what depends on the trial; values in italics."""
+    return _example(OPTIONAL.sub("", sentence))
 
 
 def _tried(cause: Cause, *, is_remedy: bool = False) -> str:
     """The experiments that take away the limit of a cause: remedies first, and first those that are made for it."""
     found = [tried for tried in TRIES if cause in tried.relieves and (tried.is_remedy or not is_remedy)]
     found.sort(key=lambda tried: (not tried.is_remedy, tried.relieves.index(cause)))
-    return "; ".join(try_words(tried.name) for tried in found[:MAX_NAMED]) or "none"
+    return "; ".join(try_words(tried.name) for tried in found[:MAX_TRIED]) or "none"
 
 
 def _remedy(cause: Cause) -> str:
@@ -313,7 +302,7 @@ def _remedy(cause: Cause) -> str:
     advice = templates()["remedy"].get(cause)
     if advice is None:
         return _tried(cause, is_remedy=True)
-    return _example(OPTIONAL.sub("", advice).partition(". ")[0].removesuffix(".") + ".")
+    return _plain(advice).partition(". ")[0].removesuffix(".") + "."
 
 
 def experiments() -> str:

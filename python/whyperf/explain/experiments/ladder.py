@@ -20,7 +20,7 @@ MIN_PAIRS = 2
 EXPECTED_FROM, SURE_FROM = 0.1, 2.0
 """What the evidence gives less than this probability needs one more pair: noise surprises, too. It does not double a
 rate: guests that share a host's CPUs change it by less."""
-ALONE_FROM, MOST_FROM = 0.9, 0.5
+ALONE_FROM, LEADS_FROM = 0.9, 0.5
 """The probability from which on a cause is the only probable one; and from which on it is more probable than all
 others."""
 WORTH_NATS = 0.01
@@ -120,7 +120,7 @@ class Ladder:
     @property
     def going_round(self) -> Planned | None:
         """What goes round the most probable cause and raises the rate most, where it does so in each repetition."""
-        found = [each for each in self.tries if self._goes_round(each, MOST_FROM) and self._is_proved(each)]
+        found = [each for each in self.tries if self._goes_round(each, LEADS_FROM) and self._is_proved(each)]
         return max(found, key=lambda each: self.gains[each.name].gain, default=None)
 
     def _goes_round(self, tried: Planned, at_least: float = ALONE_FROM) -> bool:
@@ -137,7 +137,7 @@ class Ladder:
             near = [each for each in remedies if self._is_open(each) and self.gains[each.name].high >= best]
         else:
             near = [
-                each for each in self.tries if (each.parts or self._goes_round(each, MOST_FROM)) and self._is_open(each)
+                each for each in self.tries if (each.parts or self._goes_round(each, LEADS_FROM)) and self._is_open(each)
             ]
         near.sort(key=lambda each: -self.gains[each.name].gain)
         return near[:2]

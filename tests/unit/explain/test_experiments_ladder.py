@@ -13,7 +13,7 @@ from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.answer import answer_of, outcome_of, tried_of
 from whyperf.explain.experiments.beliefs import information, prior_of, updated
 from whyperf.explain.experiments.goals import PAIRS_OF_PERCENTILES, SPREAD_OF_PERCENTILES
-from whyperf.explain.experiments.ladder import AT_ONCE, MIN_PAIRS, ORIGINAL, Ladder
+from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
 from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of, likelihood
 from whyperf.explain.experiments.signs import MIN_AGAIN, Sign, Slower, signs_likelihood, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
@@ -159,22 +159,6 @@ def test_what_goes_round_a_cause_proves_it_only_where_it_is_the_only_probable_on
     unsure, _ = climbed(load, others, prior_of(two))
     assert answer_of(unsure, []).known == "not_known"
     assert {Cause.RANDOM_LOSS, Cause.REORDERING} <= set(answer_of(unsure, []).causes)
-
-
-def test_what_goes_round_the_most_probable_cause_again_and_again_makes_it_likely() -> None:
-    others = [each for each in SINGLE if not each.is_remedy]
-    two = [
-        CauseProbability(cause=Cause.RANDOM_LOSS, probability=0.6),
-        CauseProbability(cause=Cause.REORDERING, probability=0.3),
-    ]
-    ladder, _ = climbed(Load({Cause.RANDOM_LOSS: 0.4}, seed=5), others, prior_of(two))
-    answer = answer_of(ladder, [])
-    assert (answer.known, answer.causes) == ("likely", [Cause.RANDOM_LOSS])
-    assert answer.pairs >= MIN_PAIRS
-    once = Ladder(others, prior_of(two))
-    once.see({1: {ORIGINAL: 1.0, "other-control": 2.5}})
-    assert [each.name for each in once.following()] == ["other-control"]
-    assert answer_of(once, []).known == "not_known"
 
 
 def test_what_raised_the_rate_is_repeated_at_once_and_said_until_then() -> None:

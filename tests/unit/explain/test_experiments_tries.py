@@ -48,6 +48,8 @@ def tried(setup: Setup, seen: FirstRate = LOOK, kind: Kind = "rate") -> dict[str
         ({"path_rtt_ms": 10.0, "path_loss": 0.01}, "path-without-loss", {"path_loss": 0.0}),
         ({"path_rtt_ms": 10.0, "path_rate_bps": 10_000_000}, "path-twice-as-fast", {"path_rate_bps": 20_000_000}),
         ({"congestion_control": "bbr"}, "other-control", {"congestion_control": "cubic"}),
+        ({"near_cpus": "0", "far_cpus": "0"}, "own-cpus", {"near_cpus": "auto", "far_cpus": "auto"}),
+        ({"near_cpus": "0", "far_cpus": "1"}, "free-cpus", {"near_cpus": "auto", "far_cpus": "auto"}),
         ({}, "paced-at-twice", {"pacing_rate_bps": 200_000_000}),
     ],
 )

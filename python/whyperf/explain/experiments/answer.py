@@ -122,8 +122,6 @@ def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
         return _by_remedy("proved", ladder, parts, ladder.gains[whole.name], verdicts)
     if (seeming := _seeming(ladder)) is not None:
         return _by_remedy("likely", ladder, [seeming], ladder.gains[seeming.name], verdicts)
-    if (other := ladder.going_round) is not None:
-        return _by_remedy("likely", ladder, [other], ladder.gains[other.name], verdicts)
     ranked = _ranked(ladder.beliefs)
     first, probability = ranked[0]
     verdict = _verdict_of(first, verdicts)

@@ -20,9 +20,8 @@ MIN_PAIRS = 2
 EXPECTED_FROM, SURE_FROM = 0.1, 2.0
 """What the evidence gives less than this probability needs one more pair: noise surprises, too. It does not double a
 rate: guests that share a host's CPUs change it by less."""
-ALONE_FROM, LEADS_FROM = 0.9, 0.5
-"""The probability from which on a cause is the only probable one; and from which on it is more probable than all
-others."""
+ALONE_FROM = 0.9
+"""The probability from which on a cause is the only probable one."""
 WORTH_NATS = 0.01
 """What an experiment must be able to show: less changes no probability by a point."""
 MAX_REPEATS = 8
@@ -117,17 +116,9 @@ class Ladder:
         remedies = [each for each in sure if each.is_remedy] or [each for each in sure if self._goes_round(each)]
         return max(remedies, key=lambda each: self.gains[each.name].gain, default=None)
 
-    @property
-    def going_round(self) -> Planned | None:
-        """What goes round the most probable cause and raises the rate most, where it does so in each repetition."""
-        found = [each for each in self.tries if self._goes_round(each, LEADS_FROM) and self._is_proved(each)]
-        return max(found, key=lambda each: self.gains[each.name].gain, default=None)
-
-    def _goes_round(self, tried: Planned, at_least: float = ALONE_FROM) -> bool:
-        if tried.is_remedy or tried.parts:
-            return False
+    def _goes_round(self, tried: Planned) -> bool:
         first, probability = max(self.chosen_by.items(), key=lambda each: each[1])
-        return first in map(str, tried.relieves) and probability >= at_least
+        return first in map(str, tried.relieves) and probability >= ALONE_FROM
 
     def _to_prove(self) -> list[Planned]:
         """The remedies that may raise the rate most; where none does, all at once, and what goes round a cause."""
@@ -136,9 +127,7 @@ class Ladder:
         if remedies:
             near = [each for each in remedies if self._is_open(each) and self.gains[each.name].high >= best]
         else:
-            near = [
-                each for each in self.tries if (each.parts or self._goes_round(each, LEADS_FROM)) and self._is_open(each)
-            ]
+            near = [each for each in self.tries if (each.parts or self._goes_round(each)) and self._is_open(each)]
         near.sort(key=lambda each: -self.gains[each.name].gain)
         return near[:2]
 

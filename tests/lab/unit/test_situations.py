@@ -20,7 +20,7 @@ from lab.situations.judge import OUTCOMES, Gain, Judged, judged, weighed_outcome
 from lab.situations.labels import NO_CAUSE, UNCLEAR, labels_of
 from lab.situations.printed import print_differences, read_judged
 from lab.truth.catalog import Catalog
-from lab.truth.design import CellKind, Role
+from lab.truth.design import ENDING_S, FIELD_PHASES, CellKind, Role, plan_truth
 from lab.truth.levels import Explained, View
 from lab.truth.workflow.on_model import simulated
 from whyperf.cli.exits import UsageError
@@ -50,6 +50,21 @@ def test_each_kind_of_cause_and_each_load_is_drawn(drawn: Catalog) -> None:
     kinds = Counter(part.name for situation in drawn.situation for part in situation.ingredient)
     assert {cause.name: kinds[cause.name] for cause in CAUSES if kinds[cause.name] < 5} == {}
     assert {situation.group for situation in drawn.situation} == {load.name for load in LOADS}
+
+
+def test_only_streams_without_their_causes_end_when_they_are_measured(drawn: Catalog) -> None:
+    """What is explained ends by itself, and so do exchanges, of which the last one counts in part."""
+    catalog = drawn.without({situation.name for situation in drawn.situation[60:]})
+    _, plan = plan_truth(catalog, trials=1, logs=0)
+    groups = {situation.name: situation.group for situation in catalog.situation}
+    ending: dict[tuple[bool, bool], set[bool]] = {}
+    for cell in plan.cells:
+        name, _, kind = cell.sweep.rpartition("-")
+        if "duration_s" in cell.factors:
+            phases_s = sum(float(cell.factors[phase]) for phase in FIELD_PHASES)
+            is_cut = float(cell.factors["deadline_s"]) <= phases_s + ENDING_S + 0.001
+            ending.setdefault((groups[name] == "stream", kind == "situation"), set()).add(is_cut)
+    assert ending == {(True, False): {True}, (True, True): {False}, (False, True): {False}, (False, False): {False}}
 
 
 def test_as_many_causes_are_drawn_as_is_stated(drawn: Catalog) -> None:

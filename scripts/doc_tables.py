@@ -20,6 +20,7 @@ from scripts.lists import lists
 from whyperf.analyze.cost.classes import classes
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.app import VERBS, app
+from whyperf.cli.groups import word_of
 from whyperf.cli.output.lists import ROWS
 from whyperf.explain import states
 from whyperf.explain.causes import Cause
@@ -224,7 +225,7 @@ VALUES = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 def options(of: typer.Typer, names: Iterable[str]) -> str:
     """Every option of every command, with its help."""
     commands = vars(typer.main.get_command(of))["commands"]
-    return "".join(f"\n### `{of.info.name} {name}`\n\n" + _option_table(commands[name].params) for name in names)
+    return "".join(f"\n### `{of.info.name} {word_of(name)}`\n\n{_option_table(commands[name].params)}" for name in names)
 
 
 def _option_table(params: Iterable[Any]) -> str:

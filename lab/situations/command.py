@@ -39,6 +39,8 @@ EXAMPLE = (
 PLACE, PROGRAMS = "testbed", "programs"
 """Where a seed is judged, each by itself: our own load on the testbed, and programs of others on it."""
 JUDGED = "judged.json"
+LOOKS = TRIALS + 1
+"""Trials of a situation that are judged: those that make its label, and the one with the log."""
 
 
 def command(  # noqa: PLR0917 - the command line
@@ -237,7 +239,7 @@ def named(catalog: Catalog, names: Sequence[str]) -> Catalog:
 def _judge(experiment: Experiment, catalog: Catalog) -> tuple[list[Judged], Labels, Sequence[Explained]]:
     labels, _ = labels_now(experiment, catalog)
     say(f"Judging {len(labels.known)} situations")
-    explained = explain_levels(experiment, catalog.without(set(labels.void)), rates_of(experiment), most=1)
+    explained = explain_levels(experiment, catalog.without(set(labels.void)), rates_of(experiment), most=LOOKS)
     return judged(labels.known, explained), labels, explained
 
 

@@ -1,5 +1,6 @@
 """Figures of judged situations: how often each outcome occurs, by level, by cause, by load, by confidence."""
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -43,27 +44,36 @@ Shares = dict[Outcome, Share]
 
 
 Level = View | WatchedView
+_OUTCOME: Callable[[Judged], Outcome] = operator.attrgetter("outcome")
 LEVELS: tuple[Level, ...] = (*View, *WatchedView)
 
 
 def shares(found: Sequence[Judged]) -> dict[Level, Shares]:
     """How often each outcome of the first verdict occurs at each level, in the order of the levels."""
-    return {view: shares_of([row.outcome for row in rows]) for view in LEVELS if (rows := firsts(found, view))}
+    return {view: shares_of([row.outcome for row in rows]) for view in LEVELS if (rows := middles(found, view))}
 
 
 def weighed_shares(found: Sequence[Judged]) -> dict[Level, Shares]:
     """The same of what probabilities say, where there are any."""
     known = [row for row in found if row.weighed is not None]
-    return {view: shares_of([row.weighed for row in rows]) for view in LEVELS if (rows := firsts(known, view))}
+    return {
+        view: shares_of([row.weighed for row in rows])
+        for view in LEVELS
+        if (rows := middles(known, view, lambda row: row.weighed or "wrong"))
+    }
 
 
-def firsts(found: Iterable[Judged], view: Level) -> list[Judged]:
-    """The first trial of each situation at a level: trials of one situation are not independent, so it counts once."""
-    rows: dict[str, Judged] = {}
+def middles(found: Iterable[Judged], view: Level, by: Callable[[Judged], Outcome] = _OUTCOME) -> list[Judged]:
+    """The middle of the trials of each situation at a level, by what they are worth; of two the worse.
+
+    Trials of one situation are not independent, so it counts once. A single trial would make its grade depend on
+    chance: those of two runs of one seed are then the same in 85 to 88 % of situations (seed 20261203).
+    """
+    rows: dict[str, list[Judged]] = {}
     for row in found:
         if row.view is view:
-            rows.setdefault(row.situation, row)
-    return list(rows.values())
+            rows.setdefault(row.situation, []).append(row)
+    return [sorted(own, key=lambda row: OUTCOMES.index(by(row)))[len(own) // 2] for own in rows.values()]
 
 
 def shares_of(outcomes: Sequence[Outcome | None]) -> Shares:

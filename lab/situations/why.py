@@ -77,10 +77,11 @@ def judge_why(measured: Measured, explained: Sequence[Explained], budget_s: floa
     disturbances = {role.sweep: role.disturbances for role in roles_of(measured.catalog)}
     summary, inputs = summarize(measured.experiment), read_inputs(measured.experiment)
     per_s = summary.transactions_per_s()
-    done = []
-    for found in explained:
+    done: list[JudgedWhy] = []
+    firsts = {found.role.of: found for found in reversed(explained) if found.view is LEVEL}
+    for found in reversed(firsts.values()):
         label = measured.labels.get(found.role.of)
-        if label is None or found.view is not LEVEL:
+        if label is None:
             continue
         name = label.situation.name
         if name not in kept:

@@ -31,7 +31,10 @@ def explain_levels(
     most: int | None = None,
     wanted: Collection[View] = tuple(View),
 ) -> list[Explained]:
-    """The explanation of each trial of each explained cell, or of the first `most`, at each wanted level."""
+    """The explanation of each trial of each explained cell at each wanted level.
+
+    With `most` of the first so many; trials with the log are then among them also where a level needs none.
+    """
     plan = experiment.plan
     complete = [name for name, manifest in experiment.trials().manifests.items() if manifest.status not in LOST]
     cells = {cell.sweep: cell.id for cell in plan.cells}
@@ -42,7 +45,10 @@ def explain_levels(
         if cell is None or not role.is_explained:
             continue
         for view in views:
-            for trial in trials_of(plan, complete, cell, view)[:most]:
+            trials = trials_of(plan, complete, cell, view)
+            if most is not None and not view.needs_log:
+                trials += trials_of(plan, complete, cell, View.SEGMENTS)
+            for trial in trials[:most]:
                 # What `run` prints may use the rate of the emulated path, which the user asked for.
                 question = TrialQuestion(
                     cell, trial, rate=rates.get(cell), by_plan=view is View.RUN, levels=view.levels

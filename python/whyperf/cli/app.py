@@ -42,6 +42,7 @@ from whyperf.cli.exits import (
     say,
     wants_traceback,
 )
+from whyperf.cli.groups import ABOUT, FIRST, GROUPS, VIEWS, alone
 from whyperf.cli.memory import bound_memory
 from whyperf.cli.streams import drop_output, prepare
 
@@ -70,9 +71,22 @@ VERBS = {
         *(calibrate, studies, doctor, transports, k8s, slurm),
     )
 }
-for name, verb in VERBS.items():
+def _add(to: typer.Typer, name: str, *, hidden: bool = False) -> None:
+    verb = VERBS[name]
     of_class = {watch: WrappingCommand, slurm: WrappingCommand, compare: ComparingCommand}.get(verb, QuickCommand)
-    app.command(name=name, cls=of_class, epilog=verb.EXAMPLE)(verb.command)
+    to.command(name=name, cls=of_class, epilog=verb.EXAMPLE, hidden=hidden)(verb.command)
+
+
+for word in FIRST:
+    _add(app, word)
+for group, members in GROUPS.items():
+    own = typer.Typer(cls=QuickGroup, help=ABOUT[group])
+    for word in members:
+        _add(own, word)
+    app.add_typer(own, name=group)
+_add(app, studies.NAME)
+for word in (*VIEWS.values(), *(word for members in GROUPS.values() for word in members)):
+    _add(app, word, hidden=True)
 
 
 def _print_version(wanted: bool) -> None:
@@ -156,9 +170,10 @@ def answered(
 
 
 def _run(given: list[str]) -> Any:
+    given[:], group = alone(given)
     given[:] = _in_own_options(given)
     try:
-        return _called(given)
+        return _called(given, group)
     except _BAD_USAGE as error:
         if (found := _question(error, given)) is None:
             raise
@@ -167,8 +182,8 @@ def _run(given: list[str]) -> Any:
     return _called(given)
 
 
-def _called(given: Sequence[str]) -> Any:
-    return _command()(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
+def _called(given: Sequence[str], group: str = "") -> Any:
+    return _command()(args=given or ["--help"], prog_name=f"whyperf {group}".rstrip(), standalone_mode=False)
 
 
 @cache
@@ -204,7 +219,7 @@ def _question(error: Exception, given: Sequence[str]) -> "Meant | None":
 def _usage(error: Exception, given: Sequence[str]) -> str:
     """Click's message in one line, with the way to the help, or to what was meant."""
     message = refusal(error)
-    if message.startswith("No such command"):
+    if message.startswith("No such command") and given[0] not in GROUPS:
         from whyperf.cli.inputs.verbs import OF_LABORATORY, in_laboratory, instead  # noqa: PLC0415 - keeps help quick
 
         typed = given[next((at for at, word in enumerate(given) if not word.startswith("-")), 0) :]
@@ -214,7 +229,7 @@ def _usage(error: Exception, given: Sequence[str]) -> str:
         meant = in_laboratory(typed) if is_moved else instead(typed, VERBS, _options_of_run())
         return f"{message[:1].lower()}{message[1:]}; {meant}"
     # Click knows the verb of most mistakes; not where an option lacks its value.
-    verb = given[0] if given and given[0] in VERBS else None
+    verb = given[0] if given and given[0] in (*VERBS, *GROUPS) else None
     option = getattr(error, "option_name", None)
     path = "whyperf" if verb is None else f"whyperf {verb}"
     if (known := hint(verb, option, given)) is not None:
@@ -283,7 +298,7 @@ def _of_comparison(option: str, given: Sequence[str]) -> str | None:
 
 def _meaning(verb: str | None, error: Exception) -> str:
     """What an option is whose value is missing or wrong; empty where there is no such option."""
-    if verb is None:
+    if verb is None or verb in GROUPS:
         return ""
     found, name = getattr(error, "param", None), getattr(error, "option_name", None)
     if found is None:

@@ -61,10 +61,15 @@ class QuickGroup(TyperGroup):
         self.format_epilog(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes every command with its whole first paragraph."""
-        names = self.list_commands(ctx)
+        """Writes every command with its whole first paragraph, and a group with the names of its commands."""
+        shown = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, (self.commands[name].help or "").partition("\n\n")[0]) for name in names])
+            formatter.write_dl([(name, _summary(command)) for name, command in shown.items()])
+
+
+def _summary(command: Any) -> str:
+    text = (command.help or "").partition("\n\n")[0]
+    return f"{text} Commands: {', '.join(members)}." if (members := getattr(command, "commands", None)) else text
 
 
 def _without_check(option: Any) -> Any:

@@ -6,10 +6,15 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands.arguments import ExperimentArgument, WindowForOption
+from whyperf.cli.exits import UsageError
+from whyperf.cli.groups import VIEW, VIEWS
 from whyperf.cli.output.formats import Format, output_format, window_rate
 
 NAME = "show"
-EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --json"
+EXAMPLE = (
+    "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --json · "
+    "whyperf show results/window-sweep-4f69ee --view flow"
+)
 
 
 def command(  # noqa: PLR0917 - typer fills them by name
@@ -35,8 +40,20 @@ def command(  # noqa: PLR0917 - typer fills them by name
         bool, typer.Option("--notes", "--warnings", help="Print all warnings and notes, not only the first of each.")
     ] = False,
     window_for: WindowForOption = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            VIEW,
+            metavar="VIEW",
+            help="Show a part of the result: flow (segments), stages (processing times) or cost (functions). Each has "
+            "options of its own: whyperf show --view flow --help.",
+        ),
+    ] = None,
 ) -> int:
-    """Prints a result, finished or still running."""
+    """Prints a result, finished or still running; with --view its segments, processing times or functions."""
+    if view is not None:
+        # Those that exist were called already (`groups.alone`).
+        raise UsageError(f"there is no view {view}; --view takes {', '.join(VIEWS)}")
     from whyperf.cli.inputs.experiments import find_folder, note_origin  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.result import print_result, print_stored  # noqa: PLC0415
 

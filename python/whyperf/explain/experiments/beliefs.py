@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from whyperf.explain.decide import CANDIDATES
-from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, Gains, likelihood
+from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, RAISED_IN_PART, Gains, likelihood
 from whyperf.explain.experiments.signs import Slower, empties_queue, ends_losses, signs_likelihood
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.model import CauseProbability
@@ -48,14 +48,17 @@ def updated(
             now = {name: share * signs_likelihood(signs, name) for name, share in now.items()}
             now = dict(_whole(now))
         elif each.name in found:
-            likely = {of: likelihood(found[each.name], of) for of in (RAISED_IF_RELIEVED, each.raises_else)}
-            now = dict(_whole({name: share * likely[raised(each, name)] for name, share in now.items()}))
+            often = {name: raised(each, name) for name in now}
+            likely = {of: likelihood(found[each.name], of) for of in set(often.values())}
+            now = dict(_whole({name: share * likely[often[name]] for name, share in now.items()}))
     return now
 
 
 def raised(tried: Planned, cause: str) -> float:
     """The probability that an experiment raises the rate where this cause limits."""
-    return RAISED_IF_RELIEVED if cause in tried.relieves else tried.raises_else
+    if cause in tried.relieves:
+        return RAISED_IF_RELIEVED
+    return max(RAISED_IN_PART, tried.raises_else) if cause in tried.may_raise else tried.raises_else
 
 
 def information(beliefs: Beliefs, together: Sequence[Planned]) -> float:

@@ -21,6 +21,9 @@ it. Where a change undoes the limit, the next one may be as near."""
 RAISED_BY_MORE = 0.5
 """The same of four times the connections and of another congestion control, where something else limits: they raised
 the rate in 12 of 23 such situations (seed 20261203), because both share a path in another way."""
+RAISED_IN_PART = 0.4
+"""The same of a path twice as fast, or of datagrams, where what limits holds up a part of the time, or TCP alone: they
+raised the rate in 10 of 24 such situations (seed 20261203 and the first look at the reports)."""
 RAISED_TOGETHER = 0.12
 """The same of many changes at once, none of which undoes the limit by its description."""
 

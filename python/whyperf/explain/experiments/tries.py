@@ -44,6 +44,11 @@ _SHARED = (
     *(Cause.LOCK_CONTENTION, Cause.MITIGATIONS, Cause.MEMORY_PRESSURE),
 )
 """What requests use one after the other, so that of fewer each waits less."""
+_IN_PART = (
+    *(Cause.PAUSE, Cause.CPU_QUOTA, Cause.OTHER_LOAD, Cause.THINK_TIME, Cause.SLOW_READER, Cause.SLOW_WRITER),
+    *(Cause.SLOW_START, Cause.SEND_BUFFER, *_LOSSES),
+)
+"""What holds up a load for a part of the time only, so that the path limits it in the rest."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class Try:
         is_remedy: whether it undoes these causes and nothing else, so that a higher rate shows one of them.
         is_joined: whether it is made with all remedies at once: what can do harm is not.
         raises_else: how often it raises the rate where another cause limits.
+        may_raise: causes where it raises the rate as often as not.
         is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (signs.py).
         only_for: the kind of goal that it can be of help for; None for each.
     """
@@ -90,6 +96,7 @@ class Try:
     is_remedy: bool = True
     is_joined: bool = True
     raises_else: float = RAISED_ELSE
+    may_raise: tuple[Cause, ...] = ()
     is_slower: bool = False
     only_for: Kind | None = None
 
@@ -104,6 +111,7 @@ class Planned:
     is_remedy: bool = True
     parts: tuple[str, ...] = field(default=())
     raises_else: float = RAISED_ELSE
+    may_raise: tuple[Cause, ...] = ()
     is_slower: bool = False
 
     @property
@@ -123,7 +131,8 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
             made = Planned(each.name, factors, each.relieves, each.is_remedy)
-            single.append(replace(made, raises_else=each.raises_else, is_slower=each.is_slower))
+            how_often = {"raises_else": each.raises_else, "may_raise": each.may_raise}
+            single.append(replace(made, **how_often, is_slower=each.is_slower))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     remedies = [each for each in single if each.name in joined]
     return single + together(remedies, lambda factors: setup.possible(factors) == factors)
@@ -177,6 +186,8 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
     Cause.REORDERING: _is_usual("path_reorder", "path_jitter_us"),
     Cause.RANDOM_LOSS: _is_usual("path_loss"),
     Cause.ACK_THINNING: _is_usual("path_ack_thinning", "path_loss_back"),
+    # Without a rate of the path nothing has a queue but the hosts themselves (profile/path.py).
+    **dict.fromkeys((Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE), _is_usual("path_rate_bps")),
 }
 
 
@@ -441,6 +452,7 @@ TRIES: tuple[Try, ...] = (
         (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE, Cause.ACK_PATH, Cause.ACK_THINNING),
         _faster_path,
         is_remedy=False,
+        may_raise=_IN_PART,
     ),
     Try("smaller-writes", (Cause.WRITE_WINDOW_MISMATCH,), _smaller_writes, is_remedy=False),
     Try("paced-at-80-percent", (), _paced_below, is_remedy=False, is_slower=True, only_for="rate"),
@@ -468,7 +480,15 @@ TRIES: tuple[Try, ...] = (
         raises_else=RAISED_BY_MORE,
         only_for="rate",
     ),
-    Try("datagrams-at-twice", _OF_TCP, _datagrams, is_remedy=False, only_for="rate"),
+    Try(
+        "datagrams-at-twice",
+        (*_OF_TCP, Cause.MEMORY_LIMIT),
+        _datagrams,
+        is_remedy=False,
+        # What TCP gets of a short queue, or next to others, is less than what such a path carries.
+        may_raise=(Cause.LOCAL_QUEUE, Cause.SMALL_QUEUE, Cause.SHARED_BOTTLENECK),
+        only_for="rate",
+    ),
     Try(
         "more-requests",
         (Cause.ROUND_TRIP, Cause.DELAYED_ACK, Cause.THINK_TIME),

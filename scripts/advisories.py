@@ -52,7 +52,7 @@ def too_old(pins: Iterable[str], constraints: Iterable[str]) -> Iterator[str]:
 
 
 def crates_are_good() -> bool:
-    """What cargo-deny finds in the database of RustSec, as far as there is one."""
+    """Reports what cargo-deny finds in the database of RustSec, as far as there is one."""
     fetched = KEPT / "crates"
     failure = ""
     if _age_s(fetched) > DAY_S:
@@ -82,7 +82,7 @@ _ADVISORIES = ("check", "--hide-inclusion-graph", "-A", "advisory-not-detected",
 
 
 def packages_are_good(pins: list[str]) -> bool:
-    """What `uv audit` finds; an answer for the same pins holds for a day."""
+    """Reports what `uv audit` finds; an answer for the same pins holds for a day."""
     answer = KEPT / f"packages-{sha256(' '.join(pins).encode()).hexdigest()[:12]}"
     if _age_s(answer) > DAY_S:
         try:

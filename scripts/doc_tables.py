@@ -218,14 +218,16 @@ def _example(text: str) -> str:
     return re.sub(r"\{(\w+)[^}]*\}", r"*\1*", text)
 
 
-#: What an option takes whose metavariable does not say it.
+#: The value of an option whose metavariable does not say it.
 VALUES = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 
 
 def options(of: typer.Typer, names: Iterable[str]) -> str:
     """Every option of every command, with its help."""
     commands = vars(typer.main.get_command(of))["commands"]
-    return "".join(f"\n### `{of.info.name} {word_of(name)}`\n\n{_option_table(commands[name].params)}" for name in names)
+    return "".join(
+        f"\n### `{of.info.name} {word_of(name)}`\n\n{_option_table(commands[name].params)}" for name in names
+    )
 
 
 def _option_table(params: Iterable[Any]) -> str:

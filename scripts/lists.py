@@ -131,7 +131,7 @@ def hosts() -> list[Row]:
 
 
 def _drivers(adapter: dict[str, Any], machine: dict[str, Any]) -> list[str]:
-    """What follows the adapter in a host's name: one for each driver, or nothing where the adapter has none."""
+    """The parts after the adapter in a host's name: one for each driver, or nothing where the adapter has none."""
     if "driver" not in adapter:
         return [""]
     return [f"@{driver['version']}" for driver in adapter["driver"] if driver["machine"] == machine["name"]]

@@ -17,8 +17,14 @@ from statistics import median
 ROOT = Path(__file__).parent.parent
 LABORATORY = ("lab", "scripts")
 """Folders at the root that grade and build the product, and are not in its wheel."""
-STUDIES = ("python/whyperf/studies", "crates/sim/src/sunos", "crates/sim/src/solaris", "crates/udt", "crates/congestion")
-"""What only the five studies need."""
+STUDIES = (
+    "python/whyperf/studies",
+    "crates/sim/src/sunos",
+    "crates/sim/src/solaris",
+    "crates/udt",
+    "crates/congestion",
+)
+"""Folders that only the five studies need."""
 ENDINGS = {".py": "python", ".rs": "rust", ".c": "c", ".h": "c", ".js": "c", ".css": "c"}
 GENERATED = "python/whyperf/schema/wire.py"
 LONG_LINES = 500
@@ -104,9 +110,7 @@ def _c_lines(lines: Iterable[str]) -> int:
     """The same of C, Rust and scripts of pages: no line comments, no block comments."""
     count, is_comment = 0, False
     for line in map(str.strip, lines):
-        if is_comment:
-            is_comment = "*/" not in line
-        elif line.startswith("/*"):
+        if is_comment or line.startswith("/*"):
             is_comment = "*/" not in line
         elif line and not line.startswith("//"):
             count += 1

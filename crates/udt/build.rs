@@ -23,15 +23,15 @@ const LIBRARIES: [Library; 2] = [
 ];
 /// In place of the library of ciphers that SRT wants.
 const NO_CIPHER: &str = "src/no_cipher.c";
-/// What both want, behind them.
+/// The library that both want, behind them.
 const OF_BOTH: &str = "stdc++";
 /// The same interface without the library.
 const ABSENT: &str = "src/absent.c";
 /// In front of SRT's symbols: it still carries the interface of the library that it grew out of, under UDT's names.
 const PREFIX: &str = "whyperf_";
-/// How the functions begin that construct the static objects of a file.
+/// The prefix of the functions that construct the static objects of a file.
 const CONSTRUCTS: &str = "_GLOBAL__sub_I_";
-/// How the symbols of C++ begin that keep their names, being the language's own library's.
+/// The prefixes of the C++ symbols that keep their names, being the language's own library's.
 const KEPT: [&str; 5] = ["_ZSt", "_ZNSt", "_ZNKSt", "_ZTISt", "_ZTVSt"];
 
 fn main() {
@@ -106,7 +106,7 @@ fn file_of(compiler: &Path, archive: &str) -> Option<PathBuf> {
     (file.is_absolute() && is_for_target(compiler, &file)).then_some(file)
 }
 
-/// Whether the linker takes an archive: a compiler for another machine also finds those of this one.
+/// True where the linker takes an archive: a compiler for another machine also finds those of this one.
 fn is_for_target(compiler: &Path, archive: &Path) -> bool {
     let Some(folder) = env::var_os("OUT_DIR") else { return false };
     let whole = format!("-Wl,--whole-archive,{}", archive.display());

@@ -1,4 +1,4 @@
-"""What the kernel says a tool moved and used, read from outside and the same way for every tool."""
+"""The kernel's counts of what a tool moved and used, read from outside and the same way for every tool."""
 
 import os
 import time
@@ -61,7 +61,7 @@ def read(ends: Ends) -> Reading:
 
 
 def used(before: Reading, after: Reading) -> Used:
-    """What happened between two readings.
+    """Computes what happened between two readings.
 
     Raises:
         LookupError: a process that had used CPU time is gone, and what it used since cannot be known.

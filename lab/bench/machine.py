@@ -1,4 +1,4 @@
-"""What was compared, and on what."""
+"""The subjects of the comparison, and the machine."""
 
 import os
 import platform

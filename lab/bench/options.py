@@ -12,7 +12,7 @@ RUN_OVERHEAD_S = 0.6
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for."""
+    """The options that were asked for."""
 
     pairs: int
     seconds: int

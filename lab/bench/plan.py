@@ -1,4 +1,4 @@
-"""What is compared, and in which order."""
+"""The subjects of the comparison, and their order."""
 
 import random
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Cell:
 
     @property
     def counts_transactions(self) -> bool:
-        """Whether the figure is transactions a second; otherwise it is goodput in bit/s."""
+        """True where the figure is transactions a second; otherwise it is goodput in bit/s."""
         return self.workload in {"rr", "crr"}
 
 
@@ -51,7 +51,7 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What is the same for all tools and cells."""
+    """The settings that are the same for all tools and cells."""
 
     congestion_control: str
     window_bytes: int | None
@@ -64,7 +64,7 @@ class Setting:
 
     @property
     def load_s(self) -> int:
-        """How long a tool sends in all."""
+        """The time that a tool sends in all."""
         return self.warmup_s + self.measure_s
 
     def far_cpu(self, cell: Cell) -> int:
@@ -82,7 +82,7 @@ class ToolRun:
 
 
 def can(tool: str, cell: Cell) -> bool:
-    """Whether a tool can do what a cell asks."""
+    """True where a tool can do what a cell asks."""
     match tool:
         case "iperf3":
             # It refuses more than 128 streams.

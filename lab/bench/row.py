@@ -1,4 +1,4 @@
-"""What a part of the proof asks for, what was reached, and how it is printed."""
+"""The demand of a part of the proof, the value that was reached, and the way that it is printed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def print_rows(rows: Sequence[Row], console: Console) -> None:
 
 
 def is_missed(rows: Sequence[Row]) -> bool:
-    """Whether any bar was missed."""
+    """True if any bar was missed."""
     return any(row.is_bar and not row.is_ok for row in rows)
 
 

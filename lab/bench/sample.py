@@ -32,7 +32,7 @@ Start = Callable[[Ends, ToolRun, Setting], contextlib.AbstractContextManager[Run
 
 @dataclass(frozen=True)
 class Sample:
-    """What one run measured. A unit is 1024 bytes of payload, or a transaction."""
+    """The measurements of one run. A unit is 1024 bytes of payload, or a transaction."""
 
     run: ToolRun
     rate: float

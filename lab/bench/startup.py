@@ -1,4 +1,4 @@
-"""How long commands take, as ratios to an empty Python, and their targets: `python -m lab.bench.startup [RESULT]`.
+"""The time that commands take, as ratios to an empty Python, and their targets: `python -m lab.bench.startup [RESULT]`.
 
 Commands and the empty Python alternate, so that a change of the machine's load falls on both. RESULT is that of the
 profile `demo`; without it, the demo is measured first, which takes about a minute.
@@ -20,7 +20,7 @@ EMPTY = [sys.executable, "-c", "pass"]
 WHYPERF = [sys.executable, str(Path(__file__).parents[2] / "python/whyperf.data/scripts/whyperf")]
 #: Longest time of a command on a quiet machine, in seconds.
 TARGETS_S = {"--help": 0.15, "watch --help": 0.2, "list": 0.25, "show": 0.4, "report": 2.0}
-#: What a run may add to its phases, in seconds.
+#: The time that a run may add to its phases, in seconds.
 RUN_TARGET_S = 1.0
 
 
@@ -48,7 +48,7 @@ def _line(command: Sequence[str], output: Path, rounds: int) -> str:
 
 
 def _run_line(folder: Path, output: Path) -> str:
-    """What `run -t 2` takes beyond its phases, with its report."""
+    """Measures what `run -t 2` takes beyond its phases, with its report."""
     more, ratios = [], []
     for number in range(FEW_ROUNDS):
         empty = _seconds(EMPTY, output)

@@ -57,7 +57,7 @@ no_delay = true""",
     "udp": """workload = "udp-stream"
 datagram_size_bytes = {size}""",
 }
-"""How a load of the benchmark is asked of whyperf."""
+"""The way that a load of the benchmark is asked of whyperf."""
 #: From here on a few threads carry the connections of a stream.
 MANY = 16
 #: The peers watch nothing; what the evidence costs is measured by `whyperf doctor --probe-cost`.
@@ -73,7 +73,7 @@ class Trial:
     manifest: Future[dict[str, Any]]
 
     counts_transactions: bool
-    """Whether the figure is transactions a second."""
+    """True where the figure is transactions a second."""
 
     def rate(self) -> float:
         """Waits for the end; the figure as the analysis finds it in the record.

@@ -45,7 +45,7 @@ class Connection:
 
     @property
     def payload_bytes(self) -> int:
-        """What was moved so far, without the preamble."""
+        """The bytes that were moved so far, without the preamble."""
         return self.octet - 1 - PREAMBLE_BYTES
 
 

@@ -42,7 +42,7 @@ SAMPLE_NS = 100_000_000
 
 @dataclass(frozen=True)
 class Shape:
-    """What to make: about `rows` in a log, of `connections` together, with super-segments or without."""
+    """The shape to make: about `rows` in a log, of `connections` together, with super-segments or without."""
 
     rows: int
     connections: int = 1

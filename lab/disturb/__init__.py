@@ -1,4 +1,4 @@
-"""What truth experiments do to the two sides of the testbed while a trial runs, and undo after it.
+"""The disturbance of the two sides of the testbed by truth experiments while a trial runs, and its undoing after it.
 
 `model` says what it is, as data. `keeper` is a process of its own: it starts the disturbances, and undoes them when its
 standard input ends, which it also does when the controller is killed. `host` and `network` are the actions, `programs`

@@ -37,7 +37,7 @@ START = "start"
 
 @dataclass
 class Schedule:
-    """What is due when, on the monotonic clock."""
+    """The things that are due, each at its time, on the monotonic clock."""
 
     due: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     numbers: "count[int]" = field(default_factory=count)
@@ -47,7 +47,7 @@ class Schedule:
         heappush(self.due, (time_s, next(self.numbers), what))
 
     def wait_s(self, now_s: float) -> float | None:
-        """How long nothing is due; None: nothing will be."""
+        """The time for which nothing is due; None: nothing will be."""
         return max(0.0, self.due[0][0] - now_s) if self.due else None
 
     def do_due(self, now_s: float) -> None:
@@ -70,7 +70,7 @@ class Schedule:
 
 
 def is_timed(item: Item) -> bool:
-    """Whether it waits for the load."""
+    """True where it waits for the load."""
     return bool(item["after_s"]) or item["for_s"] is not None
 
 

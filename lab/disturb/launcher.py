@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 RUN_WAIT_S = 60.0
-"""How long a program may take that prepares something."""
+"""The time that a program that prepares something may take."""
 LISTEN_WAIT_S = 20.0
-"""How long a server may take to listen."""
+"""The time that a server may take to listen."""
 _LOOK_S = 0.02
 _KILLED_S = 1.0
-"""How long a killed program may take to be gone."""
+"""The time that a killed program may take to be gone."""
 _SHOWN_CHARACTERS = 300
 _KERNEL_THREADS = 2
 """The process of which all threads of the kernel are children."""
@@ -150,7 +150,7 @@ class Launcher:
                 raise LaunchError(f"{name} ended with {program.returncode}: {self._said()}")
 
     def _others(self, own: int) -> dict[str, object]:
-        """How many CPUs the processes that are not of `own` used since the last order like this, and the busiest."""
+        """Number of CPUs that the processes not of `own` used since the last order like this, and the busiest."""
         before, before_s = self._others_before, self._looked_s
         now, now_s = cpu_ticks_outside(own), time.monotonic()
         self._others_before, self._looked_s = now, now_s
@@ -187,13 +187,13 @@ class Launcher:
         return {"user_s": used.ru_utime, "system_s": used.ru_stime}
 
     def _said(self) -> str:
-        """What the programs printed last."""
+        """The text that the programs printed last."""
         text = self._log.read_bytes()[-_SHOWN_CHARACTERS:].decode(errors="replace") if self._log.exists() else ""
         return " ".join(text.split()) or "it printed nothing"
 
 
 def is_listening(port: int) -> bool:
-    """Whether a socket of this network namespace listens on a port."""
+    """True where a socket of this network namespace listens on a port."""
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:

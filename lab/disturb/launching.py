@@ -80,7 +80,7 @@ class LaunchedSide:
         self._order(do="look")
 
     def others(self) -> tuple[float, str]:
-        """How many CPUs were used since the last call by processes that this one and its children have not started; and
+        """Number of CPUs used since the last call by processes that this one and its children have not started; and
         the busiest of them.
         """
         answer = self._order(do="others", of=os.getpid())

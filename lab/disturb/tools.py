@@ -1,4 +1,4 @@
-"""What a disturbance needs of this host, and what of it is missing."""
+"""The things that a disturbance needs of this host, and those of them that are missing."""
 
 import shutil
 from collections.abc import Iterable
@@ -31,5 +31,5 @@ def lacks(disturbances: Iterable[Disturbance]) -> str:
 
 
 def _has(file: Path, controller: str) -> bool:
-    """Whether the controller is there; the root group of cpu has no quota itself."""
+    """True where the controller is there; the root group of cpu has no quota itself."""
     return file.exists() or (bool(controller) and (file.parent / "cgroup.procs").exists())

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATCHES = Path(__file__).parent
 TREE = ROOT / "target" / "planted-tree"
 CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
-#: How both runners name a test that failed.
+#: The way that both runners name a test that failed.
 FAILED = re.compile(
     r"^(?:FAILED|ERROR) (\S+)|^test (\S+) (?:- should panic )?\.\.\. FAILED|^error(\[E\d+\]: .*)", re.MULTILINE
 )

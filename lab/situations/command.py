@@ -116,7 +116,7 @@ class Wanted:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first look at a seed."""
+        """True where this is the first look at a seed."""
         return not self.again and not self.only
 
 
@@ -192,7 +192,7 @@ def run_programs(wanted: Wanted) -> int:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was judged of so many `drawn` situations, and why others are void."""
+    """The judgments on so many `drawn` situations, and why others are void."""
 
     drawn: int
     found: Sequence[Judged]

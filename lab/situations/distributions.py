@@ -13,38 +13,38 @@ from whyperf.profile import Factors
 T = TypeVar("T")
 
 NONE_CAUSES = (0.03, 0.16, 0.40, 0.41)
-"""How often none, one, two and three causes are injected. Of those with one, 54 % counted, with two 81 %, with three
+"""Frequencies of none, one, two and three injected causes. Of those with one, 54 % counted, with two 81 %, with three
 86 % (first look at seed 20261129), and 8 % are void: so two of three that are drawn have a cause that counts. With
 fewer causes it were 62 % (seed 20261203)."""
 
 NO_PATH = 0.25
-"""How often both sides are on one veth pair, without an emulated path."""
+"""Frequency of both sides being on one veth pair, without an emulated path."""
 RTT_MS = (0.2, 300.0)
 RATE_BPS = (1e6, 2e9)
 """Rates of access and site links; the router of the testbed carries them (docs/how-to/paths.md)."""
 MAX_BDP_BYTES = 4_000_000
-"""What a connection fills within the warm-up: a larger product of rate and RTT is drawn again."""
+"""Bytes that a connection fills within the warm-up: a larger product of rate and RTT is drawn again."""
 QUEUE_BDP = (0.05, 4.0)
 MIN_QUEUE_BYTES = 15_000
 """Ten packets: less is a cause of its own, the small queue."""
 DISCIPLINES = (("drop_tail", 0.70), ("codel", 0.18), ("red", 0.12))
 ECN = 0.3
-"""How often CoDel and RED mark instead of dropping."""
+"""Frequency with which CoDel and RED mark instead of dropping."""
 ASYMMETRIC = 0.2
-"""How often the direction of the ACKs has a rate of its own, 10 % to 50 % of the other."""
+"""Frequency with which the direction of the ACKs has a rate of its own, 10 % to 50 % of the other."""
 IPV6 = 0.25
 CONTROLS = (("cubic", 0.6), ("bbr", 0.22), ("reno", 0.18))
 CONNECTIONS = (1, 64)
 ONE_CONNECTION = 0.5
-"""How often there is one connection; otherwise their number is log-uniform."""
+"""Frequency of one connection; otherwise their number is log-uniform."""
 RECEIVES = 0.3
-"""How often the far side sends."""
+"""Frequency of sending by the far side."""
 
 SCHEDULES = (("staircase", 1 / 60), ("seven-regions", 0.005), ("forward-reverse", 0.005))
 """Flows that come and go, or go both ways, with the scale at which their shortest region is 0.5 s or 0.6 s."""
 
 LAN_RATE_BPS = 1e10
-"""What a veth pair of this kind of machine carries, in order of magnitude: doses that depend on a rate use it."""
+"""Rate that a veth pair of this kind of machine carries, in order of magnitude: doses that depend on a rate use it."""
 LAN_RTT_S = 1e-4
 
 

@@ -84,13 +84,13 @@ def _ingredient(rng: Random, setting: Setting, cause: Injected) -> Ingredient:
 
 
 def _nothing(setting: Setting) -> Ingredient:
-    """What stands for no cause: a factor at the level that it has anyway."""
+    """The stand-in for no cause: a factor at the level that it has anyway."""
     factor = "schedule" if "schedule" in setting.factors else "duration_s"
     return Ingredient(name=NO_CAUSE, causes=("capacity",), factors={factor: setting.factors[factor]})
 
 
 def _can_be_planned(situation: Situation, base: Factors, tables: list[dict[str, object]]) -> bool:
-    """Whether the planner takes it with all causes, without each, and without any."""
+    """True where the planner takes it with all causes, without each, and without any."""
     workloads = {workload.name: workload for workload in map(read_workload, tables)}
     parts = [situation.ingredient, *(situation.without(number + 1) for number in range(len(situation.ingredient)))]
     sweeps = tuple(

@@ -1,4 +1,4 @@
-"""What the trials of judged sets show, as the weights of the decision are fitted on it."""
+"""The evidence of the trials of judged sets, as the weights of the decision are fitted on it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ JUDGED = "judged.json"
 
 @dataclass(frozen=True)
 class Weighed:
-    """What one trial shows at one level, and what is right to say of it.
+    """The evidence of one trial at one level, and what is right to say of it.
 
     Attributes:
         situation: whose trial.
@@ -49,7 +49,7 @@ class Weighed:
 
     @property
     def names(self) -> frozenset[str]:
-        """What rules find."""
+        """The causes that rules find."""
         return frozenset(str(candidate.cause) for candidate in self.found)
 
 
@@ -93,7 +93,7 @@ def _of_program(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, Trial
 
 
 def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
-    """What facts show, with what was judged of them."""
+    """Combines what facts show with what was judged of them."""
     accepted = set(row["accepted"])
     is_undisturbed = str(Cause.NOT_KNOWN) in accepted
     right = accepted.intersection(CANDIDATES) | ({ANOTHER} if is_undisturbed else set())

@@ -49,8 +49,8 @@ LEVELS: tuple[Level, ...] = (*View, *WatchedView)
 
 
 def shares(found: Sequence[Judged]) -> dict[Level, Shares]:
-    """How often each outcome of the first verdict occurs at each level, in the order of the levels."""
-    return {view: shares_of([row.outcome for row in rows]) for view in LEVELS if (rows := middles(found, view))}
+    """The share of each outcome of the first verdict at each level, in the order of the levels."""
+    return {view: shares_of([row.outcome for row in rows]) for view in LEVELS if (rows := median_rows(found, view))}
 
 
 def weighed_shares(found: Sequence[Judged]) -> dict[Level, Shares]:
@@ -59,15 +59,15 @@ def weighed_shares(found: Sequence[Judged]) -> dict[Level, Shares]:
     return {
         view: shares_of([row.weighed for row in rows])
         for view in LEVELS
-        if (rows := middles(known, view, lambda row: row.weighed or "wrong"))
+        if (rows := median_rows(known, view, lambda row: row.weighed or "wrong"))
     }
 
 
-def middles(found: Iterable[Judged], view: Level, by: Callable[[Judged], Outcome] = _OUTCOME) -> list[Judged]:
-    """The middle of the trials of each situation at a level, by what they are worth; of two the worse.
+def median_rows(found: Iterable[Judged], view: Level, by: Callable[[Judged], Outcome] = _OUTCOME) -> list[Judged]:
+    """The median of the trials of each situation at a level, by what they are worth; of two the worse.
 
-    Trials of one situation are not independent, so it counts once. A single trial would make its grade depend on
-    chance: those of two runs of one seed are then the same in 85 to 88 % of situations (seed 20261203).
+    Trials of one situation are not independent, so it counts once. A single trial is not enough: grades
+    of two runs of one seed are then the same in 85 to 88 % of situations (seed 20261203).
     """
     rows: dict[str, list[Judged]] = {}
     for row in found:
@@ -77,7 +77,7 @@ def middles(found: Iterable[Judged], view: Level, by: Callable[[Judged], Outcome
 
 
 def shares_of(outcomes: Sequence[Outcome | None]) -> Shares:
-    """How often each of them occurs."""
+    """The share of each of them."""
     counted = Counter(outcomes)
     return {outcome: Share(len(outcomes), counted[outcome]) for outcome in OUTCOMES}
 
@@ -89,7 +89,7 @@ def classes(rows: Sequence[Judged], kind: Callable[[Judged], str]) -> dict[str, 
 
 
 def stated(rows: Sequence[Judged]) -> dict[str, Share]:
-    """How often a first verdict that names a cause is right, by its confidence."""
+    """The share of right ones among first verdicts that name a cause, by their confidence."""
     named = [row for row in rows if row.outcome in {"right", "wrong"}]
     return {
         confidence: Share(len(own), sum(row.outcome == "right" for row in own))

@@ -57,7 +57,7 @@ def log_likelihood(rows: Sequence[Weighed], probable: Sequence[Mapping[str, floa
 
 
 def outcome(row: Weighed, probable: Mapping[str, float], bar: float) -> Outcome:
-    """What the decision is worth where a verdict is named from a probability of `bar` on."""
+    """The worth of the decision where a verdict is named from a probability of `bar` on."""
     accepted = {*row.right, *([str(Cause.NOT_KNOWN)] if row.is_undisturbed else [])}
     found = weighed_outcome(as_ranked(probable, row.found), accepted, bar)
     assert found is not None

@@ -14,7 +14,7 @@ Drawing = Callable[[Random, Setting], "Dose"]
 
 @dataclass(frozen=True)
 class Dose:
-    """What one injection sets: factors, and what is done to the hosts."""
+    """The settings of one injection: factors, and what is done to the hosts."""
 
     factors: Factors
     disturb: tuple[Disturbance, ...] = ()
@@ -38,7 +38,7 @@ class Injected:
     dose: Drawing
 
     def fits(self, setting: Setting) -> bool:
-        """Whether the setting can have it."""
+        """True where the setting can have it."""
         return self.needs <= setting.traits and not self.not_with & setting.traits
 
 

@@ -1,4 +1,4 @@
-"""What the diagnosis of each drawn situation is worth, at each level of evidence."""
+"""The worth of the diagnosis of each drawn situation, at each level of evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ LIMITS: Mapping[str, frozenset[str]] = {
     "burst": frozenset({Cause.ROUND_TRIP, Cause.THINK_TIME}),
     **dict.fromkeys(("requests", "two-writes", "kept-connections", "credit", "uploads"), frozenset({Cause.ROUND_TRIP})),
 }
-"""What limits a load that nothing disturbs, in addition to `CAPACITY` and the link: datagrams have a rate that was
+"""The limits of a load that nothing disturbs, in addition to `CAPACITY` and the link: datagrams have a rate that was
 asked for, whoever waits for an answer has the length of the path, a new connection is opened and starts slowly, and
 bursts are apart."""
 UNDISTURBED = frozenset({Cause.CAPACITY, Cause.BOTTLENECK, Cause.NOT_KNOWN})
-"""What is right where nothing that was injected limits; everything else is wrong."""
+"""The right causes where nothing that was injected limits; everything else is wrong."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Gain:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the measured gain is in the predicted interval."""
+        """True where the measured gain is in the predicted interval."""
         return self.low is not None and self.high is not None and self.low <= self.measured <= self.high
 
 
@@ -60,7 +60,7 @@ class Judged:
     found: tuple[str, ...]
     confidence: str
     outcome: Outcome
-    #: What the probabilities of causes are worth by themselves; None where there are none.
+    #: The worth of the probabilities of causes by themselves; None where there are none.
     weighed: Outcome | None = None
     single: Gain | None = None
     joint: Gain | None = None
@@ -103,7 +103,7 @@ def _left_open(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def outcome_of(names: Sequence[str], accepted: set[str]) -> Outcome:
-    """What the causes that were named are worth, the first of which is the verdict."""
+    """The worth of the causes that were named, the first of which is the verdict."""
     first = names[0] if names else str(Cause.NOT_KNOWN)
     if first in accepted:
         return "right"
@@ -119,7 +119,7 @@ MAX_CANDIDATES = 3
 def weighed_outcome(
     probabilities: Sequence[CauseProbability], accepted: set[str], bar: float = NAMED_FROM
 ) -> Outcome | None:
-    """What probabilities are worth: what a rule finds is a verdict from `bar` on; all causes can be candidates.
+    """The worth of probabilities: what a rule finds is a verdict from `bar` on; all causes can be candidates.
 
     Where nothing limits, it is right to name nothing.
     """

@@ -1,4 +1,4 @@
-"""What is right to say of a situation: what removing its causes brought when it was measured."""
+"""The right things to say of a situation: what removing its causes brought when it was measured."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ Trials = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Label:
-    """What the measurements of a situation show.
+    """The result of the measurements of a situation.
 
     Attributes:
         situation: whose.
@@ -43,7 +43,7 @@ class Label:
 
     @property
     def counts(self) -> bool:
-        """Whether anything of what was injected limits."""
+        """True where anything of what was injected limits."""
         return bool(self.right)
 
     @property
@@ -53,7 +53,7 @@ class Label:
 
     @property
     def main(self) -> str:
-        """What the situation is listed under: the injection that helps most when it is removed, or "none"."""
+        """The name that the situation is listed under: the injection that helps most when it is removed, or "none"."""
         return self.right[0].name if self.right else NO_CAUSE
 
 
@@ -102,7 +102,7 @@ def _label(situation: Situation, trials: Trials) -> Label | None:
 
 
 def _is_clear(label: Label, trials: Trials) -> bool:
-    """Whether nearly every trial without what counts gave more than nearly every one with all causes.
+    """True where nearly every trial without what counts gave more than nearly every one with all causes.
 
     Otherwise the rates vary by more than the difference, and nobody knows what is right.
     """
@@ -134,7 +134,7 @@ def _not_as_drawn(catalog: Catalog, trials: Trials, disturbed_by_others: frozens
 
 
 def _needs_its_cpus(catalog: Catalog, situation: Situation) -> bool:
-    """Whether it has no path, and programs of others are not what is injected."""
+    """True where it has no path, and programs of others are not what is injected."""
     injected = [done for part in situation.ingredient for done in part.disturb]
     has_path = "path_rtt_ms" in catalog.baseline[situation.baseline].factors
     return not has_path and not any(isinstance(done, Burn | Traffic) for done in injected)

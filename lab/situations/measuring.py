@@ -18,7 +18,7 @@ TRIALS = 2
 MAX_TRIALS = 4
 """The same where two do not show which causes count."""
 ROUNDS = 3
-"""How often trials that other programs disturbed are made again, at most."""
+"""Number of times that trials that other programs disturbed are made again, at most."""
 
 
 def measure_until_clear(experiment: Experiment, catalog: Catalog, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from lab.situations.figures import Shares, classes, middles, gains, shares, stated, weighed_shares
+from lab.situations.figures import Shares, classes, gains, median_rows, shares, stated, weighed_shares
 from lab.situations.judge import OUTCOMES, Judged
 from lab.tables import console_of_tables, plain_table
 from lab.truth.levels import View
@@ -27,7 +27,7 @@ def print_judged(found: Sequence[Judged], void: Mapping[str, str], drawn: int, c
     _print_levels(found)
     _print_classes("Cause", found, lambda row: row.main)
     _print_classes("Load", found, lambda row: row.group)
-    for row in (row for view in shares(found) if view not in NOT_CLASSED for row in middles(found, view)):
+    for row in (row for view in shares(found) if view not in NOT_CLASSED for row in median_rows(found, view)):
         if row.outcome == "wrong":
             right = ", ".join(row.accepted)
             typer.echo(f"wrong: {row.situation} {row.view}: {row.found[0]} ({row.confidence}); right: {right}")
@@ -40,7 +40,7 @@ def _print_levels(found: Sequence[Judged]) -> None:
     )
     by_weight = weighed_shares(found)
     for view, of_view in shares(found).items():
-        rows = middles(found, view)
+        rows = median_rows(found, view)
         high = stated(rows).get("high")
         outcomes.add_row(str(view), *map(str, of_view.values()), "-" if high is None else str(high))
         if (of_weighed := by_weight.get(view)) is not None:
@@ -55,7 +55,7 @@ def _print_levels(found: Sequence[Judged]) -> None:
 
 
 def _print_classes(title: str, found: Sequence[Judged], kind: Callable[[Judged], str]) -> None:
-    by_level = {view: classes(middles(found, view), kind) for view in shares(found) if view not in NOT_CLASSED}
+    by_level = {view: classes(median_rows(found, view), kind) for view in shares(found) if view not in NOT_CLASSED}
     typer.echo(f"{'/'.join(WORDS)}, and the interval of the share that is right")
     table = plain_table(title, "of", *map(str, by_level))
     for name in sorted({name for of_level in by_level.values() for name in of_level}):
@@ -74,7 +74,7 @@ def _counts(of: Shares | None) -> str:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What of a judged set is compared: the situation, what it is listed under, the level, and the outcome."""
+    """The compared part of a judged set: the situation, what it is listed under, the level, and the outcome."""
 
     situation: str
     main: str
@@ -106,7 +106,7 @@ def print_differences(found: Sequence[Judged], others: Sequence[Earlier], where:
     there = {name: sorted(own, key=WORTH.index)[len(own) // 2] for name, own in of_trials.items()}
     counts: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     for view in shares(found):
-        for row in middles(found, view):
+        for row in median_rows(found, view):
             if (outcome := there.get((row.situation, str(view)))) is not None:
                 counts.setdefault((row.main, str(view)), []).append((row.outcome == "right", outcome == "right"))
     table = plain_table("Cause", "Level", "of", "right here", f"right in {where}")

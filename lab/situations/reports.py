@@ -107,7 +107,7 @@ def _reason(label: Label | None, void: str | None) -> str:
 
 
 def total(rows: Sequence[JudgedWhy], void: Mapping[str, str]) -> str:
-    """How many answers are right of those that were judged, and how long they took."""
+    """Says how many answers are right of those that were judged, and how long they took."""
     by = Counter(row.outcome for row in rows)
     counted = ", ".join(f"{by[outcome]} {outcome.replace('_', ' ')}" for outcome in OUTCOMES)
     took = f"; {median(row.seconds for row in rows):.1f} s each (median)" if rows else ""

@@ -1,4 +1,4 @@
-"""What of a situation is drawn before its causes: the path, the load, and what follows from both."""
+"""The parts of a situation that are drawn before its causes: the path, the load, and what follows from both."""
 
 from dataclasses import dataclass
 from random import Random
@@ -57,7 +57,7 @@ class Setting:
 
     @property
     def is_forward(self) -> bool:
-        """Whether the payload goes the way that the factors of a path call forward.
+        """True where the payload goes the way that the factors of a path call forward.
 
         With `direction` that way turns with the payload; a workload whose answers count has its payload backward.
         """
@@ -112,7 +112,7 @@ def draw_setting(rng: Random) -> Setting:
 
 
 def traits_of_path(factors: Factors, share_bytes: float) -> set[str]:
-    """What causes ask for of a path; `share_bytes` is what a connection has in flight where it is full."""
+    """The traits that causes ask for of a path; `share_bytes` is what a connection has in flight where it is full."""
     if "path_rtt_ms" not in factors:
         return {"lan"}
     found = {"path"}

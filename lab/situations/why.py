@@ -33,7 +33,7 @@ LEVEL = View.COUNTERS
 
 @dataclass(frozen=True)
 class JudgedWhy:
-    """What the experiments with one situation found, and what that is worth.
+    """The findings of the experiments with one situation, and their worth.
 
     `known` is how its answer is known, and `gain` the printed one. `measured` is what removing the injected cause that
     was proved brought when it was labeled. `again` is the gain of a proof of what was not injected, but drawn with the
@@ -144,7 +144,7 @@ def _disturbed(disturbances: Sequence[Disturbance]) -> Measuring:
 
 
 def judged_why(label: Label, why: Why, again: float | None, before: tuple[str, ...]) -> JudgedWhy:
-    """What the answer of experiments is worth; `before` are the causes that the evidence alone named."""
+    """Judges what the answer of experiments is worth; `before` are the causes that the evidence alone named."""
     answer, situation = why.answer, label.situation
     accepted = set(map(str, label.accepted if label.counts else UNDISTURBED | LIMITS.get(situation.group, frozenset())))
     if accepted & set(map(str, LOSS_KINDS)):
@@ -209,5 +209,5 @@ def print_why_judged(rows: Sequence[JudgedWhy]) -> None:
 
 
 def why_shares(rows: Sequence[JudgedWhy]) -> Shares:
-    """How often each outcome occurs."""
+    """The share of each outcome."""
     return shares_of([row.outcome for row in rows])

@@ -39,7 +39,7 @@ class Tool:
     workloads: tuple[Workload, ...]
     commands: Callable[[Load, str, int], Commands]
     reported: Callable[[str, Load], Reported]
-    #: Whether it can open several connections at the same time.
+    #: True where it can open several connections at the same time.
     is_parallel: bool = True
 
     def refuses(self, load: Load) -> str:

@@ -15,7 +15,7 @@ VARIANTS: tuple[Variant, ...] = ("calls", "warm_up")
 
 @dataclass(frozen=True)
 class ToolsQuestion:
-    """What was asked for, and where it was measured. Blocks after the first `blocks` are tests of reasons."""
+    """The question, and the place of its measurement. Blocks after the first `blocks` are tests of reasons."""
 
     folder: str
     profile: str

@@ -24,11 +24,11 @@ from whyperf.compare.difference import Sample, differences_of, significant
 
 KBYTE = 1024
 MAX_LEFT = 0.05
-"""How far from 1 the interval of what is left may reach where a difference is said to vanish."""
+"""The distance from 1 that the interval of what is left may reach where a difference is said to vanish."""
 
 
 def use_on(run: Run, side: Side) -> SideUse | None:
-    """What the run's processes did on a side."""
+    """The activity of the run's processes on a side."""
     return run.sender if side == "sender" else run.receiver
 
 
@@ -45,7 +45,7 @@ def _window(run: Run, load: Load) -> float | None:
 
 
 def _counting(run: Run, load: Load) -> float | None:
-    """What the tool's own way of counting makes of the rate."""
+    """The effect of the tool's own way of counting on the rate."""
     reported, window = _reported(run, load), _window(run, load)
     return None if reported is None or not window else reported / window
 
@@ -180,11 +180,11 @@ OF_VARIANT: Mapping[Variant, tuple[str, ...]] = {
     "calls": ("window", "cpu_sender", "cpu_receiver"),
     "warm_up": ("counting",),
 }
-"""What each variant of the own load is to explain."""
+"""The differences that each variant of the own load is to explain."""
 
 
 def verdicts_of(runs: Sequence[Run], load: Load, tool: str, variants: Sequence[Variant]) -> list[Verdict]:
-    """Whether differences of a tool vanish when the own load does as it does, over the blocks of that test alone."""
+    """Judges if a tool's differences vanish when the own load does as it does, over the blocks of that test alone."""
     found: list[tuple[Variant, str, list[Ratio]]] = []
     for variant in variants:
         key = variant_key(tool, variant)
@@ -232,7 +232,7 @@ def _verdict(tool: str, variant: Variant, name: str, ratios: Sequence[Ratio]) ->
 
 
 def _is_known_to_be_none(left: Ratio) -> bool:
-    """Whether the interval of what is left of a difference lies next to 1."""
+    """True where the interval of what is left of a difference lies next to 1."""
     return left.low is not None and left.high is not None and left.low >= 1 - MAX_LEFT and left.high <= 1 + MAX_LEFT
 
 

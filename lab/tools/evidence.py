@@ -1,4 +1,4 @@
-"""What the kernel counted of a run, from the tables that the agents of a watch sent: pure functions of frames."""
+"""The kernel's counts of a run, from the tables that the agents of a watch sent: pure functions of frames."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -118,7 +118,7 @@ def own_rate(trials: pl.DataFrame, transactions: pl.DataFrame, load: Load, varia
 
 
 def use_of(tables: Mapping[str, Path], connections: Sequence[int], side: Side, cpu_s: tuple[float, float]) -> SideUse:
-    """What a side did: its calls by the kernel's counts, its threads by their CPU time; `cpu_s` is user and system."""
+    """A side's activity: its calls by the kernel's counts, its threads by CPU time; `cpu_s` is user and system."""
     calls = _calls(tables, connections, side)
     return SideUse(
         user_s=cpu_s[0],
@@ -130,7 +130,7 @@ def use_of(tables: Mapping[str, Path], connections: Sequence[int], side: Side, c
 
 
 def _calls(tables: Mapping[str, Path], connections: Sequence[int], side: Side) -> tuple[int, int] | None:
-    """How many calls moved payload, and how much; None where the kernel has no such tracepoint (Linux 6.3)."""
+    """Number of calls that moved payload, and the amount; None where the kernel has no such tracepoint (Linux 6.3)."""
     if "sizes" not in tables:
         return None
     rows = (

@@ -1,4 +1,4 @@
-"""What a tool does call by call: the log of strace of one side, read."""
+"""The behavior of a tool call by call: the log of strace of one side, read."""
 
 import re
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ def started_under_strace(argv: Iterable[str], log: str) -> tuple[str, ...]:
 
 
 def look_of(lines: Iterable[str], side: Side, *, are_messages: bool = False) -> SideLook | None:
-    """What one side did; None where no call moved payload.
+    """The behavior of one side; None where no call moved payload.
 
     The data calls are those of the name that moved most bytes in the direction of the side; of small messages, those of
     which there are most. Calls that were interrupted and resumed count once, by the line that has their result.

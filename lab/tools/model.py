@@ -15,13 +15,13 @@ OWN = "whyperf"
 Workload = Literal["stream", "rr", "udp"]
 Side = Literal["sender", "receiver"]
 Variant = Literal["calls", "warm_up"]
-"""What the own load does as a tool does: the sizes of its calls and how it waits, or counting from the first byte."""
+"""The own load's imitation of a tool: the sizes of its calls and how it waits, or counting from the first byte."""
 
 Outcome = Literal["none", "vanishes", "shrinks", "stays"]
 
 
 class Load(FrozenModel):
-    """What every tool is to do, for `warmup_s` + `duration_s` together.
+    """The task of every tool, for `warmup_s` + `duration_s` together.
 
     The sizes of calls are the tool's own choice unless `write_size_bytes` is given.
     """
@@ -37,7 +37,7 @@ class Load(FrozenModel):
 
     @property
     def seconds(self) -> float:
-        """How long a tool is to load the path."""
+        """The time that a tool is to load the path."""
         return self.warmup_s + self.duration_s
 
 
@@ -56,7 +56,7 @@ class Reported(FrozenModel):
 
 
 class SideUse(FrozenModel):
-    """What the processes of a tool did on one side, for as long as they ran.
+    """The activity of the processes of a tool on one side, for as long as they ran.
 
     `user_s` and `system_s` are CPU time of these processes. Calls are those that moved payload; `threads` those that
     used at least 5 % of the busiest thread's CPU time. Null where the kernel does not count it: calls of UDP.
@@ -199,7 +199,7 @@ class ToolFigures(FrozenModel):
 
 
 class Verdict(FrozenModel):
-    """Whether a difference vanishes when the own load does as the tool does.
+    """The verdict on whether a difference vanishes when the own load does as the tool does.
 
     `before` is tool over own load, `after` tool over own load as the tool, `change` own load as the tool over own load,
     all of the figure `of`. `outcome`: none (there was no significant difference), vanishes (the change is significant,

@@ -1,4 +1,4 @@
-"""What the tools print, read as somebody reads it: the figure that stands for the run."""
+"""The output of the tools, read as somebody reads it: the figure that stands for the run."""
 
 import json
 import re

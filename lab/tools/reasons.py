@@ -1,4 +1,4 @@
-"""How a tool differs from the own load, difference by difference, and which of it was shown to be a reason."""
+"""The differences of a tool from the own load, one by one, and those of them that were shown to be a reason."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ STRACE, KERNEL, PRINTED = "strace, a run of its own", "kernel", "output of the t
 
 @dataclass(frozen=True)
 class Observations:
-    """What is known of all loads: their runs, and what each does call by call."""
+    """Everything known of all loads: their runs, and what each does call by call."""
 
     runs: Sequence[Run]
     looks: Mapping[str, Look]
@@ -127,12 +127,12 @@ def _side(look: Look | None, side: Side) -> SideLook | None:
 
 
 def polls(look: SideLook | None) -> bool:
-    """Whether a side waits by select, poll or epoll before most of its calls."""
+    """True where a side waits by select, poll or epoll before most of its calls."""
     return look is not None and look.waits_per_call >= MIN_WAITS
 
 
 def waiting(look: SideLook) -> str:
-    """How a side waits for its socket."""
+    """The way that a side waits for its socket."""
     if polls(look):
         return f"{look.waits} before a call ({significant(look.waits_per_call)} for each {look.data_call})"
     if look.waits_count and look.waits_per_call >= 0.01:
@@ -143,7 +143,7 @@ def waiting(look: SideLook) -> str:
 def _counted(
     tool: ToolFigures, own: ToolFigures, runs: Sequence[Run], load: Load, verdicts: tuple[Verdict, ...]
 ) -> Iterator[Difference]:
-    """What each counts, by what it prints and by the kernel's counts of the same run."""
+    """The counts of each, by what it prints and by the kernel's counts of the same run."""
     yield Difference(
         name="warm_up",
         title="Warm-up",
@@ -173,7 +173,7 @@ def _counted(
 
 
 def _warm_up(runs: Sequence[Run], tool: str, load: Load) -> str:
-    """How far the first seconds, which a tool counts, are from the rest."""
+    """The distance of the first seconds, which a tool counts, from the rest."""
     found = [run.progress for run in usable(runs, tool).values() if run.progress is not None]
     ratios = [each.first_bps / each.window_bps for each in found if each.first_bps and each.window_bps]
     if not ratios:
@@ -183,7 +183,7 @@ def _warm_up(runs: Sequence[Run], tool: str, load: Load) -> str:
 
 
 def _payload(run: Run) -> str:
-    """What a tool says it moved, compared with what the receiving kernel had."""
+    """The payload that a tool says it moved, compared with what the receiving kernel had."""
     if run.reported is None or run.reported.payload_bytes is None or run.progress is None:
         return ""
     said, there = run.reported.payload_bytes, run.progress.payload_bytes

@@ -29,7 +29,7 @@ from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.wire import Selection
 
 EVIDENCE: Level = "counters"
-"""What both sides of every run are watched with, the own load's included: it costs all of them the same."""
+"""The level that both sides of every run are watched with, the own load's included: it costs all of them the same."""
 FIRST_PORT = 20_000
 PORTS_EACH = MAX_CONNECTIONS + 50
 """More than the connections of a run."""
@@ -38,7 +38,7 @@ MAX_WATCHED = 10 * MAX_CONNECTIONS
 OWN_PORT = 19_000
 """Where the own load's connections go: a session's target has it, so that they are known before they open."""
 SERVER_ENDS_S = 0.5
-"""How long a server may take to end by itself after its client."""
+"""The time that a server may take to end by itself after its client."""
 LOOK_S = 1.0
 """Seconds of a run under strace."""
 SAMPLE_S = 0.02
@@ -51,7 +51,7 @@ _SIDES: Mapping[str, Side] = dict(_PLACES)
 
 @dataclass
 class Evidence:
-    """What was counted around a run."""
+    """The counts around a run."""
 
     progress: Progress | None = None
     uses: Mapping[Side, SideUse] = field(default_factory=dict)
@@ -334,7 +334,7 @@ def own_reported(experiment: Experiment, manifest: Manifest, load: Load, variant
 
 
 def own_look(experiment: Experiment, trial: str, cell: Cell) -> Look:
-    """What the own load does call by call: by its settings and its own counts."""
+    """The behavior of the own load call by call: by its settings and its own counts."""
     flows = read_table(experiment, "flows", trials=[trial]).frame
     found: dict[str, SideLook] = {}
     control = cell.factors.get("congestion_control")

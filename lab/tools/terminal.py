@@ -43,7 +43,7 @@ def print_tools(found: ToolsComparison, *, as_json: bool) -> None:
 
 
 def print_commands(tools: Sequence[Tool], load: Load, pairs: int, *, as_json: bool) -> None:
-    """What --dry-run prints: the commands of each tool."""
+    """Prints the commands of each tool, for --dry-run."""
     commands = {tool.name: tool.commands(load, "ADDRESS", PORT) for tool in tools}
     if as_json:
         print_json(

@@ -32,7 +32,7 @@ WARMUP_S, DURATION_S = 1.0, 3.0
 MAX_LOAD_S = 45.0
 """A launcher gives a program up after a minute."""
 RUN_MORE_S = 4.0
-"""What a run takes in addition to its load, roughly."""
+"""The time that a run takes in addition to its load, roughly."""
 RUNS = "runs.jsonl"
 PAGE = "report.html"
 DOCUMENT = "tools.json"
@@ -201,7 +201,7 @@ def with_variants(profile: Profile, cell: Cell, variants: Sequence[Mapping[str, 
 
 
 def _load(plan: Plan, given: Iterable[str]) -> Load:
-    """What every tool is asked for; `given` are the factors that somebody has named.
+    """The load that every tool is asked for; `given` are the factors that somebody has named.
 
     Raises:
         UsageError: tools cannot do it.
@@ -332,7 +332,7 @@ class _Measuring:
                     self._add(run.model_copy(update={"block": blocks + block}))
 
     def _variants(self) -> Iterator[tuple[str | None, Variant, Mapping[str, Level]]]:
-        """What the own load is to do as each tool does: tool, variant and factors. The warm-up is the same for all."""
+        """The own load's tasks, as each tool does them: tool, variant and factors. The warm-up is the same for all."""
         from lab.tools.reasons import polls  # noqa: PLC0415 - loads what judges
 
         looks = {look.tool: look for look in self.looks}
@@ -383,7 +383,7 @@ class _Measuring:
         return next(tool for tool in self._tools if tool.name == name)
 
     def comparison(self, left_out: tuple[str, ...]) -> ToolsComparison:
-        """What the runs show."""
+        """Compares what the runs show."""
         from lab.tools.comparison import ToolsQuestion, compared_tools  # noqa: PLC0415 - loads what judges
 
         asked = ToolsQuestion(

@@ -73,7 +73,7 @@ class Entry(Injection):
     short: int | None = None
 
     def disturbances(self, dose: int) -> tuple[Disturbance, ...]:
-        """What disturbs the trials of a dose, which counts from 1."""
+        """The disturbances of the trials of a dose, which counts from 1."""
         return () if self.burner is None else (Burn(host=self.burner, programs=self.burners[dose - 1]),)
 
     @model_validator(mode="after")

@@ -74,7 +74,7 @@ class Role:
 
     @property
     def is_explained(self) -> bool:
-        """Whether it has a trial with the segment log."""
+        """True where it has a trial with the segment log."""
         return self.kind in {CellKind.DOSE, CellKind.BOTH, CellKind.UNDISTURBED, CellKind.SITUATION}
 
 
@@ -198,7 +198,7 @@ def _sweep(role: Role, trials: int, logs: int) -> Sweep:
 
 
 def _logs(role: Role, of_situation: int) -> int:
-    """How many trials with the segment log its cell has."""
+    """Number of trials with the segment log that its cell has."""
     if role.kind is CellKind.SITUATION:
         return of_situation
     return 1 if role.is_explained else 0

@@ -16,7 +16,7 @@ CLOSED_FROM = 0.995
 
 @dataclass(frozen=True)
 class Figure:
-    """How many of so many, and the required ratio; `name` says what is counted."""
+    """A number out of so many, and the required ratio; `name` says what is counted."""
 
     key: str
     name: str
@@ -31,7 +31,7 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the required ratio is reached; None where nothing was counted."""
+        """True where the required ratio is reached; None where nothing was counted."""
         return None if self.ratio is None else self.ratio >= self.bar
 
 
@@ -72,7 +72,7 @@ def figures(grades: Sequence[Grade]) -> list[Figure]:
 
 
 def confusion(grades: Sequence[Grade]) -> dict[str, dict[Cause, int]]:
-    """How often each cause was the first verdict, by injected cause; doses that count, and undisturbed runs."""
+    """Counts how often each cause was the first verdict, by injected cause; doses that count, and undisturbed runs."""
     rows: dict[str, dict[Cause, int]] = {}
     for grade in grades:
         if grade.role.kind is CellKind.BOTH or (grade.role.kind is CellKind.DOSE and not grade.counts):

@@ -36,7 +36,7 @@ class Prediction:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the measured gain is in the predicted interval."""
+        """True where the measured gain is in the predicted interval."""
         return self.low is not None and self.high is not None and self.low <= self.measured <= self.high
 
 
@@ -59,7 +59,7 @@ def prediction_of(
 
 
 def restores(verdict: Verdict, factors: Mapping[str, object], baseline: Mapping[str, object]) -> bool:
-    """Whether the verdict's change makes the baseline of a dose whose `factors` inject its cause."""
+    """True where the verdict's change makes the baseline of a dose whose `factors` inject its cause."""
     change = verdict.change or Change()
     if not change.factors:
         # A plan cannot make the change: the prediction is the rate without the cause.

@@ -18,7 +18,7 @@ UNKNOWN = {str(SenderState.UNKNOWN), str(ReceiverState.UNKNOWN)}
 
 @dataclass(frozen=True)
 class Chronographs:
-    """How many of the kernel's clocks were compared with the budgets, and how many agree."""
+    """The number of the kernel's clocks that were compared with the budgets, and of those that agree."""
 
     compared: int = 0
     agree: int = 0
@@ -52,12 +52,12 @@ class Grade:
 
     @property
     def counts(self) -> bool:
-        """Whether the injected cause lowers the rate enough to be graded."""
+        """True where the injected cause lowers the rate enough to be graded."""
         return self.lowered_by is not None and self.lowered_by >= COUNTS_FROM
 
     @property
     def is_not_known(self) -> bool:
-        """Whether the first verdict is "not known"."""
+        """True where the first verdict is "not known"."""
         return not self.found or self.found[0] is Cause.NOT_KNOWN
 
     @property
@@ -67,11 +67,11 @@ class Grade:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the verdicts of an undisturbed run name only causes that may be named; no verdict is correct, too."""
+        """True if the verdicts of an undisturbed run name only causes that may be named; no verdict is correct, too."""
         return all(cause in self.causes or cause is Cause.NOT_KNOWN for cause in self.found)
 
     def has_both(self, within: int) -> bool:
-        """Whether both causes of a pair are among the first `within` verdicts."""
+        """True where both causes of a pair are among the first `within` verdicts."""
         return set(self.causes) <= set(self.found[:within])
 
 

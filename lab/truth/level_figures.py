@@ -1,4 +1,4 @@
-"""How often the diagnosis is right at each level of evidence, and what its confidence is worth there."""
+"""The share of right diagnoses at each level of evidence, and the worth of their confidence there."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ RIGHT_AT: dict[str, float] = {"high": 0.95, "medium": 0.80}
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the diagnoses at one level.
+    """The outcomes of the diagnoses at one level.
 
     `counts` by outcome; `candidates` of those "not known" name a correct cause; `another` are the first verdicts that
     name another cause, by confidence: those that are wrong, and those right in the second place only. `stated` are the
@@ -50,7 +50,7 @@ class Tally:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the level is as good as required; None where nothing is required or nothing was counted."""
+        """True where the level is as good as required; None where nothing is required or nothing was counted."""
         if self.view not in REQUIRED or not self.of:
             return None
         right, another = REQUIRED[self.view]

@@ -19,7 +19,7 @@ OUTCOMES: tuple[Outcome, ...] = ("first", "second", "not_known", "wrong")
 
 
 class View(StrEnum):
-    """What of a trial's evidence the diagnosis gets."""
+    """The part of a trial's evidence that the diagnosis gets."""
 
     SEGMENTS = "segments"
     SENDER_SEGMENTS = "sender_segments"
@@ -27,7 +27,7 @@ class View(StrEnum):
     RECEIVER_SEGMENTS = "receiver_segments"
     COUNTERS = "counters"
     USER = "user"
-    """What needs no rights: TCP_INFO, CPUs, threads, devices, calls as the load counts them."""
+    """The evidence that needs no rights: TCP_INFO, CPUs, threads, devices, calls as the load counts them."""
     RUN = "run"
     """The one-line diagnosis that `whyperf run` prints, from counters, and the rate of the path in the plan."""
 
@@ -38,12 +38,12 @@ class View(StrEnum):
 
     @property
     def needs_kernel(self) -> bool:
-        """Whether it is of more than segment logs. The model has no counters, threads and devices for that."""
+        """True where it is of more than segment logs. The model has no counters, threads and devices for that."""
         return set(self.levels.values()) != {"segments"}
 
     @property
     def needs_log(self) -> bool:
-        """Whether it is of trials with the segment log."""
+        """True where it is of trials with the segment log."""
         return "segments" in self.levels.values()
 
 
@@ -68,7 +68,7 @@ TITLES: Mapping[View, str] = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the diagnosis of one trial at one level says, and what may be said.
+    """The statement of the diagnosis of one trial at one level, and what may be said.
 
     Attributes:
         role: the cell's place in the catalog.
@@ -110,12 +110,12 @@ class Diagnosis:
 
     @property
     def has_candidate(self) -> bool:
-        """Whether a correct cause is among all that are named."""
+        """True where a correct cause is among all that are named."""
         return bool(set(self.found) & set(self.accepted))
 
     @property
     def names_another(self) -> bool:
-        """Whether the first verdict names a cause that is not correct."""
+        """True where the first verdict names a cause that is not correct."""
         return self.outcome in {"second", "wrong"}
 
 
@@ -138,7 +138,7 @@ def trials_of(plan: Plan, complete: Sequence[str], cell: str, view: View) -> lis
 def diagnoses(
     catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], explained: Sequence[Explained]
 ) -> list[Diagnosis]:
-    """What each explanation says and what may be said, in their order.
+    """Collects what each explanation says and what may be said, in their order.
 
     `rates_bps` are the medians of the trials without the log, by cell.
     """

@@ -45,7 +45,7 @@ class WatchedView(StrEnum):
 
     @property
     def has_sockets(self) -> bool:
-        """Whether the table `sockets` is there, in addition to TCP_INFO."""
+        """True where the table `sockets` is there, in addition to TCP_INFO."""
         return not self.value.endswith("tcp_info")
 
 
@@ -96,7 +96,7 @@ def _listed(value: object) -> tuple[str, ...]:
 
 
 def counts_of(grades: Sequence[Graded]) -> dict[WatchedView, Counter[Outcome]]:
-    """How many of each outcome, by view."""
+    """Number of each outcome, by view."""
     found: dict[WatchedView, Counter[Outcome]] = {view: Counter() for view in WatchedView}
     for grade in grades:
         found[grade.view][grade.outcome] += 1

@@ -43,7 +43,7 @@ class CatalogTable(BaseModel):
 
 
 class Ingredient(CatalogTable):
-    """What is injected: `factors` and `disturb`. The first of the `causes` is its cause.
+    """An injection: `factors` and `disturb`. The first of the `causes` is its cause.
 
     `also` gives, for each further cause, the reason why it is correct, too.
     """
@@ -74,7 +74,7 @@ class Ingredient(CatalogTable):
 
     @property
     def injects(self) -> bool:
-        """Whether it changes anything."""
+        """True where it changes anything."""
         return bool(self.factors or self.disturb)
 
 

@@ -1,4 +1,4 @@
-"""How processes of this Python are started: none of them imports modules from the current folder.
+"""The way that processes of this Python are started: none of them imports modules from the current folder.
 
 `python -m` and `python -c` look there first, before the standard library. Whoever can put a file there, such as a
 `json.py` in a shared folder, would have it run as the user of whyperf.

@@ -48,6 +48,7 @@ def of_file(file: str) -> tuple[list[Hit], list[str]]:
     except UnicodeDecodeError:  # a picture, a table
         return hits, []
     lines = text.splitlines()
+    hits += whole.of_documentation(file, lines)
     names: Counter[str] = Counter()
     types = []
     for piece in pieces(Path(file), text):

@@ -12,14 +12,14 @@ from pathlib import Path
 from scripts.style.rules import Hit, Rules, read
 
 SUBJECT = re.compile(r"[\w./,{} -]+: (?P<first>[\w-]+)(?: |$).*[^.\s]")
-#: How a summary starts that is no command: an article or pronoun, or a verb in another form.
+#: The start of a summary that is no command: an article or pronoun, or a verb in another form.
 NOT_IMPERATIVE = re.compile(
     r"(?:an?|the|no|not|this|that|these|it|its|we|i|which|what|when|where|while|how|why|each|every|all|one|more|less|some)"
     r"|(?!(?:embed|need|shed|speed|seed|feed|proceed|exceed|bring|string|ring|ping|sing|swing)$)\w+(?:ed|ing)"
     r"|(?!(?:pass|process|address|access|focus|discuss|suppress|compress|express|guess|stress|dress|bypass|canvas)$)\w{2,}s",
     re.IGNORECASE,
 )
-#: What git and people write without a summary of their own: merges, and commits that are joined to others later.
+#: Subjects of git and people without a summary of their own: merges, and commits that are joined to others later.
 OF_GIT = re.compile(r"Merge |(?:fixup|squash|amend)! ")
 TRAILER = re.compile(r"[A-Z][\w-]+: .*")
 OUTCOME = re.compile(r"(?:^|/)tests/.*\.(?:txt|json|csv)$")
@@ -43,7 +43,7 @@ def main(message: Path) -> int:
 
 
 def fault(subject: str, max_length: int) -> str | None:
-    """What is wrong with a subject."""
+    """The fault in a subject."""
     if len(subject) > max_length:
         return f"at most {max_length} characters, not {len(subject)}; the body says why"
     form = SUBJECT.fullmatch(subject)
@@ -55,7 +55,7 @@ def fault(subject: str, max_length: int) -> str | None:
 
 
 def body_fault(body: str, diff: str) -> str | None:
-    """What a diff changes whose reason the body lacks."""
+    """The change in a diff whose reason the body lacks."""
     if any(line.strip() and not TRAILER.fullmatch(line) for line in body.splitlines()):
         return None
     found = next(needing_reasons(diff), None)
@@ -63,7 +63,7 @@ def body_fault(body: str, diff: str) -> str | None:
 
 
 def needing_reasons(diff: str) -> Iterator[str]:
-    """What a diff changes that needs a reason: stored outcomes, numbers of the diagnosis, required values."""
+    """Changes in a diff that need a reason: stored outcomes, numbers of the diagnosis, required values."""
     path, is_header, is_required = "", True, False
     for line in diff.splitlines():
         if line.startswith("diff --git "):

@@ -16,6 +16,8 @@ RULES = Path(__file__).with_name("rules.toml")
 NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`(\"“«\d])|(?<=;)\s+|\n\s*\n")
 WORD = re.compile(r"\S*[^\W\d_]\S*")
+#: The first words of documentation in Python and Rust.
+QUESTION = re.compile(r'\s*(?:r?"""|//[/!] )(What|Whether|How)\b')
 #: A list of nothing but names, as a table has it.
 LISTED = re.compile(r"\s*`code`(?:,\s+`code`)*\s*")
 
@@ -73,7 +75,7 @@ class Rule:
                 yield found
 
     def in_name(self, file: str, name: str) -> bool:
-        """Whether a name, or one of its words, is banned."""
+        """True where a name, or one of its words, is banned."""
         split = "_".join(NAME_PART.findall(name)).lower()
         is_banned = (self.names is not None and self.names.fullmatch(name)) or (
             self.parts is not None and self.parts.search(split)
@@ -83,7 +85,7 @@ class Rule:
         )
 
     def in_file(self, file: str) -> bool:
-        """Whether the name of a file is banned."""
+        """True where the name of a file is banned."""
         stem = Path(file).name.split(".")[0]
         return (self.files is not None and self.files.fullmatch(stem) is not None) or self.in_name(file, stem)
 
@@ -113,11 +115,11 @@ class Rules:
         return {}
 
     def is_checked(self, file: str) -> bool:
-        """Whether the list leaves a file out."""
+        """False where the list leaves a file out."""
         return not any(fnmatch(file, pattern) for pattern in self.unchecked)
 
     def of_piece(self, file: str, piece: Piece, lines: list[str]) -> Iterator[Hit]:
-        """What breaks a rule in one piece of a file with these lines."""
+        """Finds what breaks a rule in one piece of a file with these lines."""
         if piece.kind == "name":
             if piece.text not in self._names:
                 self._names[piece.text] = tuple(rule for rule in self.banned if rule.in_name("", piece.text))
@@ -132,10 +134,20 @@ class Rules:
             yield from self._long_sentences(file, piece)
 
     def of_file_name(self, file: str) -> Iterator[Hit]:
-        """Whether a file has a banned name."""
+        """Finds a file that has a banned name."""
         yield from (
             Hit(file, 1, f"file name `{Path(file).name}`", rule.advice) for rule in self.banned if rule.in_file(file)
         )
+
+    def of_documentation(self, file: str, lines: list[str]) -> Iterator[Hit]:
+        """Finds documentation that begins with a question instead of a thing or a verb; tests are free to."""
+        if "tests/" in file:
+            return
+        for number, line in enumerate(lines, start=1):
+            question = QUESTION.match(line)
+            if question and not lines[max(0, number - 2)].lstrip().startswith(("///", "//!")):
+                advice = 'a thing, or what is done: "The number of …", "True where …", "Counts …"'
+                yield Hit(file, number, f'documentation begins with "{question[1]}"', advice)
 
     def _long_sentences(self, file: str, piece: Piece) -> Iterator[Hit]:
         start = 0

@@ -22,7 +22,7 @@ COMMENT_MARK = re.compile(
     r"^[ \t]*(?://[/!]?|#+[!:]?|/?\*+!?/?(?=\s|$))|\*/\s*$|^\{#-?|-?#\}$|^<!--|-->$", re.MULTILINE
 )
 CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
-#: What a message inserts: `{rate}` in Python and Rust, `${rate}` in JavaScript and shell, `{{ rate }}` in Jinja.
+#: Insertions of a message: `{rate}` in Python and Rust, `${rate}` in JavaScript and shell, `{{ rate }}` in Jinja.
 INSERTED = re.compile(r"\$?\{+[^{}]*\}+")
 RUST_TYPE = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait) (\w+)", re.MULTILINE)
 #: Names that are not our own choice: HTML tags and attributes, built-in functions.

@@ -1,4 +1,4 @@
-//! What the commands print that neither serve a controller nor simulate: schemas, times of single steps, leftovers.
+//! Output of the commands that neither serve a controller nor simulate: schemas, times of single steps, leftovers.
 //! The schemas say what the Rust types say, for everybody else. They are checked in under `schemas/`; `make check`
 //! compares.
 
@@ -33,7 +33,7 @@ fn documents() -> anyhow::Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// What the agent sends: every field that it always writes is required, also one that may be left out of
+/// The schema of what the agent sends: every field that it always writes is required, also one that may be left out of
 /// what it reads.
 fn sent<T: JsonSchema>() -> schemars::Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
@@ -63,7 +63,7 @@ pub fn write_schemas(folder: &Path) -> anyhow::Result<()> {
 pub struct Timed {
     /// The host.
     host: HostFacts,
-    /// What was timed.
+    /// The steps that were timed.
     #[serde(flatten)]
     steps: steps::rounds::Steps,
 }

@@ -25,11 +25,11 @@ pub struct EvidenceCollector {
     reason: Option<String>,
     /// Why only the CPUs' soft interrupts are watched, when it is so.
     only_cpus: Option<&'static str>,
-    /// What other processes had used up before.
+    /// Earlier usage of other processes.
     others: Option<Arc<Processes>>,
 }
 
-/// How many records were logged and not written: those of the connection that a load of few threads has of its own
+/// Counts of records that were logged and not written: those of the connection that a load of few threads has of its own
 /// in addition to the others.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LeftOut {
@@ -92,7 +92,7 @@ impl LoadedPrograms {
     }
 }
 
-/// What a log should hold, and what of that it lost, by CPU.
+/// Counts the records that a log should hold, and those of them that it lost, by CPU.
 fn counted<R: Copy>(log: &LogReader<R>) -> (u64, Vec<CpuCount>) {
     let lost = log.lost();
     let should = log.written() + lost.iter().sum::<u64>();
@@ -119,7 +119,7 @@ impl EvidenceCollector {
         self.others.as_ref()?.busiest_since()
     }
 
-    /// What this end lends to the other, when it was loaded to be lent.
+    /// The loan of this end to the other, when it was loaded to be lent.
     pub fn loan(&self) -> Option<Loan> {
         self.watch.as_ref()?.loan()
     }
@@ -154,7 +154,7 @@ impl EvidenceCollector {
     }
 }
 
-/// What the evidence of these programs is worth.
+/// Reports the worth of the evidence of these programs.
 pub fn report_of(watch: &Watch, asked: Evidence, broken_off: Option<String>, left_out: LeftOut) -> EvidenceReport {
     let (logged_events_count, lost_events_count) = watch.log().map(|log| counted(&log)).unwrap_or_default();
     let (logged_calls_count, lost_calls_count) = watch.calls().map(|log| counted(&log)).unwrap_or_default();

@@ -48,7 +48,7 @@ enum Verb {
     Transports,
     /// Time the single steps of sending and receiving in a testbed of its own, and say in JSON what they took.
     Steps {
-        /// How often each step is timed.
+        /// Number of times that each step is timed.
         #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         rounds: u32,
         /// MTU of the testbed, in bytes.

@@ -28,7 +28,7 @@ use workload::phases::Phase;
 /// whose ticks are no finer.
 const CPU_PERIOD_NS: u64 = 50_000_000;
 
-/// How long before the load's start the first sample of the CPUs is taken.
+/// Time by which the first sample of the CPUs comes before the load's start.
 pub const BEGIN_LEAD_NS: u64 = 300_000;
 
 /// The end of an interval.
@@ -38,7 +38,7 @@ pub struct Moment {
     pub index: u32,
     /// Its phase.
     pub phase: Phase,
-    /// Whether the phase ends with it.
+    /// True where the phase ends with it.
     pub phase_ends: bool,
     /// When its sample should be taken, on CLOCK_MONOTONIC in ns; absent when the load ended
     /// before.
@@ -48,7 +48,7 @@ pub struct Moment {
 /// Samples one end of one trial.
 pub struct Sampler {
     spec: TrialSpec,
-    /// What is kept of every connection.
+    /// The state that is kept of every connection.
     known: Vec<Known>,
     intervals: Intervals,
     tcp: Tcp,
@@ -56,13 +56,13 @@ pub struct Sampler {
     threads: Threads,
     devices: Devices,
     limits: Limits,
-    /// What BPF programs count, where they do.
+    /// The counts of BPF programs, where they count.
     counted: Option<Counted>,
-    /// What flows of datagrams count, where there are some.
+    /// The counts of flows of datagrams, where there are some.
     datagrams: Option<Datagrams>,
-    /// What a library knows of the connections that it carries, where there are some.
+    /// A library's knowledge of the connections that it carries, where there are some.
     transport_info: Option<TransportInfo>,
-    /// What users executed, where there is a workload.
+    /// The executions of users, where there is a workload.
     executed: Option<Executed>,
     /// The tables of flows, of devices and of the host's counters, which are made at the end.
     at_end: Vec<Columns>,
@@ -222,7 +222,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// How much too late the worst sample was, in ns.
+    /// Lateness of the worst sample, in ns.
     pub fn worst_late_ns(&self) -> u64 {
         self.worst_late_ns
     }

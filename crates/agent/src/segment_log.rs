@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::evidence::LeftOut;
 
-/// How often the log is looked at.
+/// Time between two looks at the log.
 const LOOK: Duration = Duration::from_millis(5);
 /// Below this fullness the log waits: its memory is there, and writing would take time, and caches,
 /// from a load that may be over first.
@@ -44,11 +44,11 @@ pub trait LogSource: Send + 'static {
     fn connection(&self, port: u16) -> Option<KnownConnection>;
 }
 
-/// What is written.
+/// Describes what is written.
 pub struct LogRequest {
     /// Side that the rows name.
     pub host: String,
-    /// What it does on all connections.
+    /// Its role on all connections.
     pub role: Role,
     /// A log that grows longer is broken off.
     pub bytes_most: u64,
@@ -88,7 +88,7 @@ impl Drop for SegmentLog {
     }
 }
 
-/// What is known of a connection before its log is read.
+/// The facts known of a connection before its log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownConnection {
     /// Its number in the tables.
@@ -123,7 +123,7 @@ pub struct Written {
     pub calls: Option<File>,
     /// Why it breaks off or is not there, in a sentence.
     pub broken_off: Option<String>,
-    /// What is in neither file.
+    /// The records that are in neither file.
     pub left_out: LeftOut,
 }
 
@@ -180,7 +180,7 @@ fn write(source: &impl LogSource, request: &LogRequest, ended: &AtomicBool) -> W
     written.unwrap_or_else(|error| broken(format!("the segment log could not be written: {}", described(&error))))
 }
 
-/// What went wrong; of a full disk, also what to do.
+/// Describes what went wrong; of a full disk, also what to do.
 fn described(error: &RecordError) -> String {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(found) = cause {
@@ -192,7 +192,7 @@ fn described(error: &RecordError) -> String {
     error.to_string()
 }
 
-/// What is being written.
+/// The files that are being written.
 struct Files<'a> {
     request: &'a LogRequest,
     segments: Log<SegmentRow<'static>>,

@@ -34,7 +34,7 @@ use crate::watch::{self, Ended, Ender};
 /// Bytes read from the pipe at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// What the threads report to the one that serves.
+/// Reports of the threads to the one that serves.
 enum Event {
     Bytes(Vec<u8>),
     /// The pipe has closed.
@@ -46,7 +46,7 @@ enum Event {
     WatchEnded(u64, Result<(), Refusal>),
 }
 
-/// What a trial has before its load runs.
+/// The state of a trial before its load runs.
 struct Trial {
     /// The session's number of it, once its connections open.
     number: u64,
@@ -75,7 +75,7 @@ struct Server {
     echo: Option<Echo>,
     /// Where the near side sends its probe.
     echo_address: Option<SocketAddr>,
-    /// What comes to the listening end of the trial.
+    /// The arrivals at the listening end of the trial.
     arrivals: Arc<Arrivals>,
 }
 

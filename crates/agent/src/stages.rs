@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 
 use crate::evidence::only_cpus;
 
-/// How often the log is looked at.
+/// Time between two looks at the log.
 const LOOK: Duration = Duration::from_millis(5);
-/// How often the programs' cost is looked at: over whole periods.
+/// Time between two looks at the programs' cost, over whole periods.
 const WEIGH: Duration = Duration::from_secs(1);
 /// Below this fullness the log waits.
 const WAIT_FULLNESS: f64 = 0.2;
@@ -59,7 +59,7 @@ pub struct StageTimes {
 }
 
 impl LoadedStages {
-    /// What samples a trial that asks for it. A trial that does not has none of the programs in the kernel.
+    /// Prepares what samples a trial that asks for it. A trial that does not has none of the programs in the kernel.
     pub fn prepare(&mut self, trial: &TrialSpec) -> StageTimes {
         let Some(spec) = trial.stages else {
             self.watch = None;
@@ -105,7 +105,7 @@ impl StageTimes {
         }
     }
 
-    /// What this end lends to the other.
+    /// The loan of this end to the other.
     pub fn loan(&self) -> Option<StagesLoan> {
         self.watch.as_ref()?.loan()
     }
@@ -133,7 +133,7 @@ impl StageTimes {
     }
 }
 
-/// What the sockets of the load's connections say of their path.
+/// Collects what the sockets of the load's connections say of their path.
 fn connected(load: &Load) -> BTreeSet<Connected> {
     let found = load.flows.iter().filter_map(|flow| flow.socket.as_ref()).filter_map(|socket| {
         let ip = |address: io::Result<SockAddr>| Some(address.ok()?.as_socket()?.ip().to_canonical());
@@ -164,9 +164,9 @@ pub struct StageTimesLog {
 pub struct WrittenStages {
     /// The rows as a Parquet file; absent when it could not be written.
     pub file: Option<File>,
-    /// What was not followed.
+    /// The table of what was not followed.
     pub gaps: Option<Columns>,
-    /// What the stage times are worth.
+    /// The worth of the stage times.
     pub report: StagesReport,
 }
 
@@ -189,7 +189,7 @@ impl StageTimesLog {
     }
 }
 
-/// How many blocks are sampled, and what that costs.
+/// The number of blocks that are sampled, and what that costs.
 struct Sampling {
     changes: Vec<SamplingChange>,
     overhead_ppm: u32,
@@ -229,12 +229,12 @@ impl Sampling {
     }
 }
 
-/// Whether `taken_ns` of `wall_ns` is more than so many millionths; 0: any share is allowed.
+/// True if `taken_ns` of `wall_ns` is more than so many millionths; 0: any share is allowed.
 fn exceeds(taken_ns: u64, wall_ns: u64, limit_ppm: u32) -> bool {
     limit_ppm > 0 && u128::from(taken_ns) * 1_000_000 > u128::from(wall_ns) * u128::from(limit_ppm)
 }
 
-/// What the writer's thread has.
+/// The state of the writer's thread.
 struct Writing {
     watch: Arc<StageWatch>,
     spec: StagesSpec,

@@ -1,4 +1,4 @@
-//! What carries connections: the congestion controls and transports of this host.
+//! Everything that carries connections: the congestion controls and transports of this host.
 
 use load::LoadError;
 use schema::host::{Ability, HostFacts};
@@ -8,7 +8,7 @@ use schema::workload::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
 use udt::Library;
 
-/// What the host is; with the hooks also whether it takes congestion controls, which is tried, too.
+/// Describes the host; with the hooks also whether it takes congestion controls, which is tried, too.
 pub fn describe_host(with_hooks: bool) -> HostFacts {
     let mut facts = probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks);
     facts.abilities.extend(library_abilities());
@@ -59,7 +59,7 @@ fn transport(transport: Transport) -> Offer {
     Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::BuiltIn, state, reason }
 }
 
-/// Whether there are UDT and SRT, for `whyperf doctor`.
+/// Says whether there are UDT and SRT, for `whyperf doctor`.
 fn library_abilities() -> Vec<Ability> {
     let ability = |library: Library| Ability {
         name: format!("{}_library", library.name()),

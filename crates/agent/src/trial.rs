@@ -26,20 +26,20 @@ use crate::sampler::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
 use crate::stages::{StageTimes, StageTimesLog, WrittenStages};
 
-/// How long a cut load's threads may take to notice.
+/// Time that a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
-/// How much earlier than this host the other may reach the deadline: their clocks are compared over the network.
+/// Time by which the other host may reach the deadline before this one: their clocks are compared over the network.
 const DEADLINE_SLACK_NS: u64 = 20_000_000;
-/// How long a receiver whose connections are logged leaves them open: the sender still reads what
+/// Time that a receiver whose connections are logged leaves them open: the sender still reads what
 /// the kernel counted of its own, and its delayed ACK of the count of the payload may take 40 ms.
 const CLOSE_AFTER: Duration = Duration::from_millis(60);
 /// Lateness of the sampler that is worth a note; whether it matters the analysis knows.
 const LATE_NS: u64 = 1_000_000;
 /// Another process that used less than this part of a CPU is not worth a note.
 const WORTH_NOTING: u64 = 10;
-/// How long a log waits for the connections to close.
+/// Time that a log waits for the connections to close.
 const FIN_GRACE: Duration = Duration::from_millis(200);
-/// How long the ACK of the last FIN may take.
+/// Time that the ACK of the last FIN may take.
 const LAST_ACK_GRACE: Duration = Duration::from_millis(5);
 
 /// A trial's handle for aborting it from the request loop, from its first connection on. It keeps
@@ -64,7 +64,7 @@ impl Abort {
         }
     }
 
-    /// Whether the trial was aborted, for those who open its connections.
+    /// The flag that is set when the trial was aborted, for those who open its connections.
     pub fn flag(&self) -> &AtomicBool {
         &self.state.aborted
     }
@@ -87,7 +87,7 @@ impl Abort {
     }
 }
 
-/// What looks at the kernel while a trial runs.
+/// The observers of the kernel while a trial runs.
 #[derive(Clone, Copy)]
 pub struct Watching<'a> {
     /// Counters, and the log of segments and calls.

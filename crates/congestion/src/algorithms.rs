@@ -3,7 +3,7 @@
 /// One of our congestion controls.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
-    /// What a trial calls it, and what Linux does where it has its own.
+    /// Its name in a trial, and in Linux where that has its own.
     pub name: &'static str,
     /// Name of ours in the kernel: at most 15 characters (`TCP_CA_NAME_MAX`), and never a name
     /// that a module of the kernel's could want.

@@ -1,4 +1,4 @@
-//! What the kernel itself offers.
+//! The congestion controls that the kernel itself offers.
 
 use socket2::{Domain, Socket, Type};
 use std::fs;
@@ -25,7 +25,7 @@ fn names(sysctl: &str) -> Vec<String> {
     list.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether a socket can have the control of this name; the kernel loads the module of one that it has
+/// True if a socket can have the control of this name; the kernel loads the module of one that it has
 /// not loaded yet.
 pub(crate) fn offers(name: &str) -> bool {
     match choose(name) {
@@ -35,7 +35,7 @@ pub(crate) fn offers(name: &str) -> bool {
     }
 }
 
-/// Whether this process may choose the control of this name, which the kernel has.
+/// True if this process may choose the control of this name, which the kernel has.
 pub(crate) fn may_choose(name: &str) -> bool {
     choose(name).is_ok()
 }

@@ -14,18 +14,18 @@ use crate::registration::{maps_of, open_map, process_with, unregister};
 /// The first process-ID namespace (`PROC_PID_INIT_INO`): from another one not every holder can be seen.
 const WHOLE_MACHINE: &str = "pid:[4026531836]";
 
-/// What was left.
+/// Something that was left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "leftover", rename_all = "snake_case")]
 pub enum Leftover {
     /// A congestion control of ours that no living process holds.
     CongestionControl {
-        /// What the kernel offers it as.
+        /// The name by which the kernel offers it.
         name: &'static str,
     },
 }
 
-/// What became of it.
+/// The outcome of its clean-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum CleanUp {
@@ -43,7 +43,7 @@ pub enum CleanUp {
 pub struct Cleaned {
     /// The leftover.
     pub leftover: Leftover,
-    /// What became of it.
+    /// The outcome of its clean-up.
     pub outcome: CleanUp,
 }
 

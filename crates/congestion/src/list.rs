@@ -35,7 +35,7 @@ pub fn list() -> Vec<Offer> {
     offers
 }
 
-/// Whether ours can be had at all, and why.
+/// Says whether ours can be had at all, and why.
 ///
 /// # Errors
 /// Why not.

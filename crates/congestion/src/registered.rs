@@ -56,7 +56,7 @@ impl Registered {
     }
 }
 
-/// Whether the kernel takes the programs; registers nothing.
+/// Tries whether the kernel takes the programs; registers nothing.
 ///
 /// # Errors
 /// Why not.

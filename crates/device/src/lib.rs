@@ -1,4 +1,4 @@
-//! What a network device is and does: offloads, driver, speed, queues, MTU.
+//! Properties and functions of a network device: offloads, driver, speed, queues, MTU.
 //!
 //! Everything goes through `SIOCETHTOOL` and `SIOCGIFMTU` on a socket, and therefore speaks of the
 //! network namespace the socket was made in. Sysfs, by contrast, shows the namespace of whoever
@@ -50,7 +50,7 @@ pub struct Device {
     name: String,
 }
 
-/// What drives a device, as `ethtool -i` shows it.
+/// The driver of a device, as `ethtool -i` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
     /// Name.

@@ -1,4 +1,4 @@
-//! How many packets a second one core models, by discipline: `cargo bench -p whyperf-emulate`, a part of
+//! Packets a second that one core models, by discipline: `cargo bench -p whyperf-emulate`, a part of
 //! `make bench`. A figure for the documents, not a bound.
 
 #[path = "../tests/all/drive.rs"]

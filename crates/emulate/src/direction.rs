@@ -198,7 +198,7 @@ impl Direction {
         [self.output.line.next_due_ns(), undecided_ns].into_iter().flatten().min()
     }
 
-    /// How far [`Direction::handle_time`] may lag behind the clock without making a packet late; `None`: as
+    /// Time that [`Direction::handle_time`] may lag behind the clock without making a packet late; `None`: as
     /// far as it likes.
     pub fn slack_ns(&self) -> Option<u64> {
         matches!(self.bottleneck, Bottleneck::OnDeparture(_)).then(|| self.output.line.least_ns())

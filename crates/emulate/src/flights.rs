@@ -1,4 +1,4 @@
-//! What of each packet is still in flight, so that its owner can release it.
+//! The parts of each packet that are still in flight, so that its owner can release it.
 
 /// A segment of a packet inside the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Item {
     pub slot: u32,
     /// Which of its segments.
     pub segment: u16,
-    /// Whether it is the second of the same.
+    /// True where it is the second of the same.
     pub is_duplicate: bool,
 }
 
@@ -20,7 +20,7 @@ impl Item {
         Self { slot: CROSS, segment: 0, is_duplicate: false }
     }
 
-    /// Whether it is one.
+    /// True if it is a packet of cross traffic.
     pub fn is_cross(self) -> bool {
         self.slot == CROSS
     }

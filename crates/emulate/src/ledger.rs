@@ -1,4 +1,4 @@
-//! What a direction did in every interval: counts and sums, for the record.
+//! The actions of a direction in every interval: counts and sums, for the record.
 
 use crate::packet::Cause;
 use std::collections::VecDeque;

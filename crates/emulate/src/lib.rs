@@ -1,4 +1,4 @@
-//! What a network path does to packets, in virtual time. Sans-IO: no sockets, no clock, no threads.
+//! The effects of a network path on packets, in virtual time. Sans-IO: no sockets, no clock, no threads.
 //!
 //! Packets come in with the instant at which they arrived, and leave with the instant at which they
 //! are due. Whoever carries them may be late; as long as its arrival times are true, no decision

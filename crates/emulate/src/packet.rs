@@ -1,4 +1,4 @@
-//! What comes into a path and what goes out of it.
+//! Everything that comes into a path and everything that goes out of it.
 
 /// Something that crosses the path: one packet, or a super-segment that stands for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,16 +9,16 @@ pub struct Packet {
     pub arrival_ns: u64,
     /// The packets on the wire that it stands for.
     pub segments: Segments,
-    /// What it carries.
+    /// The kind of its content.
     pub kind: PacketKind,
-    /// Whether the IP header says ECT(0), ECT(1) or CE (RFC 3168 section 5).
+    /// True if the IP header says ECT(0), ECT(1) or CE (RFC 3168 section 5).
     pub is_ecn_capable: bool,
 }
 
 /// The packets a super-segment stands for: all of one size but the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
-    /// How many; 1 for an ordinary packet.
+    /// Number of packets; 1 for an ordinary packet.
     pub count: u16,
     /// Bytes of each but the last, Ethernet header and all other headers included.
     pub full_bytes: u32,
@@ -53,7 +53,7 @@ impl Segments {
     }
 }
 
-/// What a packet carries, as far as the path cares.
+/// The content of a packet, as far as the path cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketKind {
     /// TCP with payload: counted by scripted loss.
@@ -74,11 +74,11 @@ pub struct Release {
     pub segment: u16,
     /// When it is due, on the clock of the arrivals.
     pub due_ns: u64,
-    /// Whether it is to carry the mark "congestion experienced".
+    /// True if it is to carry the mark "congestion experienced".
     pub is_marked: bool,
-    /// Whether it is the second of the same.
+    /// True where it is the second of the same.
     pub is_duplicate: bool,
-    /// Whether nothing else will be heard of this key.
+    /// True if nothing else will be heard of this key.
     pub is_last: bool,
 }
 
@@ -91,9 +91,9 @@ pub struct Loss {
     pub segment: u16,
     /// Why.
     pub cause: Cause,
-    /// Whether it was the second of the same.
+    /// True where it was the second of the same.
     pub is_duplicate: bool,
-    /// Whether nothing else will be heard of this key.
+    /// True if nothing else will be heard of this key.
     pub is_last: bool,
 }
 

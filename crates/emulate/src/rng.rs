@@ -61,7 +61,7 @@ impl Stream {
         high_product(finalize(self.state.wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN))), bound)
     }
 
-    /// Whether something of this probability happens. Draws in any case, so that decisions keep their
+    /// True if something of this probability happens. Draws in any case, so that decisions keep their
     /// numbers when a probability changes to another above 0.
     pub fn happens(&mut self, per_billion: u32) -> bool {
         self.below(u64::from(BILLION)) < u64::from(per_billion)

@@ -1,4 +1,4 @@
-//! Whether a receiver asks in poll(2) before its next read.
+//! The decision of a receiver whether it asks in poll(2) before its next read.
 //!
 //! Asking lets it fall a little behind the sender, so that segments grow. Among many connections it
 //! is behind anyway, for their threads take turns. Where its socket holds a great many reads' worth,
@@ -13,7 +13,7 @@ const LOOKED_AFTER: u32 = 64;
 const BACKLOG_READS: usize = 64;
 const BACKLOG_BYTES: usize = 64 << 10;
 
-/// How much a receiver has read from its socket without asking.
+/// The amount that a receiver has read from its socket without asking.
 #[derive(Debug)]
 pub(crate) struct Asking {
     is_one_of_many: bool,
@@ -29,7 +29,7 @@ impl Asking {
         Self { is_one_of_many: connections_count >= MANY, full_reads: 0, unasked: 0 }
     }
 
-    /// Whether to ask before the next read.
+    /// True if it is to ask before the next read.
     #[inline]
     pub fn is_due(&self) -> bool {
         self.unasked == 0
@@ -68,7 +68,7 @@ impl Asking {
 mod tests {
     use super::*;
 
-    /// How many of so many full reads are asked for, when so much is there each time it is looked.
+    /// Counts how many of so many full reads are asked for, when so much is there each time it is looked.
     fn asked(asking: &mut Asking, reads: u32, waiting_bytes: usize) -> u32 {
         let mut count = 0;
         for _ in 0..reads {

@@ -1,4 +1,4 @@
-//! How a connection ended at this host, and what it had done until then.
+//! The end of a connection at this host, and what it had done until then.
 
 use crate::zero_copy::ZeroCopy;
 
@@ -11,7 +11,7 @@ pub enum Cut {
     Aborted,
 }
 
-/// How a connection ended at this host.
+/// The way that a connection ended at this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// As the plan says; both hosts count the same payload.
@@ -22,7 +22,7 @@ pub enum Ended {
     Failed(String),
 }
 
-/// What a connection did on this side.
+/// The results of a connection on this side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionResult {
     /// Number of the connection.
@@ -39,11 +39,11 @@ pub struct ConnectionResult {
     pub short_calls_count: u64,
     /// Other system calls of the data path.
     pub other_calls_count: u64,
-    /// What became of sends without copying, where they were asked for.
+    /// The outcome of sends without copying, where they were asked for.
     pub zero_copy: Option<ZeroCopy>,
     /// Receive calls' messages without a stamp of the kernel, where those were asked for.
     pub unstamped_count: u64,
-    /// How it ended.
+    /// The way that it ended.
     pub ended: Ended,
 }
 

@@ -1,4 +1,4 @@
-//! What the threads of a load are given: the task of each, and the commands to start and to stop.
+//! Everything that the threads of a load are given: the task of each, and the commands to start and to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub(crate) struct StreamTask {
     pub active: Option<ActiveInterval>,
     /// When the load began, on CLOCK_MONOTONIC in ns.
     pub begin_mono_ns: u64,
-    /// How long after the start a receiver may see the end of a timed load, in ns.
+    /// Time from the start after which a receiver may see the end of a timed load, in ns.
     pub least_ns: u64,
     /// Lets a sender come to its first call on time; none from then on.
     pub urgent: Option<Urgent>,
@@ -47,7 +47,7 @@ pub(crate) struct Control {
     changed: Condvar,
 }
 
-/// How long before the start a thread stops listening for a cut, and sleeps until the very instant.
+/// Time before the start at which a thread stops listening for a cut, and sleeps until the very instant.
 const LAST_SLEEP_NS: u64 = 20_000_000;
 
 /// Threads that come ahead of others at the start, at most.
@@ -117,19 +117,19 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a timed load is over.
+    /// True if a timed load is over.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the load was to begin at least this long ago.
+    /// True if the load was to begin at least this long ago.
     pub fn has_run_for(&self, least_ns: u64) -> bool {
         let planned = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         planned && probe::clock::mono_ns() >= self.planned_mono_ns.load(Ordering::Acquire).saturating_add(least_ns)
     }
 
-    /// How the load was cut, if it was.
+    /// The way that the load was cut, if it was.
     pub fn cut(&self) -> Option<Cut> {
         match self.cut.load(Ordering::Acquire) {
             1 => Some(Cut::Deadline),

@@ -11,7 +11,7 @@ pub struct Counter {
     calls_count: AtomicU64,
 }
 
-/// What a counter showed.
+/// The numbers that a counter showed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Payload moved, in bytes.

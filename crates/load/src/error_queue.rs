@@ -1,4 +1,4 @@
-//! What the kernel reports about a socket's sends on its error queue. With unsafe code.
+//! The kernel's reports about a socket's sends on its error queue. With unsafe code.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -15,7 +15,7 @@ pub const OF_ZERO_COPY: u8 = 5;
 pub struct QueuedMessage {
     /// Who reports it.
     pub origin: u8,
-    /// What of it.
+    /// Detail of the report.
     pub code: u8,
     /// An error of the socket itself; 0 where it is none.
     pub errno: u32,

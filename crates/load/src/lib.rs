@@ -48,11 +48,11 @@ pub enum LoadError {
     /// This host refuses or lacks something.
     #[error("{doing}: {source}{advice}")]
     Host {
-        /// What was being done, with the value.
+        /// The action that was under way, with the value.
         doing: String,
         /// The kernel's answer.
         source: io::Error,
-        /// What to do, led by a separator; may be empty.
+        /// Advice on what to do, led by a separator; may be empty.
         advice: &'static str,
     },
     /// A limit of this host is lower than the trial needs; names it, its value and what to do.

@@ -1,4 +1,4 @@
-//! What a host must allow for many connections, checked before, or reported when it is missing.
+//! Everything that a host must allow for many connections, checked before, or reported when it is missing.
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use schema::trial::TrialSpec;
@@ -51,7 +51,7 @@ fn files_of(spec: &TrialSpec) -> u64 {
     u64::from(spec.connections_count) * each + SPARE_FILES
 }
 
-/// Whether each connection has a thread that waits in its calls.
+/// True if each connection has a thread that waits in its calls.
 pub(crate) fn is_a_thread_each(spec: &TrialSpec) -> bool {
     spec.io_model == IoModel::Blocking || spec.datagrams.is_some()
 }
@@ -80,7 +80,7 @@ pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
     )))
 }
 
-/// What a failure to open one socket more says of the host's limits, if it does.
+/// Reads what a failure to open one socket more says of the host's limits, if it does.
 pub(crate) fn of_open_files(error: &io::Error) -> Option<LoadError> {
     match error.raw_os_error()? {
         libc::EMFILE => {
@@ -97,7 +97,7 @@ pub(crate) fn of_open_files(error: &io::Error) -> Option<LoadError> {
     }
 }
 
-/// What it says when no port is left to connect from.
+/// The error when no port is left to connect from.
 pub(crate) fn of_local_ports(place: &impl Display, ports_count: u16, connections_count: u32) -> LoadError {
     let range = fs::read_to_string(LOCAL_PORTS).unwrap_or_default();
     let mut bounds = range.split_ascii_whitespace().filter_map(|bound| bound.parse::<u32>().ok());

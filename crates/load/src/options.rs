@@ -20,10 +20,10 @@ use crate::limits;
 use crate::sctp;
 use crate::sockopt::{self, IntOption};
 
-/// What the kernel made of the options of one connection.
+/// The options of one connection, as the kernel granted them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
-    /// What carries it; TCP where the other end of a Multipath TCP connection has none.
+    /// The transport that carries it; TCP where the other end of a Multipath TCP connection has none.
     pub transport: Transport,
     /// `SO_SNDBUF` in bytes.
     pub send_buffer_bytes: u32,
@@ -122,7 +122,7 @@ fn open_socket(domain: Domain, transport: Transport) -> Result<Socket, LoadError
     })
 }
 
-/// Whether the options of TCP apply.
+/// True if the options of TCP apply.
 pub fn is_tcp(transport: Transport) -> bool {
     matches!(transport, Transport::Tcp | Transport::Mptcp | Transport::Tls)
 }

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use crate::sockopt;
 use crate::zero_copy::ZeroCopy;
 
-/// How long the kernel may keep the last bytes that it sends without copying.
+/// Time for which the kernel may keep the last bytes that it sends without copying.
 pub(crate) const LAST_COMPLETIONS: Duration = Duration::from_secs(2);
-/// How long to wait at a time until it is done with some, in ms.
+/// Time of one wait until it is done with some, in ms.
 const COMPLETIONS_MS: u8 = 10;
 
-/// How payload leaves. The payload is the same memory each time.
+/// The way that payload leaves. The payload is the same memory each time.
 pub enum Outlet {
     /// By send(2).
     Send,
@@ -58,7 +58,7 @@ impl Outlet {
         })
     }
 
-    /// Whether its calls take flags; otherwise they wait where the socket's do.
+    /// True if its calls take flags; otherwise they wait where the socket's do.
     pub fn takes_flags(&self) -> bool {
         matches!(self, Outlet::Send | Outlet::ZeroCopy)
     }
@@ -95,7 +95,7 @@ pub(crate) fn let_go(socket: &impl AsFd) -> io::Result<()> {
     sockopt::CORK.set(socket, 1)
 }
 
-/// How the payload of one connection leaves, in calls that wait.
+/// The way that the payload of one connection leaves, in calls that wait.
 pub struct Stream {
     outlet: Outlet,
     is_corked: bool,

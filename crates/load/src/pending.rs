@@ -58,7 +58,7 @@ impl<T> Pending<T> {
         std::mem::take(&mut self.entries).into_values()
     }
 
-    /// Whether the next one takes the place of the oldest.
+    /// True if the next one takes the place of the oldest.
     pub fn is_full(&self) -> bool {
         self.entries.len() >= self.most
     }
@@ -68,7 +68,7 @@ impl<T> Pending<T> {
         self.entries.first_key_value().map(|(_, oldest)| oldest)
     }
 
-    /// How many there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

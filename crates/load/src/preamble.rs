@@ -1,4 +1,4 @@
-//! How a data connection introduces itself before any payload, and how it is welcomed.
+//! The introduction of a data connection before any payload, and its welcome.
 //!
 //! ```text
 //!  0       4              8                         40          length
@@ -7,7 +7,7 @@
 //!  +-------+--------------+--------------------------+-- - - - - -+
 //! ```
 //!
-//! What goes through the network in the clear has another token than what goes inside TLS or QUIC ([`Tokens`]).
+//! Traffic in the clear has another token than traffic inside TLS or QUIC ([`Tokens`]).
 //!
 //! The welcome is as long, and all of it the same byte. A peer that does not send a preamble in
 //! time is an unauthenticated peer: dropped and counted.
@@ -52,7 +52,7 @@ pub(crate) const MAX_BYTES: usize = 1_200;
 const ASSUMED_SEGMENT_BYTES: usize = 536;
 /// Largest window that is announced without scaling.
 const MAX_UNSCALED_BYTES: usize = 65_535;
-/// What a welcome is made of.
+/// The byte that a welcome is made of.
 pub const WELCOME: u8 = b'+';
 
 const MAGIC: [u8; 4] = *b"WPDC";
@@ -75,10 +75,10 @@ pub fn length(spec: &SocketSpec) -> usize {
     }
 }
 
-/// What the token in the clear is a digest of, in front of the secret.
+/// The text that the token in the clear is a digest of, in front of the secret.
 const IN_THE_CLEAR: &[u8] = b"whyperf plain";
 
-/// What a connection presents.
+/// The token that a connection presents.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 32]);
 
@@ -158,10 +158,10 @@ pub fn decode_later(token: &Token, bytes: &[u8; LATER_BYTES]) -> Option<(u32, u3
     known.then(|| (number(4), number(MIN_BYTES)))
 }
 
-/// What opens a flow of datagrams while the load runs.
+/// The preamble that opens a flow of datagrams while the load runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowPreamble {
-    /// Whether it answers another.
+    /// True where it answers another.
     pub is_welcome: bool,
     /// Whose flow.
     pub user: u32,

@@ -68,18 +68,18 @@ pub struct Load {
     done_count: usize,
 }
 
-/// How a thread of the load ended.
+/// The end of a thread of the load.
 struct ThreadEnd {
     results: Vec<ConnectionResult>,
     account: Option<(u64, ThreadSample)>,
 }
 
-/// How a load ended.
+/// The end of a load.
 #[derive(Debug, Default)]
 pub struct Ends {
     /// Every connection's result, in the order of the numbers.
     pub results: Vec<ConnectionResult>,
-    /// What each thread had used up when it ended, and when that was on CLOCK_MONOTONIC in ns.
+    /// The usage of each thread when it ended, and when that was on CLOCK_MONOTONIC in ns.
     pub accounts: Vec<Option<(u64, ThreadSample)>>,
     /// With a workload: the latencies of all transactions.
     pub latencies: Option<Latencies>,
@@ -441,7 +441,7 @@ impl Drop for Load {
     }
 }
 
-/// How long after the start a connection of a timed load must not end. Without a cool-down, and in a
+/// Time after the start within which a connection of a timed load must not end. Without a cool-down, and in a
 /// schedule, the sender closes at the very end of its time, by a clock of its own.
 fn least_ns(spec: &TrialSpec, active: Option<ActiveInterval>) -> u64 {
     const SLACK_NS: u64 = 100_000_000;

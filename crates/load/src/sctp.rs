@@ -60,7 +60,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Whether the other host has not acknowledged all.
+    /// True if the other host has not acknowledged all.
     pub fn is_pending(&self) -> bool {
         self.unacknowledged_chunks > 0 || self.pending_chunks > 0
     }
@@ -132,7 +132,7 @@ pub(crate) fn prepare(socket: &Socket, spec: &SocketSpec) -> Result<(), LoadErro
     Ok(())
 }
 
-/// What became of the options of an open association: its streams in both directions.
+/// The outcome of the options of an open association: its streams in both directions.
 pub(crate) fn streams(socket: &impl AsFd) -> io::Result<(u16, u16)> {
     status(socket).map(|status| (status.outgoing_streams, status.incoming_streams))
 }
@@ -145,7 +145,7 @@ pub(crate) fn status(socket: &impl AsFd) -> io::Result<Status> {
     get(socket, STATUS)
 }
 
-/// What an association has counted.
+/// The counts of an association.
 ///
 /// # Errors
 /// It is over.

@@ -21,12 +21,12 @@ const MAX_AHEAD_BYTES: usize = 256 << 10;
 /// Least and most payload of a record (RFC 8446 section 5.1).
 const RECORD_BYTES: (u32, u32) = (64, 16_384);
 
-/// What was negotiated on a connection, and who encrypts there.
+/// The facts that were negotiated on a connection, and who encrypts there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TlsFacts {
     /// Version and cipher; of a kernel's connection as the kernel reports them.
     pub negotiated: Negotiated,
-    /// Whether the kernel encrypts and decrypts.
+    /// True if the kernel encrypts and decrypts.
     pub is_in_kernel: bool,
 }
 
@@ -128,12 +128,12 @@ pub(crate) fn hosts_of(spec: &TrialSpec) -> Result<Option<Arc<Hosts>>, LoadError
     Ok(Some(Arc::new(hosts.map_err(|error| LoadError::host("making a certificate", error, ""))?)))
 }
 
-/// Whether this host's kernel is to encrypt and decrypt.
+/// True if this host's kernel is to encrypt and decrypt.
 pub(crate) fn is_for_kernel(ktls: KernelTls, role: Role) -> bool {
     ktls == KernelTls::Both || (ktls == KernelTls::Tx && role == Role::Sender)
 }
 
-/// Whether a peer begins with TLS; its first byte stays to be read.
+/// True if a peer begins with TLS; its first byte stays to be read.
 ///
 /// # Errors
 /// Nothing has come yet, or the peer is gone.
@@ -185,7 +185,7 @@ pub(crate) fn settle_all(connections: &mut [Connection], spec: &TrialSpec) -> Re
     Ok(())
 }
 
-/// What a flow shows of its connection.
+/// The view that a flow shows of its connection.
 pub(crate) fn view_of(facts: Option<TlsFacts>) -> TlsView {
     let view = OnceLock::new();
     if let Some(facts) = facts {

@@ -14,7 +14,7 @@ use crate::transport::StreamTransport;
 const REPLY_PIECE_BYTES: usize = 64 << 10;
 /// Longest first call that comes ahead of other threads, in bytes.
 const MAX_URGENT_BYTES: usize = 1 << 20;
-/// How often a sender that waits for its turn looks whether the load is over.
+/// Time after which a sender that waits for its turn looks again whether the load is over.
 const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
@@ -76,7 +76,7 @@ fn write_all(task: &mut StreamTask, transport: &mut impl StreamTransport, source
     }
 }
 
-/// What the schedule has for it now, if it has one.
+/// The schedule's order for it now, if it has one.
 fn due(task: &StreamTask) -> Option<Due> {
     task.active.map(|active| active.poll(mono_ns().saturating_sub(task.begin_mono_ns)))
 }

@@ -122,7 +122,7 @@ struct MptcpInfo {
     flags: u32,
 }
 
-/// What carries a socket of this transport: the other end of a Multipath TCP connection may know
+/// The protocol that carries a socket of this transport: the other end of a Multipath TCP connection may know
 /// TCP alone, and then it is that (RFC 8684 section 3.7).
 pub(crate) fn transport_of(socket: &impl AsFd, transport: Transport) -> Transport {
     const SOL_MPTCP: libc::c_int = 284;

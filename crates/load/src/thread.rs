@@ -1,4 +1,4 @@
-//! What a thread of a load does with itself: where it runs, what it used up, how it waits.
+//! The dealings of a load's thread with itself: where it runs, what it used up, how it waits.
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::time::TimeSpec;

@@ -39,7 +39,7 @@ impl ZeroCopy {
         Ok(())
     }
 
-    /// Whether a report is still missing.
+    /// True if a report is still missing.
     pub fn is_awaited(&self) -> bool {
         self.completed_count + self.given_up_count < self.sent_count
     }

@@ -1,4 +1,4 @@
-//! What carries an emulated path: one interface, two implementations.
+//! Both ways to carry out an emulated path: one interface, two implementations.
 
 use schema::path::{PathAudit, PathImplementation, PathSpec};
 use schema::testbed::{TestbedMiddle, TestbedSpec};
@@ -9,7 +9,7 @@ use crate::netns::Netns;
 use crate::path_namespace::PathNamespace;
 use crate::router;
 
-/// What carries the path of a testbed.
+/// The implementation of a testbed's path.
 #[derive(Debug)]
 pub(crate) enum Carriage {
     /// The router in user space.
@@ -18,7 +18,7 @@ pub(crate) enum Carriage {
     Netem(Box<Netem>),
 }
 
-/// What was carried from the start of a path to its end.
+/// All that was carried from the start of a path to its end.
 #[derive(Debug)]
 pub enum Carried {
     /// By the router, with the model's counts.
@@ -28,7 +28,7 @@ pub enum Carried {
 }
 
 impl Carried {
-    /// How well it was carried.
+    /// The audit of how well it was carried.
     pub fn audit(&self) -> &PathAudit {
         match self {
             Carried::Routed(carried) => &carried.audit,

@@ -16,7 +16,7 @@ const IPV4_BYTES: u32 = 20;
 const IPV6_BYTES: u32 = 40;
 /// Datagrams sent each way before the path counts as dead.
 const ATTEMPTS: u64 = 20;
-/// How long each is waited for, in ms.
+/// The time that each is waited for, in ms.
 const WAIT_MS: u64 = 250;
 
 /// Sends a datagram that fills the MTU each way, over IPv4 and, where the ends have it, IPv6.

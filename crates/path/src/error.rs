@@ -1,10 +1,10 @@
-//! What can go wrong with a testbed, each with what to do.
+//! The possible failures of a testbed, each with what to do.
 
 use std::io;
 
 use schema::message::Fault;
 
-/// How a process gets a capability: root in a container is root already.
+/// The way that a process gets a capability: root in a container is root already.
 fn as_root(capability: &str) -> String {
     if nix::unistd::geteuid().is_root() { format!("give this container {capability}") } else { "run as root".to_owned() }
 }
@@ -18,7 +18,7 @@ pub enum PathError {
          {}, or use the loopback: whyperf run --testbed loopback", as_root(.capability)
     )]
     NotPermitted {
-        /// What was refused, as an infinitive.
+        /// The refused action, as an infinitive.
         action: String,
         /// The capabilities it takes.
         capability: &'static str,
@@ -36,7 +36,7 @@ pub enum PathError {
     /// The path cannot be, or not on this host.
     #[error("{sentence}")]
     Path {
-        /// What is wrong and what to do.
+        /// The fault and what to do.
         sentence: String,
     },
     /// A CPU that is not online was to process packets.
@@ -70,9 +70,9 @@ pub enum PathError {
     /// The path does not come to life.
     #[error("{what} within {waited_ms} ms; see the kernel log (dmesg) or use the loopback: whyperf run --testbed loopback")]
     NotReady {
-        /// What did not happen.
+        /// The thing that did not happen.
         what: String,
-        /// How long it was waited for, in ms.
+        /// The time that it was waited for, in ms.
         waited_ms: u64,
     },
     /// The namespace to enter does not exist.
@@ -84,15 +84,15 @@ pub enum PathError {
     /// A process with several threads cannot move as a whole.
     #[error("a process must enter a namespace before it starts threads, this one has {count}")]
     SeveralThreads {
-        /// How many.
+        /// Number of threads.
         count: usize,
     },
     /// A system call failed for another reason.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried, as an infinitive.
+        /// The action that was tried, as an infinitive.
         action: String,
-        /// What the kernel said.
+        /// The error that the kernel reported.
         source: io::Error,
     },
 }

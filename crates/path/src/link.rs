@@ -14,11 +14,11 @@ use crate::ends::{End, IPV4_PREFIX, IPV6_PREFIX, Plug};
 use crate::error::PathError;
 use crate::netns::Netns;
 
-/// How long a new device may take to become operational, in ms. The kernel activates a link
+/// The time that a new device may take to become operational, in ms. The kernel activates a link
 /// outside the request, within a second at worst.
 const LINK_WAIT_MS: u64 = 3000;
 
-/// What the kernel says of a device.
+/// The facts from the kernel about a device.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Link {
     /// Index of the device.
@@ -29,7 +29,7 @@ pub(crate) struct Link {
     pub gso_max_segments: u32,
     /// Packets dropped when received or sent since the device exists.
     pub dropped_packets: u64,
-    /// Whether the device passes packets.
+    /// True if the device passes packets.
     pub is_up: bool,
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn route(end: End, device: &str, hardware: [u8; 6], ipv6: bool) -> Re
     .map_err(|error| PathError::system(format!("route packets of the {} end to {device}", end.host), error))
 }
 
-/// What the kernel says of `device` now.
+/// Reads what the kernel says of `device` now.
 ///
 /// # Errors
 /// There is no such device in the calling thread's network namespace.

@@ -24,7 +24,7 @@ pub(crate) fn set(device: &'static str, spec: &TestbedSpec) -> Result<(), PathEr
     compare(device, spec, read(device)?)
 }
 
-/// What the spec asks for. GSO comes before TSO: a kernel may tie TSO to it.
+/// The offload settings that the spec asks for. GSO comes before TSO: a kernel may tie TSO to it.
 fn wanted(spec: &TestbedSpec) -> [(Offload, bool); 3] {
     [(Offload::Gso, spec.gso), (Offload::Tso, spec.tso), (Offload::Gro, spec.gro)]
 }

@@ -17,7 +17,7 @@ use crate::router::{PacketSocket, Router};
 use crate::steering::Steering;
 use crate::{settings, steering};
 
-/// What keeps a byte under way takes in memory at most: packets of 1514 bytes lie in rooms of 2048,
+/// Memory that keeping a byte under way takes at most: packets of 1514 bytes lie in rooms of 2048,
 /// and the kernel keeps as much again while the router has not come by.
 const MEMORY_FACTOR: u64 = 2;
 
@@ -48,7 +48,7 @@ impl PathNamespace {
         Ok(Self { router, netns, cpu })
     }
 
-    /// What carries the path.
+    /// The router that carries the path.
     pub fn router(&self) -> &Router {
         &self.router
     }
@@ -130,13 +130,13 @@ pub(crate) fn check_segments(path: &PathSpec, testbed: &TestbedSpec) -> Result<(
     Err(PathError::Path { sentence })
 }
 
-/// How much of a buffer is payload at least: the kernel counts what its own structures take, and keeps half of a
+/// Least share of payload in a buffer: the kernel counts what its own structures take, and keeps half of a
 /// receive buffer for them (`tcp_adv_win_scale`).
 const BUFFER_FACTOR: u64 = 4;
 /// More is no help: a window ends at 1 GiB (RFC 7323 section 2.3).
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
-/// How large a buffer of TCP must be that a connection can fill the path and its queue, in bytes.
+/// Size that a buffer of TCP must have so that a connection can fill the path and its queue, in bytes.
 pub(crate) fn buffer_bytes(spec: &PathSpec) -> u64 {
     let round_trip = |direction: &DirectionSpec| {
         let product_bytes = direction.rate_bps.map_or(0, |rate_bps| spec.bandwidth_delay_product_bytes(rate_bps));
@@ -146,7 +146,7 @@ pub(crate) fn buffer_bytes(spec: &PathSpec) -> u64 {
     held_bytes.saturating_mul(BUFFER_FACTOR).min(MAX_BUFFER_BYTES)
 }
 
-/// What a direction's queue holds, in bytes.
+/// The capacity of a direction's queue, in bytes.
 fn queue_bytes(spec: &PathSpec, direction: &DirectionSpec) -> u64 {
     match spec.queue_limit(direction) {
         Some(QueueLimit::Bytes { bytes }) => bytes,

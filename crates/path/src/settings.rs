@@ -33,7 +33,7 @@ const FORWARDING_IPV4: [(&str, &str); 3] =
 /// The same for IPv6.
 const FORWARDING_IPV6: [(&str, &str); 2] = [("ipv6/conf/all/forwarding", "1"), ("ipv6/conf/default/forwarding", "1")];
 
-/// Whether the kernel has IPv6.
+/// True if the kernel has IPv6.
 pub(crate) fn has_ipv6() -> bool {
     fs::exists("/proc/sys/net/ipv6/conf").unwrap_or(false)
 }
@@ -67,7 +67,7 @@ pub(crate) fn apply_ecn(asks: bool) -> Result<(), PathError> {
 
 /// Most of a connection that TCP hands down, in bytes.
 const LIMIT_OUTPUT_BYTES: &str = "ipv4/tcp_limit_output_bytes";
-/// Whether small writes wait for a packet that is still below TCP.
+/// The setting by which small writes wait for a packet that is still below TCP.
 const AUTOCORKING: &str = "ipv4/tcp_autocorking";
 /// Of which part of the congestion window a super-segment may wait for more.
 const TSO_WIN_DIVISOR: &str = "ipv4/tcp_tso_win_divisor";
@@ -85,7 +85,7 @@ pub(crate) fn apply_tcp(asked: TcpQueueing) -> Result<(), PathError> {
     given.into_iter().filter_map(|(name, value)| Some((name, value?))).try_for_each(|(name, value)| set(name, &value.to_string()))
 }
 
-/// How TCP cuts and queues in the calling thread's network namespace; what this kernel lacks is absent.
+/// Reads how TCP cuts and queues in the calling thread's network namespace; what this kernel lacks is absent.
 pub(crate) fn tcp() -> TcpQueueing {
     let number = |name| fs::read_to_string(format!("/proc/sys/net/{name}")).ok()?.trim().parse::<u32>().ok();
     TcpQueueing {

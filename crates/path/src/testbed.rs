@@ -38,7 +38,7 @@ pub struct Testbed {
     report: schema::testbed::Testbed,
     middle: Option<Carriage>,
     pair: Pair,
-    /// What the devices had dropped when the path began.
+    /// Packets that the devices had dropped when the path began.
     dropped_before_packets: AtomicU64,
 }
 
@@ -179,7 +179,7 @@ impl Pair {
     }
 }
 
-/// How each host's packets are steered.
+/// The steering of each host's packets.
 struct Steered {
     near: Steering,
     far: Steering,

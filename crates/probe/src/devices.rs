@@ -29,7 +29,7 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// What was counted since `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -16,7 +16,7 @@ use crate::clock::mono_ns;
 /// `PF_KTHREAD` (include/linux/sched.h): kernel threads work for whoever sends and receives.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What the processes of this host had used up at an instant.
+/// The CPU time that the processes of this host had used up at an instant.
 #[derive(Debug)]
 pub struct Processes {
     at_mono_ns: u64,
@@ -38,7 +38,7 @@ pub struct Busy {
 }
 
 impl Processes {
-    /// What they have used up by now.
+    /// Reads what they have used up by now.
     pub fn now() -> Self {
         let ticks = all().map(|process| ((process.pid, process.started), process.ticks)).collect();
         Self { at_mono_ns: mono_ns(), ticks }
@@ -82,7 +82,7 @@ impl Own {
         other.pid == self.agent.pid || other.pid == self.agent.parent || is_sibling || self.has_marked(other.pid)
     }
 
-    /// Whether a process of the same user has the mark of this one. Others could take it from a command line.
+    /// True if a process of the same user has the mark of this one. Others could take it from a command line.
     fn has_marked(&self, pid: u32) -> bool {
         let Some(mark) = &self.mark else { return false };
         let folder = format!("/proc/{pid}");

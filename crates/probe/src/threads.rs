@@ -8,14 +8,14 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What one thread had used up at an instant.
+/// Everything that one thread had used up at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadSample {
     /// CPU time in ns, exact also while the thread runs.
     pub cpu_ns: u64,
     /// Time runnable but not running, in ns.
     pub run_queue_ns: u64,
-    /// How often it was given a CPU.
+    /// Number of times that it was given a CPU.
     pub scheduled_count: u64,
     /// CPU it last ran on.
     pub cpu: u32,

@@ -30,12 +30,12 @@ const RECEIVE_BYTES: usize = 65_536;
 const SEND_BYTES: usize = 60_000;
 /// Where the send window follows the congestion window: what it is at least.
 const MIN_SEND_WINDOW_BYTES: u64 = 512 << 10;
-/// How often what others may see is made new.
+/// The interval at which what others may see is made new.
 const SHOW_EVERY: Duration = Duration::from_millis(1);
 /// Buffers of the UDP socket that are asked for.
 const UDP_BUFFER_BYTES: usize = 4 << 20;
 
-/// What the engine knows of a connection (`quinn_proto::ConnectionStats`); counts since it opened.
+/// The engine's facts about a connection (`quinn_proto::ConnectionStats`); counts since it opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts {
     /// Smoothed round-trip time.
@@ -76,7 +76,7 @@ pub struct QuicConnection {
     handle: ConnectionHandle,
     connection: Connection,
     stream: Option<StreamId>,
-    /// What the socket had no room for.
+    /// The transmission that the socket had no room for.
     unsent: Option<Transmit>,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
@@ -88,7 +88,7 @@ pub struct QuicConnection {
     send_calls_count: u64,
     longest_sent_bytes: u64,
     longest_received_bytes: u64,
-    /// What the buffer of unsent datagrams has room for when it is empty.
+    /// Bytes that the buffer of unsent datagrams has room for when it is empty.
     datagrams_room_bytes: usize,
     facts: Arc<Mutex<Facts>>,
     shown: Instant,
@@ -152,7 +152,7 @@ impl QuicConnection {
         })
     }
 
-    /// Whether the handshake is over.
+    /// True if the handshake is over.
     pub fn is_connected(&self) -> bool {
         self.is_connected
     }
@@ -244,7 +244,7 @@ impl QuicConnection {
         self.connection.datagrams().recv().ok_or_else(|| self.gone_or(ErrorKind::WouldBlock))
     }
 
-    /// Whether no datagram waits to be sent, or never will be.
+    /// True if no datagram waits to be sent, or none ever will be.
     pub fn has_sent_datagrams(&mut self) -> bool {
         let is_empty = self.connection.datagrams().send_buffer_space() == self.datagrams_room_bytes;
         (is_empty && self.unsent.is_none()) || self.lost.is_some()
@@ -257,7 +257,7 @@ impl QuicConnection {
         }
     }
 
-    /// Whether the other host has acknowledged all of it, or is gone.
+    /// True if the other host has acknowledged all of it, or is gone.
     pub fn is_delivered(&self) -> bool {
         self.is_finished || self.lost.is_some()
     }

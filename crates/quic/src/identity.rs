@@ -40,7 +40,7 @@ impl Identity {
         ConnectionId::new(&[&drawn[..], &self.code(&drawn)].concat())
     }
 
-    /// What was drawn for a connection that somebody who knows the secret begins, if this packet begins one. The time that it
+    /// Finds what was drawn for a connection of one who knows the secret, if this packet begins one. The time that it
     /// takes reveals nothing of the code.
     pub(crate) fn drawn_for(&self, packet: &[u8]) -> Option<[u8; DRAWN_BYTES]> {
         let length = DRAWN_BYTES + PROOF_BYTES;

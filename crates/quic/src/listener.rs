@@ -21,7 +21,7 @@ pub struct Listener {
     socket: UdpSocket,
     identity: Identity,
     settings: Settings,
-    /// What was drawn for the connections that have begun, and where they come from.
+    /// The bytes drawn for the connections that have begun, and where they come from.
     begun: HashMap<[u8; DRAWN_BYTES], SocketAddr>,
     /// Datagrams that began no connection.
     strangers_count: u64,
@@ -48,7 +48,7 @@ impl Listener {
         self.strangers_count
     }
 
-    /// What this host lacked for the last connection that could not begin, such as a file; the other host tries again.
+    /// A thing this host lacked for the last connection that could not begin, such as a file; the other host tries again.
     pub fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }

@@ -12,7 +12,7 @@ pub const CONTROLLERS: [&str; 3] = ["cubic", "newreno", "bbr"];
 const AMPLE_BYTES: u32 = 64 << 20;
 /// Silence after which the other host is taken for gone (RFC 9000 section 10.1).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a connection that has nothing to say is kept from being idle.
+/// The interval at which a connection that has nothing to say is kept from being idle.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// Datagrams that wait for their reader: what does not fit drives out the oldest.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub receive_window_bytes: Option<u32>,
     /// Most payload that is kept until it is acknowledged, in bytes; absent: twice the congestion window.
     pub send_window_bytes: Option<u32>,
-    /// Whether datagrams (RFC 9221) may come.
+    /// True if datagrams (RFC 9221) may come.
     pub takes_datagrams: bool,
 }
 

@@ -90,7 +90,7 @@ impl Columns {
         self.table.name
     }
 
-    /// Whether there is no row.
+    /// True if there is no row.
     pub fn is_empty(&self) -> bool {
         self.builders.first().is_none_or(ColumnBuilder::is_empty)
     }
@@ -165,7 +165,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// What was filled in; the column is empty then.
+    /// Takes what was filled in; the column is empty then.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             Self::U32(builder) => ArrayBuilder::finish(builder),

@@ -1,9 +1,9 @@
-//! How closely the kernel is watched during a trial, and what was really seen.
+//! The closeness of the watch on the kernel during a trial, and what was really seen.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much evidence is taken. Each level includes those before it.
+/// The amount of evidence that is taken. Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
@@ -41,7 +41,7 @@ pub enum Programs {
     Borrow(Loan),
 }
 
-/// How an end finds what the other has loaded into the kernel of the machine they share.
+/// The way that an end finds what the other has loaded into the kernel of the machine they share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Loan {
@@ -73,21 +73,21 @@ pub struct Loan {
 pub struct Hook {
     /// Tracepoint, as `group:name`.
     pub name: String,
-    /// Whether it can be, or was, used.
+    /// True if it can be, or was, used.
     pub can: bool,
     /// Why, in a sentence.
     pub reason: String,
-    /// What it gives: lost without it.
+    /// The facts that it gives: lost without it.
     pub gives: String,
 }
 
-/// What the evidence of one end of a trial is worth.
+/// The worth of the evidence of one end of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceReport {
     /// Asked for.
     pub asked: Evidence,
-    /// What it came to.
+    /// The level that it came to.
     pub got: Evidence,
     /// Why it is less than asked for, in a sentence; absent when it is not.
     pub reason: Option<String>,
@@ -135,7 +135,7 @@ pub struct StagesSpec {
     pub window_ms: u32,
 }
 
-/// How an end finds the programs for stage times that the other has loaded.
+/// The way that an end finds the programs for stage times that the other has loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StagesLoan {
@@ -155,7 +155,7 @@ pub struct StagesLoan {
     pub missing: Vec<Hook>,
 }
 
-/// What the stage times of one end of a trial are worth.
+/// The worth of the stage times of one end of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StagesReport {
@@ -163,7 +163,7 @@ pub struct StagesReport {
     pub reason: Option<String>,
     /// Hooks that were missing.
     pub missing: Vec<Hook>,
-    /// What of the connections' path in this host the stages do not show, or show as a part of another stage.
+    /// Parts of the connections' path in this host that stages do not show, or show as a part of another stage.
     #[serde(default)]
     pub limits: Vec<StageLimit>,
     /// Bytes of a block of the sequence space.
@@ -187,7 +187,7 @@ pub struct StagesReport {
     pub broken_off: Option<String>,
 }
 
-/// What can keep stages from being shown.
+/// Things that can keep stages from being shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageLimitKind {
@@ -209,11 +209,11 @@ pub enum StageLimitKind {
     Unknown,
 }
 
-/// What keeps stages of a trial from being shown on one host.
+/// One thing that keeps stages of a trial from being shown on one host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageLimit {
-    /// What.
+    /// The kind.
     pub kind: StageLimitKind,
     /// The network device; absent where it is about the host.
     pub device: Option<String>,
@@ -221,7 +221,7 @@ pub struct StageLimit {
     pub value: String,
 }
 
-/// How many blocks are sampled from a moment on.
+/// The share of blocks that is sampled from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingChange {
@@ -231,7 +231,7 @@ pub struct SamplingChange {
     pub one_in_count: u32,
 }
 
-/// What a sample of a profile is taken after.
+/// The event after which a sample of a profile is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SampledEvent {
@@ -242,7 +242,7 @@ pub enum SampledEvent {
     CpuClock,
 }
 
-/// What the stack samples of one end of a trial are worth. The time that they stand for is that of the phase that is
+/// The worth of the stack samples of one end of a trial. The time that they stand for is that of the phase that is
 /// measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -255,7 +255,7 @@ pub struct ProfileReport {
     pub reason: Option<String>,
     /// Why the kernel's functions have no names, in a sentence; absent when they have.
     pub unnamed: Option<String>,
-    /// How many programs lack names of functions because reading their files failed, and why; absent when none does.
+    /// Count of programs that lack names of functions because reading their files failed, and why; absent when none does.
     #[serde(default)]
     pub unnamed_programs: Option<String>,
     /// The CPUs.
@@ -270,7 +270,7 @@ pub struct ProfileReport {
     pub lost_samples_count: u64,
     /// Time that taking them took, on all these CPUs, in ns.
     pub own_ns: u64,
-    /// Whether the kernel keeps the time of interrupts and softirqs out of the CPU time of the thread that they
+    /// True if the kernel keeps the time of interrupts and softirqs out of the CPU time of the thread that they
     /// interrupt (`CONFIG_IRQ_TIME_ACCOUNTING`, in effect).
     #[serde(default)]
     pub keeps_interrupts_apart: bool,

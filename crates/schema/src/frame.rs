@@ -27,7 +27,7 @@ pub const TERMINATOR: u8 = b'\n';
 /// Longest payload either side accepts. Tables are cut into chunks below it.
 pub const MAX_PAYLOAD_BYTES: usize = 4 << 20;
 
-/// What a frame carries.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One JSON document: a request or a reply.
@@ -56,7 +56,7 @@ impl Kind {
 /// One whole frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What the payload is.
+    /// The kind of the payload.
     pub kind: Kind,
     /// The payload, at most [`MAX_PAYLOAD_BYTES`].
     pub payload: Vec<u8>,
@@ -261,7 +261,7 @@ mod tests {
         bytes
     }
 
-    /// What comes out of a stream, by payload, and what is wrong with it.
+    /// Decodes what comes out of a stream, by payload, and what is wrong with it.
     fn decoded(stream: &[u8]) -> (Vec<Vec<u8>>, Option<FrameError>) {
         let mut decoder = Decoder::new();
         decoder.handle_bytes(stream);

@@ -1,4 +1,4 @@
-//! What a host is and what it allows, as found before anything was changed.
+//! Facts about a host and what it allows, as found before anything was changed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,13 +35,13 @@ pub struct Device {
 /// Something a host allows or does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ability {
-    /// What: `network_namespaces`, `cpu_cycles_pmu`, …
+    /// The name: `network_namespaces`, `cpu_cycles_pmu`, …
     pub name: String,
-    /// Whether it can be used.
+    /// True if it can be used.
     pub can: bool,
     /// Why, in a sentence.
     pub reason: String,
-    /// What is lost without it, in a sentence.
+    /// The loss without it, in a sentence.
     pub lost_without: String,
 }
 
@@ -79,19 +79,19 @@ pub struct HostFacts {
     pub sysctls: BTreeMap<String, String>,
     /// Devices of the namespace the agent runs in.
     pub devices: Vec<Device>,
-    /// What the host allows.
+    /// The abilities that the host allows.
     pub abilities: Vec<Ability>,
     /// The places in the kernel where evidence is taken, and whether it can be taken there.
     pub hooks: Vec<Hook>,
     /// The places in the kernel where stage times are taken, and whether they can be taken there; empty where `hooks` is.
     #[serde(default)]
     pub stage_hooks: Vec<Hook>,
-    /// What the agent may do; absent where `hooks` is empty, because nobody asked.
+    /// The privileges of the agent; absent where `hooks` is empty, because nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privileges: Option<Privileges>,
 }
 
-/// What the agent may do on its host, and could be given. Capabilities are named as in capabilities(7), of those that
+/// Privileges that the agent has on its host or could get. Capabilities are named as in capabilities(7), of those that
 /// whyperf uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Privileges {
@@ -99,12 +99,12 @@ pub struct Privileges {
     pub effective: Vec<String>,
     /// Capabilities that a file may give: the bounding set.
     pub bounding: Vec<String>,
-    /// Whether the kernel gives this process no capabilities of files ("no new privileges" of prctl(2)).
+    /// True if the kernel gives this process no capabilities of files ("no new privileges" of prctl(2)).
     pub no_new_privileges: bool,
-    /// Whether the file system of the binary is mounted so that files on it give none (nosuid).
+    /// True if the file system of the binary is mounted so that files on it give none (nosuid).
     pub is_nosuid: bool,
     /// The agent's binary.
     pub binary: String,
-    /// Whether only root can change or replace the binary.
+    /// True if only root can change or replace the binary.
     pub is_binary_safe: bool,
 }

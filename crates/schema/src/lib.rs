@@ -1,4 +1,4 @@
-//! What controller and agent say to each other, and what a record holds.
+//! Messages between controller and agent, and the content of a record.
 //!
 //! Both sides of the boundary are defined here and nowhere else: the frames and messages of the
 //! control protocol ([`frame`], [`message`]), what a trial asks of each side ([`trial`]), when its

@@ -25,7 +25,7 @@ pub struct Envelope<Body> {
     pub body: Body,
 }
 
-/// What the controller asks.
+/// A request of the controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -38,7 +38,7 @@ pub enum Request {
     Clock,
     /// Answer: [`Reply::Host`].
     DescribeHost {
-        /// Whether to try every hook, which takes about a second; without it `hooks` is empty.
+        /// True to try every hook, which takes about a second; without it `hooks` is empty.
         #[serde(default)]
         with_hooks: bool,
     },
@@ -79,7 +79,7 @@ pub enum Request {
         #[serde(default)]
         echo_port: Option<u16>,
     },
-    /// How many connections the listening side has accepted, after the connecting side failed. Answer:
+    /// The number of connections that the listening side has accepted, after the connecting side failed. Answer:
     /// [`Reply::Opening`].
     DescribeOpening,
     /// Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
@@ -103,7 +103,7 @@ pub enum Request {
     },
 }
 
-/// What the agent answers.
+/// A reply of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reply", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
@@ -213,21 +213,21 @@ pub struct Progress {
     pub announced_window_bytes: u32,
 }
 
-/// How the load of a trial ended at one side.
+/// The way that the load of a trial ended at one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finished {
-    /// How it ended.
+    /// The way it ended.
     pub outcome: Outcome,
     /// Payload moved in all, in bytes.
     pub payload_bytes: u64,
     /// Things that bear on the result.
     pub notes: Vec<Note>,
-    /// What the evidence is worth.
+    /// The worth of the evidence.
     pub evidence: EvidenceReport,
 }
 
-/// How a trial ended.
+/// The way that a trial ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "ended", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Outcome {
@@ -239,7 +239,7 @@ pub enum Outcome {
     Aborted,
     /// A connection failed.
     Failed {
-        /// What failed, in a sentence.
+        /// The failure, in a sentence.
         reason: String,
     },
 }
@@ -265,12 +265,12 @@ pub enum Note {
         buffer: Buffer,
         /// Asked for, in bytes.
         requested_bytes: u32,
-        /// What the kernel limits a request to, in bytes.
+        /// The limit that the kernel sets to a request, in bytes.
         limit_bytes: u32,
     },
     /// Connections that did not present the token were dropped.
     StrangersDropped {
-        /// How many.
+        /// Number of connections.
         count: u64,
     },
     /// The sampler woke this much too late at worst; intervals carry their true times.
@@ -289,7 +289,7 @@ pub enum Note {
     /// Datagrams arrived without the time stamp that was asked of the kernel; for their jitter counts when
     /// they were read.
     NoKernelStamps {
-        /// How many messages.
+        /// Number of messages.
         count: u64,
     },
     /// Another process of this host used at least 10 % of a CPU while the trial ran, and none used more.
@@ -310,14 +310,14 @@ pub enum Note {
     },
     /// Connections that satisfied the selection and were not watched one by one, because there were too many.
     ConnectionsBeyondLimit {
-        /// How many at most at one time, and how many were dropped for busier ones.
+        /// Most at one time, and the number that were dropped for busier ones.
         count: u64,
     },
     /// Connections that opened and closed between two looks; which program had them is not known.
     BriefConnections {
-        /// How many, of those that the selection's ports and addresses name.
+        /// Number of those that the selection's ports and addresses name.
         count: u64,
-        /// What they moved, in both directions together, in bytes.
+        /// Payload that they moved, in both directions together, in bytes.
         payload_bytes: u64,
     },
     /// CPU cycles could not be counted by the PMU.
@@ -347,6 +347,6 @@ pub enum Fault {
 pub struct Failure {
     /// Whose fault.
     pub fault: Fault,
-    /// What failed and what to do, in one sentence.
+    /// The failure and what to do, in one sentence.
     pub text: String,
 }

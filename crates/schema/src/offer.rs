@@ -1,4 +1,4 @@
-//! What a host can carry connections by: congestion controls and transports.
+//! Means by which a host can carry connections: congestion controls and transports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum Source {
     Whyperf,
 }
 
-/// Whether it can be used.
+/// The state of an offer: whether it can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -51,7 +51,7 @@ pub struct Offer {
     pub registered_as: String,
     /// Where it comes from.
     pub source: Source,
-    /// Whether it can be used.
+    /// Its state: whether it can be used.
     pub state: State,
     /// Why, in a sentence.
     pub reason: String,

@@ -10,7 +10,7 @@ use crate::schedule::ScheduledFlow;
 use crate::trial::{KernelTls, ProbeTransport, ReadWait, SendCall, SocketSpec, TrialSpec};
 use crate::workload::{IoModel, Transport};
 
-/// What a trial's connections carry.
+/// The load that a trial's connections carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
@@ -32,16 +32,16 @@ pub enum Target {
     Model,
 }
 
-/// What a transport carries.
+/// A transport and what it carries.
 #[derive(Debug, Serialize)]
 pub struct Carries {
     /// The transport.
     pub transport: Transport,
     /// Its loads.
     pub loads: &'static [Load],
-    /// How threads can wait for its connections.
+    /// The ways that threads can wait for its connections.
     pub io_models: &'static [IoModel],
-    /// Whether a library over UDP carries it instead of a socket of the kernel.
+    /// True if a library over UDP carries it instead of a socket of the kernel.
     pub is_library: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Rule {
     asked: Detector,
 }
 
-/// How to see that somebody asks for an option.
+/// The way to see that somebody asks for an option.
 #[derive(Debug)]
 enum Detector {
     Socket(fn(&SocketSpec) -> bool),
@@ -213,13 +213,13 @@ pub const OPTIONS: &[Rule] = &[
     ),
 ];
 
-/// What a trial asks for that its transport, load, I/O model or target does not have, with what to do.
+/// Something that a trial asks for and its transport, load, I/O model or target does not have, with what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotApplicable(String);
 
 impl TrialSpec {
-    /// What its connections carry. A workload of the name of a stream is one, executed operation by operation.
+    /// The load of its connections. A workload of the name of a stream is one, executed operation by operation.
     pub fn load(&self) -> Load {
         match &self.workload {
             _ if self.datagrams.is_some() => Datagrams,

@@ -27,7 +27,7 @@ pub const ETHERNET_HEADER_BYTES: u32 = 14;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathSpec {
-    /// What carries it out.
+    /// The implementation that carries it out.
     pub implementation: PathImplementation,
     /// Seed of everything random in it. Each kind of decision draws from a stream of its own.
     pub seed: u64,
@@ -39,7 +39,7 @@ pub struct PathSpec {
     pub interval_ns: u64,
 }
 
-/// What carries out a path.
+/// The implementation that carries out a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathImplementation {
@@ -53,7 +53,7 @@ pub enum PathImplementation {
     Netem,
 }
 
-/// What one direction does to packets. The default lets everything pass at once.
+/// The treatment of packets by one direction. The default lets everything pass at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionSpec {
@@ -69,10 +69,10 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Packets lost for no reason of load.
     pub loss: LossSpec,
-    /// How likely a packet is to skip the propagation delay, and so to overtake those sent within it
+    /// The probability that a packet skips the propagation delay, and so overtakes those sent within it
     /// (netem's `reorder`).
     pub reorder_per_billion: u32,
-    /// How likely a packet is to enter the queue twice.
+    /// The probability that a packet enters the queue twice.
     pub duplicate_per_billion: u32,
     /// Of the pure ACKs only each `ack_thinning`-th passes; 0 and 1: all. An ACK with SACK blocks always
     /// passes, and so does the first after 10 ms without one.
@@ -85,16 +85,16 @@ pub struct DirectionSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// How much it holds, the packet that is being sent counted.
+    /// The amount that it holds, the packet that is being sent counted.
     pub limit: QueueLimit,
-    /// What it drops or marks before it is full.
+    /// The discipline: what it drops or marks before it is full.
     pub discipline: Discipline,
-    /// Whether the discipline marks packets that are ECN-capable (RFC 3168) where it would drop them.
+    /// True if the discipline marks packets that are ECN-capable (RFC 3168) where it would drop them.
     /// A full queue always drops. With it in either direction TCP at both sides asks for ECN.
     pub ecn: bool,
 }
 
-/// How much a queue holds.
+/// The amount that a queue holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueueLimit {
@@ -139,7 +139,7 @@ pub enum Discipline {
         probability_per_billion: u32,
         /// Weight of the average: w = 2 to the power of minus this. 9 is 0.00195, the paper's 0.002.
         weight_log: u8,
-        /// Whether the probability grows to 1 between `max_bytes` and twice of it, instead of leaping
+        /// True if the probability grows to 1 between `max_bytes` and twice of it, instead of leaping
         /// (Floyd, "Recommendation on using the gentle variant of RED", 2000).
         is_gentle: bool,
     },
@@ -193,7 +193,7 @@ pub struct CrossTraffic {
 }
 
 impl PathSpec {
-    /// What the queue of a direction holds, a bandwidth-delay product worked out; `None` without a rate.
+    /// The limit of a direction's queue, a bandwidth-delay product worked out; `None` without a rate.
     pub fn queue_limit(&self, direction: &DirectionSpec) -> Option<QueueLimit> {
         let rate_bps = direction.rate_bps?;
         Some(match direction.queue.limit {

@@ -19,7 +19,7 @@ pub struct ScheduledFlow {
     pub stop_ns: u64,
     /// Connections of the flow; they are numbered through in the order of the schedule.
     pub connections_count: u32,
-    /// What carries them; absent: what carries the trial.
+    /// The transport that carries them; absent: what carries the trial.
     #[serde(default)]
     pub transport: Option<Transport>,
     /// `TCP_CONGESTION` of them; absent: that of the trial.

@@ -1,4 +1,4 @@
-//! What `whyperf-agent simulate` is asked, a line of JSON for each trial, and what it answers to each.
+//! Requests to `whyperf-agent simulate`, a line of JSON for each trial, and its answer to each.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Simulation {
     pub trial: String,
     /// The near and the far host.
     pub hosts: [SimulatedHost; 2],
-    /// What joins them; absent: what the near host's adapter is made for.
+    /// The link that joins them; absent: what the near host's adapter is made for.
     #[serde(default)]
     pub link: Option<String>,
     /// Both directions share the link: one of them sends at a time.
@@ -28,7 +28,7 @@ pub struct Simulation {
     /// Adapters of each host, each with a link to one of the other host; connection n is on adapter n modulo their number.
     #[serde(default = "default_adapters")]
     pub adapters_count: u16,
-    /// What the bus of each host moves for all its adapters, in bytes a second; absent: as much as they want.
+    /// Bytes a second that the bus of each host moves for all its adapters; absent: as many as they want.
     #[serde(default)]
     pub bus_bytes_per_second: Option<u64>,
     /// Delay of the path in each direction, in addition to that of the link, in ns.
@@ -43,7 +43,7 @@ pub struct Simulation {
     /// Seed of timers' phases and of deviations.
     #[serde(default)]
     pub seed: u64,
-    /// Whether the near host sends the payload of a stream, or receives it.
+    /// The near host's role: it sends the payload of a stream, or receives it.
     #[serde(default = "sends")]
     pub near_role: Role,
     /// Connections.
@@ -69,19 +69,19 @@ pub struct Simulation {
     /// Merging of segments on receiving; absent: as the adapters have it.
     #[serde(default)]
     pub has_merging: Option<bool>,
-    /// Whether small writes wait while a packet of the connection is below TCP; absent: as the profile's host does.
+    /// True if small writes wait while a packet of the connection is below TCP; absent: as the profile's host does.
     #[serde(default)]
     pub has_corking: Option<bool>,
     /// Options of the sockets.
     #[serde(default)]
     pub socket: SocketSpec,
-    /// What the application does; absent: the stream that the sizes describe.
+    /// The application's work; absent: the stream that the sizes describe.
     #[serde(default)]
     pub workload: Option<Workload>,
     /// With `segments`, every segment is logged.
     #[serde(default)]
     pub evidence: Evidence,
-    /// Whether the stages of every segment are recorded, where the host's model has them: `SunOS`.
+    /// True if the stages of every segment are recorded, where the host's model has them: `SunOS`.
     #[serde(default)]
     pub has_stages: bool,
 }
@@ -104,7 +104,7 @@ pub struct SimulatedHost {
     pub set: BTreeMap<String, serde_json::Value>,
 }
 
-/// How a trial on the model ended.
+/// The way that a trial on the model ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SimulatedEnd {
@@ -124,7 +124,7 @@ pub enum SimulatedEnd {
 pub struct SimulatedTrial {
     /// Name of the trial.
     pub trial: String,
-    /// How it ended.
+    /// The way that it ended.
     pub end: SimulatedEnd,
     /// Why, where it did not end as asked.
     pub reason: Option<String>,
@@ -166,7 +166,7 @@ pub struct ResolvedValue {
     pub source: String,
 }
 
-/// What an end system counted.
+/// The counts of an end system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedEndSystem {

@@ -63,14 +63,14 @@ pub struct Column {
     pub column_type: ColumnType,
     /// Unit: `ns`, `bytes`, `segments`, `count`, …; empty for labels.
     pub unit: &'static str,
-    /// What it says, in a sentence.
+    /// Its meaning, in a sentence.
     pub meaning: &'static str,
     /// Where the number comes from.
     pub source: &'static str,
     /// The words that it can hold, in the order of their codes; empty where anything can stand.
     #[serde(rename = "words", skip_serializing_if = "<[_]>::is_empty")]
     pub values: &'static [&'static str],
-    /// Whether a row may lack it.
+    /// True where a row may lack it.
     pub optional: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Column {
 pub struct Table {
     /// Name, and first part of the file's name.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub row: &'static str,
     /// The columns in order.
     pub columns: &'static [Column],

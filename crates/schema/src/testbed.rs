@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::PathSpec;
 
-/// What the testbed should look like.
+/// The testbed as it should look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestbedSpec {
@@ -33,7 +33,7 @@ pub struct TestbedSpec {
     /// without it a veth has no NAPI.
     #[serde(default)]
     pub napi_threads: Option<NapiThreads>,
-    /// How TCP of both sides cuts and queues.
+    /// The way that TCP of both sides cuts and queues.
     #[serde(default)]
     pub tcp: TcpQueueing,
 }
@@ -112,7 +112,7 @@ pub struct TestbedEnd {
     pub tcp_tso_win_divisor: Option<u8>,
 }
 
-/// What lies between the ends, read back from the kernel.
+/// The part that lies between the ends, read back from the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestbedMiddle {
     /// `router` or `netem`.
@@ -132,7 +132,7 @@ pub struct Testbed {
     pub near: TestbedEnd,
     /// The end that listens.
     pub far: TestbedEnd,
-    /// What lies between them, where a path was asked for.
+    /// The part that lies between them, where a path was asked for.
     #[serde(default)]
     pub middle: Option<TestbedMiddle>,
 }

@@ -1,4 +1,4 @@
-//! What one trial asks of one host: the transport, its factors, when to stop, what to look at.
+//! The request of one trial to one host: the transport, its factors, when to stop, what to look at.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub enum Opening {
     Listen,
 }
 
-/// How a receiver waits for data.
+/// The way that a receiver waits for data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadWait {
@@ -176,7 +176,7 @@ pub enum SendCall {
     Splice,
 }
 
-/// What carries the requests of the round-trip probe.
+/// The transport that carries the requests of the round-trip probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeTransport {
@@ -211,7 +211,7 @@ pub struct TrialSpec {
     pub write_size_bytes: u32,
     /// Bytes a receive call asks for.
     pub read_size_bytes: u32,
-    /// How the receiver waits for data.
+    /// The way that the receiver waits for data.
     pub read_wait: ReadWait,
     /// Bytes the receiver answers after every `write_size_bytes`, which the sender waits for; 0: none,
     /// the payload is a stream.
@@ -232,7 +232,7 @@ pub struct TrialSpec {
     pub pin_cpus: Vec<u32>,
     /// CPUs whose time counts as this end's; empty: all of the host.
     pub own_cpus: Vec<u32>,
-    /// How closely the kernel is watched; an end that cannot says so and goes on with less.
+    /// The closeness with which the kernel is watched; an end that cannot says so and goes on with less.
     #[serde(default)]
     pub evidence: Evidence,
     /// Stack samples of each own CPU in a second; absent: none are taken.
@@ -241,16 +241,16 @@ pub struct TrialSpec {
     /// Which segments have stage times; absent: none have.
     #[serde(default)]
     pub stages: Option<StagesSpec>,
-    /// What carries the connections.
+    /// The transport that carries the connections.
     #[serde(default)]
     pub transport: Transport,
-    /// How threads wait for their connections.
+    /// The way that threads wait for their connections.
     #[serde(default)]
     pub io_model: IoModel,
     /// Threads of an end where a few carry all connections; 0: one a CPU that it may use.
     #[serde(default)]
     pub threads_count: u32,
-    /// What the application does, as the near side does it; absent: the stream that the sizes above
+    /// The application's work, as the near side does it; absent: the stream that the sizes above
     /// describe. With a workload `connections_count` counts the users of all groups.
     #[serde(default)]
     pub workload: Option<Workload>,
@@ -263,7 +263,7 @@ pub struct TrialSpec {
     /// Time between requests of the round-trip probe, in ns; absent: none is sent.
     #[serde(default)]
     pub round_trip_probe_ns: Option<u64>,
-    /// What carries them.
+    /// The transport that carries them.
     #[serde(default)]
     pub round_trip_probe_by: ProbeTransport,
     /// Whose programs watch it.

@@ -8,7 +8,7 @@ use crate::evidence::Evidence;
 /// More connections than this are refused: a report of them has to fit into a message.
 pub const CONNECTIONS_MOST: u32 = 1_000;
 
-/// What the controller asks of an agent that watches. Level user needs no privilege for the user's own network namespace.
+/// The controller's request to an agent that watches. Level user needs no privilege for the user's own network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WatchSpec {
@@ -16,7 +16,7 @@ pub struct WatchSpec {
     pub host: String,
     /// Which connections.
     pub selection: Selection,
-    /// How much evidence is taken; where the host refuses a level, a lower one is taken, and the report says why.
+    /// The amount of evidence taken; where the host refuses a level, a lower one is taken, and the report says why.
     pub evidence: Evidence,
     /// Stack samples of each CPU in a second; absent: none.
     #[serde(default)]
@@ -28,7 +28,7 @@ pub struct WatchSpec {
     /// Connections that are watched one by one, those that have closed included; more are only counted. A busier one takes
     /// the place of the one that moved least. At most [`CONNECTIONS_MOST`].
     pub connections_most: u32,
-    /// How long, in ns; absent: until [`Request::EndWatch`](crate::message::Request::EndWatch).
+    /// The duration, in ns; absent: until [`Request::EndWatch`](crate::message::Request::EndWatch).
     #[serde(default)]
     pub duration_ns: Option<u64>,
     /// A process with whose end the watch ends; absent: none. What it has started may go on.
@@ -75,7 +75,7 @@ pub struct Endpoints {
     pub remote: String,
 }
 
-/// What is seen at an instant. For display only: the record's tables are the result.
+/// The view at an instant. For display only: the record's tables are the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WatchProgress {
@@ -94,11 +94,11 @@ pub struct WatchProgress {
     /// Connections whose process could not be found: of other users, where the agent has no privilege. Where the selection
     /// names processes or programs, those that might be theirs; otherwise of the ones that are watched.
     pub unknown_owner_count: u64,
-    /// What looking at all sockets took the last time, in ns.
+    /// The time that the last look at all sockets took, in ns.
     pub look_ns: u64,
     /// Time between two samples now, in ns.
     pub sample_ns: u64,
-    /// What the selected processes have instead of TCP connections; absent where the selection names no process and no
+    /// Sockets of the selected processes in place of TCP connections; absent where the selection names no process and no
     /// program, and where connections are watched.
     #[serde(default)]
     pub instead: Option<Instead>,
@@ -132,7 +132,7 @@ pub struct WatchedConnection {
     pub process: Option<u32>,
     /// State (`include/net/tcp_states.h`); 7, closed, once it is gone.
     pub state: u8,
-    /// Whether it opened after the watch began, or had moved nothing before.
+    /// True if it opened after the watch began, or had moved nothing before.
     pub is_whole: bool,
     /// Acknowledged by the peer, in bytes.
     pub acked_bytes: u64,

@@ -1,4 +1,4 @@
-//! What an application does, as data: groups of users that execute transactions of operations.
+//! The work of an application, as data: groups of users that execute transactions of operations.
 //!
 //! The near side executes a workload as it stands; the far side executes its mirror, in which a write
 //! is a read and a think is a pause of its own. Both draw random sizes from the same seed, so that
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::word_enum;
 
-/// What both sides do in one trial.
+/// The work of both sides in one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -30,7 +30,7 @@ pub struct Group {
     pub name: String,
     /// Virtual users, each with connections of its own.
     pub strands_count: u32,
-    /// Whether each user's connection 0 is open before the start, so that setting it up is no part
+    /// True if each user's connection 0 is open before the start, so that setting it up is no part
     /// of the measurement. Otherwise operations connect.
     pub is_connected: bool,
     /// One after another.
@@ -43,7 +43,7 @@ pub struct Group {
 pub struct Transaction {
     /// Name, unique in the group.
     pub name: String,
-    /// How often.
+    /// The repetition.
     pub repeat: Repeat,
     /// When each execution is to begin.
     pub arrivals: Arrivals,
@@ -54,7 +54,7 @@ pub struct Transaction {
     pub steps: Vec<Step>,
 }
 
-/// How often a transaction is executed.
+/// The repetition of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Repeat {
@@ -99,11 +99,11 @@ pub enum Arrivals {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What.
+    /// The operation.
     pub operation: Operation,
-    /// How often before the next step; at least 1.
+    /// Number of times before the next step; at least 1.
     pub count: u32,
-    /// Whether a failure is passed over.
+    /// True if a failure is passed over.
     pub can_fail: bool,
 }
 
@@ -125,7 +125,7 @@ pub enum Operation {
     Write {
         /// On which connection.
         connection: u32,
-        /// How much.
+        /// The amount.
         size: Size,
         /// Bytes a call asks for at most; absent: all.
         call_bytes: Option<u32>,
@@ -134,7 +134,7 @@ pub enum Operation {
     Read {
         /// On which connection.
         connection: u32,
-        /// How much.
+        /// The amount.
         size: Size,
         /// Bytes a call asks for at most; absent: all.
         call_bytes: Option<u32>,
@@ -152,11 +152,11 @@ pub enum Operation {
     },
     /// Does nothing for a time.
     Think {
-        /// How long, in ns.
+        /// The duration, in ns.
         duration_ns: u64,
-        /// Whether it keeps the CPU busy.
+        /// True if it keeps the CPU busy.
         is_busy: bool,
-        /// Whether the far side does the same.
+        /// True if the far side does the same.
         is_mirrored: bool,
     },
     /// Closes.
@@ -191,7 +191,7 @@ pub struct FileToSend {
     pub length_bytes: u64,
 }
 
-/// How many bytes.
+/// The number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {
@@ -225,12 +225,12 @@ pub enum Size {
 pub struct WeightedSize {
     /// Bytes.
     pub bytes: u64,
-    /// How likely, against the sum of all weights.
+    /// The likelihood, against the sum of all weights.
     pub weight: u32,
 }
 
 word_enum! {
-    /// What carries the connections.
+    /// The transport of the connections.
     #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     Transport {
@@ -256,7 +256,7 @@ word_enum! {
     }
 }
 
-/// How a thread waits for its connections.
+/// The way that a thread waits for its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IoModel {
@@ -279,6 +279,6 @@ pub struct DatagramStream {
     pub batch_count: u32,
     /// Rate of each flow in bits of payload a second; 0: as fast as it can.
     pub rate_bps: u64,
-    /// Whether the receiver lets the kernel merge datagrams (`UDP_GRO`).
+    /// True if the receiver lets the kernel merge datagrams (`UDP_GRO`).
     pub is_merged: bool,
 }

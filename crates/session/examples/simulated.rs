@@ -43,7 +43,7 @@ impl From<Refused> for Refusal {
     }
 }
 
-/// What happened in the simulated host.
+/// An event in the simulated host.
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Event {
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn agent_output(agent: *mut c_void) -> *const u8 {
     unsafe { agent_at(agent) }.output.as_ptr()
 }
 
-/// How long after its pipe closed an agent ends whatever it does, in ns.
+/// The time after its pipe closed at which an agent ends whatever it does, in ns.
 #[unsafe(no_mangle)]
 pub extern "C" fn agent_closed_grace() -> u64 {
     CLOSED_GRACE_NS

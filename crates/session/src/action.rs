@@ -1,4 +1,4 @@
-//! What a session has its driver do, and why it refuses.
+//! Tasks that a session gives its driver, and why it refuses.
 
 use schema::frame::FrameError;
 use schema::message::{Failure, Fault, Reply, Request};
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 /// Why the pipe cannot be used any more.
 #[derive(Debug, thiserror::Error)]
 pub enum PipeError {
-    /// What came is not the protocol.
+    /// Input that is not the protocol.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A message that is none.
@@ -45,7 +45,7 @@ impl From<Refusal> for Reply {
     }
 }
 
-/// What the driver does next, in this order. It reports the result of `Answer`, `CountArrivals` and `Prepare` before it
+/// The driver's next actions, in this order. It reports the result of `Answer`, `CountArrivals` and `Prepare` before it
 /// asks again.
 #[derive(Debug)]
 pub enum Action {
@@ -88,7 +88,7 @@ pub enum Action {
         watch: u64,
         /// The request that its result answers.
         id: u64,
-        /// What is asked.
+        /// The watch that is asked for.
         spec: Box<WatchSpec>,
     },
     /// End the watch as when its time is up.
@@ -103,7 +103,7 @@ pub enum Action {
     Exit,
 }
 
-/// What a prepared trial is to its controller.
+/// A prepared trial, as it is to its controller.
 #[derive(Debug)]
 pub struct Prepared {
     /// The answer to the request.

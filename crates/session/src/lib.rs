@@ -1,4 +1,4 @@
-//! What an agent answers to a controller, and when. Sans-IO: bytes of the pipe, ends of threads and the time go in;
+//! An agent's answers to a controller, and when. Sans-IO: bytes of the pipe, ends of threads and the time go in;
 //! replies and things to do come out.
 //!
 //! [`Session`] has the states of a trial, [`Outbox`] the replies that wait for the pipe and the heartbeats,
@@ -13,10 +13,10 @@ pub use action::{Action, PipeError, Prepared, Refusal};
 pub use outbox::{Outbox, Sent, message_frame};
 pub use session::Session;
 
-/// How long everything may take to end after the pipe closed, in ns; only what hangs takes that long.
+/// The time that everything may take to end after the pipe closed, in ns; only what hangs takes that long.
 pub const END_GRACE_NS: u64 = 1_000_000_000;
-/// How long after the pipe closed the process ends, whatever it is doing, in ns: an agent never outlives its pipe by
+/// Time from the pipe's closing to the process's end, whatever it is doing, in ns: an agent never outlives its pipe by
 /// 2 s.
 pub const CLOSED_GRACE_NS: u64 = 1_700_000_000;
-/// How long a trial may take to end, and to reply with its result, after it was aborted, in ns.
+/// The time that a trial may take to end, and to reply with its result, after it was aborted, in ns.
 pub const ABORT_GRACE_NS: u64 = 1_500_000_000;

@@ -29,7 +29,7 @@ enum Closing {
     Closed,
 }
 
-/// What the pipe gets next.
+/// The next thing that the pipe gets.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
     /// This frame.
@@ -41,7 +41,7 @@ pub enum Sent {
 }
 
 impl Outbox {
-    /// Whether a frame can be added now; a closed one takes and drops any number.
+    /// True if a frame can be added now; a closed one takes and drops any number.
     pub fn has_room(&self) -> bool {
         self.closing != Closing::Open || self.frames.len() < MAX_FRAMES
     }

@@ -1,4 +1,4 @@
-//! How a trial's result is sent: how it ended, then table after table.
+//! The sending of a trial's result: how it ended, then table after table.
 
 use schema::frame::{self, Kind};
 use schema::message::{Finished, Reply};
@@ -16,7 +16,7 @@ pub struct Table<'a> {
     pub name: &'a str,
     /// Its length.
     pub bytes: u64,
-    /// What it holds.
+    /// Its content.
     pub content: Box<dyn Read>,
 }
 

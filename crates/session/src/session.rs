@@ -42,7 +42,7 @@ struct Awaited {
     connections_count: u32,
 }
 
-/// What waits until the trial has ended, and no longer than until a time.
+/// An ending that waits until the trial has ended, and no longer than until a time.
 #[derive(Debug)]
 enum Ending {
     /// The `abort` of this identifier.
@@ -194,13 +194,13 @@ impl Session {
         }
     }
 
-    /// What has come to the listening end.
+    /// Reports what has come to the listening end.
     pub fn on_arrivals(&mut self, id: u64, connections_count: u64, strangers_count: u64) {
         let problem = self.opening_problem.clone();
         self.actions.push_back(Action::Send(id, Reply::Opening { connections_count, strangers_count, problem }));
     }
 
-    /// What to do next; nothing before [`Session::timeout_ns`], or before something is reported.
+    /// The next action; nothing before [`Session::timeout_ns`], or before something is reported.
     pub fn poll_action(&mut self, now_ns: u64) -> Option<Action> {
         loop {
             if let Some(action) = self.actions.pop_front() {
@@ -246,7 +246,7 @@ impl Session {
         self.error.take()
     }
 
-    /// Whether no thread of the trial, or of the watch, is left.
+    /// True if no thread of the trial, or of the watch, is left.
     fn has_ended(&self) -> bool {
         !matches!(self.stage, Stage::Opening { .. } | Stage::Running(_) | Stage::Watching { .. })
     }

@@ -1,4 +1,4 @@
-//! How many segments a second of one processor the engine simulates, in the best of several rounds:
+//! Measures how many segments a second of one processor the engine simulates, in the best of several rounds:
 //! `cargo run --release -p whyperf-sim --example speed`.
 
 use sim::application::Application;

@@ -6,7 +6,7 @@
 use crate::segment::Segment;
 use crate::time::{Ps, S};
 
-/// What a link's header takes of a bus: addresses and type (IEEE 802.3 clause 3).
+/// Bytes that a link's header takes of a bus: addresses and type (IEEE 802.3 clause 3).
 const MAC: u32 = 14;
 
 /// A bus as it stands.

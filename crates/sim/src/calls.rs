@@ -6,7 +6,7 @@
 use crate::end_system::EndState;
 use crate::time::Ps;
 
-/// What a call does.
+/// The action of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It gives payload to the socket.
@@ -26,7 +26,7 @@ enum Place {
     Inside(Kind),
 }
 
-/// What the processor of the process does.
+/// The activity of the processor of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Processor {
     /// Work of the process: its calls, TCP's output in them, and switching to it.
@@ -39,7 +39,7 @@ pub enum Processor {
     Others,
 }
 
-/// What a process is at.
+/// The point that a process is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtCall {
     place: Place,
@@ -85,7 +85,7 @@ pub struct Spent {
 /// A call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// What it did.
+    /// Its action.
     pub kind: Kind,
     /// When it began.
     pub from: Ps,

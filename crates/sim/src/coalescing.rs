@@ -2,7 +2,7 @@
 
 use crate::time::Ps;
 
-/// What an adapter is set to; what `ethtool -c` calls rx-frames and rx-usecs.
+/// The settings of an adapter; what `ethtool -c` calls rx-frames and rx-usecs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coalescing {
     /// It interrupts when so many frames wait.

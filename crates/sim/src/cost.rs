@@ -1,4 +1,4 @@
-//! What each step costs a host, as data.
+//! The cost of each step to a host, as data.
 
 use crate::time::Ps;
 

@@ -25,7 +25,7 @@ const LEVELS: usize = 3;
 struct Work<Task> {
     level: Level,
     remaining: Ps,
-    /// What it costs in all, and when it first ran.
+    /// Its cost in all, and when it first ran.
     cost: Ps,
     began: Option<Ps>,
     task: Task,
@@ -79,7 +79,7 @@ impl<Task> Cpu<Task> {
         self.running.as_ref().map(|work| self.since + work.remaining)
     }
 
-    /// What the work under way is for.
+    /// The task that the work under way is for.
     pub fn running(&self) -> Option<&Task> {
         self.running.as_ref().map(|work| &work.task)
     }
@@ -121,7 +121,7 @@ impl<Task> Cpu<Task> {
         }
     }
 
-    /// Whether work of a level waits.
+    /// True if work of a level waits.
     #[inline]
     pub fn is_waiting(&self, level: Level) -> bool {
         self.occupied & (1 << level as u8) != 0
@@ -148,7 +148,7 @@ impl<Task> Cpu<Task> {
         self.busy[level as usize]
     }
 
-    /// What runs below `level` makes room.
+    /// Interrupts what runs below `level`, to make room.
     #[inline]
     fn interrupt(&mut self, now: Ps, level: Level) {
         if self.running.as_ref().is_some_and(|running| running.level < level) {

@@ -1,4 +1,4 @@
-//! What an end system is to the world: it takes segments in, lets segments out, and says when it is
+//! An end system as the world sees it: it takes segments in, lets segments out, and says when it is
 //! to be asked again. Everything else, its processors, rules and processes, is its own.
 //!
 //! The world asks [`EndSystem::next_at`] and calls [`EndSystem::advance`] at that instant, never later
@@ -11,7 +11,7 @@ use crate::segment::Segment;
 use crate::stages::Staged;
 use crate::time::Ps;
 
-/// What each host announced to the other when the connections were opened; the handshake itself takes no time here.
+/// The announcement of each host to the other when the connections were opened; the handshake itself takes no time here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
     /// Largest payload of a segment that this host accepts, in bytes.
@@ -24,7 +24,7 @@ pub struct Hello {
     pub has_ecn: bool,
 }
 
-/// What made an end system send a segment: the log shows it as context and reason.
+/// The cause that made an end system send a segment: the log shows it as context and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The process, in a write call.
@@ -35,9 +35,9 @@ pub enum Cause {
     Arrival,
     /// As much arrived as is not left without an acknowledgment.
     SecondSegment,
-    /// What arrived is acknowledged at once, without a second segment.
+    /// Data that arrived is acknowledged at once, without a second segment.
     QuickAck,
-    /// What arrived was not the next in sequence.
+    /// Data that arrived was not the next in sequence.
     OutOfOrder,
     /// The timer of delayed acknowledgments.
     DelayedAck,
@@ -65,7 +65,7 @@ pub struct Departure {
     pub outstanding_bytes: u64,
     /// The congestion window of its connection, in bytes; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
-    /// What made it leave.
+    /// The cause that made it leave.
     pub cause: Cause,
 }
 
@@ -80,7 +80,7 @@ pub struct Arrival {
     pub segment: Segment,
 }
 
-/// What leaves during one call of [`EndSystem::advance`].
+/// Segments that leave during one call of [`EndSystem::advance`].
 #[derive(Debug, Clone, Default)]
 pub struct Outbox {
     departures: Vec<Departure>,
@@ -92,7 +92,7 @@ impl Outbox {
         self.departures.push(departure);
     }
 
-    /// What was given, in order.
+    /// The departures that were given, in order.
     pub fn departures(&self) -> &[Departure] {
         &self.departures
     }
@@ -105,7 +105,7 @@ impl Outbox {
 /// Levels of a processor of which the time is counted: process, protocol, interrupt.
 pub const LEVELS: usize = 3;
 
-/// What an end system has counted and holds, summed over its connections and processors.
+/// The counts of an end system and what it holds, summed over its connections and processors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndState {
     /// Bytes that its processes wrote.
@@ -142,7 +142,7 @@ pub struct EndState {
     pub outstanding_bytes: u64,
     /// Bytes that the other host has acknowledged.
     pub acked_bytes: u64,
-    /// What the other host's window allows.
+    /// Bytes that the other host's window allows.
     pub send_window_bytes: u64,
     /// Congestion window; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
@@ -205,7 +205,7 @@ impl EndState {
 
 /// One of the two.
 pub trait EndSystem {
-    /// What it announces to the other host when the connections are opened.
+    /// Its announcement to the other host when the connections are opened.
     fn hello(&self) -> Hello;
 
     /// The connections are open; called once, at 0, before anything else.
@@ -235,7 +235,7 @@ pub trait EndSystem {
         let _ = (now, connection, frames);
     }
 
-    /// Whether it is at its adapter for a connection, so that a frame that is handed over in memory interrupts nobody.
+    /// True if it is at its adapter for a connection, so that a frame that is handed over in memory interrupts nobody.
     fn is_taking(&self, connection: u16) -> bool {
         let _ = connection;
         false
@@ -270,7 +270,7 @@ pub trait EndSystem {
         Vec::new()
     }
 
-    /// What a connection's process is at, for the log of its calls.
+    /// The point that a connection's process is at, for the log of its calls.
     fn at_call(&self, connection: u16) -> AtCall;
 
     /// Time that each of its processors has spent in each of the [`LEVELS`], in ps.
@@ -281,10 +281,10 @@ pub trait EndSystem {
         [0; 2]
     }
 
-    /// What a connection has counted and holds at `now`, without the time of processors.
+    /// The counts of a connection and what it holds at `now`, without the time of processors.
     fn connection_state(&self, now: Ps, connection: u16) -> EndState;
 
-    /// What it has counted and holds at `now`, over all connections.
+    /// Its counts and what it holds at `now`, over all connections.
     fn state(&self, now: Ps) -> EndState {
         let connections = (0..self.connections_count()).map(|number| self.connection_state(now, number));
         let state = connections.reduce(|state, other| state.with(&other)).unwrap_or_default();
@@ -298,6 +298,6 @@ pub trait EndSystem {
     /// The executions of a workload's transactions that its processes have ended, in order.
     fn executed(&self) -> Vec<Executed>;
 
-    /// What a connection waits for, in words: the finding when nothing moves any more.
+    /// The thing that a connection waits for, in words: the finding when nothing moves any more.
     fn waits_for(&self, connection: u16) -> String;
 }

@@ -1,4 +1,4 @@
-//! What is to happen, in order of time, and at one instant in the order in which it was planned.
+//! Events to come, in order of time, and at one instant in the order in which they were planned.
 
 use crate::time::Ps;
 use std::cmp::Reverse;

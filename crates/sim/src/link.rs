@@ -24,13 +24,13 @@ pub const HEADERS: u32 = 40;
 pub struct LinkSpec {
     /// Which line.
     pub named: Named,
-    /// What stands around a packet on it.
+    /// The framing that stands around a packet on it.
     pub framing: Framing,
     /// Headers of IP and TCP, options included, in bytes.
     pub headers_bytes: u32,
     /// From one end of the line to the other.
     pub propagation: Ps,
-    /// What is lost, in the order of the end systems that send.
+    /// The losses, in the order of the end systems that send.
     pub losses: [Losses; 2],
     /// Both directions share the line: one of them sends at a time. Nothing collides.
     pub is_half_duplex: bool,

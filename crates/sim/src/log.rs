@@ -5,7 +5,7 @@ use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;
 
-/// What the socket of an end system holds when a segment leaves or comes.
+/// The state that the socket of an end system holds when a segment leaves or comes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
     /// Bytes written and not sent.
@@ -51,7 +51,7 @@ pub struct Entry {
     pub outstanding_bytes: u64,
     /// The congestion window of its connection, in bytes; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
-    /// What made it leave.
+    /// The cause that made it leave.
     pub cause: Cause,
     /// When its last bit comes to the other host system's adapter, whatever becomes of it there; [`Ps::MAX`] where the
     /// line has lost it, or a path has it ([`Log::came`]).
@@ -67,7 +67,7 @@ pub struct Entry {
 pub struct Log {
     /// The entries.
     pub entries: Vec<Entry>,
-    /// What came out of a path behind the line, in the order in which it came: `arrives` and `at_receiver` count.
+    /// Entries that came out of a path behind the line, in the order of their coming: `arrives` and `at_receiver` count.
     pub came: Vec<Entry>,
     /// Of each host system, the entries in flight to it, and in how many pieces each comes.
     under_way: [VecDeque<(usize, usize)>; 2],

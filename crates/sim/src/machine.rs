@@ -31,7 +31,7 @@ macro_rules! each {
     };
 }
 
-/// What is asked of a host's socket; `None` leaves what its system gives by itself.
+/// Requests to a host's socket; `None` leaves what its system gives by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Buffers {
     /// Send buffer, in bytes.

@@ -1,25 +1,25 @@
-//! What a process is at whose calls block: that of every system here whose reads and writes are one step long.
+//! The point that a process is at whose calls block: that of every system here whose reads and writes are one step long.
 
 use crate::calls::{AtCall, Kind, Processor};
 use crate::end_system::EndState;
 use crate::time::Ps;
 use std::fmt::{Display, Formatter, Result};
 
-/// What the process is at.
+/// The point that the process is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Process {
     /// In a write call with so many bytes left.
     Writing {
         /// Bytes of the call that are not copied.
         remaining: u32,
-        /// Whether it waits for room.
+        /// True if it waits for room.
         is_asleep: bool,
     },
     /// In a read call.
     Reading {
         /// Room that is left in the user's buffer.
         room: u32,
-        /// Whether it waits for data.
+        /// True if it waits for data.
         is_asleep: bool,
     },
     /// In none, until then.
@@ -29,7 +29,7 @@ pub enum Process {
 }
 
 impl Process {
-    /// What the log of calls records.
+    /// The point that the log of calls records.
     pub fn at_call(&self, processor: Processor, counted: &EndState) -> AtCall {
         match *self {
             Self::Writing { is_asleep, .. } => AtCall::inside(Kind::Write, is_asleep, processor, counted),

@@ -1,4 +1,4 @@
-//! What travels between the end systems.
+//! Segments that travel between the end systems.
 
 /// Blocks of a selective acknowledgment that fit next to other options (RFC 2018 section 3).
 pub const SACK_BLOCKS: usize = 3;
@@ -11,7 +11,7 @@ pub const SACK_BLOCKS: usize = 3;
 pub struct Segment {
     /// Which connection of the two end systems it belongs to, counted from 0.
     pub connection: u16,
-    /// How many segments it is on the line, at least 1.
+    /// Number of segments that it is on the line, at least 1.
     pub wire_segments_count: u16,
     /// Payload in bytes.
     pub bytes: u32,
@@ -21,7 +21,7 @@ pub struct Segment {
     pub acknowledgment: u64,
     /// Bytes that the other host may send beyond it, already scaled.
     pub window: u32,
-    /// What the receiver has beyond its acknowledgment.
+    /// Data that the receiver has beyond its acknowledgment.
     pub sack: Sack,
     /// Time stamp of its sender, and the one that it echoes, in a clock of the sender's; 0: none (RFC 7323 section 3).
     pub stamp: u32,

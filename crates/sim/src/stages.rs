@@ -14,9 +14,9 @@ use schema::table::{Context, SegmentDirection, Stage};
 /// Work that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staged {
-    /// What it was.
+    /// The stage that it was.
     pub stage: Stage,
-    /// Whether of payload that leaves the host or that arrives, or of its ACKs.
+    /// The direction: of payload that leaves the host or that arrives, or of its ACKs.
     pub direction: SegmentDirection,
     /// Number of the first byte; of an ACK what it acknowledges.
     pub sequence: u64,
@@ -28,7 +28,7 @@ pub struct Staged {
     pub wall: Ps,
     /// Time of the processor.
     pub cpu: Ps,
-    /// Whether the segment had left before.
+    /// True if the segment had left before.
     pub is_again: bool,
     /// Who did it: the process in a call, the receive processing, or a timer.
     pub context: Context,

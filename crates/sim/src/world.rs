@@ -13,11 +13,11 @@ use crate::time::{Ps, S};
 use emulate::ledger::Tally;
 use std::collections::VecDeque;
 
-/// How long nothing may be read before the protocol is held to have stopped for ever: longer than any
+/// The time without a read after which the protocol is held to have stopped for ever: longer than any
 /// retransmission timeout of TCP (64 s in BSD, 120 s in Linux).
 pub const STILL: Ps = 200 * S;
 
-/// What is asked of a run, in addition to its end systems.
+/// The demands on a run, in addition to its end systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorldSpec {
     /// The line, in both directions.
@@ -28,7 +28,7 @@ pub struct WorldSpec {
     pub is_logged: bool,
 }
 
-/// How it ended.
+/// The way that it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// The processes are done.
@@ -39,10 +39,10 @@ pub enum End {
     Stuck(String),
 }
 
-/// What came out.
+/// The result.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// How it ended.
+    /// The way that it ended.
     pub end: End,
     /// From the first call to the last read, or to the time asked for.
     pub duration: Ps,
@@ -114,17 +114,17 @@ pub fn run_sampled<E: EndSystem>(
 struct World<E> {
     spec: WorldSpec,
     ends: [E; 2],
-    /// What the end systems want, asked again only after something was done to them.
+    /// The times that the end systems want, asked again only after something was done to them.
     next_at: [Ps; 2],
     /// By the end system that sends, a line for each of its adapters.
     links: [Vec<Link>; 2],
     buses: [Option<Bus>; 2],
-    /// What leaves both hosts later, and shares a bus or a line with what comes before, in order.
+    /// Departures that leave both hosts later, and share a bus or a line with what comes before, in order.
     leaving: [VecDeque<Departure>; 2],
-    /// What crosses the bus of either host, in the order in which it comes out.
+    /// Arrivals that cross the bus of either host, in the order in which they come out.
     crossing: [VecDeque<Arrival>; 2],
     path: Option<Path>,
-    /// What is under way to each of the end systems, in the order in which it comes.
+    /// Arrivals under way to each of the end systems, in the order in which they come.
     under_way: [VecDeque<Arrival>; 2],
     outbox: Outbox,
     log: Log,
@@ -142,10 +142,10 @@ const MAX_LISTED_CONNECTIONS: u16 = 4;
 /// An instant that never comes.
 const NEVER: Ps = Ps::MAX;
 
-/// What happens next to an end system.
+/// The next event of an end system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// What it does of itself.
+    /// An action of its own.
     Own,
     /// Something that was to leave later.
     Departure,
@@ -257,7 +257,7 @@ impl<E: EndSystem> World<E> {
         }
     }
 
-    /// What an end system's connections wait for; of many the first.
+    /// The thing that an end system's connections wait for; of many the first.
     fn waits_for(&self, who: usize) -> String {
         let end = &self.ends[who];
         match end.connections_count() {
@@ -269,7 +269,7 @@ impl<E: EndSystem> World<E> {
         }
     }
 
-    /// What happens next: when, to whom, and what. At one instant the first end system comes before the second, what
+    /// The next event: when, to whom, and what. At one instant the first end system comes before the second, what
     /// leaves before what they do, and that before what arrives.
     fn next(&self) -> (Ps, usize, Next) {
         let own = usize::from(self.next_at[1] < self.next_at[0]);
@@ -311,7 +311,7 @@ impl<E: EndSystem> World<E> {
         self.path.as_ref().map_or(NEVER, Path::due_at)
     }
 
-    /// What the path lets go before anything else happens is under way to the end systems.
+    /// Puts what the path lets go before anything else happens under way to the end systems.
     fn release(&mut self) {
         loop {
             let at = self.path_at();
@@ -325,7 +325,7 @@ impl<E: EndSystem> World<E> {
         }
     }
 
-    /// What comes next: a frame that is in the adapter crosses the bus first, where that takes time.
+    /// Handles what comes next: a frame that is in the adapter crosses the bus first, where that takes time.
     fn arrive(&mut self, who: usize) {
         let is_crossed = self.crossing[who].front().is_some_and(|arrival| arrival.first <= self.now);
         let came = if is_crossed { self.crossing[who].pop_front() } else { self.under_way[who].pop_front() };
@@ -349,7 +349,7 @@ impl<E: EndSystem> World<E> {
         }
     }
 
-    /// Whether segments come in another order, or at other times, than the line takes them.
+    /// True if segments come in another order, or at other times, than the line takes them.
     fn is_reordered(&self) -> bool {
         self.path.is_some() || self.links[0].len() > 1 || self.buses.iter().any(Option::is_some)
     }
@@ -368,7 +368,7 @@ impl<E: EndSystem> World<E> {
         left
     }
 
-    /// What was to leave later leaves.
+    /// Sends what was to leave later.
     fn leave(&mut self, who: usize) {
         if let Some(departure) = self.leaving[who].pop_front() {
             self.depart(who, &departure);

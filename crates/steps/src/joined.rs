@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{StepError, refused};
 
-/// How long bytes may take to the other host before something is wrong.
+/// The time that bytes may take to the other host before something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Moved before anything is timed, so that neither a congestion window nor a buffer still grows.
 const WARM_UP_BYTES: u64 = 4 << 20;

@@ -10,7 +10,7 @@
 //!   and socket and send nothing. [`segments`]: calls that send.
 //! - [`rounds`]: all of them, in order.
 //!
-//! What is not timed: anything below the virtual device, since the testbed has no adapter; interrupts of
+//! Parts that are not timed: anything below the virtual device, since the testbed has no adapter; interrupts of
 //! hardware; memory on other sockets. A model of a host with an adapter needs those from elsewhere.
 
 pub mod buffers;

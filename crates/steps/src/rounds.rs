@@ -10,7 +10,7 @@ use crate::sample::Sample;
 use crate::segments::Names;
 use crate::{StepError, buffers, calls, segments, wakes};
 
-/// What was timed, and where.
+/// The steps that were timed, and where.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Steps {
     /// The CPU that the timed thread was bound to.

@@ -1,4 +1,4 @@
-//! What is reported of a step: how often it was done and how long that took.
+//! The report of a step: how often it was done and how long that took.
 
 use std::time::Instant;
 

@@ -21,7 +21,7 @@ pub struct Placed {
     pub negotiated: Negotiated,
 }
 
-/// Whether the kernel has TLS, tried on a connection over the loopback.
+/// Tests whether the kernel has TLS, on a connection over the loopback.
 ///
 /// # Errors
 /// It has none; the sentence says why.
@@ -101,7 +101,7 @@ fn cipher_code(cipher: Cipher) -> u16 {
     }
 }
 
-/// What the kernel encrypts with: the first fields of what it was given.
+/// Reads back what the kernel encrypts with: the first fields of what it was given.
 fn read_back(socket: &impl AsFd) -> io::Result<Negotiated> {
     let mut head = [0u16; 2];
     let mut length = libc::socklen_t::try_from(size_of_val(&head)).map_err(io::Error::other)?;

@@ -76,7 +76,7 @@ pub struct Session {
     end: usize,
     /// Keeps reads within one record, while nothing of the next may be taken.
     boundary: Option<Boundary>,
-    /// Whether the last read filled its buffer, so that the stream may have more.
+    /// True if the last read filled its buffer, so that the stream may have more.
     is_more: bool,
     /// Payload that is encrypted, but not all in the stream: it is no sent payload yet.
     unreported_bytes: usize,
@@ -189,22 +189,22 @@ impl Session {
         self.flush(stream)
     }
 
-    /// Whether something that is encrypted waits for room in the stream.
+    /// True if something that is encrypted waits for room in the stream.
     pub fn has_unsent(&self) -> bool {
         self.connection.wants_write()
     }
 
-    /// Whether a read may yield something before the stream has more.
+    /// True if a read may yield something before the stream has more.
     pub fn may_have_more(&self) -> bool {
         self.start < self.end || self.is_more
     }
 
-    /// Whether payload cannot be carried yet.
+    /// True if payload cannot be carried yet.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
-    /// What was negotiated; none before the handshake is over.
+    /// The settings that were negotiated; none before the handshake is over.
     pub fn negotiated(&self) -> Option<Negotiated> {
         Negotiated::of(self.connection.protocol_version(), self.connection.negotiated_cipher_suite())
     }
@@ -245,7 +245,7 @@ impl Session {
     }
 }
 
-/// How far reads have come in a record.
+/// The place that reads have come to in a record.
 #[derive(Debug, Default)]
 struct Boundary {
     header: [u8; HEADER_BYTES],

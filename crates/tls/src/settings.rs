@@ -1,4 +1,4 @@
-//! What can be asked of a connection, and what was negotiated.
+//! Settings that can be asked of a connection, and those that were negotiated.
 
 use rustls::crypto::ring::cipher_suite;
 use rustls::version::{TLS12, TLS13};
@@ -23,7 +23,7 @@ impl Version {
     }
 }
 
-/// What encrypts and authenticates records.
+/// The cipher that encrypts and authenticates records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cipher {
     /// AES in Galois/counter mode, key of 128 bits.
@@ -61,7 +61,7 @@ impl Cipher {
     }
 }
 
-/// What a trial asks for; absent is the library's choice.
+/// The settings that a trial asks for; absent is the library's choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Only this version.
@@ -70,7 +70,7 @@ pub struct Settings {
     pub cipher: Option<Cipher>,
     /// Most payload of a record in bytes.
     pub record_bytes: Option<u32>,
-    /// Whether the keys may be taken out, for the kernel.
+    /// True if the keys may be taken out, for the kernel.
     pub is_for_kernel: bool,
 }
 
@@ -93,7 +93,7 @@ impl Settings {
     }
 }
 
-/// What both hosts agreed on.
+/// The settings that both hosts agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Negotiated {
     /// The version.

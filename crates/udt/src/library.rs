@@ -38,7 +38,7 @@ impl Library {
         }
     }
 
-    /// Whether it was there when this was built.
+    /// True where it was there when this was built.
     pub const fn is_present(self) -> bool {
         match self {
             Self::Udt => cfg!(udt_present),
@@ -46,7 +46,7 @@ impl Library {
         }
     }
 
-    /// What to say where it was not.
+    /// The sentence to say where it was not there.
     pub fn missing(self) -> String {
         let (title, package) = (self.title(), self.package());
         format!(
@@ -54,7 +54,7 @@ impl Library {
         )
     }
 
-    /// Whether a thread of this name is one of the library's, where `own` is the name of the thread that opened
+    /// True if a thread of this name is one of the library's, where `own` is the name of the thread that opened
     /// its sockets: SRT gives names, UDT's threads inherit theirs.
     pub fn is_thread(self, name: &str, own: &str) -> bool {
         match self {

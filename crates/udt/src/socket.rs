@@ -23,7 +23,7 @@ pub struct Socket {
     destination: OnceLock<SocketAddr>,
 }
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketState {
     /// Not there yet.
@@ -89,7 +89,7 @@ impl Socket {
         self.set(Choice::ReceiveBuffer, bytes)
     }
 
-    /// Whether calls wait, and how long at most: one that waited in vain is `WouldBlock`.
+    /// Sets whether calls wait, and how long at most: one that waited in vain is `WouldBlock`.
     ///
     /// # Errors
     /// The library refuses it.
@@ -167,7 +167,7 @@ impl Socket {
         self.checked(unsafe { (self.shim().connect)(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
     }
 
-    /// How far the connection has come.
+    /// The state of the connection.
     pub fn state(&self) -> SocketState {
         // SAFETY: an integer goes in, one comes out.
         match unsafe { (self.shim().state_of)(self.id) } {
@@ -217,7 +217,7 @@ impl Socket {
         unsafe { (self.shim().close)(self.id) };
     }
 
-    /// What the library knows of the connection.
+    /// The facts that the library knows of the connection.
     ///
     /// # Errors
     /// It is not open any more.

@@ -1,4 +1,4 @@
-//! What a library reports about a connection (`UDT::perfmon`, its reference manual, `CPerfMon`; `srt_bistats`).
+//! The report of a library about a connection (`UDT::perfmon`, its reference manual, `CPerfMon`; `srt_bistats`).
 
 use crate::ffi::RawFacts;
 
@@ -36,7 +36,7 @@ pub struct Facts {
     pub rtt_ns: u64,
     /// Capacity of the path as the library estimates it from pairs of packets, in bytes a second.
     pub capacity_bytes_per_second: u64,
-    /// What the receiver has room for, in packets.
+    /// The room that the receiver has, in packets.
     pub window_packets: u64,
     /// Congestion window in packets.
     pub cwnd_packets: u64,

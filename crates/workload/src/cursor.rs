@@ -17,7 +17,7 @@ pub(crate) struct Cursor {
     pub step: u32,
     /// Which of the step's repetitions.
     pub repetition: u32,
-    /// Whether the operation is under way; the fields below are valid only then.
+    /// True where the operation is under way; the fields below are valid only then.
     pub is_open: bool,
     /// Bytes that are missing; 1 for an operation that moves none.
     pub left: u64,

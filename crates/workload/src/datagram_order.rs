@@ -17,7 +17,7 @@ pub fn write_number(datagram: &mut [u8], number: u64) {
     datagram[..length].copy_from_slice(&number.to_le_bytes()[..length]);
 }
 
-/// How far a datagram's number is ahead of this one, as far as its length lets one know.
+/// The distance that a datagram's number is ahead of this one, as far as its length lets one know.
 fn ahead(datagram: &[u8], number: u64) -> i64 {
     let length = datagram.len().clamp(1, MAX_NUMBER_BYTES);
     let mut bytes = [0; MAX_NUMBER_BYTES];

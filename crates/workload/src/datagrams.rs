@@ -16,11 +16,11 @@ use crate::pace::Pace;
 
 /// Length of the header in bytes, the least that a datagram has.
 pub const HEADER_BYTES: usize = 24;
-/// How far a sender that came late catches up, in ns: the rest of its schedule is given up, so that
+/// The most that a sender that came late catches up, in ns: the rest of its schedule is given up, so that
 /// a pause is not followed by a flood.
 pub const MAX_BEHIND_NS: u64 = 20_000_000;
 
-/// What stands in front of a datagram.
+/// The header in front of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Of the flow.
@@ -82,7 +82,7 @@ impl Schedule {
     }
 }
 
-/// What arrived of a flow.
+/// The part of a flow that arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// Datagrams, duplicates not counted.
@@ -143,7 +143,7 @@ impl Account {
         self.on_transit(now_ns.wrapping_sub(header.sent_mono_ns).cast_signed());
     }
 
-    /// What arrived so far.
+    /// The part that arrived so far.
     pub fn arrived(&self) -> Arrived {
         Arrived { jitter_ns: self.jitter_16_ns >> 4, ..self.arrived }
     }

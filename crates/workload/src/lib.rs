@@ -1,4 +1,4 @@
-//! What an application does, without doing it. Sans-IO: no sockets, no clock, no threads; time
+//! Decides what an application does, without doing it. Sans-IO: no sockets, no clock, no threads; time
 //! and results are arguments. Used by the load, and by a simulator in the same way.
 //!
 //! - [`stream`]: the bulk workload: how much the next call asks for, and when the transfer ends.

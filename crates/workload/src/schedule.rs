@@ -3,7 +3,7 @@
 use schema::schedule::ScheduledFlow;
 use schema::trial::{Stop, TrialSpec};
 
-/// What a sender with an active interval of its own does next.
+/// The next act of a sender with an active interval of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Waits for this instant.
@@ -30,7 +30,7 @@ impl ActiveInterval {
         Some(Self { start_ns: flow.start_ns, stop_ns: flow.stop_ns })
     }
 
-    /// What is due `now_ns` after the start of the load.
+    /// The act that is due `now_ns` after the start of the load.
     pub fn poll(self, now_ns: u64) -> Due {
         if now_ns >= self.stop_ns {
             Due::Over

@@ -18,7 +18,7 @@ pub const MAX_OUTSTANDING: u32 = 1 << 16;
 pub struct ScriptError {
     /// Group, transaction and step, as far as they are concerned.
     pub place: String,
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     pub text: String,
 }
 
@@ -40,7 +40,7 @@ pub struct Group {
     pub first_user: u32,
     /// Virtual users.
     pub strands_count: u32,
-    /// Whether connection 0 of each user is open before the start.
+    /// True where connection 0 of each user is open before the start.
     pub is_connected: bool,
     /// Connections of each user.
     pub connections_count: u32,
@@ -48,14 +48,14 @@ pub struct Group {
     pub transactions: Vec<Transaction>,
 }
 
-/// What is repeated.
+/// The part that is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transaction {
     /// Name.
     pub name: String,
     /// Number among the transactions of all groups.
     pub row: u32,
-    /// How often.
+    /// The extent of the repetition.
     pub repeat: Repeat,
     /// When each execution is to begin.
     pub arrivals: Arrivals,
@@ -65,26 +65,26 @@ pub struct Transaction {
     pub steps: Vec<Step>,
     /// Steps before the payload first changes its direction.
     pub opening_steps_count: u32,
-    /// Whether this host begins each execution, and so decides how many there are.
+    /// True where this host begins each execution, and so decides how many there are.
     pub leads: bool,
-    /// Whether the hosts' executions cannot be matched: nothing goes between them.
+    /// True where the hosts' executions cannot be matched: nothing goes between them.
     pub is_silent: bool,
 }
 
 /// An operation as this host executes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What.
+    /// The act.
     pub act: Act,
     /// On which connection of the user.
     pub connection: u32,
-    /// How often.
+    /// Number of times.
     pub count: u32,
-    /// Whether a failure is passed over.
+    /// True where a failure is passed over.
     pub can_fail: bool,
 }
 
-/// What this host does.
+/// An act of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// Opens.
@@ -109,10 +109,10 @@ pub enum Act {
     Hear,
 }
 
-/// How bytes are moved.
+/// The way that bytes are moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// How many.
+    /// Number of bytes.
     pub size: Size,
     /// A call asks for this much at most.
     pub call_bytes: u64,
@@ -120,19 +120,19 @@ pub struct Transfer {
     pub timeout_ns: Option<u64>,
 }
 
-/// How time is passed.
+/// The way that time is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thought {
     /// For this long, in ns.
     pub duration_ns: u64,
-    /// Whether the CPU is kept busy.
+    /// True where the CPU is kept busy.
     pub is_busy: bool,
-    /// Whether both hosts do it.
+    /// True where both hosts do it.
     pub is_mirrored: bool,
 }
 
 impl Act {
-    /// What the other host does meanwhile.
+    /// The act of the other host meanwhile.
     #[must_use]
     pub fn mirror(self) -> Self {
         match self {
@@ -150,7 +150,7 @@ impl Act {
         }
     }
 
-    /// Whether this host moves first here; absent where nothing goes between the ends.
+    /// True where this host moves first here; absent where nothing goes between the ends.
     fn leads(&self) -> Option<bool> {
         match self {
             Act::Connect | Act::Write(_) | Act::SendFile(..) | Act::Disconnect => Some(true),
@@ -159,19 +159,19 @@ impl Act {
         }
     }
 
-    /// Whether it is payload that this host sends.
+    /// True where it is payload that this host sends.
     pub fn sends(&self) -> bool {
         matches!(self, Act::Write(_) | Act::SendFile(..))
     }
 
-    /// Whether it is payload that this host receives.
+    /// True where it is payload that this host receives.
     pub fn receives(&self) -> bool {
         matches!(self, Act::Read(_) | Act::ReadFile(..))
     }
 }
 
 impl Script {
-    /// What the near host executes.
+    /// The script that the near host executes.
     ///
     /// # Errors
     /// The workload makes no sense; the place and the reason.
@@ -196,7 +196,7 @@ impl Script {
         Ok(Self { seed: workload.seed, groups })
     }
 
-    /// What the other host executes.
+    /// The script that the other host executes.
     #[must_use]
     pub fn mirror(mut self) -> Self {
         for group in &mut self.groups {

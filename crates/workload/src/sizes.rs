@@ -20,7 +20,7 @@ pub struct Place {
     pub step: u32,
     /// Which of the step's repetitions.
     pub repetition: u32,
-    /// How many the step has.
+    /// Number of repetitions of the step.
     pub repetitions_count: u32,
 }
 

@@ -2,7 +2,7 @@
 
 use schema::trial::Stop;
 
-/// What is left of a transfer.
+/// The rest of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     /// Bytes each call asks for.
@@ -36,7 +36,7 @@ impl Transfer {
         }
     }
 
-    /// Whether all bytes are moved. Never true for a transfer that a clock ends.
+    /// True where all bytes are moved. Never true for a transfer that a clock ends.
     pub fn is_complete(&self) -> bool {
         self.left_bytes == Some(0)
     }

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Setting:
-    """How much is measured: the full proof, or a short try whose figures show only that it works."""
+    """The amount that is measured: the full proof, or a short try whose figures show only that it works."""
 
     is_quick: bool
     folder: Path

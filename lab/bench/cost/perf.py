@@ -35,7 +35,7 @@ workload = "stream"
 USER = "programs"
 """All functions of programs: perf and whyperf read other symbols of them."""
 
-#: What either sampler runs, and what a CPU runs that has nothing to do.
+#: The functions that either sampler runs, and those that a CPU runs that has nothing to do.
 SAMPLERS = re.compile(
     r"bpf_prog_.*|bpf_trace_run\d+|_*perf_.*|bpf_overflow_handler|__?bpf_(prog|get|map)_.*|.*_stackid|get_perf_callchain"
 )
@@ -98,7 +98,7 @@ def agreement(theirs: Counter[str], ours: Counter[str]) -> list[tuple[str, float
 
 
 def is_counted(name: str) -> bool:
-    """Whether a function of the kernel is neither idle nor a sampler's."""
+    """True where a function of the kernel is neither idle nor a sampler's."""
     return SAMPLERS.fullmatch(name) is None and IDLE.fullmatch(name) is None
 
 

@@ -254,7 +254,7 @@ def programs(setting: Setting) -> list[Planted]:
 
 
 def _of_both(source: Source, cell: str) -> Mapping[int, float]:
-    """What programs of others cost both sides in each block."""
+    """The cost of programs of others to both sides in each block."""
     sides = [side_costs(source, cell, role).of_class(OTHER_BPF) for role in ("sender", "receiver")]
     return {block: sides[0][block] + sides[1][block] for block in sides[0].keys() & sides[1].keys()}
 

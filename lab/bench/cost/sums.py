@@ -48,7 +48,7 @@ def run(setting: Setting) -> list[Row]:
 
 
 def sum_errors(side: SideCost) -> Iterator[tuple[str, float]]:
-    """How far sums are off, relative to the total of the side, in the means and in each trial."""
+    """The errors of sums, relative to the total of the side, in the means and in each trial."""
     total = side.total.mean
     yield "classes", abs(sum(entry.exclusive.mean for entry in side.classes) - total) / total
     for place, value in enumerate(side.by_trial):

@@ -48,7 +48,7 @@ def run(setting: Setting) -> list[Row]:
 
 
 def _killed(rng: random.Random, kind: str, size: int, out: Path) -> tuple[list[str], float]:
-    """What went wrong with a kill, and how long it took until the pair was named."""
+    """Collects what went wrong with a kill, and how long it took until the pair was named."""
     clients = size - 1
     victim = f"node{rng.randint(1, clients)}"
     problems = []

@@ -1,4 +1,4 @@
-"""How much of the proof of fleets is measured, where its files go, and how `whyperf run` is called on a rack."""
+"""The part of the proof of fleets that is measured, the place of its files, and the call of `whyperf run` on a rack."""
 
 import os
 import subprocess

@@ -25,7 +25,7 @@ class Dose:
     name: str
     make: Callable[[Rack, str, ExitStack], None]
     causes: Sequence[str]
-    #: What the NIC of each host is paced to; None: as fast as its CPU. A small buffer or a busy CPU slows no host
+    #: Rate that the NIC of each host is paced to; None: as fast as its CPU. A small buffer or a busy CPU slows no host
     #: whose NIC is slower: without distance, 200 Mbit/s take 4 KiB and 5 % of a CPU.
     link: str | None = LINK
 
@@ -120,7 +120,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def _judged(dose: Dose, host: str, out: Path, said: str) -> Row:
-    """Whether `explain` names the host, and what differs there first."""
+    """Judges whether `explain` names the host, and what differs there first."""
     argv = [str(Path(sys.executable).parent / "whyperf"), "explain", str(out), "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     asked = f"{host}: {' or '.join(dose.causes)}"

@@ -1,4 +1,4 @@
-"""How close together many agents begin, how soon they are ready, and what a thousand of them cost the controller."""
+"""The spread of the starts of many agents, the time until they are ready, and what a thousand cost the controller."""
 
 import resource
 import subprocess

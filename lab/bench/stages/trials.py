@@ -38,7 +38,7 @@ class Staged:
         return int(rows["start_mono_ns"].min()), int(rows["end_mono_ns"].max())  # type: ignore[arg-type]
 
     def report(self, host: str) -> Mapping[str, Any]:
-        """What the stage times of a host are worth.
+        """The report on what the stage times of a host are worth.
 
         Raises:
             LookupError: there are none.

@@ -47,7 +47,7 @@ def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractCont
 
 
 def goodput_bps(server: str, setting: Setting) -> float:
-    """What the receiver counts on all connections between warm-up and end."""
+    """The goodput that the receiver counts on all connections between warm-up and end."""
     return sum(int(row[3]) for row in _rows(server, setting)) * 8 / setting.measure_s
 
 

@@ -31,7 +31,7 @@ def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractCont
 
 
 def goodput_bps(server: str, _client: str) -> float:
-    """What the receiver counts after the warm-up. Of datagrams too: its figure of each stream stays 0 there."""
+    """The receiver's count after the warm-up. Of datagrams too: its figure of each stream stays 0 there."""
     result: dict[str, Any] = json.loads(server)
     if "error" in result:
         raise ToolError(f"iperf3 failed: {result['error']}")

@@ -9,7 +9,7 @@ from lab.bench.namespaces import Ends
 from lab.bench.plan import Cell, Setting
 
 GRACE_S = 15
-"""How much longer than its load a run may take."""
+"""The time that a run may take beyond its load."""
 
 
 class ToolError(Exception):
@@ -27,7 +27,7 @@ class Pair:
     read_rate: Callable[[str, str], float]
     """Finds the tool's figure in what the server and the client printed."""
     is_server_ended: bool = False
-    """Whether the server serves for ever and is ended here."""
+    """True where the server serves for ever and is ended here."""
 
     def rate(self) -> float:
         """Waits for the end and gives the tool's figure: bit/s at the receiver, or transactions a second.

@@ -73,7 +73,7 @@ def _first_s(place: Namespace, option: str) -> float:
 
 
 def has_verdict(line: str, *, is_json: bool) -> bool:
-    """Whether a line names what limits a direction that moves something."""
+    """True where a line names what limits a direction that moves something."""
     if is_json:
         found = json.loads(line)
         return found["type"] == "interval" and Limit(found["recent_limit"]) not in IDLE

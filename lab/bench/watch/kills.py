@@ -35,7 +35,7 @@ LATEST_S = 3.0
 SETTLE_S = 0.3
 WINDOW_S = 0.7
 GONE_S = 30.0
-"""How long what a killed watch leaves may take to go: the kernel frees programs after a grace period."""
+"""The time that what a killed watch leaves may take to go: the kernel frees programs after a grace period."""
 MIN_RATIO = 0.98
 """Of the rates after and before: noise of single windows is far larger, and the median of many is compared."""
 TRANSFER = Path(__file__).with_name("transfer.py")
@@ -81,7 +81,7 @@ def run(setting: Setting) -> list[Row]:
 
 
 def rows_of(kills: Sequence[Kill], seed: int) -> list[Row]:
-    """What was left, and the rates."""
+    """The rows of what was left, and of the rates."""
     problems = [f"{kill.number}: {problem}" for kill in kills for problem in kill.problems]
     ratio = ratio_of_pairs([kill.after_bps for kill in kills], [kill.before_bps for kill in kills], seed)
     by_victim = Counter(kill.victim for kill in kills)

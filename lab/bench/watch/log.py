@@ -37,7 +37,7 @@ COMPARED = ("sequence", "acknowledgment", "payload_bytes", "flags", "window_fiel
 SYN = 2
 #: The log begins this much after a connection was chosen, at the latest.
 BEGIN_NS = 50_000_000
-#: How often a transfer is tried again on a host that hides processes from BPF programs.
+#: Number of times that a transfer is tried again on a host that hides processes from BPF programs.
 ATTEMPTS = 8
 PROFILE = """
 about = "Proof of the log of a watch."

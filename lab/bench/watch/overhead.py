@@ -40,11 +40,11 @@ MAX_LOSS: dict[Level, float] = {"user": 0.005, "counters": 0.05, "segments": 0.0
 
 @dataclass(frozen=True)
 class Half:
-    """What was measured with or without a watch."""
+    """The measurements with or without a watch."""
 
     bps: float
     busy: float
-    #: What the agent took of all CPUs.
+    #: The part of all CPUs that the agent took.
     agent: float = 0.0
 
 

@@ -41,7 +41,7 @@ class Namespace:
         return ["nsenter", f"--net={self.path}", "--", *pinned, *command]
 
     def loopback_bytes(self) -> int:
-        """What the loopback device has delivered, headers included."""
+        """The bytes that the loopback device has delivered, headers included."""
         for line in Path(f"/proc/{self.process}/net/dev").read_text(encoding="ascii").splitlines():
             name, _, counters = line.partition(":")
             if name.strip() == "lo":

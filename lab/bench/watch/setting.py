@@ -1,4 +1,4 @@
-"""How much of the proof of the watch is measured, and where its files go."""
+"""The part of the proof of the watch that is measured, and the place of its files."""
 
 from dataclasses import dataclass
 from pathlib import Path

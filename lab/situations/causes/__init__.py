@@ -1,4 +1,4 @@
-"""What can be injected, with its doses: each entry is a cause that a removal can be measured of.
+"""The causes that can be injected, with their doses: each entry is a cause that a removal can be measured of.
 
 A dose is drawn so that the cause often limits, and sometimes does not: most are a part of what the path carries, from
 4 % to 80 % of it. Whether it limits is measured, not assumed.

@@ -1,4 +1,4 @@
-"""What doses are parts of: what fills a connection's share of the path, and what the path carries."""
+"""The amounts that doses are parts of: what fills a connection's share of the path, and what the path carries."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What is injected into programs of others by their own options; the rest is of `lab.situations.causes`."""
+"""The causes that are injected into programs of others by their own options; the rest is of `lab.situations.causes`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from lab.situations.setting import Setting
 
 @dataclass(frozen=True)
 class Options:
-    """What a dose adds to the command lines, and fills into them and into the files."""
+    """The text that a dose adds to the command lines, and fills into them and into the files."""
 
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()

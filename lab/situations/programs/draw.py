@@ -35,9 +35,9 @@ from whyperf.profile import Factors, ProfileError
 
 FILE = Path(__file__).with_name("programs.toml")
 FROM_START = 0.3
-"""How often the watch begins before the client is started; otherwise it begins in mid-life."""
+"""Probability that the watch begins before the client is started; otherwise it begins in mid-life."""
 WHOLE = 0.5
-"""How often super-segments pass a path whole."""
+"""Probability that super-segments pass a path whole."""
 OWN_WEIGHT = 3
 """Weight of a cause of a program's own options: it has few of them, and all programs have the others."""
 NOT_WITH_PROGRAMS = frozenset({"stopped-process"})
@@ -47,7 +47,7 @@ DOSE = 1
 
 
 class ProgramIngredient(Ingredient):
-    """What is injected into a program: `client`, `server` and `fill` as in a `Change`, in addition to factors."""
+    """An injection into a program: `client`, `server` and `fill` as in a `Change`, in addition to factors."""
 
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class ProgramIngredient(Ingredient):
 
     @property
     def injects(self) -> bool:
-        """Whether it changes anything: what stands for no cause does not."""
+        """True where it changes anything: what stands for no cause does not."""
         return True
 
 
@@ -174,7 +174,7 @@ def _ingredient(rng: Random, setting: Setting, cause: Injected | ProgramCause) -
 
 
 def _merged(ingredients: Sequence[Ingredient]) -> Change:
-    """What they all change together."""
+    """The change that they all make together."""
     of_programs = [part for part in ingredients if isinstance(part, ProgramIngredient)]
     return Change(
         client=tuple(word for part in of_programs for word in part.client),

@@ -21,7 +21,7 @@ LIMITS = {served.name: served.limits for served in SERVED}
 
 
 def possible(drawn: DrawnPrograms) -> DrawnPrograms:
-    """What this host can run; a message names each program or disturbance that it lacks."""
+    """Keeps what this host can run; a message names each program or disturbance that it lacks."""
     impossible = {case.name: reason for case in drawn.watched.case if (reason := lacking(drawn.watched, case))}
     for reason in dict.fromkeys(impossible.values()):
         say(f"Not measured: {count(list(impossible.values()).count(reason), 'situation')}: {reason}")
@@ -62,7 +62,7 @@ def rates_of(drawn: DrawnPrograms, runs: Sequence[WatchedRun]) -> dict[str, list
 
 
 def _parts(situation: Situation) -> list[str]:
-    """What each dose of a case is: dose 0 lacks all causes, 1 is as drawn, the others lack one cause."""
+    """The meaning of each dose of a case: dose 0 lacks all causes, 1 is as drawn, the others lack one cause."""
     if len(situation.ingredient) == 1:
         return [f"{CellKind.WITHOUT}1", str(CellKind.SITUATION)]
     without = [f"{CellKind.WITHOUT}{number}" for number in range(1, len(situation.ingredient) + 1)]
@@ -70,7 +70,7 @@ def _parts(situation: Situation) -> list[str]:
 
 
 def judged(labels: Mapping[str, Label], runs: Sequence[WatchedRun]) -> list[Judged]:
-    """What each view said of the situations that have a label."""
+    """Judges what each view said of the situations that have a label."""
     graded = [run for run in runs if run.grades and run.case in labels]
     return [_judged(labels[run.case], run, grade) for run in graded for grade in run.grades]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from whyperf.explain.causes import Cause
 
 PIECE_BYTES = 65_536
-"""What the Python program reads or writes at a time (lab/truth/watched/peer.py)."""
+"""The amount that the Python program reads or writes at a time (lab/truth/watched/peer.py)."""
 
 
 @dataclass(frozen=True)

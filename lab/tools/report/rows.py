@@ -11,7 +11,7 @@ NONE = "-"
 
 
 def setting_text(found: ToolsComparison) -> str:
-    """What was compared, in a sentence or two."""
+    """Says what was compared, in a sentence or two."""
     load = found.load
     shape = {
         "stream": count(load.connections, "stream"),
@@ -70,7 +70,7 @@ def tables_of(found: ToolsComparison) -> Iterator[tuple[tuple[str, ...], Rows]]:
 
 
 def difference_rows(report: ToolReport) -> list[tuple[str, str, str, str]]:
-    """What a tool does in another way: the tool, the own load, and what a test of it showed."""
+    """The things that a tool does in another way: the tool, the own load, and what a test of it showed."""
     return [(each.title, each.tool, each.own, "; ".join(_outcomes(each.verdicts))) for each in report.differences]
 
 

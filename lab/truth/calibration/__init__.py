@@ -1,1 +1,1 @@
-"""What records of truth experiments say about gains and confidence: the tables of `whyperf.explain.calibration`."""
+"""The findings of records of truth experiments on gains and confidence: the tables of `whyperf.explain.calibration`."""

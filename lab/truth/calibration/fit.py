@@ -54,7 +54,7 @@ def _class(level: str, basis: str, residuals: Sequence[float], coverage: float) 
 
 @dataclass(frozen=True)
 class Quality:
-    """How well the printed intervals of a level did: `coverage` and `median_error` as ratios, `median_width` as
+    """The quality of the printed intervals of a level: `coverage` and `median_error` as ratios, `median_width` as
     high over low; `open` gains were not predicted.
     """
 

@@ -46,7 +46,7 @@ LEFT_OUT = frozenset({Cause.ASKED_RATE, Cause.CONNECTION_SETUP})
 
 
 class Truth(NamedTuple):
-    """What was injected into a cell."""
+    """The injection into a cell."""
 
     sweep: str
     accepted: tuple[str, ...]
@@ -106,7 +106,7 @@ def _graded(experiment: Experiment, catalog: Catalog, only: set[str], *, is_mid_
 
 
 def _is_disturbed(experiment: Experiment, cell: str, trial: str, accepted: Sequence[str]) -> bool:
-    """Whether the evidence of both hosts shows that programs which nobody injected took the CPUs of the trial."""
+    """True if the evidence of both hosts shows that programs which nobody injected took the CPUs of the trial."""
     views: tuple[dict[str, Level], ...] = ({}, {"sender": "user", "receiver": "user"})
     found = [
         TrialQuestion(cell, trial, by_plan=False, levels=levels).answer(experiment).verdicts[:2] for levels in views
@@ -221,7 +221,7 @@ JIFFY_NS = 4_000_000
 
 
 def _ago(times: Ints, at: Ints) -> Ints:
-    """How long the last of some instants was ago, in whole jiffies."""
+    """The time since the last of some instants, in whole jiffies."""
     place = last_at(times, at)
     last = times[np.maximum(place, 0)] if times.size else at
     ago: Ints = np.where(place >= 0, (at // JIFFY_NS - last // JIFFY_NS) * JIFFY_NS, 10**12)

@@ -1,4 +1,4 @@
-"""What verdicts claimed in truth experiments, and what was true: the data of the calibration of gains and confidence.
+"""The claims of verdicts in truth experiments, and the truth: the data of the calibration of gains and confidence.
 
 Each explained trial gives one `Claimed` per verdict, at its evidence level: whether the cause is one that was injected,
 and by how much the predicted gain missed the measured one. Predictions are those of the model of limits alone, so that
@@ -99,7 +99,7 @@ class _Record:
         self._rates = {sweep: rates_bps.get(cell.id) for sweep, cell in self.cells.items()}
 
     def claims(self, role: Role, view: View, found: CellExplanation) -> Iterator[Claimed]:
-        """What an explained trial of the cell claims."""
+        """The claims of an explained trial of the cell."""
         situation, level, accepted = f"{role.of}-{role.kind}{role.dose or ''}", str(view), self._accepted(role)
         if accepted is not None:
             accepted = with_path_loss(accepted, view, found.verdicts)
@@ -130,7 +130,7 @@ class _Record:
         return accepted if counts or role.kind is CellKind.BOTH else None
 
     def _measured(self, role: Role, verdict: Verdict) -> float | None:
-        """What removing the verdict's cause brought in the record; None where it has no such cell."""
+        """The effect of removing the verdict's cause in the record; None where it has no such cell."""
         if verdict.cause in NOT_CAUSES or self._accepted(role) is None:
             return None
         if (situation := self._situations.get(role.of)) is not None:

@@ -153,7 +153,7 @@ def _clean(grades: Sequence[Grade]) -> str:
 
 
 def lowered(grade: Grade) -> str:
-    """How much a cause lowers the rate, as text."""
+    """The amount that a cause lowers the rate by, as text."""
     return "not known" if grade.lowered_by is None else f"{grade.lowered_by:.0%}"
 
 

@@ -25,7 +25,7 @@ TESTBED_FACTORS = ("mtu_bytes", "tso", "gso", "gro")
 """Factors in addition to those of the path (`path_…`) that mean something without a load of our own."""
 
 PLACEHOLDERS = ("address", "port", "folder", "python", "peer")
-"""What stands for something in `@…@` in a command or a file of a program."""
+"""The words that stand for something in `@…@` in a command or a file of a program."""
 
 
 class Program(CatalogTable):
@@ -53,7 +53,7 @@ class Base(CatalogTable):
 
 
 class Change(CatalogTable):
-    """What injects a cause: arguments of the programs, factors of the path, disturbances, lines of files."""
+    """The change that injects a cause: arguments of the programs, factors of the path, disturbances, lines of files."""
 
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Case(CatalogTable):
     server: tuple[str, ...] = ()
     fill: dict[str, str] = Field(default_factory=dict)
     from_start: bool = False
-    #: What of the baseline is other than in the doses: arguments, words.
+    #: The part of the baseline that is other than in the doses: arguments, words.
     without: Change = Change()
     doses: tuple[Change, ...] = Field(min_length=1)
 
@@ -101,7 +101,7 @@ class Case(CatalogTable):
         return tuple(str(cause) for cause in self.causes)
 
     def change(self, dose: int) -> Change:
-        """What a dose changes; dose 0 is the baseline."""
+        """The change of a dose; dose 0 is the baseline."""
         return self.doses[dose - 1] if dose else self.without
 
 
@@ -164,7 +164,7 @@ def _words_of(case: Case) -> set[str]:
 
 @dataclass(frozen=True)
 class Commands:
-    """What a run of a program executes, with everything filled in."""
+    """The commands that a run of a program executes, with everything filled in."""
 
     files: Mapping[str, str]
     far_setup: tuple[tuple[str, ...], ...]

@@ -19,7 +19,7 @@ MAX_OTHER_CPUS = 0.2
 
 
 class Sight(StrEnum):
-    """What was watched: the two sides, one of them, or one without privilege. Options have these words."""
+    """The part that was watched: the two sides, one of them, or one without privilege. Options have these words."""
 
     BOTH = "both"
     SENDER = "sender"
@@ -50,7 +50,7 @@ TITLES: Mapping[WatchedView, str] = {
 
 @dataclass(frozen=True)
 class Bar:
-    """What is required of some views together: the least share of good outcomes, and the largest of wrong ones."""
+    """The requirement on some views together: the least share of good outcomes, and the largest of wrong ones."""
 
     name: str
     views: tuple[WatchedView, ...]
@@ -79,7 +79,7 @@ BARS = (
 
 
 class ViewGrade(BaseModel):
-    """What one view says of one run. `named` has the first cause, and behind it those that it leaves open."""
+    """The statement of one view on one run. `named` has the first cause, and behind it those that it leaves open."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -90,7 +90,7 @@ class ViewGrade(BaseModel):
     #: The smallest share of the watched time in known states; None without a budget.
     closed_ratio: float | None
     headline: str
-    #: How probable causes are, by observations alone; older runs have none.
+    #: The probabilities of causes, by observations alone; older runs have none.
     probabilities: tuple[CauseProbability, ...] = ()
 
     @property
@@ -118,7 +118,7 @@ class WatchedRun(BaseModel):
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What it is of."""
+        """The case, the dose and the block that it is of."""
         return self.case, self.dose, self.block
 
 
@@ -132,7 +132,7 @@ class JudgedRun:
 
     @property
     def counts(self) -> bool:
-        """Whether it is graded: it is valid, and the cause lowers the rate enough."""
+        """True where it is graded: it is valid, and the cause lowers the rate enough."""
         return not self.why_not
 
     @property
@@ -146,14 +146,14 @@ class JudgedRun:
 
     @property
     def graded(self) -> tuple[ViewGrade, ...]:
-        """What counts of a run that does: not a verdict that names other programs while some took the CPUs."""
+        """Grades that count of a run that does: not a verdict that names other programs while some took the CPUs."""
         if not self.counts:
             return ()
         may_be_right = {str(Cause.OTHER_LOAD)} if self.run.other_cpus > MAX_OTHER_CPUS else set()
         return tuple(grade for grade in self.run.grades if grade.outcome == "right" or grade.first not in may_be_right)
 
     def grade(self, view: WatchedView) -> ViewGrade | None:
-        """What a view says."""
+        """The statement of a view."""
         return next((grade for grade in self.run.grades if grade.view is view), None)
 
 
@@ -167,7 +167,7 @@ class OutcomeShares:
 
     @property
     def of(self) -> int:
-        """How many explanations were graded."""
+        """Number of explanations that were graded."""
         return self.counts.total()
 
     def ratio(self, *outcomes: Outcome) -> float | None:
@@ -180,7 +180,7 @@ class OutcomeShares:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the bar is reached; None without one, and where nothing was graded."""
+        """True where the bar is reached; None without one, and where nothing was graded."""
         if self.bar is None or not self.of:
             return None
         good, wrong = self.ratio(*self.bar.good), self.ratio("wrong")

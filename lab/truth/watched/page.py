@@ -64,7 +64,7 @@ def views_of(found: Sequence[JudgedRun]) -> list[WatchedView]:
 
 
 def verdict_text(each: JudgedRun, grade: ViewGrade | None) -> str:
-    """What a view says, and what that is worth."""
+    """The verdict of a view, and its worth."""
     if grade is None:
         return "-"
     if grade not in each.graded:

@@ -33,7 +33,7 @@ from whyperf.watch.spool import TableSpool
 from whyperf.wire import ReplyPathCarried, Selection
 
 EVIDENCE: Level = "segments"
-"""What both agents watch with. Of less, the views hide what is above."""
+"""The level that both agents watch with. Of less, the views hide what is above."""
 USUAL_CONTROL = "cubic"
 """The congestion control of programs that choose none: that of the load of our own, whatever the host's default is."""
 OPEN_S = 0.4

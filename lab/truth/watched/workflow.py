@@ -32,9 +32,9 @@ MARK = "truth watch"
 RUNS = "runs.jsonl"
 """The file of a result with a line for each run; the same command resumes after the last."""
 TRIES = 2
-"""How often a run is made that is void."""
+"""Number of times that a void run is made."""
 RUN_S = 10.0
-"""What a run takes, roughly."""
+"""The time that a run takes, roughly."""
 SIGHTS = ("both", "sender", "receiver", "user")
 
 

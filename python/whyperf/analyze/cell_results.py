@@ -295,7 +295,7 @@ class _Tables:
 
 
 def _cut(measured: Rows, factors: Row) -> Cut | None:
-    """What was cut off the trials of a cell; None where every window counts whole."""
+    """The part that was cut off the trials of a cell; None where every window counts whole."""
     cut = [row for row in measured if row["cut_ns"] and not row["is_whole_phase"]]
     if not cut:
         return None
@@ -460,7 +460,7 @@ def _unsampled_facts(evidence: pl.DataFrame) -> list[Fact]:
 
 
 def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:
-    """What the levels in use cost, merged in every result that used one."""
+    """The cost of the levels in use, merged in every result that used one."""
     # The model looks for nothing.
     if evidence is None or inputs.origin == "sim":
         return []

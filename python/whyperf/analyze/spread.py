@@ -26,7 +26,7 @@ class Spread(FrozenModel):
 
 
 def interval_name(trials_counts: Iterable[int]) -> str:
-    """What `low` and `high` of spreads over so many trials are: `range`, `interval` or `95 % interval`.
+    """The name of `low` and `high` of spreads over so many trials: `range`, `interval` or `95 % interval`.
 
     Between 3 and 5 trials no interval of the median covers 95 % (see `coverage_limit`). A single trial has neither.
     """

@@ -135,7 +135,7 @@ class Calls(FrozenModel):
 
 
 class Connections(FrozenModel):
-    """How connections shared: goodput of single connections over all trials, and the median of
+    """The sharing between connections: goodput of single connections over all trials, and the median of
     Jain's index. Null with one connection.
     """
 
@@ -200,7 +200,7 @@ class Rtt(FrozenModel):
 
 
 class EndCost(FrozenModel):
-    """What a transaction costs an end, median over the trials. `busy_ns` is all that its CPUs did, null where they are
+    """Cost of a transaction to an end, median over the trials. `busy_ns` is all that its CPUs did, null where they are
     not its alone; `load_threads_ns` what the load's own threads did.
     """
 
@@ -211,7 +211,7 @@ class EndCost(FrozenModel):
 
 
 class Cost(FrozenModel):
-    """What a transaction costs both sides."""
+    """The cost of a transaction to both sides."""
 
     sender: EndCost | None = None
     receiver: EndCost | None = None
@@ -320,7 +320,7 @@ class EvidenceEnd(FrozenModel):
 
 
 class Evidence(FrozenModel):
-    """What was asked of the trials measured for throughput, what each side reached, and the trials with the
+    """The evidence asked of the trials measured for throughput, that which each side reached, and the trials with the
     segment log, those whose log is not complete among them.
     """
 
@@ -331,7 +331,7 @@ class Evidence(FrozenModel):
 
 
 class Start(FrozenModel):
-    """How well the sending ends began together, measured from their first calls; the worst of the trials.
+    """Differences between the starts of the sending ends, measured from their first calls; the worst of the trials.
 
     `skew_s` is between the first and the last agent, 0 with one; `spread_s` between all connections; `uncertainty_s`
     that of the clocks they are compared by.
@@ -344,7 +344,7 @@ class Start(FrozenModel):
 
 
 class Setup(FrozenModel):
-    """How fast the near hosts opened a cell's connections before the load, the trial of median duration."""
+    """The rate at which the near hosts opened a cell's connections before the load, the trial of median duration."""
 
     connections: int
     seconds: float
@@ -352,7 +352,7 @@ class Setup(FrozenModel):
 
 
 class Cut(FrozenModel):
-    """What was cut off a cell's trials as the rest of the warm-up.
+    """The part cut off a cell's trials as the rest of the warm-up.
 
     `trials` were cut, the one that lost most between `from_s` and `to_s` after the start of its load, where its rate
     was `goodput_bps`. `whole_window_bps` is the median over all trials of the rate over the whole window.
@@ -366,7 +366,7 @@ class Cut(FrozenModel):
 
 
 class Provisional(FrozenModel):
-    """What a cell's last trial moved until it failed, was interrupted or ended void (`status`); no result.
+    """The rates that a cell's last trial reached until it failed, was interrupted or ended void (`status`); no result.
 
     `goodput_bps` and `transactions_per_s` are over the `seconds` of the measurement window until then, or `in_warmup`
     over those of the warm-up, where the trial ended before the measurement.
@@ -407,7 +407,7 @@ class WatchedConnection(FrozenModel):
 
     @property
     def moves_both_ways(self) -> bool:
-        """Whether payload went in both directions."""
+        """True where payload went in both directions."""
         return bool(self.sent_bytes) and bool(self.received_bytes)
 
 

@@ -38,7 +38,7 @@ def bit_rate(bps: float) -> str:
 
 
 def bit_rate_in(letter: str) -> Callable[[float], str]:
-    """How `-f` of iperf3 prints rates: k, m, g, t in bit/s, powers of 1000; K, M, G, T in bytes/s, powers of 1024.
+    """Format of rates by `-f` of iperf3: k, m, g, t in bit/s, powers of 1000; K, M, G, T in bytes/s, powers of 1024.
 
     >>> bit_rate_in("m")(9.1416e9), bit_rate_in("M")(8 * 2**21)
     ('9,142 Mbit/s', '2.00 MiB/s')

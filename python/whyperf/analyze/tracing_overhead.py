@@ -1,4 +1,4 @@
-"""What watching costs: trials with evidence against trials without, in pairs of one block."""
+"""The cost of watching: trials with evidence against trials without, in pairs of one block."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ class LevelCost(FrozenModel):
 
 
 class ProbeCost(FrozenModel):
-    """What evidence costs on a host, and when that was measured."""
+    """The cost of evidence on a host, and the time at which it was measured."""
 
     hostname: str
     kernel: str
@@ -116,7 +116,7 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 def replaces(cost: ProbeCost, kept: Mapping[str, Any] | None) -> bool:
-    """Whether a cost takes the place of the one that is kept: one of too few pairs never replaces one of enough."""
+    """True if a cost takes the place of the one that is kept: one of too few pairs never replaces one of enough."""
     try:
         known = ProbeCost.model_validate(kept)
     except ValidationError:
@@ -129,7 +129,7 @@ def _pairs(cost: ProbeCost) -> int:
 
 
 def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:
-    """What these levels cost here, in a sentence."""
+    """Says what these levels cost here, in a sentence."""
     rows = [row for row in cost.levels if row.level in levels] if cost is not None else []
     if cost is None or not rows:
         return "Tracing overhead unknown; measure it with whyperf doctor --probe-cost."

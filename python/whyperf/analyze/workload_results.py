@@ -147,7 +147,7 @@ def _median(rows: pl.DataFrame, column: str) -> float | None:
 
 
 def _measured_seconds(transactions: pl.DataFrame, usable: pl.DataFrame) -> dict[str, float]:
-    """How long phase `measure` was in all trials of a cell that have a histogram."""
+    """The length of phase `measure` in all trials of a cell that have a histogram."""
     rows = transactions.filter(pl.col("phase") == "measure").join(
         usable.select("trial").unique(), on="trial", how="semi"
     )

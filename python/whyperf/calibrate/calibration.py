@@ -32,7 +32,7 @@ class Calibration:
     staged: Mapping[str, Measured] = field(default_factory=dict)
     """Costs that stage times show, by key."""
     narrowed: Narrowed | None = None
-    """How much these narrow the ensemble; None without any."""
+    """The degree to which these narrow the ensemble; None without any."""
 
 
 def calibration_of(

@@ -1,4 +1,4 @@
-"""What a what-if changes: `window=256k,offload=off` as factors."""
+"""The changes of a what-if: `window=256k,offload=off` as factors."""
 
 from collections.abc import Mapping
 from typing import Any

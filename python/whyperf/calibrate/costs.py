@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from whyperf.calibrate.steps import Measured
 
-#: How far a cost may lie from what was timed, as a factor both ways.
+#: The factor, both ways, by which a cost may differ from what was timed.
 TIMED = 3.0
 #: The same where only a sum of several costs was timed.
 SHARED = 6.0
@@ -25,7 +25,7 @@ STAGE_TIMES = "stage times"
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of a cost before the fit: `value` within `low` to `high`, in the unit its key ends with."""
+    """The knowledge of a cost before the fit: `value` within `low` to `high`, in the unit its key ends with."""
 
     key: str
     value: float
@@ -36,7 +36,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """How a prior follows from what was timed: a share of a quantity, less another one; or a number."""
+    """The way that a prior follows from what was timed: a share of a quantity, less another one; or a number."""
 
     key: str
     timed: str
@@ -44,7 +44,7 @@ class _Recipe:
     less: str = ""
     factor: float = TIMED
     usual: float = 0.5
-    #: What is above this was other work of the host.
+    #: The bound; what is above it was other work of the host.
     most: float = math.inf
 
 

@@ -1,4 +1,4 @@
-"""What a calibration or a what-if can have wrong, in one sentence."""
+"""Possible errors of a calibration or a what-if, in one sentence."""
 
 
 class CalibrationError(Exception):
@@ -6,4 +6,4 @@ class CalibrationError(Exception):
 
 
 class QuestionError(CalibrationError):
-    """What is asked of the model is what it cannot answer: another question can be."""
+    """The question is one that the model cannot answer: another one can be asked."""

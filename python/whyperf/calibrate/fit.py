@@ -21,7 +21,7 @@ Ask = Callable[[Sequence[tuple[Mapping[str, float], Point]]], list[Answer | None
 
 #: Sets that are kept.
 MEMBERS = 30
-#: What is kept may have this much more of the loss than the best.
+#: The ratio by which the loss of what is kept may exceed the best.
 NEAR_BEST = 0.25
 #: Where those are too few, because the search was short, up to this much.
 STILL_KEPT = 1.0
@@ -31,7 +31,7 @@ ACK_WEIGHT = 0.1
 PRIOR_WEIGHT = 0.02
 #: From here on an error counts by its size only, not by its square (Huber): one point does not rule the others.
 LARGE_ERROR = 0.3
-#: How far a number may be off that is written and read again.
+#: The most that a number may be off that is written and read again.
 ROUNDING = 1e-12
 #: Loss of a run that did not come to its end.
 NO_ANSWER = 3.0

@@ -36,18 +36,18 @@ class Found:
 
     @property
     def is_determined(self) -> bool:
-        """Whether the data say what it is: stage times alone, or all near-best sets of costs."""
+        """True where the data say what it is: stage times alone, or all near-best sets of costs."""
         return self.is_staged or self.used_ratio <= DETERMINED_RATIO
 
     @property
     def is_staged(self) -> bool:
-        """Whether stage times show it, within whose bounds the ensemble may use all."""
+        """True where stage times show it, within whose bounds the ensemble may use all."""
         return self.prior.source == STAGE_TIMES
 
 
 @dataclass(frozen=True)
 class Narrowed:
-    """How wide the ensemble is with stage times over how wide it is without, in logarithms (medians over costs): of the
+    """Width of the ensemble with stage times over its width without, in logarithms (medians over costs): of the
     costs that stages show, and of the others.
     """
 

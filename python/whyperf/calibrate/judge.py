@@ -1,4 +1,4 @@
-"""How far the model is off: at points that no fit has seen, and in what changes."""
+"""The error of the model: at points that no fit has seen, and in what changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from whyperf.calibrate.grid import Point
 
 #: Pairs whose goodput differs by less say nothing of a sign.
 MIN_DIFFERENCE_RATIO = 0.1
-#: What issue and documents ask for.
+#: The bars that issue and documents ask for.
 WANTED_ERROR_RATIO = 0.15
 WANTED_SIGNS_RATIO = 0.9
 
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether both bars are met at held-out points."""
+        """True where both bars are met at held-out points."""
         ratio = self.held_out_signs.ratio
         return self.held_out_median <= WANTED_ERROR_RATIO and (ratio is None or ratio >= WANTED_SIGNS_RATIO)
 
@@ -90,7 +90,7 @@ def _median(judged: Sequence[Judged]) -> float:
 
 
 def _is_what_if(first: Judged, other: Judged) -> bool:
-    """Whether one factor changes, and the goodput by enough."""
+    """True where one factor changes, and the goodput by enough."""
     changed = sum(a != b for a, b in zip(first.point.place, other.point.place, strict=True))
     small, large = sorted((first.point.goodput_bps, other.point.goodput_bps))
     return changed == 1 and large > small * (1 + MIN_DIFFERENCE_RATIO)

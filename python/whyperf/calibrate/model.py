@@ -31,7 +31,7 @@ MEASURE_ROUND_TRIPS = 40
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says of a trial; goodput in bit/s, busy shares of sender and receiver, sizes in bytes."""
+    """The model's answer about a trial; goodput in bit/s, busy shares of sender and receiver, sizes in bytes."""
 
     goodput_bps: float
     busy: tuple[float, float]
@@ -46,7 +46,7 @@ class Model:
         self._process = process
 
     def answers(self, questions: Sequence[Document]) -> list[Answer | None]:
-        """What the model says to each question; None where a run did not come to its end.
+        """The model's answer to each question; None where a run did not come to its end.
 
         Raises:
             CalibrationError: the agent ended.

@@ -36,7 +36,7 @@ def verdict_lines(calibration: Calibration) -> list[str]:
 
 
 def _staged_lines(calibration: Calibration) -> list[str]:
-    """What stage times add, and how they compare with the timed steps."""
+    """Says what stage times add, and how they compare with the timed steps."""
     lines = [f"Stage times show {count(len(calibration.staged), 'cost')} directly: {', '.join(calibration.staged)}."]
     narrowed = calibration.narrowed
     if narrowed is not None:
@@ -71,7 +71,7 @@ def point_row(judged: Judged) -> tuple[str, ...]:
 
 
 def determined_by_data(found: Found) -> str:
-    """Whether the data say what a cost is, and what it stands for where not."""
+    """States whether the data say what a cost is, and what it stands for where not."""
     if found.is_determined:
         return "by stage times" if found.is_staged else "yes"
     return f"no; with {', '.join(found.traded_with)}" if found.traded_with else "no"

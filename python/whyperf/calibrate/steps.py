@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Steps:
-    """What was timed on a host: its facts, and the quantities by name."""
+    """The timings on a host: its facts, and the quantities by name."""
 
     host: Mapping[str, Any]
     mtu_bytes: int
@@ -104,7 +104,7 @@ QUANTITIES: Mapping[str, tuple[str, _Quantity]] = {
         lambda done: done.call_us("copy_cold") * _NS_PER_US / _COPY_BYTES,
     ),
 }
-"""What is derived from the steps: words, and how from one round."""
+"""The quantities derived from the steps: words, and how from one round."""
 
 #: Bytes of a copy (crates/steps, memory.rs).
 _COPY_BYTES = 65_536
@@ -130,7 +130,7 @@ def time_steps(rounds: int = ROUNDS, mtu_bytes: int = 1500) -> Steps:
 
 
 def read_steps(document: Mapping[str, Any]) -> Steps:
-    """What the agent's answer says: medians over its rounds."""
+    """Reads the agent's answer: medians over its rounds."""
     rounds: dict[int, dict[tuple[str, int], float]] = defaultdict(dict)
     for sample in document["samples"]:
         us = sample["duration_ns"] / sample["calls_count"] / _NS_PER_US

@@ -1,4 +1,4 @@
-"""What-if: the model's answer with a change and without, by every member of a calibrated host's ensemble."""
+"""The what-if: the model's answer with a change and without, by every member of a calibrated host's ensemble."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from whyperf.calibrate.model import Answer, Model, question
 
 @dataclass(frozen=True)
 class Range:
-    """What the ensemble says: its median, and its least and most."""
+    """The ensemble's answer: its median, and its least and most."""
 
     median: float
     low: float

@@ -71,6 +71,8 @@ VERBS = {
         *(calibrate, studies, doctor, transports, k8s, slurm),
     )
 }
+
+
 def _add(to: typer.Typer, name: str, *, hidden: bool = False) -> None:
     verb = VERBS[name]
     of_class = {watch: WrappingCommand, slurm: WrappingCommand, compare: ComparingCommand}.get(verb, QuickCommand)
@@ -259,7 +261,7 @@ def _refused(found: Mapping[str, Any]) -> str:
 
 
 def hint(verb: str | None, option: str | None, given: Sequence[str]) -> str | None:
-    """What to write instead of a command line with an option that click refused; None where that is not known."""
+    """A substitute for a command line with an option that click refused; None where that is not known."""
     if option is None:
         return None
     if verb == compare.NAME:
@@ -297,7 +299,7 @@ def _of_comparison(option: str, given: Sequence[str]) -> str | None:
 
 
 def _meaning(verb: str | None, error: Exception) -> str:
-    """What an option is whose value is missing or wrong; empty where there is no such option."""
+    """The meaning of an option whose value is missing or wrong; empty where there is no such option."""
     if verb is None or verb in GROUPS:
         return ""
     found, name = getattr(error, "param", None), getattr(error, "option_name", None)

@@ -85,14 +85,14 @@ def _of_the_user(error: BaseException) -> tuple[int, str] | None:
 
 
 def _of_namespaces(text: str) -> str:
-    """What to add to an error of ssh where this host has network namespaces that may have been meant."""
+    """The addition to an error of ssh where this host has network namespaces that may have been meant."""
     if "cannot be reached by ssh" not in text or not (NAMESPACES.is_dir() and any(NAMESPACES.iterdir())):
         return ""
     return "; between network namespaces of this host: `whyperf run --netns NEAR:FAR`"
 
 
 def _of_the_system(error: OSError) -> tuple[int, str] | None:
-    """What a user can help; None for what looks like a mistake of ours."""
+    """An error that a user can help; None for what looks like a mistake of ours."""
     match error:
         case OSError(errno=errno.ENOSPC):
             return FAILED, "no space left on the device; free some and run the same command again: it resumes"
@@ -104,12 +104,12 @@ def _of_the_system(error: OSError) -> tuple[int, str] | None:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether a library written in Rust gave up, as polars does on damaged tables; pyo3 makes that no `Exception`."""
+    """True if a library written in Rust gave up, as polars does on damaged tables; pyo3 makes that no `Exception`."""
     return type(error).__name__ == "PanicException"
 
 
 def wants_traceback() -> bool:
-    """Whether WHYPERF_DEBUG asks for errors as Python shows them."""
+    """True where WHYPERF_DEBUG asks for errors as Python shows them."""
     return os.environ.get("WHYPERF_DEBUG", "") not in {"", "0"}
 
 

@@ -21,7 +21,7 @@ ABOUT: Mapping[str, str] = {
     "model": "Simulates hosts, fits the model to this host, and computes the overhead of a link.",
     "site": "Lists what a host can send with, and prints what starts agents on a cluster.",
 }
-"""What each word is for."""
+"""The purpose of each word."""
 
 
 def word_of(command: str) -> str:
@@ -33,23 +33,23 @@ def word_of(command: str) -> str:
 
 
 def alone(given: Sequence[str]) -> tuple[list[str], str]:
-    """A command line that begins with the command itself, and the words that stood before it.
+    """A command line that begins with the command itself, and the word that stood before it.
 
     A view that there is none of is left to `show`, which says so.
     """
-    words = list(given)
-    if len(words) == 1 and words[0] in GROUPS:
-        return [*words, "--help"], ""
-    if len(words) > 1 and words[1] in GROUPS.get(words[0], ()):
-        return words[1:], words[0]
-    if words[:1] != [SHOW]:
-        return words, ""
-    at = next((at for at, word in enumerate(words) if word == VIEW or word.startswith(f"{VIEW}=")), None)
+    line = list(given)
+    if len(line) == 1 and line[0] in GROUPS:
+        return [*line, "--help"], ""
+    if len(line) > 1 and line[1] in GROUPS.get(line[0], ()):
+        return line[1:], line[0]
+    if line[:1] != [SHOW]:
+        return line, ""
+    at = next((at for at, word in enumerate(line) if word == VIEW or word.startswith(f"{VIEW}=")), None)
     if at is None:
-        return words, ""
-    joined, _, value = words[at].partition("=")
-    name = value if joined != words[at] else next(iter(words[at + 1 : at + 2]), "")
+        return line, ""
+    joined, _, value = line[at].partition("=")
+    name = value if joined != line[at] else next(iter(line[at + 1 : at + 2]), "")
     if name not in VIEWS:
-        return words, ""
-    rest = words[at + (1 if joined != words[at] else 2) :]
-    return [VIEWS[name], *words[1:at], *rest], ""
+        return line, ""
+    rest = line[at + (1 if joined != line[at] else 2) :]
+    return [VIEWS[name], *line[1:at], *rest], ""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import IO, Any, TextIO
 
-#: What stands for a character that a stream cannot encode. None of these breaks a string of JSON.
+#: Stand-ins for characters that a stream cannot encode. None of these breaks a string of JSON.
 _PLAIN = {
     **dict.fromkeys("«»“”„\u2018\u2019", "'"),
     **dict.fromkeys("–—\u2212\u2010\u2011", "-"),

@@ -1,4 +1,4 @@
-"""What `--cluster` names."""
+"""The choice that `--cluster` names."""
 
 import re
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ HERE = Choice(Kind.NONE)
 
 
 def choice_of(text: str, *, without_keys: bool = False) -> Choice:
-    """What was asked: `none`, `local`, `slurm` or `kubernetes`, the last three perhaps with `:N`, or an address.
+    """The choice asked for: `none`, `local`, `slurm` or `kubernetes`, the last three perhaps with `:N`, or an address.
 
     A scheduler runs what anybody who reaches it asks for, on its workers and, by what it answers, on this host. So one
     without keys is taken only `without_keys`. The scheduler that dask-kubernetes starts has none.
@@ -62,7 +62,7 @@ def choice_of(text: str, *, without_keys: bool = False) -> Choice:
 
 
 def _has_keys(choice: Choice) -> bool:
-    """Whether nobody else can use its ports; `none` has no port."""
+    """True where nobody else can use its ports; `none` has no port."""
     if choice.kind is Kind.SCHEDULER:
         return choice.address.partition(":")[0] in SCHEMES_WITH_KEYS
     return choice.kind is not Kind.KUBERNETES

@@ -262,7 +262,7 @@ def _batch(kind: Kind, count: int) -> Any:
 
 
 def _slurm_options() -> dict[str, Any]:
-    """What the user's configuration does not decide: keys, one interface, no HTTP server, folders of this user.
+    """Options that the user's configuration does not decide: keys, one interface, no HTTP server, folders of this user.
 
     dask-jobqueue writes the keys to files for the jobs, readable by the user alone, and removes them at the end.
 
@@ -334,7 +334,7 @@ def _await_workers(
 
 
 def _is_refused(cluster: Any) -> bool:
-    """Whether no job of those that were asked for could be handed in. Dask logs the reason, and goes on waiting."""
+    """True if no job of those that were asked for could be handed in. Dask logs the reason, and goes on waiting."""
     jobs = getattr(cluster, "workers", {}).values()
     return bool(jobs) and all(job.status.value == "created" for job in jobs)
 

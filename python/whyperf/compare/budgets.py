@@ -10,7 +10,7 @@ MIN_RATIO = 0.001
 """States below this part of the time in both cells are left out of no sum, but shown as one."""
 
 OTHER = "other"
-"""What states below `MIN_RATIO` have together."""
+"""The name that states below `MIN_RATIO` have together."""
 
 
 def budget_differences(a: CellExplanation, b: CellExplanation) -> tuple[BudgetDifference, ...]:

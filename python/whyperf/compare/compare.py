@@ -45,7 +45,7 @@ _CONDITIONS: Mapping[str, Literal["before", "after"]] = {BEFORE: "before", AFTER
 
 
 class CompareError(Exception):
-    """What cannot be compared at all, in a sentence."""
+    """Something that cannot be compared at all, in a sentence."""
 
 
 def compare_sources(
@@ -198,7 +198,7 @@ def _notes(sources: Sequence[Source], pairs: Sequence[CellPair]) -> Iterator[str
 
 
 class _Explained:
-    """What limits cells, of a result's kept explanation, or explained now where there are few pairs."""
+    """The limits of cells, of a result's kept explanation, or explained now where there are few pairs."""
 
     def __init__(self, sources: Sequence[Source], *, may_explain: bool, may_read: bool) -> None:
         self._sources = {source.label: source for source in sources}
@@ -397,7 +397,7 @@ class _Comparing:
 
 
 def _compared(a: Cell, b: Cell) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """What of two cells may differ: their factors, or what names their connections. Of a watched program no setting is
+    """Parts of two cells that may differ: factors, or what names their connections. Of a watched program no setting is
     known that could be compared with a factor.
     """
     if a.watched is None and b.watched is None:
@@ -458,7 +458,7 @@ def _marked(pair: CellPair, marks: Iterator[bool]) -> CellPair:
 
 
 def _is_large(function: FunctionDifference, side: SideDifference) -> bool:
-    """Whether a function has a part of its side that is worth a test: each one more makes the others less certain."""
+    """True if a function has a part of its side that is worth a test: each one more makes the others less certain."""
     return max(function.exclusive_a, function.exclusive_b) >= MIN_TESTED_RATIO * max(side.a, side.b)
 
 

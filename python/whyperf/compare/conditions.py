@@ -1,4 +1,4 @@
-"""What differs between results before anything is measured: hosts, kernels, plans, and settings that all cells have."""
+"""Differences between results before anything is measured: hosts, kernels, plans, and settings that all cells have."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ _HOST_FACTS = {
 
 
 def conditions_between(sources: Sequence[Source]) -> tuple[Condition, ...]:
-    """What is not the same in all results; empty where they are one result."""
+    """The conditions that are not the same in all results; empty where they are one result."""
     if len({source.experiment.folder for source in sources}) == 1:
         return ()
     return (*_hosts(sources), *_plans(sources), *_settings(sources))

@@ -27,13 +27,13 @@ MAX_VALUES = 10_000_000
 """Values of functions and trials of a side at most: each takes 24 bytes, and more than that has no real program."""
 
 _VALUES_OF_NAME = 50
-"""What the name of a function takes, in values: some texts and tuples of Python, of 50 to 100 bytes each."""
+"""The room that the name of a function takes, in values: some texts and tuples of Python, of 50 to 100 bytes each."""
 
 ROLES = ("sender", "receiver")
 
 Floats = NDArray[np.float64]
 Key = tuple[str, str, str]
-"""What a function is known by in both results: name, kind, object."""
+"""The key by which a function is known in both results: name, kind, object."""
 Row = tuple[str, Key | None]
 """A class and a function of it, None where the time belongs to none."""
 

@@ -1,4 +1,4 @@
-"""Whether the trials of two cells differ: Student's t, paired by block or Welch's, and the false-discovery rate.
+"""Tests whether the trials of two cells differ: Student's t, paired by block or Welch's, and the false-discovery rate.
 
 Assumption: means of a few trials are about normal. Rates often have a long tail; then the variance is large, and a
 difference is found too seldom rather than too often. Counting alone makes values differ (samples of stacks, bins of a

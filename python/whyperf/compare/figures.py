@@ -1,4 +1,4 @@
-"""What a comparison needs of a result, by trial: figures, blocks and costs. Kept in the result's folder.
+"""The part of a result that a comparison needs, by trial: figures, blocks and costs. Kept in the result's folder.
 
 To read it, only what is kept is checked; to compute it, all tables of all trials are read.
 """

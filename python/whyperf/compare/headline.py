@@ -18,7 +18,7 @@ def headlines(found: Comparison) -> Iterator[str]:
 
 
 def _rate(pair: CellPair) -> QuantityDifference | None:
-    """What the rate of a pair is counted in: transactions where both count them."""
+    """The quantity in which the rate of a pair is counted: transactions where both count them."""
     rows = {row.name: row for row in pair.quantities}
     return rows.get("transactions") or rows.get("goodput")
 

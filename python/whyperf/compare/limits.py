@@ -30,7 +30,7 @@ class Limit:
     ratio: float
 
     def holds(self, ratio: float) -> bool:
-        """Whether a ratio is beyond the limit."""
+        """True where a ratio is beyond the limit."""
         match self.sign:
             case "<":
                 return ratio < self.ratio

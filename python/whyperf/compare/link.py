@@ -1,4 +1,4 @@
-"""What a rate is on the link: with all headers and gaps, and as a part of the most that the link has room for.
+"""A rate on the link: with all headers and gaps, and as a part of the most that the link has room for.
 
 Of TCP and UDP over Ethernet. Headers are those of the segments or datagrams that were counted; the most is that of full
 segments at the device's MTU (`whyperf.overhead`).
@@ -18,7 +18,7 @@ from whyperf.record import Experiment
 _FRAMING = Framing(link_named("ethernet-10G"), Encapsulation.ETHERNET_II, 0)
 """Frames of Ethernet are the same at any rate."""
 _OF_LINE = (Layer.CHECK, Layer.LINE)
-"""What the rate of an emulated path does not count, as that of tc(8) does not."""
+"""The layers that the rate of an emulated path does not count, as that of tc(8) does not."""
 _WITH_FRAMES = frozenset({"veth", "network"})
 """Kinds of testbeds whose packets are frames of Ethernet."""
 Figures = Mapping[str, Mapping[str, float]]

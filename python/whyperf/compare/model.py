@@ -1,4 +1,4 @@
-"""What a comparison holds: the JSON of `whyperf compare --json`.
+"""Contents of a comparison: the JSON of `whyperf compare --json`.
 
 Fields are only ever added. The first result is `a`, the one compared with it `b`; a difference is b - a, a ratio b / a.
 Rates are in bit/s, times in ns, costs in cycles for each unit of work: a KByte (1,024 bytes of payload), or a

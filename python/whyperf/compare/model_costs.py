@@ -1,4 +1,4 @@
-"""What a KByte costs hosts of the model, by class, from the stage times of their segments.
+"""The cost of a KByte to hosts of the model, by class, from the stage times of their segments.
 
 The classes are those of stack samples (`analyze/cost/classes.toml`), and the stages take the place of functions. The
 processor of a model is busy with nothing but the load. So what it did and no stage has is shown too, as not attributed:
@@ -94,7 +94,7 @@ def _busy_ns(trial: FlowTrial, host: str) -> float:
 
 
 def _events(host: HostStages, kbytes: float) -> Mapping[str, float]:
-    """How often what classes do was done for a KByte, by the names of `analyze/cost/events.py`."""
+    """Number of times that what classes do was done for a KByte, by the names of `analyze/cost/events.py`."""
     counts = {
         "calls": _rows(host, "call_entry").height,
         "copied_kbytes": float(_rows(host, "copy_in", "copy_out")["copied_bytes"].sum()) / OCTETS_PER_KBYTE,

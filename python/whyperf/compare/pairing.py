@@ -38,7 +38,7 @@ def paired(a: Sequence[Cell], b: Sequence[Cell], varied: Sequence[str]) -> Pairi
 
 
 def has_conditions(plan: Plan) -> bool:
-    """Whether a plan measures two conditions in turn (`whyperf compare --run`)."""
+    """True where a plan measures two conditions in turn (`whyperf compare --run`)."""
     ends = [cell.sweep.endswith(BEFORE) - cell.sweep.endswith(AFTER) for cell in plan.cells]
     return 1 in ends and -1 in ends and 0 not in ends
 
@@ -71,7 +71,7 @@ def _matched(
     return _matched_by(cells_a, cells_b, by, key)
 
 
-#: What connections of other programs are paired by, as it is printed.
+#: The properties that connections of other programs are paired by, as they are printed.
 PAIRED_BY: Mapping[str, Callable[[PlannedConnection], str]] = {
     "program": lambda connection: connection.program,
     "port": lambda connection: connection.service_port,
@@ -80,7 +80,7 @@ PAIRED_BY: Mapping[str, Callable[[PlannedConnection], str]] = {
 
 
 def levels_of(cell: Cell) -> Mapping[str, object]:
-    """What a cell is paired by: its factors, or what of a watched connection stays when the program connects again."""
+    """Levels that pair a cell: its factors, or what of a watched connection stays when the program connects again."""
     found = cell.watched
     return cell.factors if found is None else {name: level(found) for name, level in PAIRED_BY.items()}
 

@@ -134,7 +134,7 @@ def _frames(inputs: Inputs, measured: Measured, usable: pl.DataFrame) -> Iterato
 
 
 def _by_trial(pooled: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
-    """What was pooled over each trial as if it were a cell, with its cell."""
+    """The figures that were pooled over each trial as if it were a cell, with its cell."""
     return pooled.rename({"cell": "trial"}).join(trials, on="trial", how="inner")
 
 

@@ -1,4 +1,4 @@
-"""What is done to a side of the testbed while a trial runs, and undone after it: rules of nftables; and to a network
+"""Changes made to a side of the testbed while a trial runs, and undone after it: rules of nftables; and to a network
 namespace that the user named, while a command runs there again.
 
 `model` says what they are, as data. `keeper` is a process of its own: it sets them, and removes them when its standard

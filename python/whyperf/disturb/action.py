@@ -1,4 +1,4 @@
-"""What every action of a keeper is, and how it runs a command."""
+"""The form of every action of a keeper, and how it runs a command."""
 
 import subprocess
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class DisturbError(Exception):
 
 
 def run(argv: Sequence[str], text: str = "") -> str:
-    """What a command prints.
+    """Runs a command for what it prints.
 
     Raises:
         DisturbError: it is not there, or fails.

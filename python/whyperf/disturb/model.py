@@ -41,7 +41,7 @@ class Place(BaseModel):
 
 
 class Orders(BaseModel):
-    """What a keeper is to do: the disturbances, and the sides by name."""
+    """The orders of a keeper: the disturbances, and the sides by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

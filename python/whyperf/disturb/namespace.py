@@ -1,4 +1,4 @@
-"""What a keeper changes of the network namespace that it is in itself, which so is there until all is put back."""
+"""The changes of a keeper to the network namespace that it is in itself, which so is there until all is put back."""
 
 import fcntl
 import json
@@ -70,7 +70,7 @@ class OwnNamespace:
 
 
 _WAY = {"gateway": "via", "dev": "dev", "prefsrc": "src"}
-"""What `ip -j route get` calls the words of `ip route add`."""
+"""The names in `ip -j route get` of the words of `ip route add`."""
 
 
 def _present(name: str) -> str:

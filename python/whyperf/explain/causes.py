@@ -85,7 +85,7 @@ class Cause(StrEnum):
     LOCK_CONTENTION = "lock_contention"
     """A CPU waits for locks that others hold."""
     MITIGATIONS = "mitigations"
-    """What guards a processor against speculation takes its time at each entry into the kernel."""
+    """The guards of a processor against speculation take their time at each entry into the kernel."""
     CAPACITY = "capacity"
     """No removable cause: a host's CPU or the link is at its limit."""
     NOT_KNOWN = "not_known"

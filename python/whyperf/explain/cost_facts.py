@@ -1,4 +1,4 @@
-"""What the CPU time of a side goes to, from the stack samples of a cell's trials."""
+"""The uses of a side's CPU time, from the stack samples of a cell's trials."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -67,7 +67,7 @@ class Candidate:
 
     @property
     def features(self) -> dict[str, float]:
-        """What speaks for it, by the names of the weights."""
+        """Figures that speak for it, by the names of the weights."""
         gain = self.gain
         return {
             "found": 1.0,
@@ -87,7 +87,7 @@ FEATURES: tuple[str, ...] = tuple(Candidate(Cause.NOT_KNOWN, 0, 0).features)
 
 
 def ranked_causes(found: Sequence[Candidate], facts: Facts) -> list[CauseProbability]:
-    """How probable each cause is by the checked-in weights; the most probable first."""
+    """The probability of each cause by the checked-in weights; the most probable first."""
     probable = probabilities(found, scaled(observe(facts, NAMED)), level_of(facts), weights())
     if not any(candidate.cause is Cause.RECEIVER_LOSS for candidate in found):
         # The kernel counts these losses where they happen: where its counts show none, there are none.

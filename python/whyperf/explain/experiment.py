@@ -157,7 +157,7 @@ def _fleets(experiment: Experiment, summary: Summary | None) -> dict[str, Fleet]
 
 @dataclass(frozen=True)
 class TrialQuestion:
-    """What is asked about a trial.
+    """The question about a trial.
 
     Attributes:
         cell: whose trial.
@@ -224,7 +224,7 @@ def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanatio
 
 
 class Gathered(NamedTuple):
-    """What a trial shows, before anything is said of it."""
+    """The evidence of a trial, before anything is said of it."""
 
     facts: Facts
     setup: Setup
@@ -232,7 +232,7 @@ class Gathered(NamedTuple):
 
 
 def gathered(experiment: Experiment, question: TrialQuestion) -> Gathered:
-    """What the asked trial shows.
+    """Gathers what the asked trial shows.
 
     Raises:
         RecordError: it cannot be read.
@@ -319,7 +319,7 @@ def _facts_of(experiment: Experiment, pair: int | None) -> dict[str, dict[str, A
 
 
 def started_command(line: str) -> str:
-    """What a watch was given after `--`, as for a shell; "" where that is nothing, or no text of one line."""
+    """The command of a watch after `--`, as for a shell; "" where that is nothing, or no text of one line."""
     try:
         arguments = shlex.split(line)
     except ValueError:
@@ -382,7 +382,7 @@ def _machine(facts: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _on_one_machine(experiment: Experiment, cell: str = "", pair: int | None = None) -> bool:
-    """Whether both sides run on one machine: the testbed, the loopback, or hosts of one name. Of watched connections
+    """True if both sides run on one machine: the testbed, the loopback, or hosts of one name. Of watched connections
     each is asked about by itself, because some may be on one machine and others not.
     """
     if experiment.plan.watched is not None:

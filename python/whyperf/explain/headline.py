@@ -14,7 +14,7 @@ MAX_LIMITS = 4
 """Limits that the diagnosis of an experiment names."""
 
 WITHOUT_LOG = f" {render('more', 'headline', {})}"
-"""What ends the diagnosis where no log was read."""
+"""End of the diagnosis where no log was read."""
 
 
 def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp") -> str:
@@ -40,12 +40,12 @@ def _gain(verdict: Verdict) -> str:
 
 
 def limit_name(verdict: Verdict) -> str:
-    """What a verdict names as the limit: of a host's capacity which part it is."""
+    """Name of a verdict's limit: of a host's capacity which part it is."""
     return render("limit", verdict.code if verdict.cause is Cause.CAPACITY else verdict.cause, {})
 
 
 def experiment_headline(cells: Sequence[CellExplanation], noun: str = "setting") -> str:
-    """What limits most cells; of a single cell its own diagnosis. `noun` is what a cell is to a reader."""
+    """Says what limits most cells; of a single cell its own diagnosis. `noun` is what a cell is to a reader."""
     if not cells:
         return f"No {noun} to explain."
     if len(cells) == 1:

@@ -1,4 +1,4 @@
-"""What one host did in a trial: its CPUs, its calls, its sockets and devices. None is not known; ratios are of time."""
+"""Facts of one host in a trial: its CPUs, its calls, its sockets and devices. None is not known; ratios are of time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ State = SenderState | ReceiverState
 
 @dataclass(frozen=True)
 class Processors:
-    """How busy a host's CPUs were: ratios of the measured phase.
+    """Use of a host's CPUs: ratios of the measured phase.
 
     Attributes:
         thread_ratio: CPU time of the busiest of the load's threads.
@@ -150,12 +150,12 @@ class HostFacts:
     watched: WatchedSockets | None = None
 
     def ratio(self, *states: State) -> float:
-        """What these states have of the time together."""
+        """Part of the time that these states have together."""
         return sum(self.shares.get(state.value, 0.0) for state in states)
 
     @property
     def payload_ratio(self) -> float | None:
-        """What moving the payload takes of the CPU that the threads run on: calls less the softirqs that came in them,
+        """Cost of moving the payload, of the CPU that the threads run on: calls less the softirqs that came in them,
         and softirqs; None without a log of calls.
 
         The clock of a call runs on while a virtual machine's CPU does not; that of the thread, which is exact, bounds
@@ -171,7 +171,7 @@ class HostFacts:
 
     @property
     def on_cpu_ratio(self) -> float | None:
-        """How much of its busiest CPU this side itself takes: threads and softirqs. Other programs, the other side and
+        """Part of its busiest CPU that this side itself takes: threads and softirqs. Other programs, the other side and
         the router of an emulated path are left out.
 
         Of another program nobody set a CPU aside: what its host's busiest CPU does may have nothing to do with it.
@@ -185,7 +185,7 @@ class HostFacts:
 
     @property
     def wanted_ratio(self) -> float | None:
-        """How much of a CPU this side would take: what it has, and what its busiest thread waited for.
+        """Part of a CPU that this side would take: what it has, and what its busiest thread waited for.
 
         The router of an emulated path runs before the load, and lets it run when the router sleeps: a wait for it is a
         delay, and shows nothing of how much the thread would take.

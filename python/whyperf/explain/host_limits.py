@@ -1,4 +1,4 @@
-"""What limits a host's load from outside its sockets: control groups, queueing disciplines, counters of the kernel.
+"""Limits of a host's load from outside its sockets: control groups, queueing disciplines, counters of the kernel.
 
 Plain figures for the rules, gathered by `gather/host_limits.py`; part of `trial_facts.HostFacts`. What is not known is
 None, or empty.
@@ -95,7 +95,7 @@ class Interruption:
 
     @property
     def lost_ratio(self) -> float:
-        """What the rate of the whole phase lost by them."""
+        """Part that the rate of the whole phase lost by them."""
         return self.span_ratio * max(0.0, 1 - self.rate_ratio)
 
 

@@ -14,13 +14,13 @@ from whyperf.explain.wording.catalog import render, statement
 from whyperf.plan import Cell
 
 SPREAD = 1.15
-"""How far two cells' medians may be off as a gain."""
+"""Factor by which two cells' medians may be off as a gain."""
 REST_SPREAD = 1.5
-"""How much more the whole change may bring where a cell has most of it."""
+"""Factor by which the whole change may bring more where a cell has most of it."""
 MIN_REACHED_RATIO = 0.5
 """From here on, in logarithms, from the level now to the one that the change asks for."""
 MIN_STEP = 4
-"""How many times as much a level is at least that stands for one which the kernel chooses."""
+"""Least multiple of the level now that stands for one which the kernel chooses."""
 TIMES = frozenset({"duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s"})
 """Factors that say how long is measured, not what."""
 SIZES = frozenset({"write_size_bytes", "read_size_bytes"})
@@ -91,14 +91,14 @@ class MeasuredCells:
 
 
 def _is_one_direction(own: Cell, other: Cell) -> bool:
-    """Whether no size gets smaller where another gets larger."""
+    """True where no size gets smaller where another gets larger."""
     pairs = [(own.factors.get(name), other.factors.get(name)) for name in SIZES]
     steps = [then - now for now, then in pairs if isinstance(now, int) and isinstance(then, int)]
     return min(steps, default=0) >= 0 or max(steps, default=0) <= 0
 
 
 def _reached_ratio(own: Cell, other: Cell, name: str, wanted: object) -> float | None:
-    """How far the other cell goes from this one's level to the wanted one: 1 is there; None where it shows little.
+    """Part of the way to the wanted level that the other goes from this cell's: 1 is there; None where it shows little.
 
     A level that the kernel chooses is beyond all: the more, the nearer to it.
     """
@@ -130,6 +130,6 @@ def _with_gain(verdict: Verdict, gain: float, above: float, basis: Statement) ->
 
 
 def _key(cell: Cell, factors: Mapping[str, object]) -> tuple[object, ...]:
-    """What is measured, without how long."""
+    """Key of what is measured, without how long."""
     levels = tuple(sorted((name, repr(level)) for name, level in factors.items() if name not in TIMES))
     return (*levels, cell.workload, cell.schedule)

@@ -1,4 +1,4 @@
-"""What an explanation holds: the JSON of `whyperf explain --json` and of the record's explain.json.
+"""Contents of an explanation: the JSON of `whyperf explain --json` and of the record's explain.json.
 
 Fields are only ever added. Times are ns after the start of the load on the controller's clock,
 ratios lie between 0 and 1 unless they are called gains; null means not known.
@@ -18,7 +18,7 @@ Value = int | float | str | list[str]
 
 
 class Statement(FrozenModel):
-    """What a text says, as data: `code` is its template in `explain/wording/catalog.toml`, `values` what is filled in.
+    """A text as data: `code` is its template in `explain/wording/catalog.toml`, `values` what is filled in.
 
     The name of a value ends in its unit: `window_bytes`, `lost_ratio`, `rtt_ns`, `link_bps`.
     """
@@ -28,7 +28,7 @@ class Statement(FrozenModel):
 
 
 class StateShare(FrozenModel):
-    """How much of a connection's life one side was in a state; `spells` is how often it was entered."""
+    """Part of a connection's life that one side was in a state; `spells` is how often it was entered."""
 
     state: str
     ns: int
@@ -72,7 +72,7 @@ class Budget(FrozenModel):
         return self.end_ns - self.begin_ns
 
     def ratio(self, *states: str) -> float:
-        """What these states have of the life together."""
+        """Part of the life that these states have together."""
         return sum(share.ratio for share in self.shares if share.state in states)
 
 
@@ -120,7 +120,7 @@ class Phase(FrozenModel):
     """`changed_by` as data."""
     words: str
     stretches: int = 1
-    """How often the cycle started, where the connection goes back and forth between cycles."""
+    """Number of times the cycle started, where the connection goes back and forth between cycles."""
     turn: list[CyclePlace] = Field(default_factory=list)
     turns: int = 0
     turn_ns: int | None = None
@@ -133,7 +133,7 @@ class Phase(FrozenModel):
 
 
 class Losses(FrozenModel):
-    """What a connection sent again, and where it had been lost.
+    """Data that a connection sent again, and where it had been lost.
 
     `kinds` counts retransmissions as the record's column does (timeout, fast, probe, other). `timeout_wait_ns` is the
     silence that retransmission timers ended. `lost_in_receiver` are those of which an earlier copy had arrived at the
@@ -156,7 +156,7 @@ class Pattern(FrozenModel):
     words: str
     losses: Losses | None = None
     missing: list[str] = Field(default_factory=list)
-    """What of the log there is none of, said first."""
+    """Parts that the log lacks, said first."""
 
 
 class Spell(FrozenModel):
@@ -200,7 +200,7 @@ class ChangeStep(Statement):
 
 
 class Change(Statement):
-    """What to change: factors of whyperf with their new levels, and what a user of the hosts would do.
+    """Things to change: factors of whyperf with their new levels, and what a user of the hosts would do.
 
     `factors` is empty where no factor can make the change, or the cell has it already; `by_hand` then is all there is.
     `command` is for the host `command_host`, near or far; "" is either or both. `is_host_wide` says that it changes a
@@ -244,7 +244,7 @@ class Verdict(Statement):
     """The gain by the model of limits alone, before its errors in truth experiments correct it."""
     unpredicted_because: str = ""
     certainty: float | None = Field(default=None, ge=0, le=1)
-    """How well the facts separate the cause from others, as its rule estimates it."""
+    """Degree to which the facts separate the cause from others, as its rule estimates it."""
     right_ratio: float | None = Field(default=None, ge=0, le=1)
     """The probability that the verdict is right, by all that was observed; decides `confidence`."""
 
@@ -274,7 +274,7 @@ class Anomaly(Statement):
 
 
 class JointGain(FrozenModel):
-    """What removing several causes together brings, next to what removing the first alone brings (`alone`).
+    """Gain of removing several causes together, next to that of removing the first alone (`alone`).
 
     `gain` lies between `low` and `high` as a verdict's `predicted_gain` does. `factors` are the changes of all causes.
     """
@@ -287,13 +287,13 @@ class JointGain(FrozenModel):
     model_gain: float
     """By the model of limits alone, before its errors in truth experiments correct it."""
     basis: str
-    """What limit was taken for the next, as the `code` of a verdict's `predicted_basis`."""
+    """Limit that was taken for the next, as the `code` of a verdict's `predicted_basis`."""
     factors: dict[str, Level] = Field(default_factory=dict)
     words: str
 
 
 class CauseProbability(FrozenModel):
-    """How probable it is that a cause is what limits, by all that was observed.
+    """Probability that a cause is what limits, by all that was observed.
 
     `cause` is "another" for what has no name here or cannot be removed. `is_found` is whether a rule finds it: then
     there is evidence to look up.
@@ -317,9 +317,9 @@ class CellExplanation(FrozenModel):
     dominant_state: str | None
     """The sender's largest state, over all connections."""
     missing: list[str]
-    """What evidence there is none of, said first."""
+    """Kinds of evidence that there are none of, said first."""
     gaps: list[str] = Field(default_factory=list)
-    """What a log lacks that is nearly complete, where no verdict counts single segments."""
+    """Gaps of a log that is nearly complete, where no verdict counts single segments."""
     budgets: list[Budget]
     patterns: list[Pattern]
     verdicts: list[Verdict]
@@ -332,7 +332,7 @@ class CellExplanation(FrozenModel):
 
 
 class PairDiagnosis(FrozenModel):
-    """What limits one pair of hosts of a fleet: its strongest verdict. `pair` counts from 1."""
+    """Limit of one pair of hosts of a fleet: its strongest verdict. `pair` counts from 1."""
 
     pair: int
     near: str
@@ -363,7 +363,7 @@ class SlowHostDiagnosis(Statement):
 
 
 class FleetDiagnosis(Statement):
-    """What limits a cell of a fleet, and where.
+    """Limit of a cell of a fleet, and where it is.
 
     `limited_by` is `slow_host` where a host is slower than its peers; otherwise the side that limits most of the
     explained pairs: their `sender`s, their `receiver`s, the `path`, or `not_known`. `host` is the host that limits,

@@ -50,7 +50,7 @@ def explain_on_workers(
 
 
 def explain_files(sent: TrialFiles | None, questions: Sequence[TrialQuestion]) -> list[CellExplanation | None]:
-    """What a worker does. None where it got no files, or a sentence names a file, which has another path there."""
+    """Does the work of a worker. None where it got no files, or a sentence names one, which has another path there."""
     if sent is None:
         return [None] * len(questions)
     with task_folder() as name:

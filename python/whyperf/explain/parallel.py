@@ -12,7 +12,7 @@ from whyperf.plan import Plan
 from whyperf.profile import Level
 
 CALLS = ("write_size_bytes", "read_size_bytes")
-"""What may differ between the two cells: the sizes of calls."""
+"""Factors that may differ between the two cells: the sizes of calls."""
 MIN_FASTER = 1.05
 """Times the other cell's rate: less is within what repeating a trial changes."""
 
@@ -57,7 +57,7 @@ def _longest(cell: CellExplanation) -> Phase | None:
 
 
 def _is_parallel(phase: Phase) -> bool:
-    """Whether both work within a window that holds few segments: with more of them they always do."""
+    """True where both work within a window that holds few segments: with more of them they always do."""
     largest = max((size for size, _ in phase.payloads), default=0)
     is_small = phase.window_bytes is not None and largest < phase.window_bytes <= MAX_SEGMENTS * largest
     return is_small and (phase.overlap_ratio or 0.0) >= PARALLEL

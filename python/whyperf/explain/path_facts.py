@@ -1,4 +1,4 @@
-"""What a trial's segments show: windows, losses, queues, rates. None is not known; times are ns."""
+"""Figures of a trial's segments: windows, losses, queues, rates. None is not known; times are ns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -232,7 +232,7 @@ class RequestCycle:
 
 @dataclass(frozen=True)
 class SegmentFacts:
-    """What went over the wire; losses and their order need the logs of both hosts.
+    """Traffic on the wire; losses and their order need the logs of both hosts.
 
     Attributes:
         data_segments: data segments sent, as on the wire.

@@ -35,7 +35,7 @@ def as_printed(verdict: Verdict, level: str = "segments", *, is_watched: bool = 
 
 
 def is_bound(verdict: Verdict) -> bool:
-    """Whether only an upper bound of its gain is known."""
+    """True where only an upper bound of its gain is known."""
     return verdict.predicted_gain is None and verdict.predicted_high is not None and not verdict.unpredicted_because
 
 
@@ -89,7 +89,7 @@ def change_label(change: Change) -> str:
 
 
 def step_label(step: ChangeStep) -> str:
-    """What a step for another program affects."""
+    """Label of what a step for another program affects."""
     return render("scope", step.scope, {"host": step.host or None})
 
 

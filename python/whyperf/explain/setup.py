@@ -1,4 +1,4 @@
-"""What a trial was set up with: the factors of its cell, where it ran, and its hosts.
+"""Setup of a trial: the factors of its cell, where it ran, and its hosts.
 
 No rule sees any of it. It names changes and bounds predicted gains, once the verdicts stand.
 """
@@ -24,7 +24,7 @@ LINUX, SUNOS = "linux", "sunos-4.1"
 
 @dataclass(frozen=True)
 class Setup:
-    """What is known of a trial in addition to its evidence.
+    """Known facts of a trial in addition to its evidence.
 
     Attributes:
         factors: of the cell, as the plan resolved them; one that is not there is at its default.
@@ -51,7 +51,7 @@ class Setup:
         return self.factors.get(name, BY_NAME[name].default)
 
     def has(self, name: str, level: Level) -> bool:
-        """Whether the cell has what the level asks for: the same, the same in other words, or a larger queue."""
+        """True where the cell has what the level asks for: the same, the same in other words, or a larger queue."""
         now = self.level(name)
         if BY_NAME[name].kind == "loss" and _is_lossless(level):
             return _is_lossless(now)
@@ -116,14 +116,14 @@ class Setup:
         return rates_bps(self._path())[1 if is_turned else 0]
 
     def _can_set(self, name: str) -> bool:
-        """Whether a plan can set the factor there."""
+        """True where a plan can set the factor there."""
         if self.testbed == "model":
             return name in KNOWN and not (name == "quick_ack" and SUNOS in self._systems())
         return self.testbed == "veth" or not BY_NAME[name].testbed
 
     @property
     def has_linux_only(self) -> bool:
-        """Whether commands and limits of Linux are those of the hosts: the model has others, too."""
+        """True where commands and limits of Linux are those of the hosts: the model has others, too."""
         return self._systems() <= {LINUX}
 
     def _systems(self) -> set[str]:
@@ -135,7 +135,7 @@ class Setup:
 
     @staticmethod
     def _is_of_model(name: str, level: Level) -> bool:
-        """Whether the model takes the level; others are in a cell because they follow, as epoll from connections."""
+        """True where the model takes the level; others are in a cell because they follow, as epoll from connections."""
         return name in KNOWN or level in {BY_NAME[name].default, *NEUTRAL.get(name, ())}
 
     def bottleneck(self) -> tuple[int, int] | None:

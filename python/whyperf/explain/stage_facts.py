@@ -1,4 +1,4 @@
-"""What the stages of a packet take at a side, from trials of the cell with stage times."""
+"""Time that the stages of a packet take at a side, from trials of the cell with stage times."""
 
 from dataclasses import dataclass
 

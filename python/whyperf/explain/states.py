@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class SenderState(StrEnum):
-    """What kept the sender from sending the next byte.
+    """State that kept the sender from sending the next byte.
 
     The kernel asks for pacing, then for the congestion window, then for the receive window (tcp_write_xmit,
     net/ipv4/tcp_output.c). So the states of the receive window hold only where the congestion window has room.
@@ -67,7 +67,7 @@ class SenderState(StrEnum):
 
 
 class ReceiverState(StrEnum):
-    """What kept the receiver from taking in the next byte."""
+    """State that kept the receiver from taking in the next byte."""
 
     HANDSHAKE = "handshake"
     """From the SYN until the first payload arrives or the first read call starts."""
@@ -123,11 +123,11 @@ NAMES: dict[SenderState | ReceiverState, str] = {
     ReceiverState.WAITING: "Waiting for payload",
     ReceiverState.UNKNOWN: "State not known",
 }
-"""What a state is called wherever people read of it. Where two ends share a state it has one name."""
+"""Name of a state wherever people read of it. Where two ends share a state it has one name."""
 
 
 def name_of(state: str) -> str:
-    """What people read for a state that is known by its value.
+    """Name that people read for a state that is known by its value.
 
     Raises:
         KeyError: no end has such a state.

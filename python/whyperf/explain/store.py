@@ -35,7 +35,7 @@ def write_explanation(experiment: Experiment, explanation: Explanation, fingerpr
 
 
 def read_explanation(experiment: Experiment, fingerprint: str | None = None) -> Explanation | None:
-    """What was explained last; None if nothing was, or not by this whyperf of the record as it is (`fingerprint`)."""
+    """Last explanation; None if there was none, or not by this whyperf of the record as it is (`fingerprint`)."""
     content = read_kept(experiment.folder / NAME, fingerprint or fingerprint_of(experiment.folder))
     if content is None:
         return None

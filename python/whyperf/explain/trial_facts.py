@@ -1,4 +1,4 @@
-"""What the rules look at: plain figures of one trial, gathered once.
+"""Plain figures of one trial that the rules look at, gathered once.
 
 A rule sees what a user of two real hosts has: segments, calls, counters, TCP_INFO, CPUs, devices, buffers as the kernel
 reports them. The factors of a trial and the emulated path's own counters are not here, so no rule can peep at the
@@ -60,13 +60,13 @@ class ExchangeFacts:
 
     @property
     def at_once(self) -> float | None:
-        """How many were under way at once (Little's law)."""
+        """Number of them that were under way at once (Little's law)."""
         return None if self.latency_ns is None else self.per_s * self.latency_ns / 1e9
 
 
 @dataclass(frozen=True)
 class RequestedLoad:
-    """What an open loop was asked for. It is no hidden factor: whoever sets a rate knows it.
+    """Load that an open loop was asked for. It is no hidden factor: whoever sets a rate knows it.
 
     Attributes:
         bps: payload of a stream or of datagrams, all connections together; None where it goes as fast as it can.
@@ -103,7 +103,7 @@ class RequestedLoad:
 
     @property
     def are_all_ended(self) -> bool:
-        """Whether as many transactions end as were to start, but for those that happen to be under way at its end.
+        """True where as many transactions end as were to start, but for those that happen to be under way at its end.
 
         Random arrivals vary by the square root of their number (Poisson).
         """
@@ -117,7 +117,7 @@ class RequestedLoad:
 
 @dataclass(frozen=True)
 class TransportFacts:
-    """What the library of UDT, QUIC or SRT says of the sender's connections, in the measured phase.
+    """Figures of the library of UDT, QUIC or SRT on the sender's connections, in the measured phase.
 
     Attributes:
         packet_bytes: most payload of a packet.
@@ -148,7 +148,7 @@ class TransportFacts:
 
     @property
     def in_flight_bytes(self) -> float | None:
-        """What is in flight: as the library counts it, else what is sent in a round trip (Little's law)."""
+        """Bytes in flight: as the library counts them, else what is sent in a round trip (Little's law)."""
         if self.flight_bytes is not None or self.sent_bps is None or self.rtt_ns_median is None:
             return self.flight_bytes
         return self.sent_bps * self.rtt_ns_median / 8e9
@@ -189,7 +189,7 @@ class DatagramFacts:
 
     @property
     def is_sent_as_asked(self) -> bool:
-        """Whether the sender reaches the rate that the user asked for."""
+        """True where the sender reaches the rate that the user asked for."""
         if not self.asked_bps:
             return False
         # A batch that was due at the end may count for the next phase.
@@ -198,12 +198,12 @@ class DatagramFacts:
 
     @property
     def dropped_ratio(self) -> float:
-        """What the socket dropped, of all that reached it."""
+        """Part that the socket dropped, of all that reached it."""
         return self.dropped_count / max(1, self.dropped_count + self.taken_count)
 
     @property
     def missed_ratio(self) -> float:
-        """What was sent and did not reach the socket, of all that was sent."""
+        """Part that was sent and did not reach the socket, of all that was sent."""
         return max(0.0, 1 - (self.dropped_count + self.taken_count) / max(1, self.sent_count))
 
 
@@ -268,7 +268,7 @@ class Facts:
 
     @property
     def is_watched(self) -> bool:
-        """Whether it is of connections of another program."""
+        """True where it is of connections of another program."""
         return self.watched_sides != ""
 
     @property
@@ -296,6 +296,6 @@ class Facts:
 
     @property
     def busiest_ratio(self) -> float | None:
-        """How much of a CPU the busier side would use."""
+        """Part of a CPU that the busier side would use."""
         known = [end.wanted_ratio for end in (self.sender, self.receiver) if end.wanted_ratio is not None]
         return max(known) if known else None

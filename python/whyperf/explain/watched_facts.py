@@ -1,4 +1,4 @@
-"""What the sockets of other programs show by samples, one side at a time. None is not known; ratios are of the
+"""Samples of the sockets of other programs, one side at a time. None is not known; ratios are of the
 samples."""
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class WindowShape:
     high_bytes: int | None = None
 
     def is_steady(self, segment_bytes: int) -> bool:
-        """Whether it is always the same but for a segment, as it is where nothing but the buffer sets it.
+        """True where it is always the same but for a segment, as it is where nothing but the buffer sets it.
 
         Windows are rounded to segments (__tcp_select_window, net/ipv4/tcp_output.c). A reader that is late for ever
         makes them vary by what it has just read and by what has just come.
@@ -109,7 +109,7 @@ class WatchedSockets:
 
     @property
     def are_full(self) -> bool | None:
-        """Whether nearly all segments that came were full: the sender had more to send. None where not known."""
+        """True where nearly all segments that came were full: the sender had more to send. None where not known."""
         if self.segment_bytes is None or not self.full_bytes:
             return None
         return self.segment_bytes >= MIN_FULL * self.full_bytes

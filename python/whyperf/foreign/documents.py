@@ -124,14 +124,14 @@ def _too_deep() -> str:
 
 
 def _may_have_half_a_pair(text: bytes | str) -> bool:
-    """Whether an escape begins as those of UTF-16's pairs do."""
+    """True where an escape begins as those of UTF-16's pairs do."""
     if isinstance(text, str):
         return "\\ud" in text or "\\uD" in text
     return b"\\ud" in text or b"\\uD" in text
 
 
 def _opening(text: bytes | str) -> int:
-    """How many lists and objects begin."""
+    """Number of lists and objects that begin."""
     return _count(text, "[") + _count(text, "{")
 
 
@@ -140,7 +140,7 @@ def _count(text: bytes | str, character: str) -> int:
 
 
 def _is_too_deep(value: object) -> bool:
-    """Whether containers nest too deep. Level by level, so that no depth is too much for it."""
+    """True where containers nest too deep. Level by level, so that no depth is too much for it."""
     level: list[object] = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [inner for outer in level for inner in _inside(outer)]

@@ -88,7 +88,7 @@ def read_text(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = F
 
 
 def is_meant(path: Path, folder: Path) -> bool:
-    """Whether a document in `folder` may name this file: it lies below, and neither it nor a folder between is hidden.
+    """True if a document in `folder` may name this file: it lies below, and neither it nor a folder between is hidden.
 
     Both are without links (`Path.resolve`).
     """

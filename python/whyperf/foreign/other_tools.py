@@ -27,7 +27,7 @@ GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
 
 
 def kind_of_file(path: Path) -> str | None:
-    """What a file of another tool is, as a phrase such as "a packet capture (pcap)"; None for any other, or none."""
+    """Kind of a file of another tool, as a phrase such as "a packet capture (pcap)"; None for any other, or none."""
     try:
         with os.fdopen(open_file(path, is_users=True), "rb") as file:
             head = _unpacked(file.read(HEAD_BYTES))

@@ -27,7 +27,7 @@ def foreign_owner(found: os.stat_result) -> int | None:
 
 
 def is_own(found: os.stat_result) -> bool:
-    """Whether a file or folder is this user's, or of who called sudo."""
+    """True where a file or folder is this user's, or of who called sudo."""
     return found.st_uid in {os.geteuid(), *(caller() or ())[:1]}
 
 
@@ -59,7 +59,7 @@ def exchangeable(path: Path, *, is_code: bool = False) -> str | None:
 
 
 def _is_of_caller_alone(group: int) -> bool:
-    """Whether a group is that of who called sudo, and by the files of users no other than root is in it."""
+    """True where a group is that of who called sudo, and by the files of users no other than root is in it."""
     by = caller()
     if by is None or by[1] != group:
         return False

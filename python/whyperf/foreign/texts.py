@@ -51,7 +51,7 @@ def json_in_script(document: object) -> str:
 
 
 class _Escapes(dict[int, int | str]):
-    """What stands for a character, by its code; those in `keep` for themselves."""
+    """Replacement for a character, by its code; those in `keep` for themselves."""
 
     def __init__(self, keep: str, escaped: Callable[[str], str]) -> None:
         super().__init__((ord(each), each) for each in keep)

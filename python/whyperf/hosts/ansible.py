@@ -41,7 +41,7 @@ _ALL, _UNGROUPED = "all", "ungrouped"
 
 
 class _Found:
-    """What was read so far: hosts and groups of each group, and variables of each host."""
+    """Findings so far: hosts and groups of each group, and variables of each host."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -191,7 +191,7 @@ def _names(value: object, where: str, what: str) -> list[str]:
 
 
 def _known(name: str, variables: Mapping[str, Any]) -> KnownHost:
-    """What whyperf uses of the variables of a host."""
+    """Reads what whyperf uses of the variables of a host."""
 
     def value(key: str) -> str | None:
         found = variables.get(key, variables.get(_BEFORE_2_0[key]))

@@ -78,7 +78,7 @@ def _parsed(parse: Callable[[str], Any], text: str, where: str, kind: str) -> An
 
 
 def _is_ours(text: str) -> bool:
-    """Whether it is TOML with our tables; Ansible's INI seldom is TOML at all."""
+    """True where it is TOML with our tables; Ansible's INI seldom is TOML at all."""
     try:
         return parse_toml(text).keys() <= {"groups", "hosts"}
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""What is known of hosts: their names, how ssh and data reach them, and their groups."""
+"""Known facts of hosts: their names, how ssh and data reach them, and their groups."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ MAX_NAMED = 500_000
 _HOST = re.compile(
     r"(?:[A-Za-z0-9_][A-Za-z0-9_.%+@-]*@)?(?:[A-Za-z0-9_:][A-Za-z0-9_.:%-]*|\[(?P<address>[A-Za-z0-9_.:%-]+)\])"
 )
-"""What ssh takes as a destination, and nothing that it could take for an option; brackets stand around an address."""
+"""Form of a destination of ssh, with nothing that it could take for an option; brackets stand around an address."""
 SHOWN_LENGTH = 60
 """Of a text of the user that a sentence quotes."""
 
@@ -33,14 +33,14 @@ class HostSetError(ValueError):
 
 
 def is_usable_host(host: str) -> bool:
-    """Whether ssh takes it as a destination, and can take it for nothing else."""
+    """True where ssh takes it as a destination, and can take it for nothing else."""
     if len(host) > MAX_HOST_LENGTH or (match := _HOST.fullmatch(host)) is None:
         return False
     return match["address"] is None or is_numeric(match["address"])
 
 
 def is_numeric(address: str) -> bool:
-    """Whether it is a numeric address, IPv4 or IPv6."""
+    """True where it is a numeric address, IPv4 or IPv6."""
     try:
         ip_address(address)
     except ValueError:
@@ -74,7 +74,7 @@ class NamedHosts:
 
 @dataclass(frozen=True)
 class KnownHost:
-    """What an inventory says of a host.
+    """Entry of an inventory for a host.
 
     `destination` is what ssh is given in place of the name, `address` the numeric address for data connections; None:
     the name itself, and what ssh would connect to. `refused` says why whyperf cannot use the host, and what to do.
@@ -97,7 +97,7 @@ class Inventory:
     where: str = ""
 
     def destination(self, name: str) -> str:
-        """What ssh is given for a host.
+        """Destination that ssh is given for a host.
 
         Raises:
             HostSetError: the inventory has something for the host that whyperf cannot do.

@@ -1,4 +1,4 @@
-"""What headers, padding, cells and gaps leave of a link for the user, computed and not measured.
+"""Part of a link that headers, padding, cells and gaps leave for the user, computed and not measured.
 
 A message goes down the layers: a protocol makes packets of it (`protocols`), an encapsulation and a link make frames
 or cells of each packet (`links`), a window decides how many may be under way (`windows`). Every byte on the line is

@@ -27,7 +27,7 @@ class Point:
     """All that one message takes on the line."""
     user_bps: float
     adapter_bps: float
-    """What driver and adapter pass each other, headers included."""
+    """Rate between driver and adapter, headers included."""
     layers: dict[Layer, float]
     """Bytes on the line by layer; they add up to `line_bytes`."""
 
@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What was asked, and the points."""
+    """The question, and the points."""
 
     link: Link
     protocol: Protocol

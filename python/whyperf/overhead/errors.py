@@ -1,4 +1,4 @@
-"""What cannot be computed, in one sentence."""
+"""Error for what cannot be computed, in one sentence."""
 
 
 class OverheadError(Exception):

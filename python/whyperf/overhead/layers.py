@@ -39,7 +39,7 @@ ADAPTER = frozenset(
         Layer.PADDING,
     }
 )
-"""What the driver hands to the adapter; the adapter or the line adds the rest."""
+"""Layers that the driver hands to the adapter; the adapter or the line adds the rest."""
 
 
 def added(parts: Iterable[Bytes]) -> dict[Layer, Fraction]:

@@ -11,7 +11,7 @@ from whyperf.profile.errors import suggestion
 
 
 class Encapsulation(Enum):
-    """What stands between a network's packet and a frame or cell stream."""
+    """Layer between a network's packet and a frame or cell stream."""
 
     ETHERNET_II = "ethernet-ii"
     """Only the type field of the MAC header (RFC 894)."""
@@ -40,7 +40,7 @@ class Encapsulation(Enum):
 
 
 class MacHeader(Enum):
-    """How long the MAC header of an emulated frame is taken to be."""
+    """Length that the MAC header of an emulated frame is taken to have."""
 
     IEEE = "ieee"
     """14 bytes, 802.3 and 802.5 alike: what LAN emulation sends (af-lane-0021 section 4.1)."""
@@ -77,11 +77,11 @@ class Link:
     most_information_bytes: int
     """Up to where an MTU of one's own may go."""
     cell_gap_bytes: int = 0
-    """What marks the start of a cell on the line."""
+    """Bytes that mark the start of a cell on the line."""
     cell_share: Fraction = Fraction(1)
     """Share of the line that carries cells."""
     shared: bool = False
-    """Whether both directions share the line."""
+    """True where both directions share the line."""
 
 
 #: MAC header of 802.3: addresses and type or length. Preamble, start delimiter and gap are 20 bytes, the check
@@ -161,7 +161,7 @@ def link_named(name: str) -> Link:
 
 
 def encapsulations(link: Link) -> tuple[Encapsulation, ...]:
-    """What may stand on the link; the first is the usual one."""
+    """Encapsulations that may stand on the link; the first is the usual one."""
     match link.medium:
         case Medium.ETHERNET:
             return (Encapsulation.ETHERNET_II, Encapsulation.LLC, Encapsulation.SNAP)
@@ -178,7 +178,7 @@ def encapsulations(link: Link) -> tuple[Encapsulation, ...]:
 
 @dataclass(frozen=True)
 class Framing:
-    """How packets are put on a link; `llc_bytes` is the protocol's own where it brings one."""
+    """The way that packets are put on a link; `llc_bytes` is the protocol's own where it brings one."""
 
     link: Link
     encapsulation: Encapsulation

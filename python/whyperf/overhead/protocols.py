@@ -47,7 +47,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How messages travel."""
+    """The way that messages travel."""
 
     name: str
     about: str
@@ -58,9 +58,9 @@ class Protocol:
     llc_bytes: int | None = None
     """An LLC header of its own, in place of the encapsulation's."""
     counts_frames: bool = False
-    """Whether its window counts frames, not bytes."""
+    """True where its window counts frames, not bytes."""
     asks: bool = False
-    """Whether the acknowledgment is a request for more: a window of one packet unless there are bursts."""
+    """True where the acknowledgment is a request for more: a window of one packet unless there are bursts."""
 
 
 def _pieces(message: int, most: int) -> list[int]:
@@ -74,7 +74,7 @@ def _bytes(**parts: int) -> Bytes:
 
 
 def _room(mtu: int, headers: int, name: str) -> int:
-    """What an MTU leaves for data."""
+    """Bytes that an MTU leaves for data."""
     if mtu <= headers:
         raise OverheadError(
             f"an MTU of {mtu} bytes leaves no room behind {headers} bytes of {name}; use a larger --mtu"

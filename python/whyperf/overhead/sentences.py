@@ -6,7 +6,7 @@ from whyperf.overhead.links import MacHeader
 
 
 def setting(answer: Overhead) -> str:
-    """What the figures are of."""
+    """The setting that the figures are of."""
     text = (
         f"{answer.link.name} ({answer.link.about}, {bit_rate(answer.link.rate_bps)}), {answer.protocol.name}, "
         f"{answer.encapsulation.value}, MTU {answer.mtu_bytes:,}. A message of up to {answer.one_frame_bytes:,} bytes "
@@ -22,7 +22,7 @@ def setting(answer: Overhead) -> str:
 
 
 def headline(answer: Overhead) -> str:
-    """What the user gets at best, of the sizes computed."""
+    """The rate that the user gets at best, of the sizes computed."""
     best = max(answer.points, key=lambda point: point.user_bps)
     share = percent(best.efficiency(answer.link.rate_bps))
     size = octets(best.message_bytes)

@@ -1,4 +1,4 @@
-"""What a window leaves of a line: a sender that waits for acknowledgments, frame by frame.
+"""The part of a line that a window leaves: a sender that waits for acknowledgments, frame by frame.
 
 Not modeled: loss, and timers. An acknowledgment that the receiver would hold back (TCP's delayed ACK, NetBIOS below
 `maxin`) leaves at once when the sender's window is closed, because LLC type 2 polls then and TCP's receiver reads.
@@ -18,7 +18,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class Window:
-    """How much may be under way before the sender waits."""
+    """The amount that may be under way before the sender waits."""
 
     limit: int
     """Bytes of user data, or frames (NetBIOS maxout, packets of a burst)."""
@@ -77,13 +77,13 @@ class _Sender:
             self._acknowledge()
 
     def stands(self) -> _Standing:
-        """What decides of all that comes."""
+        """The state that decides all that comes."""
         waits_s = tuple(max(0.0, arrival_s - self.free_s) for arrival_s, _ in self.acknowledgments)
         opened = tuple(opened for _, opened in self.acknowledgments)
         return _Standing((self.outstanding, self.unacknowledged, self.frames_unacknowledged), opened, waits_s)
 
     def stands_as(self, before: _Standing, tolerance_s: float) -> bool:
-        """Whether all that comes is what came after `before`."""
+        """True where all that comes is what came after `before`."""
         counts = (self.outstanding, self.unacknowledged, self.frames_unacknowledged)
         if counts != before.counts or len(self.acknowledgments) != len(before.opened):
             return False

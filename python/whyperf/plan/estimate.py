@@ -1,4 +1,4 @@
-"""How long a plan takes: a guess before the first trial, better with every trial done."""
+"""The time that a plan takes: a guess before the first trial, better with every trial done."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from whyperf.profile.workload import least_seconds
 
 #: Preparing, connecting and recording a trial, in s.
 OVERHEAD_S = 0.15
-#: What each further pair of hosts adds to a trial, and each further connection of all pairs: opening it, having all
+#: Time each further pair of hosts adds to a trial, and each further connection of all pairs: opening it, having all
 #: start at one instant, and recording its tables. And what a fleet takes before its first trial and after its last, and
 #: each further pair of it: its agents start. Measured on two virtual CPUs with the hosts in namespaces: 1 to 8 pairs
 #: through a pipe of one's own and through sshd, 1 to 4,000 connections.
@@ -17,7 +17,7 @@ PAIR_S = 0.04
 CONNECTION_S = 7e-4
 FLEET_S = 1.8
 PAIR_START_S = 0.2
-#: What a guess needs to know of a path. A network: 1 Gbit/s and 1 ms. One machine: a time for a round
+#: The needs of a guess about a path. A network: 1 Gbit/s and 1 ms. One machine: a time for a round
 #: through both sides and for a call, as seen on two virtual CPUs; wrong by a factor of a few elsewhere.
 NETWORK_BYTES_PER_S = 1.25e8
 NETWORK_ROUND_S = 1e-3
@@ -77,7 +77,7 @@ class TimeLeft:
         self._done.setdefault(cell, []).append(seconds)
 
     def seconds(self, cells: Iterable[str]) -> float:
-        """How long trials of these cells will take, one after the other."""
+        """The time that trials of these cells will take, one after the other."""
         ratios = self._ratios()
         known = {cell: sum(times) / len(times) for cell, times in self._done.items()}
         left = 0.0
@@ -101,7 +101,7 @@ class TimeLeft:
 
 
 def _ends_itself(factors: Factors) -> bool:
-    """Whether neither a time nor a number of bytes ends the load; the workload does."""
+    """True where neither a time nor a number of bytes ends the load; the workload does."""
     return "duration_s" not in factors and not isinstance(factors["transfer_bytes"], int)
 
 
@@ -118,7 +118,7 @@ def _load_seconds(factors: Factors, *, network: bool) -> float:
 
 
 def _transaction_bytes(factors: Factors) -> int:
-    """What a call or a transaction moves."""
+    """The bytes that a call or a transaction moves."""
     sizes = ("write_size_bytes", "request_size_bytes", "response_size_bytes", "datagram_size_bytes")
     return max(1, sum(int(factors[name]) for name in sizes if name in factors))
 

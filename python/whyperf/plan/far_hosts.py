@@ -1,4 +1,4 @@
-"""What becomes of the far hosts that a profile names by itself, as uperf's profiles do by `remotehost=`."""
+"""The fate of the far hosts that a profile names by itself, as uperf's profiles do by `remotehost=`."""
 
 from collections.abc import Sequence
 

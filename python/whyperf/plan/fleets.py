@@ -1,4 +1,4 @@
-"""What each pair of a fleet does in each cell."""
+"""The work of each pair of a fleet in each cell."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""What a plan is: cells, blocks, when to stop, and the identifier of all that."""
+"""The model of a plan: cells, blocks, when to stop, and the identifier of all that."""
 
 import hashlib
 import json
@@ -64,10 +64,10 @@ class PlannedConnection(PlanModel):
     local: str
     remote: str
     direction: Literal["send", "receive"]
-    #: Whether `local` accepted the connection; None where that is not known.
+    #: True where `local` accepted the connection; None where that is not known.
     listens: bool | None
     hosts: tuple[str, ...]
-    #: Whether both sockets are on one host.
+    #: True where both sockets are on one host.
     on_one_host: bool
     #: 2 is the second connection with these ends, which was opened when the first had closed.
     nth: int = 1
@@ -86,7 +86,7 @@ class PlannedConnection(PlanModel):
 
 
 class PlannedWatch(PlanModel):
-    """What was asked of a watch: the `command`, and the `selection` of connections as the agent was asked for it
+    """The request of a watch: the `command`, and the `selection` of connections as the agent was asked for it
     (Selection in crates/schema/src/watch.rs). `far_host` is the host of the other side, where one was asked for.
     """
 
@@ -107,7 +107,7 @@ class PlannedFleet(PlanModel):
     pattern: Pattern
     far: tuple[str, ...]
     groups: dict[str, tuple[str, ...]] = {}
-    #: What each pair does of a cell: groups of the workload or flows of the schedule; empty: all pairs do all of it.
+    #: The work of each pair in a cell: groups of the workload or flows of the schedule; empty: all pairs do all of it.
     parts: tuple[tuple[str, ...], ...] = ()
     via: str = "ssh"
     #: Numeric addresses for data connections, and what the pipe is given in the place of a host's name: where the user
@@ -134,12 +134,12 @@ class Cell(PlanModel):
 
     @property
     def setting(self) -> Factors:
-        """What distinguishes it from other cells: its factors, or the name of its connection."""
+        """The setting that distinguishes it from other cells: its factors, or the name of its connection."""
         return self.factors if self.watched is None else {CONNECTION: self.watched.label}
 
 
 class PlannedWorkload(PlanModel):
-    """What cells do: `workload` or `datagrams` of a TrialSpec (crates/schema/src/trial.rs), seed 0."""
+    """The work of cells: `workload` or `datagrams` of a TrialSpec (crates/schema/src/trial.rs), seed 0."""
 
     name: str
     metric: Metric
@@ -171,11 +171,11 @@ _KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
     "loopback": "loopback",
     MODEL: "model",
 }
-#: What the cells of such a plan differ in, in the place of a factor.
+#: The difference between the cells of such a plan, in the place of a factor.
 CONNECTION: Final = "connection"
-#: How a trial with the segment log is named: its figures are never a throughput.
+#: The prefix that names a trial with the segment log: its figures are never a throughput.
 LOG_PREFIX = "log"
-#: How a trial with stage times is named: neither are its figures.
+#: The prefix that names a trial with stage times: neither are its figures.
 STAGES_PREFIX = "stages"
 #: Trials that are not measured for their throughput.
 EXTRA_PREFIXES = (LOG_PREFIX, STAGES_PREFIX)
@@ -184,7 +184,7 @@ Level = Literal["user", "counters", "segments"]
 
 
 class PlannedStages(PlanModel):
-    """How segments are sampled for stage times: of `one_in` blocks of the sequence space one; None: as many as cost
+    """Sampling of segments for stage times: of `one_in` blocks of the sequence space one; None: as many as cost
     little, see `whyperf.run.stages`.
     """
 
@@ -208,12 +208,12 @@ class PlannedTrial(NamedTuple):
 
     @property
     def is_log(self) -> bool:
-        """Whether it carries the segment log."""
+        """True where it carries the segment log."""
         return self.evidence == "segments"
 
     @property
     def is_extra(self) -> bool:
-        """Whether its figures are never a throughput: it carries the segment log or stage times."""
+        """True where its figures are never a throughput: it carries the segment log or stage times."""
         return self.is_log or self.stages is not None
 
 
@@ -264,9 +264,9 @@ class Plan(PlanModel):
     #: Like `log_blocks`, of trials with stage times, and how these are sampled.
     stage_blocks: tuple[tuple[str, ...], ...] = ()
     stages: PlannedStages | None = None
-    #: What the cells do in addition to plain streams, resolved.
+    #: The work of the cells in addition to plain streams, resolved.
     workloads: dict[str, PlannedWorkload] = Field(default_factory=dict)
-    #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
+    #: Changes by the command line: factors set, the parts of the profile kept, the number of trials.
     overrides: Factors = Field(default_factory=dict)
     only: tuple[str, ...] = ()
     asked_trials: int | None = None
@@ -278,7 +278,7 @@ class Plan(PlanModel):
     watched: PlannedWatch | None = None
 
     def done_by(self, name: str, pair: int) -> tuple[PlannedWorkload | None, tuple[PlannedFlow, ...]]:
-        """What a pair does in the cell of that id: its part of the workload and of the schedule."""
+        """The work of a pair in the cell of that id: its part of the workload and of the schedule."""
         workload, schedule = self.workload(name), self.cell(name).schedule or ()
         parts = self.far_parts if self.fleet is None else self.fleet.parts
         if not parts:
@@ -303,7 +303,7 @@ class Plan(PlanModel):
         return self._by_id[name]
 
     def workload(self, name: str) -> PlannedWorkload | None:
-        """What the cell of that id does; None for a plain stream."""
+        """The work of the cell of that id; None for a plain stream."""
         key = self.cell(name).workload
         return None if key is None else self.workloads[key]
 
@@ -322,7 +322,7 @@ class Plan(PlanModel):
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """What cells differ in: the varied factors, or their connections."""
+        """The differences between cells: the varied factors, or their connections."""
         return self.varied if self.watched is None or len(self.cells) == 1 else (CONNECTION,)
 
     @property
@@ -347,7 +347,7 @@ class Plan(PlanModel):
 
     @property
     def is_single(self) -> bool:
-        """Whether a single trial is measured, trials with the segment log or stage times apart."""
+        """True where a single trial is measured, trials with the segment log or stage times apart."""
         return self.measured_trials_count == 1
 
     def named(self, experiment: str) -> Self:
@@ -401,7 +401,7 @@ class Plan(PlanModel):
 
 
 def _contradiction(plan: Plan) -> tuple[str, str] | None:
-    """What no command plans, as its key and a sentence: a plan that would be measured elsewhere than it says, or for
+    """Finds what no command plans, as key and sentence: a plan that would be measured elsewhere than it says, or for
     hosts that it does not have. None where all goes together.
     """
     kind, fleet, pairs_count = plan.testbed.kind, plan.fleet, len(plan.near)
@@ -467,7 +467,7 @@ def _deciding(cell: Mapping[str, Any]) -> dict[str, object]:
     return kept | {"factors": factors}
 
 
-#: What a word stood for before it was a factor.
+#: The level that a word stood for before it was a factor.
 _AUTO_BEFORE = {"io_model": "blocking"}
 
 

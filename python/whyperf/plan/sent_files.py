@@ -50,7 +50,7 @@ def refuse_other_files(plan: Plan, folders: Sequence[Path]) -> None:
 
 
 def announcements(plan: Plan) -> list[str]:
-    """What of the user is sent before it leaves, a sentence each: files, and variables of the environment."""
+    """Names what of the user is sent before it leaves, a sentence each: files, and variables of the environment."""
     variables = [f"${name}" for name in plan.variables]
     if len(variables) > MAX_NAMED:
         variables[MAX_NAMED:] = [f"{len(variables) - MAX_NAMED} more"]

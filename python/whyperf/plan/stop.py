@@ -27,7 +27,7 @@ def cells_wanting(plan: Plan, goodputs: Mapping[str, Sequence[float]], tried: Ma
 
 
 def wants_trial(rule: StopRule, sweep: str, goodputs: Sequence[float], tried: int, seed: str) -> bool:
-    """Whether a cell of that sweep needs another trial after `tried`, with these goodputs."""
+    """True where a cell of that sweep needs another trial after `tried`, with these goodputs."""
     fixed = rule.sweep_trials.get(sweep, rule.trials)
     if fixed is not None:
         return tried < fixed

@@ -1,4 +1,4 @@
-"""What each cell does: its workload, resolved, kept once for all cells that do the same."""
+"""The work of each cell: its workload, resolved, kept once for all cells that do the same."""
 
 import hashlib
 import json

@@ -6,7 +6,7 @@ from whyperf.profile.options import OPTIONS, Rule
 from whyperf.profile.schedule import Schedule
 from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload
 
-#: What to set instead.
+#: Advice on what to set instead.
 INSTEAD = {("mptcp", "window_bytes"): "set receive_buffer_bytes and send_buffer_bytes instead"}
 #: Factors of a stream that a schedule may decide itself.
 DECIDED_BY_SCHEDULES = frozenset({"connections", "direction"})
@@ -15,7 +15,7 @@ DECIDED_BY_SCHEDULES = frozenset({"connections", "direction"})
 def applies(
     factor: Factor, workload: Workload, transport: str, io_model: str, schedule: Schedule | None = None
 ) -> bool:
-    """Whether the factor has a meaning with this workload and schedule over this transport."""
+    """True where the factor has a meaning with this workload and schedule over this transport."""
     if schedule is not None and factor.name in DECIDED_BY_SCHEDULES:
         return factor.name in schedule.uses
     rule = OPTIONS.get(factor.name)

@@ -23,7 +23,7 @@ from whyperf.profile.workload import (
     shipped_workload_names,
 )
 
-#: What a deadline that nobody gave adds to the phases when they would not fit into the default, in s.
+#: The time that a deadline adds to the phases, where nobody gave one and they would not fit into the default, in s.
 DEADLINE_MARGIN_S = 30.0
 #: RFC 8200 section 5: every link an IPv6 packet passes carries 1280 bytes.
 IPV6_MTU_BYTES = 1280
@@ -149,7 +149,7 @@ def _defaults_over(transport: str, given: Mapping[str, Level]) -> Factors:
 
 
 def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, model: bool) -> bool:
-    """Whether the factor has a meaning where the cell is run."""
+    """True if the factor has a meaning where the cell is run."""
     if factor.model and not model and factor.name in given:
         raise ProfileError("", factor.name, "only hosts of the model have this setting; use whyperf simulate")
     if model and factor.name in OF_MODEL_TOO:
@@ -207,7 +207,7 @@ def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
 
 
 def is_plain(cell: Mapping[str, Level]) -> bool:
-    """Whether the sizes of a trial alone describe the cell: a stream in blocking calls."""
+    """True where the sizes of a trial alone describe the cell: a stream in blocking calls."""
     is_stream = cell.get("workload", STREAM) in {STREAM, STREAM_RECEIVE}
     return is_stream and cell.get("io_model", "blocking") == "blocking"
 
@@ -226,7 +226,7 @@ def _io_model(everything: Mapping[str, Level], workload: Workload) -> str:
 
 
 def _refuse_io_model(io_model: str, transport: str, workload: Workload) -> None:
-    """What the agents' few threads for all connections do not carry (crates/load/src/open/mod.rs, engine/mod.rs)."""
+    """Refuses what few agent threads for all connections do not carry (crates/load/src/open/mod.rs, engine/mod.rs)."""
     if io_model not in TRANSPORTS[transport].io_models:
         why = "tls has no such model: the agents encrypt what their calls move"
         if TRANSPORTS[transport].is_library:
@@ -294,7 +294,7 @@ def _refuse_contradictions(
 
 
 def _refuse_tls(cell: Factors, workload: Workload) -> None:
-    """What TLS cannot do together (`check` in crates/load/src/secure.rs)."""
+    """Refuses what TLS cannot do together (`check` in crates/load/src/secure.rs)."""
     is_off = cell["ktls"] == "off"
     document = workload.document(cell) if workload.name not in {STREAM, STREAM_RECEIVE} else None
     steps = _operations(document) if document is not None else frozenset()

@@ -1,4 +1,4 @@
-"""What a profile can have wrong, in one sentence."""
+"""Mistakes that a profile can have, in one sentence."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +52,7 @@ def joined(errors: Sequence[ProfileError]) -> ProfileError:
 
 
 def gathered(parts: Iterable[Callable[[], T]]) -> list[T]:
-    """What all `parts` return.
+    """Collects what all `parts` return.
 
     Raises:
         ProfileError: with the mistakes of all parts.

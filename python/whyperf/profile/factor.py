@@ -1,4 +1,4 @@
-"""What a factor is: its kind, its bounds, and which of the levels people write it takes."""
+"""A factor: its kind, its bounds, and which of the levels people write it takes."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from whyperf.profile.errors import ProfileError
 from whyperf.profile.path_levels import LOSS_FORMS, QUEUE_FORMS, loss_of, queue_of
 from whyperf.profile.units import RATIO, bounds, examples_of, hint_for, with_unit
 
-#: What a level that is text looks like.
+#: The form of a level that is text.
 TEXT_PHRASES = {
     "cpus": 'a list such as "0" or "0,2-3"',
     "name": "a name",
@@ -64,11 +64,11 @@ class Factor:
 
     @property
     def is_number(self) -> bool:
-        """Whether a range of levels makes sense."""
+        """True where a range of levels makes sense."""
         return self.kind in {"int", "float"}
 
     def allowed(self) -> str:
-        """What levels it takes, as a phrase for messages and help."""
+        """The levels that it takes, as a phrase for messages and help."""
         if self.kind == "choice":
             return " or ".join(str(choice) for choice in self.choices)
         if self.kind == "cpus":

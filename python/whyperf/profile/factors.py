@@ -10,7 +10,7 @@ from whyperf.profile.path_factors import PATH_FACTORS
 
 __all__ = ["BY_NAME", "FACTORS", "LISTED_BY", "Factor", "Kind", "Level", "factor_named"]
 
-#: What lists the factors: too many for a message.
+#: The command that lists the factors: too many for a message.
 LISTED_BY = "whyperf list --factors"
 
 #: The lines that crates/sim knows by name (link/media.rs).

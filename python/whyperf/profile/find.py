@@ -22,7 +22,7 @@ def shipped_names() -> list[str]:
 
 
 def looks_like_path(argument: str) -> bool:
-    """Whether an argument can only mean a file."""
+    """True where an argument can only mean a file."""
     return "/" in argument or argument.endswith((".toml", ".xml"))
 
 

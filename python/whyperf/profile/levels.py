@@ -16,7 +16,7 @@ GEOMETRIC = {"from", "to", "times"}
 
 
 def is_reference(level: object) -> bool:
-    """Whether a level takes another factor's value: `=write_size_bytes`."""
+    """True where a level takes another factor's value: `=write_size_bytes`."""
     return isinstance(level, str) and level.startswith("=")
 
 
@@ -31,7 +31,7 @@ def as_list(levels: Iterable[Level]) -> str:
 
 
 def levels_of_text(factor: Factor, text: str) -> Level | tuple[Level, ...]:
-    """What an option gives: a level, or several with commas between them.
+    """Reads what an option gives: a level, or several with commas between them.
 
     Raises:
         ProfileError: as `all_levels`.

@@ -1,4 +1,4 @@
-"""What a profile is: the TOML file's structure, and the profile made from it."""
+"""The model of a profile: the TOML file's structure, and the profile made from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ TestbedKind = Literal["auto", "veth", "loopback"]
 #: The kinds of pipes. A profile may be somebody else's, so it never has a command: `--via` takes one, too.
 Pipe = Literal["ssh", "kubectl", "podman", "docker", "srun", "netns", "adapters"]
 Factors = dict[str, Level]
-#: What a command line sets: one level for all cells, or several, which make cells.
+#: The settings of a command line: one level for all cells, or several, which make cells.
 Overrides = Mapping[str, Level | tuple[Level, ...]]
 
 SWEEP_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
@@ -113,7 +113,7 @@ class ProfileTable(Table):
 
 @dataclass(frozen=True)
 class Design:
-    """How often each cell is measured: `trials` times, or until its interval is narrow enough."""
+    """The number of times that each cell is measured: `trials`, or until its interval is narrow enough."""
 
     trials: int | None = 1
     trials_min: int = 3
@@ -165,7 +165,7 @@ class Profile:
     sweeps: tuple[Sweep, ...]
     #: Levels where nobody gave one, instead of the factors' defaults: those that the hosts do not allow.
     usual: Factors = field(default_factory=dict)
-    #: What the command line set, already worked into `fixed` and `sweeps`; several levels as `--set` takes them.
+    #: Settings of the command line, already worked into `fixed` and `sweeps`; several levels as `--set` takes them.
     overrides: Factors = field(default_factory=dict)
     #: Workloads in addition to the shipped ones, by the name that the factor `workload` takes.
     workloads: Mapping[str, Workload] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class Profile:
 
     @property
     def is_of_model(self) -> bool:
-        """Whether it names hosts of the model, so that it cannot be measured."""
+        """True where it names hosts of the model, so that it cannot be measured."""
         named = [*self.fixed, *(name for sweep in self.sweeps for name in (*sweep.fixed, *sweep.levels))]
         return "hosts" in named
 

@@ -11,12 +11,12 @@ RULES = Path(__file__).with_name("options.json")
 
 @dataclass(frozen=True)
 class Carries:
-    """What a transport carries."""
+    """The loads and I/O models that a transport carries."""
 
     transport: str
     loads: tuple[str, ...]
     io_models: tuple[str, ...]
-    #: Whether a library over UDP carries it instead of a socket of the kernel.
+    #: True where a library over UDP carries it instead of a socket of the kernel.
     is_library: bool
 
 

@@ -13,11 +13,11 @@ from whyperf.profile.path_levels import loss_of, queue_of
 ETHERNET_HEADER_BYTES = 14
 #: Where a cell leaves the MTU to hosts of the model; the agent, which knows theirs, checks again.
 USUAL_MTU_BYTES = 1500
-#: What both directions of a path may hold together, in bytes: the router keeps them in memory.
+#: The amount that both directions of a path may hold together, in bytes: the router keeps them in memory.
 MAX_HELD_BYTES = 2**30
 #: More was never carried by the router (docs/how-to/paths.md).
 ROUTER_RATE_BPS = 10 * 10**9
-#: What a queue of bandwidth-delay products holds where there is no delay: tc-tbf(8) has latencies of about 50 ms.
+#: Time held by a queue of bandwidth-delay products where there is no delay: tc-tbf(8) has latencies of about 50 ms.
 WITHOUT_RTT_MS = 50
 
 #: Settings that need another one, and in which cells that is there.
@@ -32,7 +32,7 @@ OF_DISCIPLINE = {
     "path_red_gentle": ("red",),
 }
 OF_CROSS_TRAFFIC = frozenset({"path_cross_amplitude_bps", "path_cross_period_ms", "path_cross_packet_bytes"})
-#: What only whyperf's router does, with the level that is none.
+#: Settings of whyperf's router alone, with the level that is none.
 ROUTER_ONLY: Mapping[str, Level] = {
     "path_ack_thinning": 1,
     "path_cross_rate_bps": 0,
@@ -45,7 +45,7 @@ OFF_WITH_NETEM = (*SUPER_SEGMENTS, "gro")
 
 
 def has_path(levels: Mapping[str, Level]) -> bool:
-    """Whether a cell of these levels, all references resolved, has an emulated path."""
+    """True where a cell of these levels, all references resolved, has an emulated path."""
     return any(levels.get(name, "none") != "none" for name in MAKERS)
 
 
@@ -56,7 +56,7 @@ def defaults_with(path: Mapping[str, Level]) -> dict[str, Level]:
 
 
 def missing(name: str, levels: Mapping[str, Level]) -> str | None:
-    """What a setting of the path lacks to have a meaning with these levels; None when nothing."""
+    """Names what a setting of the path lacks to have a meaning with these levels; None when nothing."""
     if not has_path(levels):
         return f"the cell has no emulated path; give {', '.join(MAKERS[:-1])} or {MAKERS[-1]} too, or leave it out"
     discipline = levels["path_discipline"]
@@ -107,7 +107,7 @@ def rates_bps(cell: Mapping[str, Level]) -> tuple[int | None, int | None]:
 
 
 def queue_bytes(cell: Mapping[str, Level], rate_bps: int) -> int:
-    """What the queue of a bottleneck holds, a packet counted as the largest there is."""
+    """The bytes that the queue of a bottleneck holds, a packet counted as the largest there is."""
     queue = queue_of(cell["path_queue"])
     assert queue is not None, "the level was checked"
     if queue.bytes is not None:
@@ -195,7 +195,7 @@ def _refuse_cross_traffic(cell: Mapping[str, Level]) -> None:
 
 
 def _refuse_size(cell: Mapping[str, Level]) -> None:
-    """What a path holds waits in memory."""
+    """Refuses a path that holds too much: what it holds waits in memory."""
     held = 0
     for rate_bps, delay_ms in zip(rates_bps(cell), one_way_ms(cell), strict=True):
         if rate_bps is not None:

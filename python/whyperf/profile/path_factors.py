@@ -12,7 +12,7 @@ LONGEST_MS = 60_000
 #: More than any router carries; what a host carries is found by the run.
 HIGHEST_RATE_BPS = 100 * 10**9
 
-#: What all of them share: there is no emulated path elsewhere, and there were plans before there was one.
+#: Properties that all of them share: there is no emulated path elsewhere, and there were plans before there was one.
 _of_path = partial(Factor, testbed=True, scope="path", later=True)
 
 PATH_FACTORS: tuple[Factor, ...] = (

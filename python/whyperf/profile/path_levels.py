@@ -19,7 +19,7 @@ SEGMENTS = re.compile(r"segments:[1-9]\d{0,14}(?:\+[1-9]\d{0,14})*")
 
 @dataclass(frozen=True)
 class Queue:
-    """How much a queue holds: one of the three."""
+    """The amount that a queue holds: one of the three."""
 
     bytes: int | None = None
     packets: int | None = None
@@ -36,7 +36,7 @@ class Loss:
 
 
 def queue_of(level: object) -> Queue | None:
-    """What a level of `path_queue` says; None when it is not one."""
+    """Reads what a level of `path_queue` says; None when it is not one."""
     if isinstance(level, int) and not isinstance(level, bool):
         return Queue(bytes=level) if level >= 1 else None
     found = QUEUE.fullmatch(level) if isinstance(level, str) else None
@@ -49,7 +49,7 @@ def queue_of(level: object) -> Queue | None:
 
 
 def loss_of(level: object) -> Loss | None:
-    """What a level of `path_loss` says; None when it is not one."""
+    """Reads what a level of `path_loss` says; None when it is not one."""
     if isinstance(level, int | float) and not isinstance(level, bool):
         return Loss(share=float(level)) if math.isfinite(level) and 0 <= level <= 1 else None
     if not isinstance(level, str):

@@ -15,7 +15,7 @@ _PREFIXES = "KMGT"
 
 
 class Units(NamedTuple):
-    """What may stand behind the number of a level."""
+    """The units that may stand behind the number of a level."""
 
     pattern: re.Pattern[str]
     #: By what the pattern finds in its group `unit`, in small letters: how many of the factor's own unit it is.
@@ -83,7 +83,7 @@ def with_unit(text: str, unit: str) -> Fraction | None:
 
 
 def hint_for(text: object, unit: str) -> str:
-    """What may stand behind the number, for who wrote a number with another unit; empty for all else."""
+    """The units that may stand behind the number, for who wrote a number with another unit; empty for all else."""
     is_number = unit in UNITS and isinstance(text, str) and WITH_UNIT.fullmatch(text)
     return UNITS[unit].hint if is_number else ""
 

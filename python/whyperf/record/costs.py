@@ -1,4 +1,4 @@
-"""What watching costs on this host, as it was measured last: kept next to all experiments, copied into each."""
+"""The cost of watching on this host, as it was measured last: kept next to all experiments, copied into each."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def costs_file() -> Path:
 
 
 def known_cost(hostname: str, kernel: str) -> dict[str, Any] | None:
-    """What `keep_cost` kept for this host under this kernel; None when nothing fits or can be read."""
+    """The cost that `keep_cost` kept for this host under this kernel; None when nothing fits or can be read."""
     try:
         kept = parse_json(read_bytes(costs_file(), is_users=True))
         cost = kept[f"{hostname} {kernel}"]

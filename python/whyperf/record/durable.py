@@ -117,7 +117,7 @@ def remove(path: str | Path, *, folder: int | None = None) -> None:
 
 
 def identity_of(folder: Path) -> tuple[int, int]:
-    """What `remove_made` recognizes a new folder by: its device and inode."""
+    """The identity by which `remove_made` recognizes a new folder: its device and inode."""
     found = folder.lstat()
     return found.st_dev, found.st_ino
 

@@ -1,4 +1,4 @@
-"""What can go wrong with files, in one sentence."""
+"""Errors that can occur with files, in one sentence."""
 
 import errno
 import shutil
@@ -18,7 +18,7 @@ class WrongFolderError(RecordError):
 
 
 _NO_ROOM_BYTES = 1 << 16
-"""What a file system may have left and still refuse: it gives whole blocks."""
+"""The room that a file system may have left and still refuse: it gives whole blocks."""
 #: The tables of a trial of 2 seconds take 300 KB, those of a short transfer 20 KB. With less, the measurement would be
 #: lost.
 MIN_FREE_BYTES = 256 << 10
@@ -40,7 +40,7 @@ ADVICE = {
 
 
 def is_full(error: BaseException, folder: Path) -> bool:
-    """Whether an error comes from a disk, or a quota, that has no room left for what is written to `folder`.
+    """True where an error comes from a disk, or a quota, that has no room left for what is written to `folder`.
 
     polars has the kernel's reason in its text alone, or none ("Invalid thrift: transport error"): ask while what was
     written is still there.

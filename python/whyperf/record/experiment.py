@@ -45,11 +45,11 @@ from whyperf.record.seal import is_made_here, write_seal
 from whyperf.record.writer import TrialWriter
 
 END_NAME = re.compile(r"(near|far)([2-9]|[1-9][0-9]+)?")
-#: What the evidence costs, next to the documents about hosts.
+#: The cost of the evidence, next to the documents about hosts.
 PROBE_COST = "probe-cost.json"
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
-#: What a folder may hold when a run was killed before it wrote plan.json, apart from files that are half-written; the
+#: Possible content of a folder whose run was killed before it wrote plan.json, apart from half-written files; the
 #: folder of trials is empty then.
 UNFINISHED_CREATION = {".lock", "trials", SEAL, *PROFILES}
 #: The folders of an experiment, each of its own and no link to another.
@@ -85,7 +85,7 @@ class Trials(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """What the folder held when it was opened, read once: whoever may write there could exchange it after a check.
+    """The content of the folder when it was opened, read once: whoever may write there could exchange it after a check.
 
     The plan has the identifier of the plan that is made, but its texts may be of an earlier version.
     """
@@ -199,14 +199,14 @@ class Experiment:
 
     @cached_property
     def is_made_here(self) -> bool:
-        """Whether this user's whyperf planned it on this host, and its plan and profile were still so when it was
+        """True where this user's whyperf planned it on this host, and its plan and profile were still so when it was
         opened: what took their place since is not what is used. A profile that is gone is another one.
         """
         return not isinstance(self._kept.profile, RecordError) and is_made_here(self.folder, *self.sealed)
 
     @property
     def sealed(self) -> tuple[str, str]:
-        """What the seal covers: the plan and the profile, as they were in the folder when it was opened."""
+        """The texts that the seal covers: the plan and the profile, as they were in the folder when it was opened."""
         return _sealed(self._kept.plan), self.profile_text
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
@@ -235,7 +235,7 @@ class Experiment:
         return [trial for trial in (plan or self.plan).trials() if trial.id not in made]
 
     def may_run_again(self, trial: str, status: str) -> bool:
-        """Whether a trial that ended so is to be run again: a void one, until it was void too often."""
+        """True where a trial that ended so is to be run again: a void one, until it was void too often."""
         return status == "void" and not (self.folder / "set-aside" / f"{trial}-{MAX_RERUNS}").exists()
 
     def set_aside(self, trial: str) -> None:
@@ -322,7 +322,7 @@ class Experiment:
         self._write_json(self.folder / "hosts" / f"{host}.json", facts)
 
     def hosts(self) -> dict[str, dict[str, Any]]:
-        """What the hosts are, as far as it is known."""
+        """The facts of the hosts, as far as they are known."""
         found = {path.stem: self._read_json(path) for path in self.host_documents()}
         return {host: facts for host, facts in found.items() if facts is not None}
 
@@ -341,7 +341,7 @@ class Experiment:
         self._write_json(self.folder / "testbed.json", testbed)
 
     def testbed(self) -> dict[str, Any] | None:
-        """What the testbed looked like; None without one."""
+        """The description of the testbed; None without one."""
         return self._read_json(self.folder / "testbed.json")
 
     def discard_if_empty(self) -> bool:
@@ -359,7 +359,7 @@ class Experiment:
         self._write_json(self.folder / "hosts" / PROBE_COST, cost)
 
     def probe_cost(self) -> dict[str, Any] | None:
-        """What the evidence costs; None when it was not known."""
+        """The cost of the evidence; None when it was not known."""
         return self._read_json(self.folder / "hosts" / PROBE_COST)
 
     def close(self) -> None:

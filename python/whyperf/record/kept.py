@@ -22,7 +22,7 @@ from whyperf.record.durable import write_file
 from whyperf.record.seal import signature
 
 _HEAD = re.compile(rb'\{\n "made_of": "(?P<signature>[0-9a-f]{64}|)",\n')
-#: What an experiment's folder holds that results are computed from; its other files can be made again.
+#: The contents of an experiment's folder that results are computed from; its other files can be made again.
 _DOCUMENTS = ("plan.json", "profile.toml", "profile.xml", "testbed.json", "seal")
 _FOLDERS = ("hosts", "trials")
 _LEVELS = 2

@@ -1,4 +1,4 @@
-"""What separates the rows of a table, and how long a stack may be.
+"""Keys that separate the rows of a table, and the length that a stack may have.
 
 Rows of several tables are joined, and stacks are made rows of functions. Where a row stands many times, or a stack is
 long, a small table takes any amount of memory then. No agent writes such tables.
@@ -57,7 +57,7 @@ _TOO_MANY = f"makes them over {MAX_FUNCTIONS_OF_STACKS:,} functions on the stack
 
 
 def wrong_in_rows(rows: pl.LazyFrame, name: str) -> str | None:
-    """What is wrong with rows of a trial's table `name`, in words that follow "a table that"; or None."""
+    """The fault in rows of a trial's table `name`, in words that follow "a table that"; or None."""
     there = rows.collect_schema().names()
     if name == "stacks" and "functions" in there:
         count = _functions_of_stack()
@@ -74,7 +74,7 @@ def wrong_in_rows(rows: pl.LazyFrame, name: str) -> str | None:
 
 
 def wrong_trials(frame: pl.DataFrame, name: str) -> dict[str, str]:
-    """What is wrong with the rows of each trial, as of `wrong_in_rows`, of the rows of all trials; those of trials that
+    """The faults in the rows of each trial, as of `wrong_in_rows`, of the rows of all trials; those of trials that
     are right are left out."""
     key = [column for column in key_of(name) if column in frame.columns]
     if not key or frame.is_empty():

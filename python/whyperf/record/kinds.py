@@ -1,4 +1,4 @@
-"""Whether a file is the table that its name says: the columns of crates/schema/src/table.rs, by name and type."""
+"""Checks that a file is the table that its name says: the columns of crates/schema/src/table.rs, by name and type."""
 
 import json
 from functools import cache
@@ -10,7 +10,7 @@ import polars as pl
 from whyperf.record.keys import key_of, wrong_in_rows
 from whyperf.record.parquet import bytes_in_memory
 
-#: What polars raises for files that are damaged. It panics where its authors thought a file could not be so.
+#: Errors that polars raises for files that are damaged. It panics where its authors thought a file could not be so.
 UNREADABLE: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 #: Written by `make schemas`, table by table: the types of its columns by name, or the code words of a column.
 COLUMNS = Path(__file__).with_name("columns.json")
@@ -40,12 +40,12 @@ def all_code_words() -> frozenset[str]:
 
 
 def is_table(name: str) -> bool:
-    """Whether the record has a table of this name."""
+    """True where the record has a table of this name."""
     return name in _columns()
 
 
 def wrong_in_table(path: Path, name: str, host: str | None = None) -> str | None:
-    """What is wrong with a file that should be the table `name` of `host`, in words that follow "a table that"; or
+    """The fault in a file that should be the table `name` of `host`, in words that follow "a table that"; or
     None.
 
     Reads what the file declares, and refuses what would take too much memory. Then reads of columns with 64 bits the
@@ -79,7 +79,7 @@ def wrong_in_table(path: Path, name: str, host: str | None = None) -> str | None
 
 
 def _wrong_texts(scan: pl.LazyFrame, name: str, host: str | None) -> str | None:
-    """What is wrong with the host, or with a code word, of rows of the table `name`; as `wrong_in_table`."""
+    """The fault in the host, or in a code word, of rows of the table `name`; as `wrong_in_table`."""
     allowed = {column: code_words(name, column) for column in _columns()[name]}
     if host is not None:
         allowed["host"] = (host,)

@@ -1,4 +1,4 @@
-"""What a trial's manifest holds, checked when it is written and when it is read."""
+"""The content of a trial's manifest, checked when it is written and when it is read."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ INTERRUPTED: Final = "interrupted"
 WATCHED: Final = "watched"
 #: Statuses of trials that have no result.
 LOST: Final = ("failed", "void", INTERRUPTED)
-#: How often a void trial is run again.
+#: Number of times that a void trial is run again.
 MAX_RERUNS = 2
 MIN_VALUE_BYTES = 8
 """Bytes of a manifest for each of its values, at least; those in tests/records have 18 and more."""
@@ -48,7 +48,7 @@ class Clock(FrozenModel):
 
     offset_ns: int
     uncertainty_ns: int
-    #: How much `offset_ns` changed from the first of `pairs`, before the load, to the last, after it.
+    #: The change of `offset_ns` from the first of `pairs`, before the load, to the last, after it.
     drift_ns: int = 0
     pairs: list[ClockPair] = []
 
@@ -69,7 +69,7 @@ class End(FrozenModel):
     first_connection: int = 0
     tsc_hz: int | None = None
     spec: dict[str, Any] = {}
-    #: What the evidence is worth (EvidenceReport in crates/schema/src/evidence.rs).
+    #: The worth of the evidence (EvidenceReport in crates/schema/src/evidence.rs).
     evidence: dict[str, Any] = {}
     #: Of a watched connection: which part its payload is of all that its program's watched connections moved there, in
     #: both directions. The program's CPU time is divided by that.
@@ -100,7 +100,7 @@ class Manifest(FrozenModel):
     started_realtime: str
     versions: dict[str, str | None] = {}
     factors: Factors
-    #: What was asked of both sides; a record from before there was more than one level has user only.
+    #: The evidence asked of both sides; a record from before there was more than one level has user only.
     evidence_asked: Literal["user", "counters", "segments"] = "user"
     hosts: dict[str, End] = {}
     #: Pairs of a fleet that are not among the hosts, because they were lost. Tables of theirs say nothing.
@@ -114,7 +114,7 @@ class Manifest(FrozenModel):
 
     @property
     def lacks_log(self) -> bool:
-        """Whether it was made for the segment log, and an end has none, or none to the end."""
+        """True where it was made for the segment log, and an end has none, or none to the end."""
         reports = [end.evidence for end in self.hosts.values()]
         return self.evidence_asked == "segments" and any(
             report.get("got") != "segments" or report.get("broken_off") is not None for report in reports
@@ -122,13 +122,13 @@ class Manifest(FrozenModel):
 
     @property
     def lacks_stages(self) -> bool:
-        """Whether an end has no stage times; of a trial that was made for them."""
+        """True where an end has no stage times; of a trial that was made for them."""
         reports = [end.evidence.get("stages") or {"reason": ""} for end in self.hosts.values()]
         return any(report.get("reason") is not None for report in reports)
 
     @property
     def is_watched(self) -> bool:
-        """Whether the connection was another program's."""
+        """True where the connection was another program's."""
         return self.origin == WATCHED
 
     @model_validator(mode="after")
@@ -153,7 +153,7 @@ def read_manifest(text: bytes | str) -> Manifest:
 
 
 def wrong_in(error: ValidationError) -> str:
-    """What is wrong with a manifest."""
+    """The fault in a manifest."""
     finding = error.errors()[0]
     key = ".".join(str(part) for part in finding["loc"])
     if key == "record_version":

@@ -1,4 +1,4 @@
-"""What a Parquet file declares, before anything is read from it.
+"""The contents that a Parquet file declares, before anything is read from it.
 
 A file of 80 KB can declare a billion rows, or a page of gigabytes, and a reader makes room for them. So the footer is
 read first: how many rows, of what, in which encodings (https://parquet.apache.org/docs/file-format/). polars takes the
@@ -92,7 +92,7 @@ def open_table(path: Path) -> OpenTable:
 
 
 def bytes_in_memory(path: Path) -> int:
-    """What a table takes in memory at most; raises as `open_table`."""
+    """The memory that a table takes at most; raises as `open_table`."""
     table = open_table(path)
     table.file.close()
     return table.needed_bytes
@@ -135,7 +135,7 @@ class _Key:
 
 
 class _Texts(NamedTuple):
-    """What the headers of a column of texts allow: bytes of its longest text, and of all its rows together."""
+    """Sizes that the headers of a column of texts allow: bytes of its longest text, and of all its rows together."""
 
     longest: int = 0
     total: int = 0
@@ -221,7 +221,7 @@ def _needed(descriptor: int, size: int) -> tuple[int, int, dict[str, _Texts]]:
 
 
 def _footer(descriptor: int, size: int) -> tuple[Mapping[int, Any], int]:
-    """What the footer says, and where it begins."""
+    """Reads what the footer says, and where it begins."""
     tail = os.pread(descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != _MAGIC or length + _TAIL_BYTES > size:

@@ -1,4 +1,4 @@
-"""Whether a result was made here: by this user's whyperf, on this host.
+"""Proof that a result was made here: by this user's whyperf, on this host.
 
 What a result says of its host, anybody can write into it. So each new one is sealed with a key that never leaves the
 user's own files: over the plan, the profile and the name of this host. A result without a right seal was made
@@ -21,7 +21,7 @@ from whyperf.record.durable import partial_name, write_file
 NAME = "seal"
 KEY_BYTES = 32
 _OF_DOCUMENTS = b"kept"
-"""What a signature begins with, and no seal: with the same key, the one never counts as the other."""
+"""The beginning of a signature, and of no seal: with the same key, the one never counts as the other."""
 
 
 def write_seal(folder: Path, *sealed: str) -> None:
@@ -31,7 +31,7 @@ def write_seal(folder: Path, *sealed: str) -> None:
 
 
 def is_made_here(folder: Path, *sealed: str) -> bool:
-    """Whether the texts are what a result here was sealed with."""
+    """True where the texts are what a result here was sealed with."""
     try:
         kept, key = read_text(folder / NAME, 1 << 10).strip(), read_bytes(_key_file(), 1 << 10)
     except (OSError, UnicodeDecodeError):
@@ -40,7 +40,7 @@ def is_made_here(folder: Path, *sealed: str) -> bool:
 
 
 def signature(*texts: str) -> str | None:
-    """What only this user's whyperf on this host can write next to these texts; None where the key cannot be kept."""
+    """Signs these texts as only this user's whyperf on this host can; None where the key cannot be kept."""
     with suppress(OSError):
         return _seal(_key(), texts, _OF_DOCUMENTS)
     return None

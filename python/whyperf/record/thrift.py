@@ -17,7 +17,7 @@ MAX_CONTAINERS = 500_000
 
 
 class _Budget:
-    """How many structs and lists may still be read."""
+    """The number of structs and lists that may still be read."""
 
     def __init__(self) -> None:
         self.left = MAX_CONTAINERS

@@ -31,7 +31,7 @@ class TableFile:
         self._path = path
         self._file = file
         self._on_failure = on_failure
-        #: Whether there is no such table any more, while its pieces still come.
+        #: True where there is no such table any more, while its pieces still come.
         self.is_lost = False
 
     @property

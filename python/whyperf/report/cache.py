@@ -1,4 +1,4 @@
-"""What every page needs and no result changes: compiled templates and packed scripts, kept between commands.
+"""Parts that every page needs and no result changes: compiled templates and packed scripts, kept between commands.
 
 Making them takes 0.2 s. Without a folder that this user may write they are made each time.
 """
@@ -37,7 +37,7 @@ def templates() -> jinja2.BytecodeCache | None:
 
 
 def kept(name: str, source: bytes, make: Callable[[], bytes]) -> bytes:
-    """What `make` makes of `source`, made once.
+    """The content that `make` makes of `source`, made once.
 
     Args:
         name: of the file in the cache.

@@ -1,11 +1,11 @@
-"""How many CPUs each side keeps busy, in words: CPUs × utilization; of shared CPUs what its threads used."""
+"""The CPUs that each side keeps busy, in words: CPUs × utilization; of shared CPUs what its threads used."""
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import ENDS, count
 
 
 def cpus_text(number: float) -> str:
-    """How many CPUs are in use, in steps of 0.01 CPUs."""
+    """The number of CPUs in use, in steps of 0.01 CPUs."""
     return f"{number:.2f}"
 
 

@@ -162,7 +162,7 @@ def _trials(summary: Summary) -> Figure:
 
 
 def _connections(summary: Summary, best: WatchedConnection) -> Figure:
-    """How many were watched, or for how long the only one."""
+    """The number of watched connections, or the time that the only one was watched."""
     if len(summary.cells) > 1 or best.watched_s is None:
         return Figure(f"{len(summary.cells):,}", "", "Connection" if len(summary.cells) == 1 else "Connections")
     number, unit = seconds(best.watched_s * 1e9).rsplit(" ", 1)

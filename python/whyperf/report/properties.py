@@ -108,7 +108,7 @@ def plan_facts(plan: Plan, summary: Summary) -> Properties:
 
 
 def _watch_facts(plan: Plan, watch: PlannedWatch, summary: Summary) -> Properties:
-    """What was asked of a watch, and what it found."""
+    """The request of a watch, and what it found."""
     near = "this host" if plan.near == (LOCAL,) else ", ".join(plan.near)
     sides = near if watch.far_host is None else f"{near}, {watch.far_host}"
     return [
@@ -129,7 +129,7 @@ def constant_factors(plan: Plan) -> Properties:
 
 
 def _same(plan: Plan, name: str) -> bool:
-    """Whether all cells have the factor, at one level."""
+    """True where all cells have the factor, at one level."""
     return len({level_text(cell.factors[name]) if name in cell.factors else None for cell in plan.cells}) == 1
 
 
@@ -209,7 +209,7 @@ def path_facts(middle: Mapping[str, Any] | None, paths: Iterable[Mapping[str, An
 
 
 def _lateness(late: int, packets: int, latest_ns: list[int]) -> Properties:
-    """How late packets left; empty without an audit."""
+    """The lateness of packets; empty without an audit."""
     if not latest_ns:
         return []
     return [

@@ -1,4 +1,4 @@
-"""How to repeat an experiment, or one setting of it with a change."""
+"""Commands that repeat an experiment, or one setting of it with a change."""
 
 import shlex
 from collections.abc import Mapping
@@ -55,13 +55,13 @@ def _watched_again(written: str, *, with_program: bool) -> str:
 
 
 def _has_own_pipe(experiment: Experiment) -> bool:
-    """Whether somebody else's command leads to the hosts: `--via` of a plan may be any."""
+    """True where somebody else's command leads to the hosts: `--via` of a plan may be any."""
     fleet = experiment.plan.fleet
     return fleet is not None and fleet.via not in get_args(Pipe) and not experiment.is_made_here
 
 
 def changes(plan: Plan) -> list[str]:
-    """What the command line changed in the profile, as its options set it."""
+    """Changes of the profile by the command line, as its options set them."""
     trials = [] if plan.asked_trials is None else [f"trials={plan.asked_trials}"]
     return [*as_set(plan.overrides), *(f"only {part}" for part in plan.only), *trials]
 

@@ -139,7 +139,7 @@ def _measured(
 
 
 def rtts_over_path(summary: Summary, cells: Sequence[CellResult]) -> bool:
-    """Whether the kernel's round-trip times of `cells` say something: they are streams over a network or an emulated
+    """True where the kernel's round-trip times of `cells` say something: they are streams over a network or an emulated
     path, and no RTT probe or schedule has its own.
     """
     return any(
@@ -451,7 +451,7 @@ BITS_PER_KBYTE = 8 * 1024
 
 
 def _compares_offloads(cells: Sequence[CellResult]) -> bool:
-    """Whether cells differ in their offloads, whose cost the studies give in GHz per Gbit/s (Cottrell et al. 2005)."""
+    """True where cells differ in offloads, whose cost the studies give in GHz per Gbit/s (Cottrell et al. 2005)."""
     return len({tuple(cell.factors.get(name) for name in OFFLOADS) for cell in cells}) > 1
 
 

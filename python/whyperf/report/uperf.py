@@ -31,7 +31,7 @@ class Run:
     far_host: str
     #: CLOCK_REALTIME minus CLOCK_MONOTONIC of the near side.
     realtime_offset_ns: int
-    #: Whether datagrams may be lost, so that only received ones count.
+    #: True where datagrams may be lost, so that only received ones count.
     is_lossy: bool
     #: Transactions in the order of the groups, each with its duration where the profile gives one.
     durations_ns: Mapping[str, int | None]

@@ -14,7 +14,7 @@ NOTE = (
     "request and its response, both hosts included; one way is half of it. The sizes of buffers include the kernel's "
     "bookkeeping: at least half of a buffer holds payload."
 )
-"""What the figures are."""
+"""The explanation of the figures."""
 
 
 def needed_window_section(summary: Summary) -> Section | None:

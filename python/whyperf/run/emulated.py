@@ -17,7 +17,7 @@ MAX_LATE_RATIO = 0.01
 
 
 def budget_ns(spec: PathSpec) -> int:
-    """How late a packet may leave without being counted as late."""
+    """The time that a packet may be late without being counted as late."""
     round_trip_ns = spec["forward"]["delay_ns"] + spec["backward"]["delay_ns"]
     return max(MIN_BUDGET_NS, round(BUDGET_OF_ROUND_TRIP * round_trip_ns))
 

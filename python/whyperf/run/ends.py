@@ -36,7 +36,7 @@ class Cpus:
     pin: tuple[int, ...]
     #: CPUs whose time counts as this end's.
     own: tuple[int, ...]
-    #: Whether no end of the other kind shares them.
+    #: True where no end of the other kind shares them.
     exclusive: bool
 
 
@@ -84,7 +84,7 @@ def place_router(
 
 
 def _same_machine(facts: Mapping[str, HostFacts]) -> bool:
-    """Whether an ssh host turns out to be this one, be it another container or namespace."""
+    """True where an ssh host turns out to be this one, be it another container or namespace."""
     near, far = (facts[label]["boot_id"] for label in (NEAR, FAR))
     return bool(near) and near == far
 

@@ -1,4 +1,4 @@
-"""What can go wrong while measuring."""
+"""Errors that can occur while measuring."""
 
 from enum import StrEnum
 
@@ -26,7 +26,7 @@ class AgentError(RunError):
 
 
 class DisturbedError(RunError):
-    """What came from outside spoiled the trial, so it is void: others crowded its port, or its keeper was killed."""
+    """A cause from outside spoiled the trial, so it is void: others crowded its port, or its keeper was killed."""
 
 
 class KeeperLostError(DisturbedError):

@@ -87,6 +87,6 @@ class LostPairs:
 
     @property
     def are_all(self) -> bool:
-        """Whether no pair is left."""
+        """True where no pair is left."""
         with self._lock:
             return len(self._reasons) == self._count

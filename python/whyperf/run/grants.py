@@ -25,7 +25,7 @@ State = Literal["allowed", "missing", "impossible"]
 
 @dataclass(frozen=True)
 class Grant:
-    """What an evidence level needs on a host: `reason` says why it is in its state, `commands` grant it."""
+    """The needs of an evidence level on a host: `reason` says why it is in its state, `commands` grant it."""
 
     level: str
     state: State
@@ -96,7 +96,7 @@ def _segments(facts: HostFacts, counters: Grant) -> Grant:
 
 
 def capabilities(kernel: tuple[int, int]) -> tuple[str, ...]:
-    """What loading the BPF programs takes, by the names of capabilities(7)."""
+    """The capabilities that loading the BPF programs takes, by the names of capabilities(7)."""
     bpf = ("cap_bpf", "cap_perfmon") if kernel >= _FIRST_BPF else ("cap_sys_admin",)
     return bpf if kernel >= _FIRST_UNLOCKED else (*bpf, "cap_sys_resource")
 

@@ -1,4 +1,4 @@
-"""What killed runs left on this host."""
+"""Leftovers of killed runs on this host."""
 
 import json
 import subprocess

@@ -13,7 +13,7 @@ from whyperf.run.trial import run_trial
 
 
 class LevelRequest(NamedTuple):
-    """What a trial of a level asks for: evidence, and stack samples of each CPU in a second (None: none)."""
+    """The request of a trial of a level: evidence, and stack samples of each CPU in a second (None: none)."""
 
     evidence: Level
     profile_hz: int | None = None

@@ -1,4 +1,4 @@
-"""What a host can carry connections by, and whether it has what a plan asks for."""
+"""The means of a host to carry connections, and whether it has what a plan asks for."""
 
 from collections.abc import Iterable, Mapping
 
@@ -112,7 +112,7 @@ def refuse_missing_kernel_tls(cells: Iterable[Cell], facts: Mapping[str, HostFac
 
 
 def _sends(label: str, role_of: Mapping[str, str]) -> bool:
-    """Whether the host of this label, such as near2, is the sender."""
+    """True where the host of this label, such as near2, is the sender."""
     return role_of[label.rstrip("0123456789")] == "sender"
 
 

@@ -71,7 +71,7 @@ class Session:
         self._given_up: set[int] = set()
         #: Called with the cell of each trial when its testbed and path are there, before its connections open.
         self.on_ready: Callable[[str], None] = lambda _: None
-        #: What surrounds a trial of a cell from then on until it is over.
+        #: The context that surrounds a trial of a cell from then on until it is over.
         self.disturb: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext()
         #: Called with a sentence for each agent that ended with the session, but not as agreed.
         self.on_left_silently: Callable[[str], None] = lambda _: None
@@ -283,7 +283,7 @@ class Session:
         return pipes.by_name(None if self.target.fleet is None else self.target.fleet.via)
 
     def _destination(self, host: str) -> str:
-        """What the pipe is given for a host."""
+        """The destination that the pipe is given for a host."""
         return host if self.target.fleet is None else self.target.fleet.destinations.get(host, host)
 
     def _start(self, pair: int, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:

@@ -19,7 +19,7 @@ NS_PER_MS = 1_000_000
 #: The level of `congestion_control` that leaves it to each host.
 OWN_CONTROL = "default"
 
-#: What a TrialSpec has where a cell lacks the factor, because it has no meaning there or came later.
+#: Values of a TrialSpec where a cell lacks the factor, because it has no meaning there or came later.
 DEFAULTS: Mapping[str, Any] = {
     name: BY_NAME[name].default
     for name in (
@@ -136,7 +136,7 @@ def _flow(flow: PlannedFlow, label: str) -> ScheduledFlow:
 
 
 def workload_with_seed(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> Workload | None:
-    """What a trial does, with the seed of everything random in it: 63 bits, which every reader of JSON keeps.
+    """The work of a trial, with the seed of everything random in it: 63 bits, which every reader of JSON keeps.
 
     None for a stream of datagrams.
     """

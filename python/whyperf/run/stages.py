@@ -25,7 +25,7 @@ MIN_BLOCK_BYTES, MAX_BLOCK_BYTES = 2**7, 2**23
 
 
 def stages_spec(planned: PlannedStages, levels: Mapping[str, Any], workload: PlannedWorkload | None) -> StagesSpec:
-    """What both hosts are asked for.
+    """The request to both hosts.
 
     Of a stream a block holds some super-segments and some calls; of single messages, or of a workload, some messages.
     A load of messages moves so few bytes that more of its blocks are sampled, and all the time.

@@ -36,7 +36,7 @@ def refuse_super_datagrams(cells: Iterable[Cell], facts: Mapping[str, HostFacts]
 
 
 def _asked(cell: Cell) -> str | None:
-    """What in the cell makes super-segments of datagrams that the router would have to carry."""
+    """The setting of the cell that makes super-segments of datagrams that the router would have to carry."""
     factors = cell.factors
     is_routed = has_path(factors) and factors["path_implementation"] != "netem"
     if not is_routed or not (factors["tso"] or factors["gso"]):

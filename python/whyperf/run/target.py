@@ -7,7 +7,7 @@ from whyperf.plan import LOCAL, PlannedFleet
 
 
 class Kind(StrEnum):
-    """How the two ends are joined."""
+    """The way that the two ends are joined."""
 
     VETH = "veth"
     LOOPBACK = "loopback"
@@ -49,7 +49,7 @@ class Target:
 
     @property
     def is_by_ssh(self) -> bool:
-        """Whether other hosts are reached by ssh."""
+        """True where other hosts are reached by ssh."""
         return self.fleet is None or self.fleet.via == "ssh"
 
     @property

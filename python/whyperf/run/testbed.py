@@ -1,4 +1,4 @@
-"""What a cell asks of the embedded testbed, as the request that builds it, and what of that a host lacks."""
+"""The demands of a cell on the embedded testbed, as the request that builds it, and what of that a host lacks."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,6 +95,6 @@ def _queueing(factors: Mapping[str, Any]) -> TcpQueueing:
 
 
 def _has_threaded_napi(kernel: str) -> bool:
-    """Whether a kernel release such as `6.1.0-13-amd64` has it; an unknown form counts as new."""
+    """True where a kernel release such as `6.1.0-13-amd64` has it; an unknown form counts as new."""
     found = re.match(r"(\d+)\.(\d+)", kernel)
     return found is None or (int(found[1]), int(found[2])) >= THREADED_NAPI_SINCE

@@ -37,11 +37,11 @@ _LEAD_NS_PAIR = 5_000_000
 _MORE_INTERVALS = 8
 """Intervals of a trial beyond what its deadline has room for: each phase may end within one."""
 _REPLY_GRACE_S = 15.0
-"""How much longer than its deadline a trial's next reply may take, and all of them than two deadlines."""
+"""The time beyond its deadline that a trial's next reply may take, and all of them beyond two deadlines."""
 _WAIT_PIECE_S = 0.1
-"""How long a signal may wait for its handler."""
+"""The time that a signal may wait for its handler."""
 _INTERRUPT_GRACE_S = 2.0
-"""How long an interrupted trial may take to end its load and send its tables; an agent needs 1.5 s at most
+"""The time that an interrupted trial may take to end its load and send its tables; an agent needs 1.5 s at most
 (ABORT_GRACE_NS in crates/session/src/lib.rs)."""
 
 
@@ -111,7 +111,7 @@ def run_trial(
 
 
 def _note_lost_pairs(manifest: Document, session: Session, lost: Mapping[int, RunError]) -> None:
-    """What a trial of a fleet says about pairs that did not take part to its end.
+    """Notes what a trial of a fleet says about pairs that did not take part to its end.
 
     Where all their hosts answer again, the trial is void and can be repeated with all of them.
     """
@@ -170,9 +170,9 @@ class _Trial:
     cpus: dict[str, Cpus]
     on_one_host: bool
     path: EmulatedPath | None = None
-    #: Whether what it measured is kept when the user interrupts it.
+    #: True where what it measured is kept when the user interrupts it.
     keeps_interrupted: bool = False
-    #: Whether the other pairs go on where one fails.
+    #: True where the other pairs go on if one fails.
     goes_on: bool = False
     #: Why pairs are out of this trial, by their numbers.
     lost: dict[int, RunError] = field(default_factory=dict)
@@ -263,7 +263,7 @@ class _Trial:
         return left
 
     def _lead_ns(self, pairs: Sequence[Pair]) -> int:
-        """How long before the start the agents are given it: machines get ready at the same time."""
+        """The time before the start at which the agents are given it: machines get ready at the same time."""
         connections: dict[object, int] = defaultdict(int)
         for pair in pairs:
             for end, spec in pair.specs.items():

@@ -33,13 +33,13 @@ class Batch:
 
     @property
     def is_alone(self) -> bool:
-        """Whether it is one trial with a folder of its own: with the segment log, or stage times."""
+        """True where it is one trial with a folder of its own: with the segment log, or stage times."""
         return self.planned[0].is_extra
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a worker returns: the answers, and the tables by the name of their file."""
+    """The results of a worker: the answers, and the tables by the name of their file."""
 
     answers: tuple[SimulatedTrial, ...]
     tables: dict[str, bytes]
@@ -69,7 +69,7 @@ def simulated_by(workers: Workers, batches: Iterable[Batch]) -> Iterator[tuple[B
 
 
 def simulate_lines(lines: Sequence[Simulation], is_alone: bool, expected_version: str) -> Simulated:
-    """What a worker does: one thread, because the worker has as many tasks at a time as it may use CPUs.
+    """Does the work of a worker: one thread, because the worker has as many tasks at a time as it may use CPUs.
 
     Raises:
         RunError: the agent is missing here, of another version, or ended early.

@@ -1,4 +1,4 @@
-"""What the hosts of the model are, for the record's `hosts/`."""
+"""The facts of the hosts of the model, for the record's `hosts/`."""
 
 from collections.abc import Mapping
 from typing import TypedDict

@@ -1,4 +1,4 @@
-"""What a simulated trial's manifest says; the same keys as a measured one's."""
+"""The content of a simulated trial's manifest; the same keys as a measured one's."""
 
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
@@ -68,7 +68,7 @@ def _end(number: int, role: str, asked: Simulation, answer: SimulatedTrial) -> d
 
 
 def _load(asked: Simulation) -> dict[str, object]:
-    """What the near side does, in the words of the request to an agent (`trial_specs`)."""
+    """The load of the near side, in the words of the request to an agent (`trial_specs`)."""
     found: dict[str, object] = {
         "opening": "connect",
         "connections_count": asked.get("connections_count", 1),

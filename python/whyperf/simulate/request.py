@@ -16,7 +16,7 @@ OF_PROFILES = ("maxpsz_multiplier", "copy_limit_bytes")
 
 
 def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Simulation:
-    """What the model is asked for a trial; `texts` are users' host profiles by the path that names them."""
+    """The request to the model for a trial; `texts` are users' host profiles by the path that names them."""
     factors = cell.factors
     role = roles(factors)["near"]
     workload = plan.workload(cell.id)

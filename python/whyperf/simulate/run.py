@@ -19,7 +19,7 @@ from whyperf.wire import SimulatedTrial
 PACKS = 100
 #: Of a pack, which takes about a dozen files.
 MIN_PACK_TRIALS = 25
-#: What a crash can cost, and what is in memory at once.
+#: The number of trials that a crash can cost, and that are in memory at once.
 MAX_PACK_TRIALS = 2000
 
 GoodputOf = Callable[[str], float | None]

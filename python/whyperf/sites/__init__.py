@@ -1,1 +1,1 @@
-"""What sites that run agents by their own engines need: manifests for Kubernetes, job scripts for Slurm."""
+"""The needs of sites that run agents by their own engines: manifests for Kubernetes, job scripts for Slurm."""

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-#: How long before its limit a job is asked to stop. A stopped run keeps its trials, and the same command resumes it.
+#: Time from asking a job to stop until its limit. A stopped run keeps its trials, and the same command resumes it.
 STOPS_BEFORE_S = 60
 
 

@@ -25,14 +25,14 @@ from whyperf.studies.series import (
 
 
 class Outcome(FrozenModel):
-    """Whether a criterion holds, and the figures that decide."""
+    """The outcome of a criterion, and the figures that decide."""
 
     holds: bool
     text: str
 
 
 class Bounded(FrozenModel):
-    """What must lie in a range, of which at least one limit is given: without both, nothing could fail."""
+    """A value that must lie in a range, of which at least one limit is given: without both, nothing could fail."""
 
     at_least: float | None = None
     at_most: float | None = None

@@ -24,7 +24,7 @@ _NORMAL_95 = 1.96
 
 
 def at_path(document: Document, path: str) -> Document:
-    """What is at a path; None where there is nothing."""
+    """The value at a path; None where there is nothing."""
     found = document
     for name, selections in _STEP.findall(path):
         if isinstance(found, list):
@@ -71,7 +71,7 @@ def published_series(name: str, published: Published) -> Series:
 
 
 def _is_published(row: Mapping[str, str], published: Published) -> bool:
-    """Whether a row belongs to the series."""
+    """True where a row belongs to the series."""
     left_out = any(row.get(key) == value for key, value in published.leave_out_where.items())
     return not left_out and all(row.get(key) == value for key, value in published.where.items())
 
@@ -110,7 +110,7 @@ def _factor(item: Document, run: str, path: str) -> float:
 
 
 def _abscissa(item: Document, path: str) -> Abscissa:
-    """What was varied: a number, or the texts of several paths with spaces between."""
+    """The varied value: a number, or the texts of several paths with spaces between."""
     if not path:
         return "all"
     found = [at_path(item, each) for each in path.split("+")]

@@ -25,7 +25,7 @@ DOCUMENTS = "documents"
 
 
 class RunStatus(FrozenModel):
-    """How a run ended: `code` as an exit code, `message` what it printed last if that is not 0.
+    """The end of a run: `code` as an exit code, `message` what it printed last if that is not 0.
 
     `command` is that of the catalog, `agent` a digest of the agent's binary, which holds the model and its hosts. The
     other fields say where and when it ran.
@@ -46,7 +46,7 @@ class RunStatus(FrozenModel):
 
     @property
     def is_done(self) -> bool:
-        """Whether it gave a result: done, or done but incomplete."""
+        """True where it gave a result: done, or done but incomplete."""
         return self.code in {0, 3}
 
     @property

@@ -17,14 +17,14 @@ from whyperf.studies.documents import measured_series, published_series
 from whyperf.studies.folder import StudyResults
 from whyperf.studies.series import AllSeries, MissingFigureError, Series, StudyFigure
 
-#: How often the criteria are applied to figures drawn from their intervals.
+#: Number of times that the criteria are applied to figures drawn from their intervals.
 DRAWS = 400
 #: Half of the width of a 95 % interval in standard deviations of a normal distribution.
 _NORMAL_95 = 1.96
 
 
 class Shape(StrEnum):
-    """What an entry's figures say."""
+    """The verdict of an entry's figures."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -128,7 +128,7 @@ def _shown(series: Series) -> list[tuple[float | str, float | str]]:
 
 
 class Tally(FrozenModel):
-    """How many entries have each verdict; `ratio` is that of the same shape among those with a shape."""
+    """The number of entries with each verdict; `ratio` is that of the same shape among those with a shape."""
 
     entries: int
     same: int

@@ -64,7 +64,7 @@ class Series:
         return [figure.number for figure in self.figures]
 
     def places(self) -> list[Abscissa]:
-        """What was varied, in order."""
+        """The varied values, in order."""
         return [figure.x for figure in self.figures]
 
 
@@ -98,7 +98,7 @@ def one_number(series: AllSeries, place: str) -> float:
 
 
 def x_of(text: str) -> Abscissa:
-    """What was varied, as written in a catalog or a CSV: a number where it is one."""
+    """Reads a varied value as written in a catalog or a CSV: a number where it is one."""
     try:
         number = float(text)
     except ValueError:
@@ -107,7 +107,7 @@ def x_of(text: str) -> Abscissa:
 
 
 def x_text(x: Abscissa) -> str:
-    """What was varied, as text."""
+    """The varied value, as text."""
     return x if isinstance(x, str) else f"{x:,.10g}"
 
 

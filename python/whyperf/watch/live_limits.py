@@ -1,4 +1,4 @@
-"""What limits a watched connection now: differences of two snapshots (WatchedConnection in crates/schema/src/watch.rs).
+"""Limits of a watched connection now: differences of two snapshots (WatchedConnection in crates/schema/src/watch.rs).
 
 For display only. What the kernel counts itself (tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited) gives the
 shares of the sending direction; the receiving direction has the queue of what was not read, and nothing else. So a
@@ -22,7 +22,7 @@ MIN_SHARE: Final = 0.5
 
 
 class Limit(StrEnum):
-    """What a direction of a connection waits for. The first group is for what this side sends, the second receives."""
+    """The limit of a direction of a connection. The first group is for what this side sends, the second receives."""
 
     #: Nothing is written, and all that was sent is acknowledged.
     NOTHING_TO_SEND = "nothing_to_send"
@@ -37,7 +37,7 @@ class Limit(StrEnum):
 
     #: Nothing arrives.
     NOTHING_ARRIVES = "nothing_arrives"
-    #: What has arrived waits to be read.
+    #: Data that has arrived waits to be read.
     READER = "reader"
     #: All that arrives is read; the sender or the network sets the rate, which this side cannot distinguish.
     SENDER_OR_NETWORK = "sender_or_network"
@@ -106,7 +106,7 @@ class ConnectionInterval:
 
     @property
     def length_ns(self) -> int:
-        """How long."""
+        """The length of the interval."""
         return self.end_ns - self.start_ns
 
     @property
@@ -121,17 +121,17 @@ class ConnectionInterval:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection is gone."""
+        """True where the connection is gone."""
         return self.last["state"] == CLOSED
 
     @property
     def sends_more(self) -> bool:
-        """Whether this side has sent at least as much as it received."""
+        """True where this side has sent at least as much as it received."""
         return self.sent.payload_bytes >= self.received.payload_bytes
 
     @property
     def verdict(self) -> Limit:
-        """What limits the direction in which more moved. Where nothing did, what has arrived may wait to be read."""
+        """The limit of the direction in which more moved. Where nothing did, what has arrived may wait to be read."""
         if not self.sent.payload_bytes and self.received.limit is Limit.READER:
             return Limit.READER
         return self.sent.limit if self.sends_more else self.received.limit
@@ -140,7 +140,7 @@ class ConnectionInterval:
 def interval(
     host: str, before: WatchedConnection, now: WatchedConnection, start_ns: int, end_ns: int
 ) -> ConnectionInterval:
-    """What happened to a connection between two snapshots at `start_ns` and `end_ns`, which is later.
+    """The changes of a connection between two snapshots at `start_ns` and `end_ns`, which is later.
 
     Counters that went back, as those of a connection whose last state the kernel no longer had, count as unchanged.
     """
@@ -218,7 +218,7 @@ def _receiving(before: WatchedConnection, now: WatchedConnection, length_ns: int
 
 
 def _is_filled(connection: WatchedConnection) -> bool:
-    """Whether what was not read is more than what arrives while a reader is being woken up.
+    """True where what was not read is more than what arrives while a reader is being woken up.
 
     That is: as much as the window that is left, where the kernel shows it, and two segments elsewhere.
     """

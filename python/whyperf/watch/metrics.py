@@ -1,4 +1,4 @@
-"""What is watched as OpenMetrics, by prometheus-client: sums by program and group of peers.
+"""The watched connections as OpenMetrics, by prometheus-client: sums by program and group of peers.
 
 Labels are bounded: a program and a group of peers each take one of a limited number of places, in the order in which
 they appear; what comes later counts as `other`. No label has an address or a port of a single connection.

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 MAX_OPEN: Final = 8
 """Connections at a time. One more ends the oldest: a scrape takes some ms, so the oldest is an idle one."""
 MAX_SILENT_S: Final = 5.0
-"""How long a connection may send nothing, or take nothing."""
+"""The time that a connection may send nothing, or take nothing."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -37,7 +37,7 @@ def serve(registry: CollectorRegistry, address: str, port: int) -> int:
 
 
 def is_of_this_host(named: str, served: Address, names: Collection[str]) -> bool:
-    """Whether a header Host names the address that is served: its number, or one of the ``names`` of this host.
+    """True where a header Host names the address that is served: its number, or one of the ``names`` of this host.
 
     Of the loopback only `localhost` is one. Where all addresses are served, any number is one. A name of another domain
     is none, though it begins as this host's: its owner decides where it leads.

@@ -1,4 +1,4 @@
-"""What was asked of a watch, and what one side of it answered."""
+"""The request of a watch, and what one side of it answered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from whyperf.wire import HostFacts, ReplyFinished
 
 @dataclass(frozen=True)
 class WatchQuestion:
-    """What the user asked."""
+    """The question of the user."""
 
     #: The command as it was given, such as `whyperf watch :443 --time 10s`.
     command_line: str
-    #: What the agent of the near side was asked for (Selection in crates/schema/src/watch.rs).
+    #: The selection that the agent of the near side was asked for (Selection in crates/schema/src/watch.rs).
     selection: Mapping[str, object]
     #: The level of evidence asked for; each side says which it took.
     evidence: Level
     #: When it began, by the controller's clock: ISO 8601 with the zone.
     started_realtime: str
-    #: What is watched in a word or two, such as `:443`, `iperf3` or `busiest`.
+    #: The name of what is watched in a word or two, such as `:443`, `iperf3` or `busiest`.
     name: str
     #: Stack samples of each CPU in a second; None: none were asked for.
     profile_hz: int | None = None
@@ -34,7 +34,7 @@ class WatchQuestion:
 
 @dataclass(frozen=True)
 class WatchedSide:
-    """What one agent sent. `tables` are Parquet files by the name of their table; `keep_watched` leaves them there."""
+    """Output of one agent. `tables` are Parquet files by the name of their table; `keep_watched` leaves them there."""
 
     host: Literal["near", "far"]
     facts: HostFacts

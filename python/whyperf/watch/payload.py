@@ -1,4 +1,4 @@
-"""What the connections of a command moved in one run, and at which rate: the figure that its runs are compared by."""
+"""Payload of a command's connections in one run, and its rate: the figure that its runs are compared by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MUCH = 0.5
 
 @dataclass(frozen=True)
 class RunPayload:
-    """What one side saw of a run.
+    """A run as one side saw it.
 
     Attributes:
         rate_bps: payload in the busier direction over the time from its first to its last byte, all connections
@@ -81,5 +81,5 @@ def _interrupted_cpu(path: Path | None) -> int | None:
 
 
 def _any(flags: pl.Series) -> bool | None:
-    """Whether one is set; None where none is, and one is not known."""
+    """True where one is set; None where none is, and one is not known."""
     return flags.any(ignore_nulls=False)

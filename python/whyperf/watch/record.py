@@ -110,7 +110,7 @@ MAX_PORT_DIGITS = 5
 
 
 def _ends_here(socket: Socket) -> bool:
-    """Whether a socket's connection stays on its host: it is of the loopback, or has one address on both sides."""
+    """True where a socket's connection stays on its host: it is of the loopback, or has one address on both sides."""
     local, remote = address_of(socket.local), address_of(socket.remote)
     return local == remote or remote.startswith("127.") or remote == "::1"
 
@@ -122,7 +122,7 @@ def _port_of(end: str) -> int:
 
 
 def _of_notes(side: WatchedSide) -> Iterator[str]:
-    """What the agent could not watch one by one."""
+    """Says what the agent could not watch one by one."""
     notes: Sequence[Mapping[str, Any]] = side.finished["notes"]
     for note in notes:
         match note:
@@ -155,7 +155,7 @@ def _write_hosts(experiment: Experiment, tables: Mapping[Host, SideTables], conn
 
 
 def _with_room(tables: Mapping[Host, SideTables], folder: Path, lost: list[str], write: Callable[[], T]) -> T:
-    """What `write` returns, on a full disk after removing the largest tables; `lost` are sentences on all of those.
+    """The result of `write`, on a full disk after removing the largest tables; `lost` are sentences on all of those.
 
     Raises:
         RecordError: `write` raises it, or there is no room even without them.
@@ -261,7 +261,7 @@ def _end(
 
 
 def _evidence(report: Mapping[str, Any], counts: Mapping[str, int]) -> dict[str, object]:
-    """What the evidence is worth; of the logs, the number of this connection's own rows."""
+    """The worth of the evidence; of the logs, the number of this connection's own rows."""
     logged = {"logged_events_count": counts.get("segments", 0), "logged_calls_count": counts.get("calls", 0)}
     return {**report, **logged}
 

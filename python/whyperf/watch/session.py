@@ -28,11 +28,11 @@ NS_PER_S: Final = 1_000_000_000
 SAMPLE_NS: Final = 50_000_000
 """Time between two samples of a connection that is asked for; the agent takes more where it watches many."""
 _REPLY_GRACE_S: Final = 30.0
-"""How much longer than an interval the next report may take, and how long the tables of a large log may be silent."""
+"""Time beyond an interval that the next report may take, and time that the tables of a large log may be silent."""
 _END_GRACE_S: Final = 60.0
-"""How much longer than its watch an agent may go on without tables: what is left to do may be silent twice."""
+"""The time beyond its watch that an agent may go on without tables: what is left to do may be silent twice."""
 _SETTLE_S: Final = 2.0
-"""How long an agent may take to notice that the process is gone with which its watch ends."""
+"""The time that an agent may take to notice that the process is gone with which its watch ends."""
 _FAR_FACTOR: Final = 4
 """So many times the connections of the near side are watched on the far one: some of them are others."""
 _MIN_ON_FAR: Final = 64
@@ -64,7 +64,7 @@ class WatchedPlace:
 
 @dataclass(frozen=True)
 class WatchOrder:
-    """What the agents are asked for."""
+    """The request to the agents."""
 
     selection: Selection
     evidence: Level
@@ -74,7 +74,7 @@ class WatchOrder:
     connections_most: int = 16
     #: A process with whose end the watch ends.
     ends_with_process: int | None = None
-    #: What the far side watches from the start; None: what the near side has found.
+    #: The connections that the far side watches from the start; None: what the near side has found.
     far_selection: Selection | None = None
 
     def request(self, side: Side, selection: Selection | None = None) -> RequestWatch:
@@ -108,13 +108,13 @@ class _Watching:
     spool: TableSpool
     clocks: list[Clock] = field(default_factory=list)
     deadline: Deadline = field(default_factory=lambda: Deadline(_END_GRACE_S))
-    #: Whether a pipe leads to it.
+    #: True where a pipe leads to it.
     is_remote: bool = False
     finished: ReplyFinished | None = None
     is_ended: bool = False
 
     def result(self, finished: ReplyFinished) -> WatchedSide:
-        """What it sent in all."""
+        """All that it sent."""
         before, after = (None, None) if self.agent.shares_clock else self.clocks
         return WatchedSide(self.side, self.facts, before, finished, self.spool.tables, after, self.spool.lost)
 
@@ -148,7 +148,7 @@ class _Reports:
 
 
 class _FarSelection:
-    """What the far side is asked for, once the near one has found connections; None where it never does."""
+    """The request to the far side, once the near one has found connections; None where it never does."""
 
     def __init__(self) -> None:
         self._found: Selection | None = None
@@ -183,7 +183,7 @@ class WatchSession:
         self.far_lost: str | None = None
         #: Why the watch ended early, in a sentence: the near agent lives, and was late with a report.
         self.late: str | None = None
-        #: Whether the near agent ended the watch, and nobody here: its time was up, or its processes have ended.
+        #: True where the near agent ended the watch, and nobody here: its time was up, or its processes have ended.
         self.has_ended_itself = False
         try:
             self._start(NEAR, near, spool_folder)
@@ -286,7 +286,7 @@ class WatchSession:
             each.agent.post({"request": "end_watch"})
 
     def results(self) -> list[WatchedSide]:
-        """What the sides sent, near first; of a side that was lost, nothing."""
+        """Data that the sides sent, near first; of a side that was lost, nothing."""
         return [each.result(each.finished) for each in self._sides.values() if each.finished is not None]
 
     def hang_up(self) -> None:
@@ -382,7 +382,7 @@ def _await(near_done: "Future[None]", waited: "Sequence[Future[None]]") -> None:
 
 
 def seen_from_far(selection: Selection, connections: Sequence[WatchedConnection]) -> Selection:
-    """What the far side is asked for: the connections of the near side's addresses, of its ports where it names some.
+    """The request to the far side: the connections of the near side's addresses, of its ports where it names some.
 
     Which of them are the same is found by the addresses and ports of both, when the record is made.
     """
@@ -400,7 +400,7 @@ def address_of(end: str) -> str:
 
 
 def _reason(error: RunError) -> str:
-    """What the agent said last; of the testbed's namespaces, what it means for one of others."""
+    """The last words of the agent; of the testbed's namespaces, what they mean for one of others."""
     said = str(error).partition("whyperf-agent: ")[2] or str(error)
     if "is gone or never was" in said:
         return "there is no such process"

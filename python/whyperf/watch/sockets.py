@@ -62,7 +62,7 @@ class WatchedEnds:
 
     @property
     def on_one_host(self) -> bool:
-        """Whether one agent watched both sockets."""
+        """True where one agent watched both sockets."""
         return len(self.sockets) == 2 and len({socket.side for socket in self.sockets.values()}) == 1
 
     @property
@@ -210,7 +210,7 @@ def _ends(near: Socket, far: Socket | None) -> WatchedEnds:
 
 
 def _sends(socket: Socket) -> bool:
-    """Whether most payload left here. Where nothing moved, who opened the connection is taken for the sender."""
+    """True where most payload left here. Where nothing moved, who opened the connection is taken for the sender."""
     if socket.sent_bytes == socket.received_bytes:
         return not socket.listens
     return socket.sent_bytes > socket.received_bytes

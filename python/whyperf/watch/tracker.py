@@ -9,7 +9,7 @@ from whyperf.watch.live_limits import NS_PER_S, ConnectionInterval, interval, me
 from whyperf.wire import ReplyWatched, WatchedConnection
 
 Side = Literal["near", "far"]
-#: What a verdict on the last seconds is made from.
+#: The time that a verdict on the last seconds is made from.
 RECENT_NS: Final = 5 * NS_PER_S
 #: Intervals that are kept of each connection.
 MAX_INTERVALS: Final = 120

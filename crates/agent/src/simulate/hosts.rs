@@ -206,7 +206,7 @@ pub fn path(asked: &Simulation, link: &LinkSpec, profiles: &[HostProfile; 2]) ->
     Ok(Some(Path::new(spec, link.headers_bytes, payload)))
 }
 
-/// Whether the path marks packets; then both hosts ask for ECN, as those of the testbed do.
+/// True if the path marks packets; then both hosts ask for ECN, as those of the testbed do.
 fn marks(spec: &PathSpec) -> bool {
     spec.forward.queue.ecn || spec.backward.queue.ecn
 }

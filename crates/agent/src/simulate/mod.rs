@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// Shown by `--help`.
 pub const EXAMPLE: &str = r#"Example: echo '{"hosts": [{"host": "sparc2+sba-100@2.2.6"}, {"host": "sparc2+sba-100@2.2.6"}], "socket": {"window_bytes": 8192}, "stop": {"by": "bytes", "payload_bytes": 1048576}}' | whyperf-agent simulate"#;
 
-/// What to do with the lines.
+/// Says what to do with the lines.
 #[derive(clap::Args)]
 pub struct Options {
     /// Trials at the same time; as many as there are CPUs unless given.

@@ -1,4 +1,4 @@
-//! What runs on the two end systems: a stream's writer and reader, or the user of a workload, for each connection.
+//! The processes on the two end systems: a stream's writer and reader, or the user of a workload, for each connection.
 
 use schema::simulation::Simulation;
 use schema::trial::{Role, Stop};

@@ -12,7 +12,7 @@ use workload::phases::Intervals;
 
 use super::{hosts, processes};
 
-/// Whether a trial could be run; the hosts that it would run on.
+/// Checks whether a trial could be run; gives the hosts that it would run on.
 ///
 /// # Errors
 /// What cannot be asked of the model, in a sentence.
@@ -74,7 +74,7 @@ fn ps(ns: u64) -> Ps {
     ns.saturating_mul(NS)
 }
 
-/// What is measured: the phase of measurement, or from the first call to the last read.
+/// The time that is measured: the phase of measurement, or from the first call to the last read.
 struct Window {
     start: Ps,
     end: Ps,

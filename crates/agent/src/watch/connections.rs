@@ -14,7 +14,7 @@ const NS_PER_US: u64 = 1_000;
 /// The state of a connection that is gone (`TCP_CLOSE`).
 const CLOSED: u8 = 7;
 
-/// What is known of a connection when it is chosen.
+/// The facts known of a connection when it is chosen.
 pub struct New {
     /// As the kernel describes it, with its counters.
     pub socket: Socket,
@@ -26,7 +26,7 @@ pub struct New {
     pub owner: Option<Owner>,
     /// Its control group.
     pub control_group: String,
-    /// Whether this side accepted it.
+    /// True if this side accepted it.
     pub listens: Option<bool>,
 }
 
@@ -56,7 +56,7 @@ impl WatchedEntry {
     }
 }
 
-/// What became of a connection that should be watched.
+/// The outcome for a connection that should be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// There is room.
@@ -95,22 +95,22 @@ impl Connections {
         }
     }
 
-    /// Whether the socket of this number is among them.
+    /// True if the socket of this number is among them.
     pub fn has(&self, cookie: u64) -> bool {
         self.numbers.contains_key(&cookie)
     }
 
-    /// How many there are, those that have closed included.
+    /// Number of connections, those that have closed included.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many are open.
+    /// Number of connections that are open.
     pub fn open_count(&self) -> u64 {
         self.entries.values().filter(|entry| !entry.row.has_closed).count() as u64
     }
 
-    /// Whether there is room for one that has moved so much since the last look.
+    /// The room for one that has moved so much since the last look.
     pub fn room_for(&self, moved_bytes: u64) -> Room {
         if self.entries.len() < self.most {
             return Room::Free;
@@ -156,7 +156,7 @@ impl Connections {
         Some(number)
     }
 
-    /// What the evidence from inside the kernel adds.
+    /// Sets what the evidence from inside the kernel adds.
     pub fn set_fixed(&mut self, number: u32, fixed: FixedOptions) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.row.fixed = fixed;
@@ -204,7 +204,7 @@ impl Connections {
         self.round / self.stride
     }
 
-    /// How many rounds apart samples are that are kept, as a factor of the time between the first ones.
+    /// Distance in rounds between samples that are kept, as a factor of the time between the first ones.
     pub fn stride(&self) -> u32 {
         self.stride
     }

@@ -25,15 +25,15 @@ const SETTINGS_NS: u64 = 50_000_000;
 pub struct Chosen<'a> {
     /// Number of its connection in the tables.
     pub connection: u32,
-    /// What `sock_diag` says of it: addresses as the kernel has them (one of IPv4 in an IPv6 socket is mapped), cookie,
+    /// The answer of `sock_diag`: addresses as the kernel has them (one of IPv4 in an IPv6 socket is mapped), cookie,
     /// inode, and the connection's `TCP_INFO` with its window scales.
     pub socket: &'a Socket,
 }
 
-/// What the evidence leaves when it ends.
+/// The results that the evidence leaves when it ends.
 #[derive(Default)]
 pub struct Left {
-    /// What it is worth.
+    /// Its worth.
     pub report: EvidenceReport,
     /// Tables in memory.
     pub tables: Vec<Columns>,
@@ -54,7 +54,7 @@ pub struct KernelEvidence {
     processes: BTreeSet<u32>,
 }
 
-/// What programs have set of their sockets, as it was last read.
+/// The settings that programs have made of their sockets, as they were last read.
 struct KnownSettings {
     reader: SettingsReader,
     by_cookie: HashMap<u64, Settings>,

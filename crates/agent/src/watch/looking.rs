@@ -16,10 +16,10 @@ use std::ops::RangeInclusive;
 /// given one that it did not open.
 const FOLLOW_AGAIN_NS: u64 = 1_000_000_000;
 
-/// What is kept of a connection from one look to the next.
+/// The state that is kept of a connection from one look to the next.
 #[derive(Debug, Clone, Copy)]
 struct Glimpse {
-    /// What it had moved in both directions; absent where it was not asked.
+    /// Bytes that it had moved in both directions; absent where it was not asked.
     moved_bytes: Option<u64>,
     /// The last look that did not find it; absent for those that the first look found.
     opened_after_ns: Option<u64>,
@@ -30,13 +30,13 @@ struct Glimpse {
 pub struct Candidate {
     /// As it was seen.
     pub socket: Socket,
-    /// What it has moved since the look before, in both directions; 0 where that is not known.
+    /// Bytes that it has moved since the look before, in both directions; 0 where that is not known.
     pub moved_bytes: u64,
     /// When it was not there yet, if it opened after the first look.
     pub opened_after_ns: Option<u64>,
 }
 
-/// What a look found.
+/// The findings of a look.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Connections that are asked for and not watched yet, those that move most first.
@@ -45,7 +45,7 @@ pub struct Found {
     pub connections_count: u64,
     /// Those whose process would have to be known, and is not.
     pub unknown_owner_count: u64,
-    /// What the look took, in ns.
+    /// Time that the look took, in ns.
     pub look_ns: u64,
 }
 
@@ -100,12 +100,12 @@ impl Looker {
         })
     }
 
-    /// Whether the busiest connections are asked for.
+    /// True if the busiest connections are asked for.
     pub fn wants_busiest(&self) -> bool {
         self.selected.is_any()
     }
 
-    /// Whether a connection is one by its ends that is asked for, and the last look did not find it.
+    /// True if a connection is one that is asked for by its ends, and the last look did not find it.
     pub fn has_missed(&self, socket: &Socket) -> bool {
         self.selected.has_ends() && self.selected.names(socket) && !self.before.contains_key(&socket.key.cookie)
     }
@@ -190,7 +190,7 @@ impl Looker {
         by_number.or_else(|| owner.map(|owner| owner.control_group.clone())).unwrap_or_default()
     }
 
-    /// Whether this side accepted a connection, if that can be said.
+    /// True if this side accepted a connection, where that can be said.
     pub fn listens(&self, socket: &Socket) -> Option<bool> {
         let port = socket.key.local.port();
         if self.listening.contains(&port) {
@@ -199,14 +199,14 @@ impl Looker {
         self.ephemeral.as_ref().is_some_and(|range| range.contains(&port)).then_some(false)
     }
 
-    /// Whether all processes that were asked for by their numbers have ended, and all that these have started. A program
+    /// True if all processes that were asked for by number have ended, and all that these have started. A program
     /// that is asked for by its name may start again.
     pub fn have_processes_ended(&mut self) -> bool {
         let wanted = self.selected.wanted();
         !wanted.processes.is_empty() && wanted.programs.is_empty() && !self.owners.is_any_left()
     }
 
-    /// What the processes that are asked for have instead of connections, if processes or programs are.
+    /// Counts what the processes that are asked for have instead of connections, if processes or programs are.
     pub fn instead(&mut self) -> Option<Instead> {
         if self.selected.wanted().is_any() {
             return None;
@@ -234,7 +234,7 @@ impl Looker {
         }
     }
 
-    /// Whether a socket's process may be one that cannot be looked at.
+    /// True if a socket's process may be one that cannot be looked at.
     fn is_hidden(&self, socket: &Socket) -> bool {
         socket.inode != 0 && self.only_user.is_some_and(|user| socket.user != user)
     }

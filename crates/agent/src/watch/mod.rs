@@ -33,7 +33,7 @@ use pace::{Pace, Rule};
 /// and otherwise.
 const EAGER: Rule = Rule { least_ns: 20_000_000, factor: 60, put_off_ns: 2_000_000_000 };
 const CALM: Rule = Rule { least_ns: 100_000_000, factor: 160, put_off_ns: 5_000_000_000 };
-/// How long looks are eager in any case.
+/// Time for which looks are eager in any case.
 const EAGER_NS: u64 = 1_000_000_000;
 /// Samples may take 0.8 % of a CPU, and come once a second whatever they take.
 const SAMPLE_FACTOR: u64 = 125;
@@ -47,10 +47,10 @@ const MIN_REPORT_NS: u64 = 10_000_000;
 const SECOND_REPORT_NS: u64 = 500_000_000;
 /// So often in a row the kernel may leave a question without an answer.
 const MAX_UNANSWERED: u32 = 10;
-/// How often it is looked whether a process has ended; and whether all that are asked for have, with what they have started.
+/// Intervals of the looks whether a process has ended; and whether all asked for have, with what they have started.
 const PROCESS_NS: u64 = 20_000_000;
 const PROCESSES: Rule = Rule { least_ns: 100_000_000, factor: 200, put_off_ns: 1_000_000_000 };
-/// How long the kernel's news of sockets that have just closed may take.
+/// Time that the kernel's news of sockets that have just closed may take.
 const NEWS_GRACE: Duration = Duration::from_millis(20);
 
 /// Why a watch ends before its time.
@@ -131,7 +131,7 @@ struct Watching<'a> {
     /// When it is looked whether any process that was asked for is left; absent where none was.
     processes: Option<Pace>,
     have_processes_ended: bool,
-    /// What the last look found, without its candidates.
+    /// The findings of the last look, without its candidates.
     last: Found,
     /// Connections that were asked for and found no room at the last look.
     beyond_count: u64,
@@ -142,7 +142,7 @@ struct Watching<'a> {
     brief: (u64, u64),
     /// The end of the last round of samples.
     sampled_ns: u64,
-    /// How often in a row the kernel did not answer.
+    /// Number of times in a row that the kernel did not answer.
     unanswered_count: u32,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Watching<'a> {
         })
     }
 
-    /// Whether its time is up, its process has ended, or all that are watched have.
+    /// True if its time is up, its process has ended, or all that are watched have.
     fn is_over(&self) -> bool {
         let has_ended = |(process, started): (u32, Option<u64>)| started.is_none() || probe::processes::start_of(process) != started;
         mono_ns() >= self.end_ns || self.process.is_some_and(has_ended) || self.have_processes_ended
@@ -414,7 +414,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-/// Whether the numbers of a request make sense.
+/// Checks that the numbers of a request make sense.
 fn check(spec: &WatchSpec) -> Result<(), Refusal> {
     if !(1..=CONNECTIONS_MOST).contains(&spec.connections_most) {
         return Err(Refusal::usage(format!("a watch takes 1 to {CONNECTIONS_MOST} connections, not {}", spec.connections_most)));

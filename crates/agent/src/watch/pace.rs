@@ -1,4 +1,4 @@
-//! How often something is done that takes CPU time: no more often than asked, and no more than a share of a CPU.
+//! The pace of something that takes CPU time: no more often than asked, and no more than a share of a CPU.
 
 /// However long the next round may be put off, rounds take no more than a quarter of a CPU.
 const MIN_FACTOR: u64 = 4;
@@ -6,17 +6,17 @@ const MIN_FACTOR: u64 = 4;
 /// When something is done next.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// What is asked of it.
+    /// The rule that is asked of it.
     pub rule: Rule,
     due_ns: u64,
 }
 
-/// How often.
+/// A rule for the frequency.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// Time between two rounds at least, in ns.
     pub least_ns: u64,
-    /// How many times as long as the CPU time of a round the next one is away: 100 is 1 % of a CPU.
+    /// Time to the next round as a multiple of the CPU time of a round: 100 is 1 % of a CPU.
     pub factor: u64,
     /// It is no further away for that reason, in ns: on a slow host, a look that took a second would put off the next one
     /// by minutes.
@@ -34,7 +34,7 @@ impl Pace {
         self.due_ns
     }
 
-    /// Whether it is due.
+    /// True if it is due.
     pub fn is_due(&self, now_ns: u64) -> bool {
         now_ns >= self.due_ns
     }

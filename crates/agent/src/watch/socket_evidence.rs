@@ -1,4 +1,4 @@
-//! What BPF programs count and log of the watched sockets: rows of `counters`, `sizes`, `softirqs`, `segments` and `calls`.
+//! BPF counts and logs of the watched sockets: rows of `counters`, `sizes`, `softirqs`, `segments` and `calls`.
 
 use probe::clock::mono_ns;
 use probe::evidence::{ChosenSocket, ChosenWatch, Connection, Cpu, Refused, Watch, network_namespace};
@@ -52,7 +52,7 @@ pub struct SocketEvidence {
     closing: Vec<Closing>,
     /// Numbers of sockets that are forgotten, and since when.
     retired: VecDeque<(u64, u16)>,
-    /// What was counted of each connection when its rows were made; of those that are over, until their end.
+    /// The counts of each connection when its rows were made; of those that are over, until their end.
     counted: BTreeMap<u32, Connection>,
     /// Of those that are over since: until their end.
     over: BTreeMap<u32, Connection>,
@@ -60,7 +60,7 @@ pub struct SocketEvidence {
     counters: Log<CounterRow<'static>>,
     sizes: Log<SizeRow<'static>>,
     softirqs: Rows<SoftirqRow<'static>>,
-    /// Whether programs of processes are watched: what they open is seen from its SYN on.
+    /// True if programs of processes are watched: what they open is seen from its SYN on.
     follows_processes: bool,
     /// Connections that the programs do not see, and why.
     refused: (u64, Option<String>),
@@ -252,7 +252,7 @@ impl SocketEvidence {
         Finished { report, softirqs: self.softirqs.into_columns(), files }
     }
 
-    /// What is counted of each connection now, and of those that are over since it was last asked.
+    /// The counts of each connection now, and of those that are over since it was last asked.
     fn now(&self) -> BTreeMap<u32, Connection> {
         let by_number = self.watch.connections();
         let open = self.open.iter().map(|(connection, (number, _))| (*connection, *number));
@@ -279,9 +279,9 @@ fn no_namespace(error: &io::Error) -> Refused {
     Refused { reason: format!("reading the network namespace: {error}") }
 }
 
-/// What is left when everything is detached.
+/// The results that are left when everything is detached.
 pub struct Finished {
-    /// What the evidence is worth.
+    /// The worth of the evidence.
     pub report: EvidenceReport,
     /// The table of softirqs.
     pub softirqs: Columns,

@@ -4,7 +4,7 @@
 /// code: 16 intervals).
 const MEMORY_INTERVALS: u64 = 16;
 
-/// What becomes of the packet at the head of the queue.
+/// The fate of the packet at the head of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is sent.
@@ -20,7 +20,7 @@ pub struct Head {
     pub now_ns: u64,
     /// Since when it waits.
     pub arrived_ns: u64,
-    /// What waits behind it.
+    /// Bytes that wait behind it.
     pub backlog_bytes: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Codel {
     /// When the stay above target will have lasted an interval.
     above_until_ns: Option<u64>,
     is_dropping: bool,
-    /// Whether the strike under direction is the first of a dropping state.
+    /// True if the strike under direction is the first of a dropping state.
     is_entering: bool,
     drop_next_ns: u64,
     count: u64,

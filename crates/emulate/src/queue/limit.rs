@@ -1,4 +1,4 @@
-//! How much a queue holds.
+//! The capacity of a queue.
 
 use schema::path::QueueLimit;
 
@@ -19,7 +19,7 @@ impl Limit {
         }
     }
 
-    /// Whether a packet finds room in addition to what is there.
+    /// True if a packet finds room in addition to what is there.
     pub fn has_room(self, bytes: u64, packets: usize, arriving_bytes: u32) -> bool {
         match self {
             Limit::Bytes(limit) => bytes + u64::from(arriving_bytes) <= limit,

@@ -25,7 +25,7 @@ pub struct Arriving {
     pub item: Item,
     /// Its size.
     pub bytes: u32,
-    /// Whether it can be marked.
+    /// True if it can be marked.
     pub is_ecn_capable: bool,
 }
 

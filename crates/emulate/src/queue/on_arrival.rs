@@ -62,7 +62,7 @@ impl OnArrival {
         exit.on_sent(leaves_ns, arriving.item, is_marked, ledger);
     }
 
-    /// Whether it is marked, and why it is dropped if it is.
+    /// Decides whether it is marked, and why it is dropped if it is.
     fn judge(&mut self, now_ns: u64, arriving: &Arriving) -> (bool, Option<Cause>) {
         let verdict = match &mut self.red {
             None => Verdict::Pass,

@@ -1,6 +1,6 @@
 //! A queue that decides when a packet is about to be sent: `CoDel`.
 //!
-//! What happens to a packet depends on arrivals up to the instant at which the link asks for it. So
+//! The fate of a packet depends on arrivals up to the instant at which the link asks for it. So
 //! nothing is decided before the caller has said that all arrivals up to then are in.
 
 use super::codel::{Codel, Head, Verdict};

@@ -9,7 +9,7 @@ use schema::path::{BILLION, Discipline};
 /// queue is empty.
 const TYPICAL_BYTES: u32 = 1514;
 
-/// What becomes of a packet that arrives.
+/// The fate of a packet that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It enters the queue.

@@ -13,7 +13,7 @@ pub struct Travelling {
     pub due_ns: u64,
     /// Which it is.
     pub item: Item,
-    /// Whether it carries a mark.
+    /// True where it carries a mark.
     pub is_marked: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::rng::{Decision, Stream};
 /// the deviation at most, so that packets come closer together, or move apart, by half at most.
 const KNOT_DEVIATIONS: u64 = 4;
 
-/// How far the delay is from its mean at an instant.
+/// The deviation of the delay from its mean at an instant.
 #[derive(Debug, Clone)]
 pub struct Jitter {
     most_ns: u64,

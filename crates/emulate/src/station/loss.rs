@@ -80,7 +80,7 @@ impl GilbertElliott {
 #[derive(Debug, Clone)]
 pub struct Script {
     segments: Vec<u64>,
-    /// How many of them have come.
+    /// Number of them that have come.
     passed: usize,
     /// Segments seen.
     seen: u64,

@@ -12,7 +12,7 @@ pub struct Server {
     rate_bps: u64,
     /// End of the last packet, in whole ns.
     free_ns: u64,
-    /// What is beyond it, in 1 / `rate_bps` of a ns.
+    /// The rest beyond it, in 1 / `rate_bps` of a ns.
     remainder: u64,
 }
 
@@ -40,7 +40,7 @@ impl Server {
         self.free_ns
     }
 
-    /// How long a packet takes, rounded down.
+    /// Time that a packet takes, rounded down.
     pub fn duration_ns(&self, bytes: u32) -> u64 {
         u64::from(bytes) * BITS_NS / self.rate_bps
     }

@@ -18,7 +18,7 @@ impl Thinning {
         Self { every: every.max(1), since_passed: 0, last_ns: None }
     }
 
-    /// Whether a pure ACK passes.
+    /// Decides whether a pure ACK passes.
     pub fn can_pass(&mut self, now_ns: u64) -> bool {
         let is_after_silence = self.last_ns.is_none_or(|last_ns| now_ns - last_ns >= SILENCE_NS);
         self.last_ns = Some(now_ns);

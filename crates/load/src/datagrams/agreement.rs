@@ -1,4 +1,4 @@
-//! What both hosts send each other about every flow over the conductor's connection: number (be32),
+//! The reports that both hosts send each other about every flow over the conductor's connection: number (be32),
 //! datagrams (be64), payload in bytes (be64). The sender reports what it sent when it has ended, and
 //! the receiver answers with what arrived.
 
@@ -12,10 +12,10 @@ use std::time::Duration;
 use crate::LoadError;
 
 const RECORD_BYTES: usize = 20;
-/// How often the reader looks whether anybody still wants to hear.
+/// Time after which the reader looks again whether anybody still wants to hear.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the other host counts of a flow.
+/// The other host's counts of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FlowCounts {
     /// Datagrams.

@@ -15,7 +15,7 @@ pub struct Messages {
     /// All buffers, one behind the other; the kernel's structures point into it.
     bytes: Vec<u8>,
     each: usize,
-    /// What the headers point to.
+    /// The vectors that the headers point to.
     _vectors: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
     controls: Vec<[u64; CONTROL_WORDS]>,
@@ -71,7 +71,7 @@ impl Messages {
     }
 }
 
-/// What the kernel says of merged datagrams.
+/// Reads what the kernel says of merged datagrams.
 fn merged_size(header: &libc::msghdr) -> Option<usize> {
     // SAFETY: the header's control data are those that the kernel has just written, of the length it
     // says, and the macros stay within it; an integer is read wherever it stands.

@@ -29,7 +29,7 @@ use crate::sockopt;
 use crate::transport::Watched;
 use crate::transport::quic::QuicView;
 
-/// What a flow's thread counts, for the sampler to read at any time. The numbers may be a few
+/// The counts of a flow's thread, for the sampler to read at any time. The numbers may be a few
 /// datagrams apart.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -44,12 +44,12 @@ pub struct Counts {
     strangers_count: AtomicU32,
 }
 
-/// What a flow counted at an instant.
+/// The counts of a flow at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CountsSnapshot {
     /// Datagrams the kernel took.
     pub sent_count: u64,
-    /// What arrived; at the sender nothing but the payload sent.
+    /// The arrivals; at the sender nothing but the payload sent.
     pub arrived: Arrived,
     /// Datagrams without the flow's tag.
     pub strangers_count: u32,
@@ -90,7 +90,7 @@ impl Counts {
     }
 }
 
-/// How many of the last datagrams the receiver of each flow remembers: a second of them at a rate that
+/// Number of the last datagrams that the receiver of each flow remembers: a second of them at a rate that
 /// one flow reaches, less where many flows share the memory.
 pub(crate) fn window(flows: usize) -> usize {
     const MAX: usize = 1 << 20;
@@ -104,7 +104,7 @@ pub fn kernel_drops(socket: &Socket) -> u32 {
     sockopt::dropped_count(socket).unwrap_or(0)
 }
 
-/// What a flow's thread needs, and what others see of the flow.
+/// The needs of a flow's thread, and what others see of the flow.
 pub(crate) struct Ready {
     pub task: DatagramTask,
     pub times: Times,
@@ -114,7 +114,7 @@ pub(crate) struct Ready {
     pub watched: Option<Arc<dyn Watched>>,
 }
 
-/// What the threads of all flows need, in the order of their numbers.
+/// Collects what the threads of all flows need, in the order of their numbers.
 ///
 /// # Errors
 /// There is no connection to agree over, an option is refused, or datagrams are too long for what carries them.
@@ -187,11 +187,11 @@ pub(crate) struct DatagramTask {
     pub counts: Arc<Counts>,
     pub control: Arc<Control>,
     pub stream: DatagramStream,
-    /// Whether the kernel says when a datagram arrived.
+    /// True if the kernel says when a datagram arrived.
     pub is_stamped: bool,
     /// Payload to send; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
-    /// How many of the last datagrams the receiver remembers.
+    /// Number of the last datagrams that the receiver remembers.
     pub window: usize,
     pub counts_sender: Arc<CountsSender>,
     pub inbox: Receiver<FlowCounts>,

@@ -21,7 +21,7 @@ const CALL_COUNT: usize = 32;
 const MERGED_CALL_COUNT: usize = 4;
 /// Longest that merged datagrams may be.
 const MERGED_BYTES: usize = 65_536;
-/// How long after the last arrival what is missing counts as lost, when the sender has ended.
+/// Time after the last arrival from which what is missing counts as lost, when the sender has ended.
 const QUIET_NS: u64 = 250_000_000;
 
 /// Sets the socket up for its datagrams.
@@ -138,7 +138,7 @@ fn take_from(connection: &mut QuicConnection, tag: u32, account: &mut Account) -
 /// By which clock datagrams arrive.
 struct Arrivals {
     is_stamped: bool,
-    /// What the clock of stamps, `CLOCK_REALTIME`, was ahead of `CLOCK_MONOTONIC` at the beginning, in ns.
+    /// The lead of the clock of stamps, `CLOCK_REALTIME`, over `CLOCK_MONOTONIC` at the beginning, in ns.
     ahead_ns: u64,
 }
 

@@ -19,11 +19,11 @@ use crate::{options, sockopt};
 
 /// Most bytes of a call with segmentation offload: they make one IPv4 packet on the path.
 const MAX_CALL_BYTES: usize = 65_507;
-/// How often a sender that waits for its turn looks whether the load is over.
+/// Time after which a sender that waits for its turn looks again whether the load is over.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// How long a device that has no room gets.
+/// Time that a device that has no room gets.
 const NO_BUFFERS: Duration = Duration::from_micros(100);
-/// How long the receiver may take to count the rest; it waits for late ones.
+/// Time that the receiver may take to count the rest; it waits for late ones.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sets the socket up for its datagrams.

@@ -1,4 +1,4 @@
-//! What carries datagrams: a socket of the kernel, or a QUIC connection (RFC 9221).
+//! Everything that carries datagrams: a socket of the kernel, or a QUIC connection (RFC 9221).
 //!
 //! QUIC's are held back by its congestion control: what it does not let go waits in a small buffer, and the
 //! sender with it. The connection's own thread drives the engine whenever it waits for something.
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use crate::control::Control;
 use crate::thread::sleep_until;
 
-/// How long the engine waits before it is looked whether the load is over.
+/// Time that the engine waits before it is looked whether the load is over.
 pub(super) const TICK: Duration = Duration::from_millis(20);
-/// How long what is unsent may take to leave when the sender has ended.
+/// Time that all unsent data may take to leave when the sender has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a flow's datagrams go over.
+/// The transport of a flow's datagrams.
 pub(crate) enum DatagramTransport {
     /// A connected UDP socket.
     Socket(Arc<Socket>),

@@ -19,7 +19,7 @@ use crate::limits;
 use crate::options;
 use crate::preamble::{self, LATER_BYTES};
 
-/// How long a connection may take to present its token.
+/// Time that a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// For so long no other takes a connection's place. Its preamble follows as soon as its host has a CPU: a reset that
 /// crosses it would fail the call that waits for the answer.
@@ -59,7 +59,7 @@ impl Worker {
         }
     }
 
-    /// Whether another may take the place of the connection that has been silent longest. Until then others wait in the
+    /// True if another may take the place of the connection that has been silent longest. Until then others wait in the
     /// port's queue.
     fn is_place_free(&self) -> bool {
         self.opening.pending.oldest().is_some_and(|oldest| self.now_ns.saturating_sub(oldest.since_ns) >= MIN_SILENCE_NS)

@@ -83,7 +83,7 @@ pub struct Conductor {
     pub opening: Opening,
     pub rounds_count: u32,
     pub strands_count: u32,
-    /// Whether payload may get lost.
+    /// True if payload may get lost.
     pub is_lossy: bool,
 }
 
@@ -252,7 +252,7 @@ impl Conductor {
         }
     }
 
-    /// What one host sent the other has received, user by user.
+    /// Compares what one host sent with what the other has received, user by user.
     fn compare(&self, sums: &BTreeMap<u32, (Option<Total>, Option<Total>)>) {
         for (user, sums) in sums {
             let (Some(here), Some(there)) = sums else { continue };

@@ -1,4 +1,4 @@
-//! What a thread keeps of each user and of each of its connections.
+//! The state that a thread keeps of each user and of each of its connections.
 
 use socket2::Socket;
 use std::net::{IpAddr, UdpSocket};
@@ -16,9 +16,9 @@ use crate::preamble::{LATER_BYTES, Token};
 pub(crate) struct Slot {
     pub user: VirtualUser,
     pub first_link: u32,
-    /// Whether it is in the queue of those that can go on.
+    /// True if it is in the queue of those that can go on.
     pub(super) is_queued: bool,
-    /// Whether it has not ended the transaction yet.
+    /// True if it has not ended the transaction yet.
     pub(super) is_running: bool,
     /// When it is to be woken; the timer that is not for this instant is stale.
     pub(super) wake_ns: u64,
@@ -28,11 +28,11 @@ pub(crate) struct Slot {
     pub(super) other_calls_count: u64,
     /// Executions that had begun after its last turn; wraps.
     pub(super) begun_before: u32,
-    /// Whether a sentence says why it goes on no more.
+    /// True if a sentence says why it goes on no more.
     pub(super) has_failed: bool,
     /// When the connection was begun that is opening.
     pub(super) opening_ns: u64,
-    /// Whether the preamble of that connection is still to be taken.
+    /// True if the preamble of that connection is still to be taken.
     pub(super) is_greeting: bool,
     /// Connections opened by the workload so far.
     pub(super) connects_count: u32,
@@ -77,13 +77,13 @@ pub(crate) struct Link {
     /// Events that the user waits for.
     pub(super) wanted: u8,
     pub(super) is_watched: bool,
-    /// Whether data may be there.
+    /// True if data may be there.
     pub(super) is_readable: bool,
-    /// Whether its preamble has not been sent yet.
+    /// True if its preamble has not been sent yet.
     pub(super) must_greet: bool,
-    /// Whether calls wait in the kernel, though not for long.
+    /// True if calls wait in the kernel, though not for long.
     pub(super) is_blocking: bool,
-    /// Whether nobody else holds the descriptor.
+    /// True if nobody else holds the descriptor.
     pub(super) is_own: bool,
     /// Payload already read, in bytes.
     pub(super) credit_bytes: u32,
@@ -121,7 +121,7 @@ impl Link {
     }
 }
 
-/// What opening a connection needs.
+/// The needs of opening a connection.
 pub(crate) struct Openings {
     pub token: Token,
     pub place: ListenPlace,

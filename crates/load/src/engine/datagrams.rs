@@ -1,6 +1,6 @@
 //! Workloads over UDP: a write is one datagram, and so is a read.
 //!
-//! What is lost fails its execution ([`workload::user`]). The end that begins executions stops waiting after the read's
+//! A loss fails its execution ([`workload::user`]). The end that begins executions stops waiting after the read's
 //! timeout. The other one goes on when a datagram comes whose number is ahead ([`workload::datagram_order`]), or a
 //! connection: on the connection that it waits for at once, on others after [`PATIENCE_NS`], because different flows
 //! overtake each other. What comes later than that is counted where it is not behind on its own connection.
@@ -21,10 +21,10 @@ use crate::LoadError;
 use crate::open::MAX_DATAGRAM_BYTES;
 use crate::preamble::FLOW_BYTES;
 
-/// How long a datagram is waited for when another connection shows that it may be lost, in ns.
+/// Time that a datagram is waited for when another connection shows that it may be lost, in ns.
 const PATIENCE_NS: u64 = 1_000_000;
 
-/// What a thread keeps of its users and their connections over UDP; nothing over other transports.
+/// The state that a thread keeps of its users and their connections over UDP; nothing over other transports.
 #[derive(Default)]
 pub(crate) struct Flows {
     pub(super) users: Vec<UserFlows>,
@@ -39,7 +39,7 @@ pub(crate) struct UserFlows {
     pub(super) links_count: u32,
     /// Until when others are waited for than those that have come; 0: none has.
     pub(super) patience_until_ns: u64,
-    /// Whether nothing is waited for that is not here: the other host has ended the transaction.
+    /// True if nothing is waited for that is not here: the other host has ended the transaction.
     pub(super) is_ending: bool,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn least_timeout(script: &Script) -> Option<Duration> {
     timeouts.min().map(|ns| Duration::from_nanos(ns.max(1000)))
 }
 
-/// Whether a call reports that a datagram before found no socket at the other host: that one is lost, and no other.
+/// True if a call reports that a datagram before found no socket at the other host: that one is lost, and no other.
 pub(super) fn is_of_another(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }

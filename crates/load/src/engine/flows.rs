@@ -23,9 +23,9 @@ use crate::LoadError;
 use crate::options;
 use crate::preamble::{FLOW_BYTES, FlowPreamble};
 
-/// How long a preamble waits for its welcome before it is sent again.
+/// Time that a preamble waits for its welcome before it is sent again.
 const AGAIN_AFTER_NS: u64 = 50_000_000;
-/// How long a connection may take to open.
+/// Time that a connection may take to open.
 const CONNECT_TIMEOUT_NS: u64 = 5_000_000_000;
 /// Bytes of the number in front of each datagram.
 const NUMBER_BYTES: usize = workload::datagram_order::MAX_NUMBER_BYTES;
@@ -64,7 +64,7 @@ impl Worker {
         self.refused(ErrorKind::WouldBlock.into(), index, link, Direction::Receive)
     }
 
-    /// Whether the welcome of a connection has come. Nothing else can be awaited on it yet.
+    /// Looks whether the welcome of a connection has come. Nothing else can be awaited on it yet.
     fn is_welcome(&mut self, index: usize, link: usize) -> io::Result<bool> {
         if self.flows.flows[link].asked_ns == 0 {
             return Ok(false);
@@ -169,7 +169,7 @@ impl Worker {
         }
     }
 
-    /// Whether a datagram looks like one of this load, on a flow that is closed already.
+    /// True if a datagram looks like one of this load, on a flow that is closed already.
     fn is_payload(&self, bytes: &[u8]) -> bool {
         let length = bytes.len().min(self.buffers.source.len());
         bytes.get(NUMBER_BYTES..length).is_none_or(|behind| *behind == self.buffers.source[NUMBER_BYTES..length])
@@ -200,7 +200,7 @@ impl Worker {
         }
     }
 
-    /// Whether a flow that has come is here already, or too late: its preamble came again.
+    /// True if a flow that has come is here already, or too late: its preamble came again.
     pub(super) fn is_known_flow(&self, index: usize, number: u64) -> bool {
         let slot = &self.slots[index];
         slot.arrivals.iter().any(|arrival| arrival.ordinal == number) || number < slot.user.datagram_number(&self.plan.script)

@@ -1,4 +1,4 @@
-//! What a thread waits for: events of its connections, and instants.
+//! The things that a thread waits for: events of its connections, and instants.
 //!
 //! Interest is level-triggered and stays registered while nothing unwanted is reported, so that a request
 //! and its reply take no call to `epoll_ctl`.

@@ -1,4 +1,4 @@
-//! What the users of one thread did: counters that the sampler may read at any time, and
+//! The actions of the users of one thread: counters that the sampler may read at any time, and
 //! histograms that are merged when all is over.
 
 use hdrhistogram::Histogram;

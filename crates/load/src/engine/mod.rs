@@ -69,10 +69,10 @@ use crate::{options, secure, sockopt};
 
 /// Largest buffer of a thread; longer operations take several calls.
 const MAX_BUFFER_BYTES: u64 = 4 << 20;
-/// How long a blocking call waits before orders are looked at; what is still not there then is waited
+/// Time that a blocking call waits before orders are looked at; what is still not there then is waited
 /// for as other threads do.
 const BLOCKED: Duration = Duration::from_millis(50);
-/// What to do when files are missing.
+/// The advice where files are missing.
 const MANY_FILES: &str = "; raise the host's limit of open files (ulimit -Hn)";
 /// Smallest.
 const MIN_BUFFER_BYTES: u64 = 4 << 10;
@@ -134,7 +134,7 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
     if spec.transport == Transport::Udp { datagrams::over_udp(script) } else { Ok(script) }
 }
 
-/// Whether a workload can go through an `io_uring`: a receive that is under way is not called back in
+/// Checks that a workload can go through an `io_uring`: a receive that is under way is not called back in
 /// the course of a transaction.
 fn fits_ring(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
     let refuse = |what: &str| Err(LoadError::Usage(format!("this version executes no {what} by io_uring; choose blocking or epoll")));
@@ -168,7 +168,7 @@ fn ending(spec: &TrialSpec) -> EndingSpec {
     }
 }
 
-/// How many threads carry the users.
+/// Number of threads that carry the users.
 fn threads_count(spec: &TrialSpec) -> u32 {
     if spec.io_model == IoModel::Blocking {
         return spec.connections_count.max(1);
@@ -233,7 +233,7 @@ pub const USER_BYTES: usize = size_of::<Slot>()
 /// Its places in the queue and among the timers, in bytes, at most.
 pub const QUEUED_BYTES: usize = 32;
 
-/// How long a blocking call waits at most: no longer than a datagram is waited for.
+/// Time that a blocking call waits at most: no longer than a datagram is waited for.
 fn longest_call(spec: &TrialSpec, script: &Script) -> Duration {
     match spec.transport {
         Transport::Udp => datagrams::least_timeout(script).map_or(BLOCKED, |least| least.min(BLOCKED)),

@@ -21,15 +21,15 @@ use crate::open;
 use crate::options;
 use crate::preamble::{self, LATER_BYTES};
 
-/// How long a thread waits until a port is free, or a queue has room, when none is.
+/// Time that a thread waits until a port is free, or a queue has room, when none is.
 const PORT_WAIT_NS: u64 = 5_000_000_000;
 /// Ports in a row that are tried before others are.
 const PORTS_TRIED: u32 = 64;
-/// How long a thread sleeps when none of them is free.
+/// Time that a thread sleeps when none of them is free.
 const PORT_PAUSE: Duration = Duration::from_millis(2);
-/// How long a connection is opened again that is dropped before its preamble has gone.
+/// Time for which a connection is opened again that is dropped before its preamble has gone.
 pub(super) const GREETING_WAIT_NS: u64 = 5_000_000_000;
-/// How long it sleeps when the other host has to take connections first.
+/// Time that it sleeps when the other host has to take connections first.
 const QUEUE_PAUSE: Duration = Duration::from_micros(50);
 
 impl Worker {
@@ -296,12 +296,12 @@ impl Worker {
     }
 }
 
-/// Whether the other host has closed the connection that was to be written to.
+/// True if the other host has closed the connection that was to be written to.
 pub(super) fn is_dropped(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
-/// Whether an association is not there yet: its socket refuses what is to be sent, as if it were over (`sctp_id2assoc`,
+/// True if an association is not there yet: its socket refuses what is to be sent, as if it were over (`sctp_id2assoc`,
 /// `net/sctp/socket.c`), but has not failed.
 fn is_associating(descriptor: RawFd, error: &io::Error) -> bool {
     let socket = sys::borrowed(descriptor);

@@ -22,7 +22,7 @@ pub enum Order {
     Limit {
         /// Whose.
         user: u32,
-        /// How many.
+        /// Number of executions.
         executions_count: u64,
     },
     /// A user's other half is gone.
@@ -99,7 +99,7 @@ pub enum Report {
     Limit {
         /// Of which user.
         user: u32,
-        /// How many.
+        /// Number of executions.
         executions_count: u64,
     },
     /// A user has failed.
@@ -116,7 +116,7 @@ pub enum Report {
     },
 }
 
-/// What a user moved.
+/// The amounts that a user moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
     /// Which user.

@@ -27,7 +27,7 @@ pub(crate) struct Ports {
     next: u32,
     /// The same of the ports at odd distances, while those at even ones are taken, and the other way.
     next_other: u32,
-    /// Whether the kernel lets a socket choose.
+    /// True if the kernel lets a socket choose.
     pub(super) is_known: bool,
     /// Last octet of the address on the loopback.
     source: u8,

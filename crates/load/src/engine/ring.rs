@@ -20,7 +20,7 @@ const MAX_COMPLETIONS: u32 = 1 << 16;
 /// Marks the wait for the epoll instance, and the answer to a cancellation.
 const EPOLL: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
-/// How often what is still under way at the end is waited for, 10 ms each time.
+/// Number of times that what is still under way at the end is waited for, 10 ms each time.
 const LAST_WAITS: u32 = 100;
 const LAST_WAIT_NS: u64 = 10_000_000;
 
@@ -31,12 +31,12 @@ pub(crate) struct Flight {
     pub link: u32,
     /// Bytes that the call asked for.
     pub ask: usize,
-    /// Whether its user wants it no more.
+    /// True if its user wants it no more.
     pub is_cancelled: bool,
     is_up: bool,
 }
 
-/// What the kernel has reported.
+/// A report of the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Completion {
     /// There are events for epoll.
@@ -131,7 +131,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether an operation of this user and direction is under way.
+    /// True if an operation of this user and direction is under way.
     pub fn is_up(&self, slot: usize, direction: Direction) -> bool {
         self.flights[slot][place(direction)].is_up
     }
@@ -193,7 +193,7 @@ impl Ring {
         unsafe { self.queues.submitter().enter::<libc::sigset_t>(submissions, 0, EnterFlags::GETEVENTS.bits(), None) }
     }
 
-    /// What the kernel has reported.since the last look, in order.
+    /// Takes what the kernel has reported since the last look, in order.
     pub fn take_completions(&mut self) -> Vec<Completion> {
         std::mem::take(&mut self.completions)
     }

@@ -1,4 +1,4 @@
-//! How a thread with an `io_uring` sends and receives: what a user asks for is begun, and the user
+//! The way that a thread with an `io_uring` sends and receives: what a user asks for is begun, and the user
 //! is notified when it has ended. Everything else, from listening to files, stays with epoll, whose own
 //! descriptor the ring watches.
 
@@ -23,7 +23,7 @@ impl Worker {
         }
     }
 
-    /// Whether nothing of a user is under way any more; if not, it is called back, and the user's
+    /// True if nothing of a user is under way any more; if not, it is called back, and the user's
     /// turn comes when that has ended. A receive for an execution that never begins would otherwise
     /// take the first bytes of the next transaction.
     pub(super) fn is_settled(&mut self, index: usize) -> bool {

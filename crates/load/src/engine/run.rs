@@ -22,7 +22,7 @@ use crate::urgency::Urgent;
 const SLICE_CALLS: u32 = 32;
 /// Longest time a user keeps the CPU busy before others get their turn, in ns.
 const SPIN_NS: u64 = 100_000;
-/// How often those are looked for who say nothing, in ns.
+/// Time between two looks for those who say nothing, in ns.
 const SILENCE_CHECK_NS: u64 = 1_000_000_000;
 
 impl Worker {

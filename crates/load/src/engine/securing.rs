@@ -1,4 +1,4 @@
-//! What differs where the thread itself encrypts and decrypts what its connections carry.
+//! The differences where the thread itself encrypts and decrypts what its connections carry.
 //!
 //! A session may have to read before it can send, as while it opens; so its user is woken by whatever its connection
 //! waits for.
@@ -23,7 +23,7 @@ use crate::secure::{self, Calls};
 pub(super) const AHEAD_BYTES: usize = 32 << 10;
 
 impl Worker {
-    /// Whether the thread encrypts what a connection carries.
+    /// True if the thread encrypts what a connection carries.
     #[inline]
     pub(super) fn is_secured(&self, link: usize) -> bool {
         self.plan.transport == Transport::Tls && self.sessions.get(link).is_some_and(Option::is_some)
@@ -185,7 +185,7 @@ impl Worker {
         }
     }
 
-    /// Whether the other host has closed a connection: its session has come to its end.
+    /// True if the other host has closed a connection: its session has come to its end.
     pub(super) fn is_over(&mut self, link: usize) -> io::Result<bool> {
         let socket = sys::borrowed(self.links[link].descriptor);
         let Some(session) = &mut self.sessions[link] else { return Ok(true) };

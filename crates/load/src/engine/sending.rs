@@ -1,4 +1,4 @@
-//! How a thread sends otherwise than by a plain send(2): corked, without copying, from a file in memory, or
+//! The ways that a thread sends otherwise than by a plain send(2): corked, without copying, from a file in memory, or
 //! through a pipe. A thread has one outlet for all its users, for the payload is the same.
 
 use schema::trial::SocketSpec;
@@ -7,7 +7,7 @@ use std::io;
 use crate::outlet::Outlet;
 use crate::zero_copy::ZeroCopy;
 
-/// How a thread sends.
+/// The way that a thread sends.
 pub(crate) struct Sending {
     pub(super) outlet: Outlet,
     pub(super) is_corked: bool,
@@ -38,7 +38,7 @@ impl Sending {
         }
     }
 
-    /// What became of a user's sends without copying.
+    /// The outcome of a user's sends without copying.
     pub fn zero_copy(&self, index: usize) -> Option<ZeroCopy> {
         self.zero_copies.get(index).copied()
     }

@@ -12,7 +12,7 @@ use super::worker::Worker;
 use crate::outlet::{self, LAST_COMPLETIONS, Outlet};
 use crate::sockopt;
 
-/// How long a call that waits does so for the kernel to be done with earlier sends, in ms.
+/// Time that a call that waits gives the kernel to be done with earlier sends, in ms.
 const COMPLETIONS_MS: u8 = 10;
 /// The same where other users wait meanwhile, and at the end.
 const SHORT_MS: u8 = 1;
@@ -55,7 +55,7 @@ impl Worker {
         self.on_sent_specially(index, row, link, ask, sent)
     }
 
-    /// What has come of a send, by a ring or not.
+    /// Handles what has come of a send, by a ring or not.
     pub(super) fn on_sent_specially(
         &mut self,
         index: usize,

@@ -25,7 +25,7 @@ pub const BROKEN: u32 = FAILED | 16;
 pub struct Epoll {
     descriptor: OwnedFd,
     events: Box<[libc::epoll_event]>,
-    /// Whether the kernel supports waiting times in ns: `epoll_pwait2`, Linux 5.11.
+    /// True if the kernel supports waiting times in ns: `epoll_pwait2`, Linux 5.11.
     is_exact: bool,
 }
 
@@ -110,7 +110,7 @@ impl Epoll {
         self.descriptor.as_raw_fd()
     }
 
-    /// What and whom event `index` of the last wait is about.
+    /// The kind of event `index` of the last wait, and whom it is about.
     #[inline]
     pub fn event(&self, index: usize) -> (u32, u64) {
         let event = self.events[index];

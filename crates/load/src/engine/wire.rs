@@ -32,16 +32,16 @@ struct Exchange {
     /// Of the exchanges that are over.
     total_ns: u64,
     is_any_over: bool,
-    /// Whether one of them lacks a stamp.
+    /// True where one of them lacks a stamp.
     is_incomplete: bool,
 }
 
-/// What a thread knows by stamps.
+/// A thread's knowledge by stamps.
 #[derive(Debug)]
 pub(crate) struct Wire {
     /// By the thread's own numbers of its users.
     exchanges: Box<[Exchange]>,
-    /// What each connection has sent since it was asked, as the kernel numbers it; wraps.
+    /// Amount that each connection has sent since it was asked, as the kernel numbers it; wraps.
     sent: Box<[u32]>,
     is_tcp: bool,
     /// Calls that asked for stamps alone.
@@ -158,12 +158,12 @@ impl Wire {
     }
 }
 
-/// Whether the executions of a transaction are exchanges that this host begins.
+/// True if the executions of a transaction are exchanges that this host begins.
 pub(super) fn is_stamped(transaction: &Transaction) -> bool {
     transaction.leads && is_exchange(transaction)
 }
 
-/// Whether something goes both ways.
+/// True if something goes both ways.
 fn is_exchange(transaction: &Transaction) -> bool {
     let mut acts = transaction.steps.iter().map(|step| &step.act);
     acts.clone().any(Act::sends) && acts.any(Act::receives)

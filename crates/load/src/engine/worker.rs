@@ -1,6 +1,6 @@
 //! The state of a thread of the engine: many users, one epoll.
 //!
-//! What is done with it stands in the modules that are named after it: [`super::run`] is the loop.
+//! Everything that is done with it stands in the modules that are named after it: [`super::run`] is the loop.
 
 use schema::trial::{Role, SocketSpec};
 use schema::workload::Transport;
@@ -54,12 +54,12 @@ pub(crate) struct Worker {
     pub now_ns: u64,
 }
 
-/// What the trial asks of all threads alike.
+/// The demands of the trial on all threads alike.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub script: Arc<Script>,
     pub ending: EndingSpec,
-    /// What is sent from files.
+    /// The files that data are sent from.
     pub files: Arc<HashMap<String, File>>,
     pub transport: Transport,
     pub socket_spec: SocketSpec,
@@ -67,11 +67,11 @@ pub(crate) struct Plan {
     pub quick_ack: bool,
     /// Flags of each receive.
     pub receive_flags: i32,
-    /// Whether a thread has one user, whose calls block.
+    /// True if a thread has one user, whose calls block.
     pub is_alone: bool,
 }
 
-/// What the thread shares with the conductor, the other threads and whoever stops the load.
+/// Everything that the thread shares with the conductor, the other threads and whoever stops the load.
 pub(crate) struct Shared {
     pub control: Arc<Control>,
     pub inbox: Arc<Inbox>,
@@ -81,7 +81,7 @@ pub(crate) struct Shared {
     pub openings: Arc<Openings>,
 }
 
-/// What is counted.
+/// Everything that is counted.
 pub(crate) struct Tally {
     pub ledger: Arc<Ledger>,
     pub latencies: SharedLatencies,
@@ -89,7 +89,7 @@ pub(crate) struct Tally {
     pub failures: HashMap<u32, String>,
 }
 
-/// What the thread waits for, and who can go on.
+/// The things that the thread waits for, and who can go on.
 pub(crate) struct Events {
     pub epoll: Epoll,
     /// Where sends and receives go through an `io_uring`.
@@ -106,7 +106,7 @@ pub(crate) struct CallBuffers {
     pub sink: Vec<u8>,
 }
 
-/// What opening connections needs.
+/// The needs of opening connections.
 pub(crate) struct Opening {
     /// Connections that have not presented the token yet.
     pub pending: Pending<PendingConnection>,

@@ -13,7 +13,7 @@ use crate::options;
 /// Arrivals that the kernel keeps for a port; `net.core.somaxconn` bounds it too. As many for one
 /// connection as for thousands: unauthenticated peers wait in the same queue.
 const BACKLOG: i32 = 4096;
-/// How often a row of free ports is looked for.
+/// Number of times that a row of free ports is looked for.
 pub(super) const PORT_ATTEMPTS: usize = 64;
 
 /// A socket that listens for the connections of one port.

@@ -23,14 +23,14 @@ use crate::options;
 use crate::preamble::{self, Tokens, WELCOME};
 use crate::secure::Calls;
 
-/// How long one connection may take to open.
+/// Time that one connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections under way at most, over all ports: fewer than wait at any host's port (`net.core.somaxconn`, 4096 since Linux 5.4). One that
 /// found no room there would come again after a second.
 const UNDER_WAY: usize = 512;
-/// How long a connection that was dropped unheard waits before it is tried again: at first, and at most.
+/// Time that a connection that was dropped unheard waits before it is tried again: at first, and at most.
 const AGAIN_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
-/// How long to wait where a Unix socket's queue is full.
+/// Time to wait where a Unix socket's queue is full.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
 /// Opens all connections of the trial to a listening host.
@@ -87,7 +87,7 @@ struct Calling<'a> {
 struct OpeningCall {
     connection: Connection,
     stage: Stage,
-    /// How often the other host let it go.
+    /// Number of times that the other host let it go.
     drops_count: u32,
 }
 
@@ -282,7 +282,7 @@ impl From<io::Error> for CallError {
     }
 }
 
-/// What has come of a welcome.
+/// The state of a welcome.
 enum Welcome {
     NotYet,
     Open,

@@ -82,7 +82,7 @@ fn is_left(folder: &Path, now: SystemTime) -> bool {
     is_own && is_old && is_silent(&folder.join(NAME))
 }
 
-/// Whether nobody listens at the socket of a folder in which there is nothing else.
+/// True if nobody listens at the socket of a folder in which there is nothing else.
 fn is_silent(socket: &Path) -> bool {
     let folder = socket.parent().unwrap_or(socket);
     let Ok(entries) = fs::read_dir(folder) else { return false };

@@ -1,4 +1,4 @@
-//! How a connection presents the trial's token: the connecting host's calls, and the peers that have not
+//! The way that a connection presents the trial's token: the connecting host's calls, and the peers that have not
 //! presented it yet.
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags};
@@ -46,7 +46,7 @@ impl<'a> OpeningSide<'a> {
     }
 }
 
-/// Whether the other host has let a connection go. A listening host that unauthenticated peers crowd may do so to one of
+/// True if the other host has let a connection go. A listening host that unauthenticated peers crowd may do so to one of
 /// the trial's whose token it has not read yet.
 pub(super) fn is_hang_up(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)
@@ -64,7 +64,7 @@ pub(super) struct Unknown {
     has_begun: bool,
 }
 
-/// What became of an arrival after a look at its bytes.
+/// The outcome of an arrival after a look at its bytes.
 pub(super) enum Heard {
     NotYet,
     Known(u32),

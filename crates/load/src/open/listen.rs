@@ -26,7 +26,7 @@ use crate::pending::Pending;
 use crate::preamble::{self, Tokens};
 use crate::secure;
 
-/// How long a connection may take to present its token.
+/// Time that a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 1024;
@@ -78,7 +78,7 @@ impl Listening {
         self.place.first_port()
     }
 
-    /// What has come so far, and comes while [`Listening::accept_all`] waits.
+    /// The arrivals so far, and those that come while [`Listening::accept_all`] waits.
     pub fn arrivals(&self) -> Arc<Arrivals> {
         Arc::clone(&self.arrivals)
     }

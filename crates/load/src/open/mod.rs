@@ -48,11 +48,11 @@ use crate::sctp;
 use crate::secure::{self, TlsFacts};
 use crate::thread::pin_this_thread;
 
-/// How long opening all connections may take.
+/// Time that opening all connections may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much longer for each connection: a thousandth of what they are opened at on any host.
+/// Additional time for each connection: a thousandth of what they are opened at on any host.
 const OPEN_TIMEOUT_EACH: Duration = Duration::from_millis(1);
-/// How often waiting looks whether the trial was aborted.
+/// Time after which waiting looks again whether the trial was aborted.
 const ABORT_CHECK: Duration = Duration::from_millis(100);
 /// Largest size of a call, a window or a buffer.
 const LARGEST_SIZE_BYTES: u64 = 1 << 30;
@@ -66,7 +66,7 @@ const MAX_BATCH: u64 = 128;
 const MAX_DATAGRAM_FLOWS: u64 = 10_000;
 /// Most connections over a library.
 const MAX_LIBRARY_CONNECTIONS: u64 = 256;
-/// What libraries carry over UDP, in the order of their ports.
+/// The transports that libraries carry over UDP, in the order of their ports.
 const LIBRARIES: [Transport; 3] = [Transport::Udt, Transport::Quic, Transport::Srt];
 /// Those of them that are the libraries UDT and SRT, which are alike.
 const UDT_LIKE: [(Transport, Library); 2] = [(Transport::Udt, Library::Udt), (Transport::Srt, Library::Srt)];
@@ -84,7 +84,7 @@ pub struct Connection {
     pub times: Times,
     /// Its TLS, where this process encrypts.
     pub tls: Option<Box<Session>>,
-    /// What was negotiated.
+    /// The facts that were negotiated.
     pub tls_facts: Option<TlsFacts>,
 }
 
@@ -127,7 +127,7 @@ pub struct Opened {
     pub place: ListenPlace,
 }
 
-/// What has come to a listening host so far, for those who ask meanwhile.
+/// The arrivals at a listening host so far, for those who ask meanwhile.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     known: AtomicU64,
@@ -188,7 +188,7 @@ pub fn numbers(spec: &TrialSpec) -> Vec<u32> {
     numbers
 }
 
-/// What carries a connection.
+/// The transport that carries a connection.
 fn transport_of(spec: &TrialSpec, number: u32) -> Transport {
     spec.flow_of(number).and_then(|flow| spec.schedule[flow].transport).unwrap_or(spec.transport)
 }
@@ -198,17 +198,17 @@ fn numbers_over(spec: &TrialSpec, transport: Transport) -> Vec<u32> {
     numbers(spec).into_iter().filter(|number| transport_of(spec, *number) == transport).collect()
 }
 
-/// Whether both hosts have a connection to agree over.
+/// True if both hosts have a connection to agree over.
 fn has_conductor(spec: &TrialSpec) -> bool {
     spec.workload.is_some() || spec.datagrams.is_some() || is_over_udt(spec) || spec.transport == Transport::Sctp
 }
 
-/// Whether this carries any connection.
+/// True if this carries any connection.
 pub(crate) fn is_over(spec: &TrialSpec, transport: Transport) -> bool {
     spec.transport == transport || spec.schedule.iter().any(|flow| flow.transport == Some(transport))
 }
 
-/// Whether UDT or SRT carries any connection.
+/// True if UDT or SRT carries any connection.
 fn is_over_udt(spec: &TrialSpec) -> bool {
     UDT_LIKE.iter().any(|(transport, _)| is_over(spec, *transport))
 }
@@ -220,7 +220,7 @@ pub(crate) fn controller_of(spec: &TrialSpec, number: u32) -> Option<String> {
     own.or_else(|| spec.socket.congestion_control.clone().filter(|_| spec.transport == Transport::Quic))
 }
 
-/// Whether QUIC carries any connection.
+/// True if QUIC carries any connection.
 fn is_over_quic(spec: &TrialSpec) -> bool {
     is_over(spec, Transport::Quic)
 }
@@ -235,12 +235,12 @@ fn address_of_library(spec: &TrialSpec, place: &ListenPlace, library: Transport)
     })
 }
 
-/// Whether the kernel's stream sockets carry it.
+/// True if the kernel's stream sockets carry it.
 fn has_streams(transport: Transport) -> bool {
     transport != Transport::Udp && !LIBRARIES.contains(&transport)
 }
 
-/// What carries streams over the kernel's sockets: where there are none, the conductor's alone.
+/// The transport that carries streams over the kernel's sockets: where there are none, the conductor's alone.
 fn stream_transport(spec: &TrialSpec) -> Transport {
     if has_streams(spec.transport) { spec.transport } else { Transport::Tcp }
 }
@@ -332,7 +332,7 @@ fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// What a transport bounds.
+/// Checks the values that a transport bounds.
 fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
     if is_over_udt(spec) || is_over_quic(spec) {
         check_libraries(spec)?;
@@ -362,12 +362,12 @@ fn check_pinning(pin_cpus: &[u32]) -> Result<(), LoadError> {
     }
 }
 
-/// How long opening that many connections may take.
+/// Time that opening that many connections may take.
 fn open_timeout(connections: usize) -> Duration {
     OPEN_TIMEOUT + OPEN_TIMEOUT_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 
-/// Whether a connection begins with TLS; the conductor's never does.
+/// True if a connection begins with TLS; the conductor's never does.
 fn begins_with_tls(spec: &TrialSpec, number: u32) -> bool {
     number != CONDUCTOR && transport_of(spec, number) == Transport::Tls
 }

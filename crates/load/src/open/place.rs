@@ -52,7 +52,7 @@ pub enum ListenPlace {
         ip: IpAddr,
         /// First port.
         first: u16,
-        /// How many.
+        /// Number of ports.
         count: u16,
     },
     /// At a file of this host.
@@ -152,7 +152,7 @@ impl ListenPlace {
         }
     }
 
-    /// How many ports.
+    /// Number of ports.
     pub fn ports_count(&self) -> u16 {
         match self {
             Self::Ports { count, .. } => *count,

@@ -17,7 +17,7 @@ use crate::LoadError;
 use crate::pending::Pending;
 use crate::preamble::{self, WELCOME};
 
-/// How often both hosts look what has come.
+/// Time between two looks of both hosts at what has come.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Connections without a token yet that are kept waiting at most, in addition to as many as the trial has: as few as of

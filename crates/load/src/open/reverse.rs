@@ -29,21 +29,21 @@ use crate::options;
 use crate::pending::Pending;
 use crate::preamble::{self, Tokens, WELCOME};
 
-/// How long the reachability check may take.
+/// Time that the reachability check may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the connecting host waits for its result.
+/// Time that the connecting host waits for its result.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often the connecting host accepts waiting peers, in ms.
+/// Time after which the connecting host accepts waiting peers again, in ms.
 const TICK_MS: u16 = 10;
 /// Peers accepted before the conductor's connection is read.
 const ACCEPTS_AT_A_TIME: usize = 256;
-/// How long to wait before a check that was dropped is tried again.
+/// Time to wait before a check that was dropped is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 const REFUSED: u8 = b'-';
-/// What to do where the listening host cannot connect back.
+/// The advice where the listening host cannot connect back.
 const ADVICE: &str = "is the near host behind address translation or a firewall? Then use a workload that connects from the near host only";
 
-/// Whether the listening host connects while the workload runs.
+/// True if the listening host connects while the workload runs.
 pub(super) fn is_needed(spec: &TrialSpec) -> bool {
     let Some(workload) = &spec.workload else { return false };
     let mut steps = workload.groups.iter().flat_map(|group| &group.transactions).flat_map(|transaction| &transaction.steps);

@@ -22,9 +22,9 @@ use crate::preamble::{self, Token, WELCOME};
 
 /// Flows under way at most: their preambles must find room in one receive buffer.
 const UNDER_WAY: usize = 64;
-/// How long a preamble waits for its welcome before it is sent again.
+/// Time that a preamble waits for its welcome before it is sent again.
 const AGAIN_AFTER_NS: u64 = 50_000_000;
-/// How often that is looked at.
+/// Time between two looks at that.
 const TICK: Duration = Duration::from_millis(10);
 /// Datagrams taken from a socket before the others get their turn.
 const AT_A_TIME: usize = 256;
@@ -77,7 +77,7 @@ pub(super) fn accept(
     }
 }
 
-/// Whether the connecting host has said that it has all its welcomes.
+/// Looks whether the connecting host has said that it has all its welcomes.
 fn is_finished(mut conductor: &Socket) -> Result<bool, LoadError> {
     match conductor.read(&mut [0]) {
         Ok(1) => Ok(true),

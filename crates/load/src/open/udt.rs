@@ -39,13 +39,13 @@ const UNDER_WAY: usize = 64;
 const MAX_UNKNOWN: usize = 256;
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 256;
-/// How often both hosts look what has come.
+/// Time between two looks of both hosts at what has come.
 const LOOK: Duration = Duration::from_millis(1);
 /// A connecting host presents its tokens at each of so many looks.
 const ANNOUNCED_EACH: u32 = 20;
-/// How long a connection may take to present its token.
+/// Time that a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one connection is tried for.
+/// Time for which one connection is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest packet with its IPv4 and UDP headers: the library's default, and Ethernet's MTU.
 const MAX_MSS_BYTES: u32 = 1500;
@@ -85,7 +85,7 @@ pub(super) struct UdtListener {
     udp: UdpSocket,
 }
 
-/// What a sentence calls it.
+/// Its name in a sentence.
 fn title(transport: Transport) -> &'static str {
     library_of(transport).title()
 }
@@ -262,7 +262,7 @@ impl Callers {
     }
 }
 
-/// What arrives at the listening host.
+/// The arrivals at the listening host.
 struct Reception<'a> {
     token: Token,
     preamble_bytes: usize,
@@ -281,7 +281,7 @@ struct Unknown {
     bytes: Vec<u8>,
 }
 
-/// What became of an arrival after a look at its bytes.
+/// The outcome of an arrival after a look at its bytes.
 enum Heard {
     NotYet,
     Known(u32),
@@ -393,7 +393,7 @@ struct OpeningCall {
     socket: Socket,
     opening_mono_ns: u64,
     is_greeted: bool,
-    /// Whether the other host hung up on it before.
+    /// True if the other host hung up on it before.
     was_dropped: bool,
     heard_bytes: usize,
 }

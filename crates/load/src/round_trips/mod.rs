@@ -25,11 +25,11 @@ use crate::options;
 use crate::preamble::{self, MIN_BYTES, Token};
 use crate::urgency::Urgent;
 
-/// How long an end takes at most to notice that it should end.
+/// Time that an end takes at most to notice that it should end.
 const NOTICE: Duration = Duration::from_millis(50);
 /// A faster probe would be a load of its own.
 const PERIOD_NS_MIN: u64 = 1_000_000;
-/// How long answers are awaited after the load.
+/// Time for which answers are awaited after the load.
 const LAST_ANSWERS_NS: u64 = 500_000_000;
 
 /// Sends back what presents the token, until it is dropped.

@@ -1,4 +1,4 @@
-//! What carries the requests of the probe: UDP to an echo of our own, or ICMP to the far host's kernel
+//! The protocols of the probe's requests: UDP to an echo of our own, or ICMP to the far host's kernel
 //! (echo and its reply, RFC 792 and RFC 4443 section 4).
 //!
 //! A kernel gives sockets of ICMP in two ways: one that may send echoes only and receives only its own
@@ -29,13 +29,13 @@ pub(super) struct Wire {
     icmp: Option<Icmp>,
 }
 
-/// How a request is wrapped.
+/// The wrapping of a request.
 #[derive(Debug, Clone, Copy)]
 struct Icmp {
     types: (u8, u8),
-    /// Whether this host has to sum up the checksum: IPv4's raw sockets leave that to their user.
+    /// True if this host has to sum up the checksum: IPv4's raw sockets leave that to their user.
     is_summed_here: bool,
-    /// Whether an IPv4 header comes with what arrives.
+    /// True if an IPv4 header comes with what arrives.
     has_header: bool,
 }
 
@@ -72,7 +72,7 @@ impl Wire {
         .map(drop)
     }
 
-    /// What has come next, in the buffer's front; empty where it was no answer.
+    /// Reads what has come next, into the buffer's front; empty where it was no answer.
     pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let Some(icmp) = self.icmp else {
             let bytes = (&self.socket).read(buffer)?;
@@ -117,7 +117,7 @@ fn icmp_socket(is_v4: bool) -> Result<(Socket, Icmp), LoadError> {
     }
 }
 
-/// Whether this host gives sockets of ICMP, and by which right.
+/// Says whether this host gives sockets of ICMP, and by which right.
 ///
 /// # Errors
 /// It does not, with the reason.
@@ -143,7 +143,7 @@ impl Icmp {
         message
     }
 
-    /// What a reply sends back; none where the message is another.
+    /// The content that a reply sends back; none where the message is another.
     fn answer(self, message: &[u8]) -> Option<&[u8]> {
         // The header's length in words of 32 bits (RFC 791 section 3.1).
         let header_bytes = if self.has_header { usize::from(message.first()? & 0x0f) * 4 } else { 0 };

@@ -1,4 +1,4 @@
-//! What carries the payload of a stream's connection: a socket of the kernel, or a library.
+//! The transport of the payload of a stream's connection: a socket of the kernel, or a library.
 //!
 //! [`StreamTransport`] is what the connection's own thread does with it, [`Watched`] what the sampler may ask
 //! at any time. [`socket`] is a kernel's socket, [`udt`] a connection of the UDT library or SRT's,
@@ -19,7 +19,7 @@ use std::io;
 use crate::thread::sleep_until;
 use crate::zero_copy::ZeroCopy;
 
-/// What a connection of a stream can do. All of it waits; a call that waited in vain for its time limit returns
+/// The abilities of a stream's connection. All of them wait; a call that waited in vain for its time limit returns
 /// [`io::ErrorKind::Interrupted`], so that its thread can look whether the load is over.
 pub(crate) trait StreamTransport {
     /// Gets ready to carry; the sender's payload is always the front of `source`.

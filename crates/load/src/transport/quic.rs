@@ -12,9 +12,9 @@ use super::{Facts, StreamTransport, Watched};
 use crate::control::Control;
 use crate::options::Granted;
 
-/// How long the engine waits before it is looked whether the load is over.
+/// Time that the engine waits before it is looked whether the load is over.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
-/// How long the other host may take to acknowledge the last bytes.
+/// Time that the other host may take to acknowledge the last bytes.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 /// Length of the receiver's closing report: its count of the payload, big-endian.
 const REPORT_BYTES: usize = 8;

@@ -21,11 +21,11 @@ use crate::datagrams::agreement::{CountsSender, FlowCounts};
 use crate::options::Granted;
 use crate::sctp;
 
-/// How long a call waits before it is looked whether the load is over.
+/// Time that a call waits before it is looked whether the load is over.
 const TICK: Duration = Duration::from_millis(20);
-/// How often it is looked whether all is acknowledged.
+/// Time between two looks whether all is acknowledged.
 const LOOK: Duration = Duration::from_millis(1);
-/// How long the last messages may take until then.
+/// Time that the last messages may take until then.
 const LAST_GRACE: Duration = Duration::from_secs(5);
 
 /// An association, and the way to agree about its end.
@@ -118,7 +118,7 @@ pub struct SctpView {
     socket: Arc<Socket>,
     addresses: [Option<SocketAddr>; 2],
     granted: Granted,
-    /// What was last known: one that is over reports nothing.
+    /// The facts that were last known: one that is over reports nothing.
     last: Mutex<Option<Facts>>,
 }
 

@@ -73,7 +73,7 @@ impl SocketTransport {
         self.on_read()
     }
 
-    /// What the kernel would move away from what was asked for is put back.
+    /// Puts back what the kernel would move away from what was asked for.
     fn on_read(&mut self) -> io::Result<()> {
         self.reads_count += 1;
         if self.spec.quick_ack {
@@ -163,7 +163,7 @@ fn wait_readable(socket: &Socket) -> io::Result<()> {
     }
 }
 
-/// Whether the window clamp is looked at after this read: after each of the first ones, when
+/// True if the window clamp is looked at after this read: after each of the first ones, when
 /// segments grow to their full size, and now and then later.
 fn is_clamp_due(reads_count: u64) -> bool {
     const FIRST_READS: u64 = 1024;

@@ -23,16 +23,16 @@ use crate::control::Control;
 use crate::datagrams::agreement::{CountsSender, FlowCounts};
 use crate::options::Granted;
 
-/// How long a call of the library waits before it is looked whether the load is over. It hands data
+/// Time that a call of the library waits before it is looked whether the load is over. It hands data
 /// out every 10 ms (`CUDT::m_iSYNInterval`).
 pub(crate) const TICK: Duration = Duration::from_millis(20);
-/// How long the receiver's count may come behind the end of its connection.
+/// Time that the receiver's count may come behind the end of its connection.
 const COUNT_GRACE: Duration = Duration::from_secs(1);
-/// How long to wait where the send buffer holds enough.
+/// Time to wait where the send buffer holds enough.
 const FULL: Duration = Duration::from_micros(500);
 /// Payload that may be sent before the send buffer is looked at again.
 const LOOK_BYTES: u64 = 64 << 10;
-/// What it may hold at least: a millisecond at 4 Gbit/s.
+/// Amount that it may hold at least: a millisecond at 4 Gbit/s.
 const MIN_HELD_BYTES: u64 = 512 << 10;
 
 /// The connection and the way to agree about its end.
@@ -90,7 +90,7 @@ impl UdtTransport {
         !is_full
     }
 
-    /// Whether the other host is gone, as its control connection shows at once; the library takes
+    /// True if the other host is gone, as its control connection shows at once; the library takes
     /// seconds to notice.
     fn is_alone(&mut self) -> bool {
         self.hear().is_none()
@@ -199,7 +199,7 @@ pub struct UdtView {
     socket: udt::Socket,
     addresses: [Option<SocketAddr>; 2],
     granted: Granted,
-    /// What was last known: a closed connection reports nothing.
+    /// The facts that were last known: a closed connection reports nothing.
     last: Mutex<Option<Facts>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the sampler may ask of a connection that a library carries, from its own thread.
+//! The questions that the sampler may ask of a connection that a library carries, from its own thread.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -10,14 +10,14 @@ pub trait Watched: Send + Sync + Debug {
     /// Addresses of this host and of the other.
     fn addresses(&self) -> [Option<SocketAddr>; 2];
 
-    /// What became of the options.
+    /// The outcome of the options.
     fn granted(&self) -> Granted;
 
-    /// What the library knows of it now, or last knew; none before it knew anything.
+    /// Facts that the library knows of it now, or last knew; none before it knew anything.
     fn facts(&self) -> Option<Facts>;
 }
 
-/// What a library reports about a connection; what it does not report is absent. Counts are since it opened.
+/// A library's report about a connection; what it does not report is absent. Counts are since it opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Smoothed round-trip time in ns.
@@ -26,7 +26,7 @@ pub struct Facts {
     pub packet_payload_bytes: u32,
     /// Congestion window in bytes.
     pub cwnd_bytes: Option<u64>,
-    /// What the receiver has room for, in bytes.
+    /// Room that the receiver has, in bytes.
     pub peer_window_bytes: Option<u64>,
     /// Payload sent and not yet acknowledged, in bytes.
     pub flight_bytes: Option<u64>,

@@ -1,4 +1,4 @@
-//! What is sent over the path: a connection that fills it, or now and then a single packet.
+//! The load that is sent over the path: a connection that fills it, or now and then a single packet.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,7 +18,7 @@ const SINGLE_BYTES: usize = 1_000;
 /// Time between packets that are sent singly.
 const SINGLE_PERIOD: Duration = Duration::from_millis(4);
 
-/// How much is sent.
+/// The amount that is sent.
 #[derive(Debug, Clone, Copy)]
 pub enum Load {
     /// As much as there is room for, with at most this under way, in bytes.

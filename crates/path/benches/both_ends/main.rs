@@ -1,4 +1,4 @@
-//! How exactly the router keeps a path, and what that costs: the kernel's stamps of the same packets at both hosts'
+//! Accuracy of the router in keeping a path, and its cost: the kernel's stamps of the same packets at both hosts'
 //! devices, compared with the path computed again. `cargo bench -p whyperf-path`, as root, on a quiet host with
 //! two CPUs or more; `-- 2500` measures at 2500 Mbit/s only. Figures for the documents, not bounds.
 
@@ -27,7 +27,7 @@ const TIME: Duration = Duration::from_secs(5);
 /// The CPUs of sender and receiver; the router is on the receiver's, both hosts process what arrives on the
 /// sender's, as with `whyperf run` on a host with two.
 const CPUS: [usize; 2] = [0, 1];
-/// What is under way, in products of rate and round trip: more fills the queue, twice as much drops.
+/// Amount under way, in products of rate and round trip: more fills the queue, twice as much drops.
 const WINDOW_PERCENT: u64 = 140;
 /// Late beyond all budgets.
 const BUDGET_NS: u64 = 1_000 * MS;

@@ -1,4 +1,4 @@
-//! What the path should have done with what was sent, reckoned anew: a queue without end, one
+//! Reckons anew what the path should have done with what was sent: a queue without end, one
 //! server, a delay. It shares nothing with the model, and knows nothing of loss.
 
 use crate::tap::Observation;

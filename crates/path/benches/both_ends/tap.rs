@@ -1,4 +1,4 @@
-//! What passes an end's device, with the kernel's stamps.
+//! The traffic that passes an end's device, with the kernel's stamps.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};

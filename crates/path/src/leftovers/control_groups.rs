@@ -11,7 +11,7 @@ use super::ending::Outcome;
 
 /// Hierarchies of version 1 in which keepers make groups.
 pub(super) const HIERARCHIES: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"];
-/// How a group's name begins; the process id of its keeper follows.
+/// The beginning of a group's name; the process id of its keeper follows.
 const PREFIX: &str = "whyperf-disturb-";
 /// The file of a group with the ids of its processes.
 const PROCESSES: &str = "cgroup.procs";

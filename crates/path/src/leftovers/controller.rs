@@ -1,4 +1,4 @@
-//! Whether an agent's controller lives.
+//! Finds out whether an agent's controller lives.
 //!
 //! A controller holds the other end of its agent's standard input, or its parent does on its
 //! behalf (ssh). An agent whose controller was killed is adopted by process 1 or by a subreaper,
@@ -21,7 +21,7 @@ const ADOPTERS: [&str; 9] = ["systemd", "init", "tini", "dumb-init", "catatonit"
 /// Open files that are searched for the name of a controller, at most: any user may have millions.
 const MAX_FILES: usize = 100_000;
 
-/// Whether nobody controls process `pid` any more, as far as can be seen, or it has ended itself.
+/// True if nobody controls process `pid` any more, as far as can be seen, or it has ended itself.
 pub(super) fn is_gone(pid: u32) -> bool {
     let Some(stat) = process::stat(pid) else { return true };
     match has_writer(pid) {
@@ -49,7 +49,7 @@ pub(super) fn of(pid: u32) -> Option<u32> {
     writer.map(|(other, _)| other).or_else(|| Some(process::stat(pid)?.parent))
 }
 
-/// Whether anybody holds the writing end of the pipe from which process `pid` reads; `None` where it reads from none, or from
+/// True if somebody holds the writing end of the pipe that process `pid` reads; `None` where it reads from none, or from
 /// one of another user. The kernel counts them: also those of processes that cannot be seen here.
 fn has_writer(pid: u32) -> Option<bool> {
     let path = PathBuf::from(format!("/proc/{pid}/fd/0"));
@@ -65,13 +65,13 @@ fn is_adopter(pid: u32) -> bool {
     ADOPTERS.contains(&name.trim())
 }
 
-/// Whether the octal flags of open(2) allow writing.
+/// True if the octal flags of open(2) allow writing.
 fn is_open_for_writing(flags: &str) -> bool {
     const ACCESS_MODE: u32 = 0o3;
     u32::from_str_radix(flags.trim(), 8).is_ok_and(|flags| flags & ACCESS_MODE != 0)
 }
 
-/// Whether `parent` shares none of the standard files of `child`, so that it cannot be what
+/// True if `parent` shares none of the standard files of `child`, so that it cannot be what
 /// started it with them. A parent whose files cannot all be seen may.
 fn has_nothing_of(parent: u32, child: u32) -> bool {
     let Ok(files) = fs::read_dir(format!("/proc/{parent}/fd")) else { return false };

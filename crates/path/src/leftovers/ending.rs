@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Time the kernel has to end it.
 const KILL_WAIT: Duration = Duration::from_secs(1);
 
-/// What became of a leftover.
+/// The fate of a leftover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {

@@ -1,4 +1,4 @@
-//! What a killed run can leave behind, and its removal.
+//! Things that a killed run can leave behind, and their removal.
 //!
 //! Namespaces go with the last process that holds them, and with them devices, settings, firewall rules
 //! and queueing disciplines. So what stays is the process itself, an agent that is stopped or hung and
@@ -34,12 +34,12 @@ pub enum Leftover {
     PushedAgent(PushedAgent),
 }
 
-/// What became of a leftover.
+/// A leftover and its fate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cleaned {
     /// The leftover.
     pub leftover: Leftover,
-    /// What became of it.
+    /// Its fate.
     pub outcome: Outcome,
 }
 

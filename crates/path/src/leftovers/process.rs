@@ -29,7 +29,7 @@ pub struct AgentProcess {
     pub network_namespaces: Vec<String>,
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// The facts in `/proc/PID/stat` about a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     /// State letter.
@@ -51,7 +51,7 @@ pub(super) fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What the kernel says of a process; `None` when there is none or it has ended and waits for its
+/// Reads what the kernel says of a process; `None` when there is none or it has ended and waits for its
 /// parent to notice.
 pub(super) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).filter(|stat| !matches!(stat.state, 'Z' | 'X'))
@@ -88,14 +88,14 @@ fn binary_of(pid: u32) -> Option<PathBuf> {
     Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(text)))
 }
 
-/// Whether a binary is an agent: installed as `whyperf-agent`, or pushed as `whyperf/agent-*`.
+/// True if a binary is an agent: installed as `whyperf-agent`, or pushed as `whyperf/agent-*`.
 fn is_agent(binary: &Path) -> bool {
     let name = binary.file_name().unwrap_or_default();
     let pushed = name.as_encoded_bytes().starts_with(b"agent-") && binary.parent().and_then(Path::file_name) == Some(OsStr::new("whyperf"));
     name == "whyperf-agent" || pushed
 }
 
-/// Whether a command line, words ended by zero bytes, runs `serve`.
+/// True if a command line, words ended by zero bytes, runs `serve`.
 fn serves(command_line: &[u8]) -> bool {
     command_line.split(|&byte| byte == 0).skip(1).any(|word| word == b"serve")
 }

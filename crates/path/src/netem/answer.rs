@@ -1,4 +1,4 @@
-//! What the kernel says over netlink about disciplines, taken apart.
+//! The kernel's answers over netlink about disciplines, taken apart.
 //!
 //! The library's own parser takes the options of a discipline for attributes; netem's begin with a
 //! structure.
@@ -113,7 +113,7 @@ impl<'a> Answer<'a> {
         bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
     }
 
-    /// Whether it is a netem with an option of this kind.
+    /// True if it is a netem with an option of this kind.
     pub fn has_netem_option(&self, wanted: u16) -> bool {
         self.kind == "netem" && self.options.get(NETEM_OPTIONS_BYTES..).is_some_and(|rest| attributes(rest).any(|(kind, _)| kind == wanted))
     }

@@ -1,4 +1,4 @@
-//! What the disciplines of one device have counted since they were made.
+//! Counts of the disciplines of one device since they were made.
 
 use super::answer::Answer;
 use super::encode::{CHILD, ROOT};
@@ -46,7 +46,7 @@ impl Counts {
         }
     }
 
-    /// What was counted since `before`; of the queue, what lies in it now.
+    /// The counts since `before`; of the queue, what lies in it now.
     pub fn since(&self, before: &Counts) -> Counts {
         Counts {
             packets: self.packets.wrapping_sub(before.packets),

@@ -84,7 +84,7 @@ impl Half {
     }
 }
 
-/// Whether the kernel lacks netem, judged by its refusal to add a discipline.
+/// Judges by the kernel's refusal to add a discipline whether it lacks netem.
 pub fn refusal(error: io::Error, device: &str) -> PathError {
     if error.kind() == io::ErrorKind::NotFound {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! An emulated path by the kernel's own queueing disciplines: `netem`, `tbf`, `codel` and `red`.
 //!
-//! What each direction passes is in [`plan`], where it lies in `halves`. The kernel decides over every
+//! The disciplines that each direction passes are in [`plan`], their places in `halves`. The kernel decides over every
 //! packet by itself; all that is seen of it are the counts of the disciplines, which a thread reads
 //! at the end of every interval. How late a packet left, nobody knows.
 //!
@@ -33,12 +33,12 @@ use talk::Talk;
 pub use watch::Interval;
 use watch::{QdiscPlace, Watch};
 
-/// What was counted from the start of a path to its end.
+/// The counts from the start of a path to its end.
 #[derive(Debug)]
 pub struct Counted {
     /// By interval: forward, then backward.
     pub intervals: [Vec<Interval>; 2],
-    /// What can be said of how well it was carried.
+    /// The audit: what can be said of how well it was carried.
     pub audit: PathAudit,
 }
 
@@ -189,7 +189,7 @@ impl QdiscPlace {
 }
 
 impl DirectionPlan {
-    /// What lies at a place, in the order of the places.
+    /// The discipline at a place, in the order of the places.
     fn at(&self, place: usize) -> Option<&Qdisc> {
         [&self.edge, &self.bottleneck, &self.line][place].as_ref()
     }

@@ -19,7 +19,7 @@ const LINE_FACTOR: u64 = 2;
 const LINE_PACKETS: (u32, u32) = (1000, 10_000_000);
 /// netem keeps packets in order where it has a rate, even with jitter. This one takes no time.
 const ORDERLY_BYTES_PER_S: u64 = 1_000_000_000_000;
-/// What tbf may send at once, as time at its rate: it catches up with a timer that came later than
+/// The burst that tbf may send at once, as time at its rate: it catches up with a timer that came later than
 /// the packet before it was sent.
 const BURST_NS: u64 = 1_000_000;
 /// Packets that tbf may send at once at least.
@@ -31,7 +31,7 @@ const NO_LIMIT: u32 = u32::MAX / 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan(pub [DirectionPlan; 2]);
 
-/// What lies on the devices of one direction; absent where it does nothing.
+/// The disciplines on the devices of one direction; absent where it does nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectionPlan {
     /// On the sending end's device.
@@ -104,7 +104,7 @@ impl Share {
 pub struct Tbf {
     /// Rate in bytes a second.
     pub rate_bytes_per_s: u64,
-    /// What may leave at once, in bytes.
+    /// Bytes that may leave at once.
     pub burst_bytes: u32,
     /// Its queue.
     pub child: Child,
@@ -123,7 +123,7 @@ pub enum Child {
         target_us: u32,
         /// In µs.
         interval_us: u32,
-        /// Whether it marks.
+        /// True if it marks.
         ecn: bool,
     },
     /// `red`.
@@ -150,7 +150,7 @@ pub fn plan(spec: &PathSpec, mtu_bytes: u32) -> Plan {
     Plan([way(&spec.forward, 0), way(&spec.backward, 1)])
 }
 
-/// What happens whatever the load.
+/// The discipline for what happens whatever the load.
 fn edge(direction: &DirectionSpec, seed: u64) -> Option<Qdisc> {
     let share = Share::from_billion;
     let loss = match &direction.loss {

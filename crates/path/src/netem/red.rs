@@ -15,7 +15,7 @@ pub struct Red {
     pub probability: u32,
     /// The average's weight is 2 to the power of minus this.
     pub weight_log: u8,
-    /// Whether it marks below its upper threshold. Above, it drops.
+    /// True if it marks below its upper threshold. Above, it drops.
     pub ecn: bool,
     /// Time that a full packet takes on the wire, in ns: how fast the average falls while the queue
     /// is empty.

@@ -59,7 +59,7 @@ impl Talk {
         }
     }
 
-    /// What the disciplines of device `index` have counted.
+    /// Reads what the disciplines of device `index` have counted.
     ///
     /// # Errors
     /// The kernel does not report it.
@@ -73,7 +73,7 @@ impl Talk {
         Ok(counts)
     }
 
-    /// Whether the netem of device `index` took the seed that it was given.
+    /// True if the netem of device `index` took the seed that it was given.
     ///
     /// # Errors
     /// The kernel does not report it.

@@ -25,7 +25,7 @@ pub struct QdiscPlace {
     pub index: u32,
 }
 
-/// What one direction did in an interval, as far as the kernel reports it; the table `path` says what
+/// The counts of one direction in an interval, as far as the kernel reports them; the table `path` says what
 /// each is. The queue is seen at both hosts of the interval only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -68,7 +68,7 @@ impl Watch {
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What was counted.
+    /// Ends the watch, and gives what was counted.
     ///
     /// # Errors
     /// The kernel did not report it, or did not take what was to be set.
@@ -89,7 +89,7 @@ impl Drop for Watch {
     }
 }
 
-/// How long before the load counting begins: a thread that wakes up late is in time all the same.
+/// The time by which counting begins before the load: a thread that wakes up late is in time all the same.
 /// Nothing is sent then, because the ends wait for the start, too.
 const AHEAD_NS: u64 = 8_000_000;
 
@@ -162,7 +162,7 @@ impl Watched {
         Ok(seen)
     }
 
-    /// What the kernel does not report.
+    /// Lists what the kernel does not report.
     fn unaudited(&self) -> io::Result<Vec<String>> {
         let mut sentences = vec!["how late packets left: netem does not report it".to_owned()];
         if self.plan.0.iter().any(DirectionPlan::sends_twice) {
@@ -198,7 +198,7 @@ impl DirectionPlan {
     }
 }
 
-/// What the counts of a direction's places say of one interval.
+/// Reads one interval from the counts of a direction's places.
 fn interval(way: &DirectionPlan, before: &[Counts; 3], now: &[Counts; 3], (start_ns, end_ns): (u64, u64)) -> Interval {
     let at = |place: usize| way.at(place).map(|_| (now[place].since(&before[place]), before[place]));
     let (edge, bottleneck, line) = (at(0), at(1), at(2));

@@ -1,4 +1,4 @@
-//! What is inside a frame: where its headers stand and how many packets of the wire it stands for.
+//! The inside of a frame: where its headers stand and how many packets of the wire it stands for.
 
 use super::vnet::{Segmentation, VnetHeader};
 
@@ -55,7 +55,7 @@ pub(super) struct Anatomy {
     pub transport_at: usize,
     /// Length of all headers in bytes; all of the frame where they are not understood.
     pub header_bytes: usize,
-    /// What follows them, in bytes.
+    /// Length of what follows them, in bytes.
     pub payload_bytes: usize,
     /// Payload of each packet but the last, in bytes.
     pub segment_bytes: usize,
@@ -65,7 +65,7 @@ pub(super) struct Anatomy {
     pub is_pure_ack: bool,
     /// A pure ACK with SACK blocks.
     pub has_sack: bool,
-    /// Whether the network may mark it (RFC 3168 section 5).
+    /// True if the network may mark it (RFC 3168 section 5).
     pub is_ecn_capable: bool,
 }
 

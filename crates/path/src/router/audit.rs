@@ -1,4 +1,4 @@
-//! How well the router does its work: what the kernel loses on the path, what leaves late, what it
+//! The quality of the router's work: what the kernel loses on the path, what leaves late, what it
 //! costs.
 
 use emulate::PathDirection;
@@ -13,23 +13,23 @@ const LATEST_NS: u64 = 10_000_000_000;
 /// Significant digits of the histogram.
 const DIGITS: u8 = 2;
 
-/// What left in one interval.
+/// The packets that left in one interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Released {
     /// Packets.
     pub packets: u64,
-    /// How late they were, together, in ns.
+    /// Their lateness together, in ns.
     pub lateness_ns_sum: u64,
-    /// How late the latest of them was, in ns.
+    /// The lateness of the latest of them, in ns.
     pub lateness_ns_max: u64,
 }
 
-/// What left in one direction.
+/// The packets that left in one direction.
 #[derive(Debug, Clone)]
 pub struct Departed {
     /// By interval of the path's table.
     pub intervals: Vec<Released>,
-    /// How late packets were, in ns; absent where a histogram could not be made.
+    /// The lateness of packets, in ns; absent where a histogram could not be made.
     pub lateness: Option<Histogram<u64>>,
 }
 
@@ -95,7 +95,7 @@ impl Auditor {
         self.audit.unstamped_frames += 1;
     }
 
-    /// What was counted, with what is known at the end.
+    /// The counts, with what is known at the end.
     pub fn ended(self, sockets: &[PacketSocket; 2], pace: &Pace) -> (PathAudit, [Departed; 2]) {
         let audit = PathAudit {
             socket_dropped_frames: dropped(sockets),

@@ -25,7 +25,7 @@ use super::pace::{Pace, mono_ns, realtime_ahead_ns};
 use super::release::Departures;
 use super::socket::{BATCH, Inbox, PacketSocket, Received};
 
-/// What is due within this time leaves together, in ns: half of it before the thread wakes, half after.
+/// The time within which what is due leaves together, in ns: half of it before the thread wakes, half after.
 const QUANTUM_NS: u64 = 60_000;
 /// The same on a path of a rate in [`FAST_BPS`]. Nearly half of what the router costs there is waking itself and, by an
 /// interrupt for each frame, the CPU that processes for the receiving end.
@@ -36,9 +36,9 @@ const FAST_BPS: RangeInclusive<u64> = 1_000_000_001..=5_000_000_000;
 const LONGEST_SLEEP_NS: u64 = 2_000_000;
 /// With a shorter way than this through the path the thread is woken by each arrival, in ns.
 const SHORT_WAY_NS: u64 = 300_000;
-/// How far the model lags behind the clock at most, in ns.
+/// Longest lag of the model behind the clock, in ns.
 const LONGEST_LAG_NS: u64 = 1_000_000;
-/// How long the thread waits for a frame while nothing is under way, in ns.
+/// The time that the thread waits for a frame while nothing is under way, in ns.
 const IDLE_WAIT_NS: u64 = 500_000_000;
 /// Length of the intervals that nobody asks for, in ns.
 const IDLE_INTERVAL_NS: u64 = 60_000_000_000;
@@ -56,14 +56,14 @@ pub(super) enum Order {
     End(SyncSender<Carried>),
 }
 
-/// What was carried from the start to the end.
+/// All that was carried from the start to the end.
 #[derive(Debug)]
 pub struct Carried {
     /// The path that was, with its counts.
     pub path: Path,
-    /// What left, forward and backward.
+    /// The packets that left, forward and backward.
     pub departed: [Departed; 2],
-    /// How well the router did.
+    /// The audit of how well the router did.
     pub audit: PathAudit,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Forwarder {
     frames: Frames,
     departures: Departures,
     path: Path,
-    /// What a path before still holds.
+    /// The packets that a path before still holds.
     fading: Option<Path>,
     /// The path as it was asked for, and when it begins.
     asked: Option<PathSpec>,
@@ -85,9 +85,9 @@ pub(super) struct Forwarder {
     begins_mono_ns: Option<u64>,
     /// The shortest way through the path, in ns.
     shortest_way_ns: u64,
-    /// What is due within this time leaves together, in ns.
+    /// The time within which what is due leaves together, in ns.
     quantum_ns: u64,
-    /// Whether several packets were due within the last quantum.
+    /// True if several packets were due within the last quantum.
     is_loaded: bool,
     auditor: Auditor,
     pace: Pace,
@@ -319,7 +319,7 @@ fn next_due_ns(path: &Path) -> Option<u64> {
     [&path.forward, &path.backward].into_iter().filter_map(Direction::next_due_ns).min()
 }
 
-/// How much of a path leaves together, in ns.
+/// The time within which what is due on a path leaves together, in ns.
 fn quantum_ns(spec: &PathSpec) -> u64 {
     let fastest_bps = spec.forward.rate_bps.max(spec.backward.rate_bps);
     if fastest_bps.is_some_and(|rate_bps| FAST_BPS.contains(&rate_bps)) { FAST_QUANTUM_NS } else { QUANTUM_NS }

@@ -18,7 +18,7 @@ pub(super) struct Frame {
     length: usize,
     /// The kernel's notes.
     pub notes: VnetHeader,
-    /// What is in it.
+    /// Its contents.
     pub anatomy: Anatomy,
 }
 

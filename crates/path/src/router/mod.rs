@@ -1,6 +1,6 @@
 //! The emulated path on the wire: a router in user space between two devices in the path namespace.
 //!
-//! What crosses is seen through two packet sockets, frame by frame as the ends hand them to their
+//! Crossing traffic is seen through two packet sockets, frame by frame as the ends hand them to their
 //! devices: super-segments of up to 64 KiB come in whole, with the instant at which the kernel saw
 //! them. The model ([`emulate`]) decides over each packet of the wire that they stand for; what it
 //! lets pass leaves when it is due, as large as it can. Everything that crosses is a packet of the

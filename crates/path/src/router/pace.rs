@@ -49,7 +49,7 @@ fn clock_ns(clock: ClockId) -> u64 {
     })
 }
 
-/// How the router's thread stands with the scheduler.
+/// The standing of the router's thread with the scheduler.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Held open: while it is, CPUs do not sleep deeply (kernel: `power/pm_qos_interface`).
@@ -120,7 +120,7 @@ impl Pace {
         self.watched_from = (now_mono_ns, cpu_ns);
     }
 
-    /// Whether the thread runs ahead of ordinary ones, where its share of the CPU allows it.
+    /// True if the thread runs ahead of ordinary ones, where its share of the CPU allows it.
     pub fn runs_ahead(&self) -> bool {
         self.is_allowed_precedence
     }

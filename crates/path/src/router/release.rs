@@ -15,7 +15,7 @@ struct Departure {
     is_last: bool,
 }
 
-/// What is about to leave on one side.
+/// The packets that are about to leave on one side.
 #[derive(Debug, Default)]
 pub(super) struct Departures {
     waiting: Vec<Departure>,

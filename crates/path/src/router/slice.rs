@@ -1,7 +1,7 @@
 //! Cutting packets out of a super-segment: the headers that a run of its packets has when it
 //! leaves by itself.
 //!
-//! What changes is what the kernel's own segmentation changes: IP length and identification, TCP
+//! The changes are those of the kernel's own segmentation: IP length and identification, TCP
 //! sequence number, FIN and PSH on the last packet only, CWR on the first only, UDP length, and
 //! the partial checksum over the pseudo header.
 
@@ -21,13 +21,13 @@ const TCP_CWR: u8 = 0b1000_0000;
 pub(super) struct Run {
     /// Its first packet, from 0.
     pub first: u32,
-    /// How many.
+    /// Number of its packets.
     pub count: u32,
-    /// Whether all of them are marked "congestion experienced".
+    /// True if all of them are marked "congestion experienced".
     pub is_marked: bool,
 }
 
-/// What leaves: notes for the kernel, headers, and which part of the frame follows them.
+/// The parts that leave: notes for the kernel, headers, and which part of the frame follows them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     /// The notes.

@@ -15,10 +15,10 @@ use super::vnet::{self, VnetHeader};
 pub(super) const FRAME_BYTES: usize = 65_536 + 64;
 /// Frames taken in or let out by one call of the kernel.
 pub(super) const BATCH: usize = 32;
-/// What the kernel may keep for the router while it does not run: 20 ms of 10 Gbit/s, several times
+/// Bytes that the kernel may keep for the router while it does not run: 20 ms of 10 Gbit/s, several times
 /// over, because the kernel counts whole pages.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 256 << 20;
-/// What may be under way into the receiving end's device.
+/// Bytes that may be under way into the receiving end's device.
 const SEND_BUFFER_BYTES: libc::c_int = 64 << 20;
 /// `PACKET_IGNORE_OUTGOING` (`linux/if_packet.h`, Linux 4.20): do not hear what was sent here.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;

@@ -10,7 +10,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 /// `VIRTIO_NET_HDR_GSO_ECN`: the first segment alone carries CWR (RFC 3168 section 6.1.2).
 const ECN: u8 = 0x80;
 
-/// What a super-segment consists of.
+/// The composition of a super-segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Segmentation {
     /// It is one packet.
@@ -51,11 +51,11 @@ impl Segmentation {
 /// The header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct VnetHeader {
-    /// Whether the transport checksum is yet to be made.
+    /// True if the transport checksum is yet to be made.
     pub needs_checksum: bool,
-    /// What the frame consists of.
+    /// The composition of the frame.
     pub segmentation: Segmentation,
-    /// Whether the super-segment begins with CWR.
+    /// True if the super-segment begins with CWR.
     pub has_cwr: bool,
     /// Length of all headers, in bytes; a hint.
     pub header_bytes: u16,

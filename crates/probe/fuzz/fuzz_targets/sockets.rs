@@ -1,4 +1,4 @@
-//! What the kernel says of sockets is read within its bounds, whatever its lengths say.
+//! Checks that what the kernel says of sockets is read within its bounds, whatever its lengths say.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What one CPU had used up at an instant.
+/// Everything that one CPU had used up at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuSample {
     /// Times by kind.

@@ -20,7 +20,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// What passed since `earlier`. A counter that ran backward (idle and iowait may, see
+    /// The times that passed since `earlier`. A counter that ran backward (idle and iowait may, see
     /// Documentation/filesystems/proc.rst) counts as no time.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -44,7 +44,7 @@ pub struct ChosenSocket {
     pub local: SocketAddr,
     /// Its peer's.
     pub remote: SocketAddr,
-    /// Whether it connects, and nothing but a SYN has left yet.
+    /// True if it connects, and nothing but a SYN has left yet.
     pub is_opening: bool,
 }
 
@@ -60,7 +60,7 @@ impl ChosenSocket {
     }
 }
 
-/// Whether this process is in the initial PID namespace, whose numbers programs use.
+/// True if this process is in the initial PID namespace, whose numbers programs use.
 fn is_in_initial_namespace() -> bool {
     fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL_PID_NAMESPACE)
 }
@@ -93,7 +93,7 @@ pub struct ChosenWatch {
     chosen: Mutex<Chosen>,
 }
 
-/// What is chosen now.
+/// The sockets that are chosen now.
 struct Chosen {
     places: Places,
     /// By number: the socket, and its place in the map `connections`.
@@ -258,7 +258,7 @@ impl ChosenWatch {
         Some(self.watch.shared.connections.read(place as usize))
     }
 
-    /// What was counted until now of each socket that is watched, by its number.
+    /// The counts until now of each socket that is watched, by its number.
     pub fn connections(&self) -> BTreeMap<u16, Connection> {
         let chosen = self.chosen();
         let read = |(number, (_, place)): (&u16, &(Tuple, u32))| (*number, self.watch.shared.connections.read(*place as usize));

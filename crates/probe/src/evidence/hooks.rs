@@ -13,13 +13,13 @@ pub struct Place {
     pub program: &'static str,
     /// Group of the tracepoint.
     pub group: &'static str,
-    /// What it gives.
+    /// The facts that it gives.
     pub gives: &'static str,
-    /// Whether without it nothing of the level is worth having.
+    /// True if without it nothing of the level is worth having.
     pub is_essential: bool,
     /// The lowest level that uses it.
     pub level: Evidence,
-    /// Whether it serves chosen sockets alone.
+    /// True if it serves chosen sockets alone.
     pub is_for_chosen: bool,
 }
 
@@ -133,13 +133,13 @@ impl Place {
         }
     }
 
-    /// Whether programs of this extent have it.
+    /// True if programs of this extent have it.
     pub fn is_wanted(&self, extent: &Extent) -> bool {
         let has_level = self.level == Evidence::Counters || extent.call_slots > 0;
         has_level && (!self.is_for_chosen || extent.chosen > 0)
     }
 
-    /// Whether the running kernel has the tracepoint.
+    /// True if the running kernel has the tracepoint.
     pub fn is_known_to(&self, kernel: &Btf<'_>) -> bool {
         // The type of the tracepoint's functions; see include/trace/bpf_probe.h.
         kernel.type_by_name::<Typedef<'_>>(&format!("btf_trace_{}", self.program)).is_some()

@@ -185,7 +185,7 @@ pub struct Sized {
     /// their bytes together
     pub bytes: __u64,
 }
-/// What was counted of what left.
+/// The counts of what left.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Out {
@@ -215,7 +215,7 @@ pub struct Out {
     /// data sent, by size
     pub sizes: [Sized; 24usize],
 }
-/// What was counted of what arrived.
+/// The counts of what arrived.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Arrived {
@@ -243,7 +243,7 @@ pub struct Arrived {
     /// data, by size
     pub sizes: [Sized; 24usize],
 }
-/// Whether a read call has ended, and how far it had read by then.
+/// The state of a read call: whether it has ended, and how far it had read by then.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Reading {
@@ -300,7 +300,7 @@ pub struct Cpu {
     /// by number of the vector
     pub vectors: [Vector; 16usize],
 }
-/// What is fixed when the object is loaded; all there is in .rodata.
+/// Values that are fixed when the object is loaded; all there is in .rodata.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Constants {
@@ -311,7 +311,7 @@ pub struct Constants {
     /// an end's slots of the map `connections`
     pub connections_most: __u32,
 }
-/// What the reader sets and sees without a system call; all there is in .bss.
+/// Values that the reader sets and sees without a system call; all there is in .bss.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Control {

@@ -37,7 +37,7 @@ impl<R: Copy> LogReader<R> {
         taken
     }
 
-    /// How full the fullest log is, from 0 to 1.
+    /// The fill level of the fullest log, from 0 to 1.
     pub fn fullness(&self) -> f64 {
         let waiting = |cpu| self.word(cpu, HEAD).load(Ordering::Acquire) - self.word(cpu, TAIL).load(Ordering::Relaxed);
         self.own.clone().map(waiting).max().unwrap_or(0) as f64 / self.slots as f64

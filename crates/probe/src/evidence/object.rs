@@ -25,7 +25,7 @@ static CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/eviden
 /// The same for such kernels.
 static OLD_CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen_old.bpf.o.z"));
 
-/// How large to make what the programs write.
+/// The sizes to give to what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// Connections that are counted separately, of each side.
@@ -67,7 +67,7 @@ impl From<libbpf_rs::Error> for Refused {
     }
 }
 
-/// Whether the user may not (EPERM); a verifier that dislikes a program says EACCES, which is of the
+/// True if the user may not (EPERM); a verifier that dislikes a program says EACCES, which is of the
 /// same kind. Only the text has the number.
 pub fn is_forbidden(error: &libbpf_rs::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && format!("{error:#}").contains("(os error 1)")
@@ -120,7 +120,7 @@ impl Programs {
         Ok(Self { links: Vec::new(), object, missing, has_calls: extent.call_slots > 0 })
     }
 
-    /// Whether calls are logged.
+    /// True if calls are logged.
     pub fn has_calls(&self) -> bool {
         self.has_calls
     }
@@ -160,7 +160,7 @@ impl Programs {
         Ok(self.map(name)?.info()?.info.id)
     }
 
-    /// How often the kernel left out a program that sees segments because it was running on that CPU
+    /// Number of times that the kernel left out a program that sees segments because it was running on that CPU
     /// already.
     pub fn missed_runs_count(&self) -> u64 {
         self.essential().map(|info| info.recursion_misses).sum()
@@ -325,14 +325,14 @@ pub const fn bytes_of<T>() -> u32 {
     size_of::<T>() as u32
 }
 
-/// Whether atomic additions return the previous value: Linux 5.12.
+/// True if atomic additions return the previous value: Linux 5.12.
 fn has_fetch() -> bool {
     let release = nix::sys::utsname::uname().map(|names| names.release().to_string_lossy().into_owned()).unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (5, 12)
 }
 
-/// What libbpf has to say is said by whoever asked, once and in a sentence.
+/// Silences libbpf: what it has to say is said by whoever asked, once and in a sentence.
 pub(crate) fn silence() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

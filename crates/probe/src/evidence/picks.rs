@@ -8,7 +8,7 @@ use super::layout::{self, CONNECTING, Control, LISTENING, Pick, Tuple};
 /// Places that are offered at a time.
 pub const PICKS: u32 = layout::PICKS as u32;
 
-/// What has become of a place that was offered.
+/// The fate of a place that was offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// The number that was offered with it.
@@ -33,7 +33,7 @@ impl Picks {
         Self { control, offered: 0, read: 0 }
     }
 
-    /// Whether another place can be offered.
+    /// True if another place can be offered.
     pub fn has_room(&self) -> bool {
         self.offered.wrapping_sub(self.read) < PICKS
     }

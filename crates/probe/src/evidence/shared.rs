@@ -154,7 +154,7 @@ fn key(end: u32, thread: u32) -> [u8; 8] {
     bytes
 }
 
-/// What a hash map has to be that another process lends.
+/// The properties that a hash map lent by another process must have.
 pub struct LentHash {
     pub name: &'static str,
     pub key_bytes: u32,

@@ -30,7 +30,7 @@ const UNAUTHENTICATED_MAX: u32 = 64;
 pub struct Watched {
     /// Port of the listening end.
     pub port: u16,
-    /// Whether this end is the one that listens.
+    /// True if this end is the one that listens.
     pub listens: bool,
     /// CPUs whose softirqs are timed; empty: all.
     pub timed_cpus: Vec<u32>,
@@ -106,19 +106,19 @@ impl Watch {
         }
     }
 
-    /// Whether it does for a trial of this level and size.
+    /// True if it does for a trial of this level and size.
     pub fn suits(&self, level: Evidence, connections: u32, lends: bool) -> bool {
         let extent = self.shared.extent;
         let has_room = connections.saturating_add(UNAUTHENTICATED_MAX) <= extent.connections && (!lends || extent.ends > 1);
         matches!(self.origin, Origin::Own(_)) && self.level == level && has_room
     }
 
-    /// Whether it uses these programs of another process.
+    /// True if it uses these programs of another process.
     pub fn is_of(&self, loan: &Loan) -> bool {
         matches!(&self.origin, Origin::Borrowed(own) if own == loan)
     }
 
-    /// How another process finds these programs, when they have room for it.
+    /// The loan by which another process finds these programs, when they have room for it.
     pub fn loan(&self) -> Option<Loan> {
         let Origin::Own(programs) = &self.origin else { return None };
         let number = |name| programs.map_number(name).ok();
@@ -256,7 +256,7 @@ impl Watch {
         }
     }
 
-    /// What was counted until now, by the connecting end's port.
+    /// The counts until now, by the connecting end's port.
     pub fn connections(&self) -> BTreeMap<u16, Connection> {
         let rows = self.used().map(|index| self.shared.connections.read(index));
         rows.filter_map(|row| Some((u16::try_from(row.out.port).ok().filter(|port| *port != 0)?, row))).collect()
@@ -278,13 +278,13 @@ impl Watch {
         self.calls.as_ref().map(lock)
     }
 
-    /// How full the fuller log is, from 0 to 1.
+    /// The fill level of the fuller log, from 0 to 1.
     pub fn fullness(&self) -> f64 {
         let (segments, calls) = (self.log().map_or(0.0, |log| log.fullness()), self.calls().map_or(0.0, |log| log.fullness()));
         f64::max(segments, calls)
     }
 
-    /// Whether the time of softirqs is known.
+    /// True if the time of softirqs is known.
     pub fn times_softirqs(&self) -> bool {
         self.missing().iter().all(|hook| !hook.name.starts_with("irq:"))
     }
@@ -328,7 +328,7 @@ impl Watch {
         }
     }
 
-    /// Whether the lending end's part of what ends share comes before this one's: 0 or 1.
+    /// Place of this end's part of what ends share: 1 where the lending end's part comes before it, else 0.
     fn first(&self) -> u32 {
         u32::from(matches!(self.origin, Origin::Borrowed(_)))
     }
@@ -359,7 +359,7 @@ impl Watch {
     }
 }
 
-/// Whether a map's value may be larger than what the kernel can allocate in one piece, as 5.10 does
+/// True if a map's value may be larger than what the kernel can allocate in one piece, as 5.10 does
 /// not allow; tried with the smallest that is.
 fn has_large_values() -> bool {
     let options = libbpf_sys::bpf_map_create_opts { sz: size_of::<libbpf_sys::bpf_map_create_opts>() as u64, ..Default::default() };

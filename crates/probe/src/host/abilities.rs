@@ -1,4 +1,4 @@
-//! What the host allows this process, each tried where trying changes nothing.
+//! The abilities that the host allows this process, each tried where trying changes nothing.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use super::privileges::remedy;
 use super::{cpus, netem, realtime, system};
 use crate::cpu::CpuProbe;
 
-/// Whether, and why.
+/// A yes or a no, and why.
 pub(super) type Verdict = Result<String, String>;
 
 /// All abilities, in the order they are shown.
@@ -36,7 +36,7 @@ pub(super) fn on_own_thread(work: impl FnOnce() -> Verdict + Send) -> Verdict {
     thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|_| Err("the attempt ended unexpectedly".to_owned())))
 }
 
-/// Whether the process has the capability of this number (capabilities(7)) in effect.
+/// True if the process has the capability of this number (capabilities(7)) in effect.
 pub(super) fn has_capability(number: u32) -> bool {
     let status = system::read("/proc/self/status");
     let effective = system::field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());

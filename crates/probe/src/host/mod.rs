@@ -1,4 +1,4 @@
-//! What the host is and what it allows, found before anything is changed. Evidence level 0.
+//! Facts about the host and what it allows, found before anything is changed. Evidence level 0.
 //!
 //! Cost: about 30 ms, most of it spent asleep to measure the time stamp counter. What a host does
 //! not report is empty, absent, or the reason of an [`Ability`](schema::host::Ability); nothing here

@@ -1,4 +1,4 @@
-//! Whether the kernel has the netem queueing discipline.
+//! Finds out whether the kernel has the netem queueing discipline.
 //!
 //! It is never tried where trying could load a module: that would change the host. The lists of
 //! modules decide there.
@@ -11,7 +11,7 @@ use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProto
 use super::abilities::{Verdict, on_own_thread};
 use super::system;
 
-/// Whether netem can be used.
+/// Judges whether netem can be used.
 pub(super) fn verdict() -> Verdict {
     let modular = system::exists("/proc/modules");
     let loaded = system::read("/proc/modules").lines().any(|line| line.starts_with("sch_netem "));

@@ -1,4 +1,4 @@
-//! What the agent may do, what it could be given, and what stands in the way: for `whyperf doctor --grant`.
+//! The agent's privileges, those it could be given, and what stands in the way: for `whyperf doctor --grant`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +19,7 @@ const CAPABILITIES: [(&str, u32); 7] = [
     ("cap_perfmon", 38),
     ("cap_bpf", 39),
 ];
-/// What lets a process do what was refused, in a clause. Root need not become root: it lacks capabilities, as in a
+/// Says what lets a process do what was refused, in a clause. Root need not become root: it lacks capabilities, as in a
 /// container, or the kernel refuses it to everybody.
 pub fn remedy(capabilities: &[&str]) -> String {
     let status = system::read("/proc/self/status");
@@ -55,7 +55,7 @@ pub(super) fn describe() -> Privileges {
     }
 }
 
-/// Whether only root can change what has this name.
+/// True if only root can change what has this name.
 fn is_roots(path: &Path) -> bool {
     // Others may not remove another's file from a folder with the sticky bit, so that one is as safe.
     const STICKY: u32 = 0o1000;

@@ -1,4 +1,4 @@
-//! Whether threads may run under real-time scheduling.
+//! Finds out whether threads may run under real-time scheduling.
 
 use super::abilities::{Verdict, on_own_thread};
 

@@ -33,7 +33,7 @@ pub struct Groups {
 #[derive(Debug)]
 struct Group {
     name: String,
-    /// Whether a process is in it; of the others only those with a limit count.
+    /// True if a process is in it; of the others only those with a limit count.
     is_own: bool,
 }
 
@@ -99,7 +99,7 @@ fn is_limit(counter: HostCounter) -> bool {
     matches!(counter, C::CpuQuota | C::MemoryLimit | C::MemoryHigh | C::TcpMemoryLimit)
 }
 
-/// What a hierarchy of groups limits.
+/// The resources that a hierarchy of groups limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Controller {
     /// Version 2: all of it.
@@ -117,7 +117,7 @@ impl Controller {
         if self == Self::Unified { "cgroup v2" } else { "cgroup v1" }
     }
 
-    /// What the group with these files has.
+    /// Reads what the group with these files has.
     fn read(self, folder: &Path) -> Vec<(HostCounter, Option<u64>)> {
         let text = |file: &str| fs::read_to_string(folder.join(file)).ok();
         match self {

@@ -1,4 +1,4 @@
-//! What limits a load from outside its sockets: control groups, counters of TCP/IP, queueing disciplines. Evidence
+//! Limits of a load from outside its sockets: control groups, counters of TCP/IP, queueing disciplines. Evidence
 //! level 0, no privilege.
 //!
 //! Cost: about 1 ms for a sample, a dozen files and one netlink dump; taken before the load starts and after it ended.
@@ -55,7 +55,7 @@ mod tests {
         assert!(retransmitted.is_some(), "every kernel counts this");
     }
 
-    /// What is read twice is the same thing, under the same name.
+    /// Checks that what is read twice is the same thing, under the same name.
     #[test]
     fn two_samples_have_the_same_counters() {
         let (first, second) = (sample_own(), sample_own());

@@ -78,7 +78,7 @@ impl Queue {
         self.limit_packets = least(self.limit_packets, other.limit_packets);
     }
 
-    /// What the record has of it; a limit that the kind does not have is left out.
+    /// The values that the record has of it; a limit that the kind does not have is left out.
     fn values(&self) -> impl Iterator<Item = (HostCounter, Option<u64>)> {
         use HostCounter as C;
         let counts = [

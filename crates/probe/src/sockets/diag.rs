@@ -15,7 +15,7 @@ use super::message::{Messages, Socket, SocketKey, sockets_in};
 
 /// The kernel answers at once; nothing waits longer than this for it.
 const MAX_WAIT_MS: i64 = 1_000;
-/// What is received at once: the kernel gives no more than 32 KiB.
+/// Bytes that are received at once: the kernel gives no more than 32 KiB.
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Questions that are asked together: their answers have room in the socket's default buffer.
 const BATCH: usize = 32;
@@ -24,7 +24,7 @@ const CLOSING_GROUPS: u32 = 0b101;
 /// Memory for news that were not read yet.
 const NEWS_BYTES: usize = 1 << 20;
 
-/// How much is asked of each socket.
+/// The detail that is asked of each socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Addresses, queues and owner.
@@ -51,14 +51,14 @@ fn states() -> StateFlags {
     StateFlags::all() - StateFlags::TIME_WAIT - StateFlags::CLOSE - StateFlags::SYN_RECV
 }
 
-/// What a dump took.
+/// The cost of a dump.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Sockets that it named.
     pub sockets_count: u64,
     /// Receive calls.
     pub calls_count: u64,
-    /// What they received.
+    /// Bytes that they received.
     pub received_bytes: u64,
 }
 
@@ -175,7 +175,7 @@ impl Diag {
 pub struct Closings {
     netlink: OwnedFd,
     buffer: Vec<u8>,
-    /// How often news were lost, because too many came at once.
+    /// Number of times that news were lost, because too many came at once.
     pub overruns_count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a message of `sock_diag` says (`linux/inet_diag.h`). Nothing here reads beyond what the message has, whatever its
+//! Content of a `sock_diag` message (`linux/inet_diag.h`). Nothing here reads beyond what the message has, whatever its
 //! lengths say.
 
 use netlink_packet_core::{NetlinkBuffer, NlasIterator, Parseable};
@@ -18,7 +18,7 @@ const HEADER_BYTES: usize = 72;
 /// Words of `SK_MEMINFO_…` (`linux/sock_diag.h`), in their order.
 const MEMORY_WORDS: usize = 9;
 
-/// What names a socket: its addresses as the kernel has them, and its number.
+/// The name of a socket: its addresses as the kernel has them, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SocketKey {
     /// This side's address and port.
@@ -64,7 +64,7 @@ impl SocketKey {
 pub struct SocketState(pub u8);
 
 impl SocketState {
-    /// Whether it awaits connections.
+    /// True if it awaits connections.
     pub fn is_listening(self) -> bool {
         self.0 == TCP_LISTEN
     }
@@ -105,7 +105,7 @@ impl Memory {
     }
 }
 
-/// What a message says of a socket.
+/// A socket, as a message describes it.
 #[derive(Debug, Clone)]
 pub struct Socket {
     /// Which it is.
@@ -166,7 +166,7 @@ impl Socket {
         self.info.map_or(0, |info| info.raw.bytes_acked.saturating_add(info.raw.bytes_received))
     }
 
-    /// Whether no payload has been sent or received on it.
+    /// True if no payload has been sent or received on it.
     pub fn has_moved_nothing(&self) -> bool {
         self.info.is_some_and(|info| info.raw.data_segs_out == 0 && info.raw.data_segs_in == 0 && info.raw.bytes_received == 0)
     }
@@ -190,7 +190,7 @@ pub(super) struct Message<'a> {
     pub kind: u16,
     /// The number of the question that it answers.
     pub sequence: u32,
-    /// What it holds.
+    /// Its content.
     pub content: &'a [u8],
 }
 

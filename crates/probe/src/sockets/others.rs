@@ -15,7 +15,7 @@ pub const UDP: List = List { files: &["udp", "udp6"], inode_column: 9 };
 /// Unix sockets.
 pub const UNIX: List = List { files: &["unix"], inode_column: 6 };
 
-/// How many of these inodes are in a list.
+/// Number of these inodes that are in a list.
 pub fn count(list: List, inodes: &HashSet<u32, impl std::hash::BuildHasher>) -> u32 {
     let texts = list.files.iter().filter_map(|file| fs::read(format!("/proc/thread-self/net/{file}")).ok());
     // A Unix socket may have a name of any bytes.

@@ -29,7 +29,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// What there is to know of a process; `None` when it has ended.
+    /// All there is to know of a process; `None` when it has ended.
     pub fn of(process: u32) -> Option<Self> {
         let program = name_of(process)?;
         let executable = fs::read_link(format!("/proc/{process}/exe")).map(|path| path.display().to_string()).unwrap_or_default();
@@ -56,7 +56,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether any process will do.
+    /// True if any process will do.
     pub fn is_any(&self) -> bool {
         self.processes.is_empty() && self.programs.is_empty()
     }
@@ -113,14 +113,14 @@ impl Owners {
         }
     }
 
-    /// How many processes that are asked for there are, and the inodes of their sockets, as far as a round finds them.
+    /// Number of processes that are asked for, and the inodes of their sockets, as far as a round finds them.
     pub fn sockets_of_followed(&mut self) -> (u32, HashSet<u32>) {
         self.find_followed();
         let found = Search::new(self.followed.keys().copied().collect()).take(MAX_FILES).flatten();
         (u32::try_from(self.followed.len()).unwrap_or(u32::MAX), found.map(|(inode, _)| inode).collect())
     }
 
-    /// Whether any process that is asked for is left, or any that it has started.
+    /// True if any process that is asked for is left, or any that it has started.
     pub fn is_any_left(&mut self) -> bool {
         self.find_followed();
         !self.followed.is_empty()
@@ -178,7 +178,7 @@ impl Owners {
     }
 }
 
-/// What is left of a search through the open files of processes. Each step is a file or the start of a process; it gives the
+/// The rest of a search through the open files of processes. Each step is a file or the start of a process; it gives the
 /// inode of a socket and the process that holds it, if it is one.
 #[derive(Debug, Default)]
 struct Search {

@@ -22,7 +22,7 @@ pub struct Selected {
     wanted: Wanted,
 }
 
-/// Whether a connection is asked for.
+/// The answer to whether a connection is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
     /// It is.
@@ -58,7 +58,7 @@ impl Selected {
         })
     }
 
-    /// Whether nothing is asked for in particular: the busiest connections are.
+    /// True if nothing is asked for in particular: the busiest connections are.
     pub fn is_any(&self) -> bool {
         !self.has_ends() && self.control_groups.is_empty() && self.wanted.is_any()
     }
@@ -73,7 +73,7 @@ impl Selected {
         self.group_numbers = self.control_groups.iter().flat_map(|path| groups.numbers_below(path)).collect();
     }
 
-    /// Whether a connection is asked for, by all that is known of it.
+    /// Judges whether a connection is asked for, by all that is known of it.
     pub fn matches(&self, socket: &Socket, owners: &Owners) -> Match {
         if !self.names(socket) {
             return Match::No;
@@ -84,7 +84,7 @@ impl Selected {
         Match::IfOwner
     }
 
-    /// Whether a connection is asked for, as far as no process is: by its ends and its control group.
+    /// True if a connection is asked for, as far as no process is: by its ends and its control group.
     pub fn names(&self, socket: &Socket) -> bool {
         let ends = socket.key.ends();
         if self.excluded.contains(&ends) {
@@ -97,7 +97,7 @@ impl Selected {
         has_port && has_address && is_listed && has_group
     }
 
-    /// Whether ends are asked for: ports, addresses or whole connections.
+    /// True if ends are asked for: ports, addresses or whole connections.
     pub fn has_ends(&self) -> bool {
         !(self.ports.is_empty() && self.addresses.is_empty() && self.connections.is_empty())
     }

@@ -15,7 +15,7 @@ pub const GROUP_IDLE: ThreadGroup = 3;
 pub const GROUP_OTHER: ThreadGroup = 4;
 /// Whose thread was interrupted.
 pub type ThreadGroup = ::core::ffi::c_uint;
-/// What separates samples.
+/// The key that separates samples.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Sampled {
@@ -37,7 +37,7 @@ pub struct Frames {
     pub count: __u64,
     pub addresses: [__u64; 127usize],
 }
-/// What the program counted on a CPU.
+/// The program's counts on a CPU.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct SampledCpu {
@@ -56,7 +56,7 @@ pub struct SampledCpu {
     /// time for which threads of the load had this CPU, within the time that is asked for
     pub on_cpu_ns: __u64,
 }
-/// What is asked for; the reader writes it.
+/// The request; the reader writes it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct SamplingRequest {

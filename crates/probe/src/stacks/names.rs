@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use super::resolver::{CPU_SECONDS_MOST, INLINED_MOST, Named, Question, RESOLVE_VERB, shortened};
 
-/// How long a child may take, and so all of them: the controller waits for 30 s (`python/whyperf/watch/session.py`).
+/// The time that a child may take, and so all of them: the controller waits for 30 s (`python/whyperf/watch/session.py`).
 const TIME_MOST: Duration = Duration::from_secs(20);
 /// Bytes of an answer: 20,000 functions with names of 100 bytes, twice.
 pub(super) const ANSWER_BYTES_MOST: usize = 4 << 20;
-/// How long the kernel may take to end a child: one that waits for a disk or a file server ends when that answers.
+/// Time that the kernel may take to end a child: one that waits for a disk or a file server ends when that answers.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// What is known of a program.
+/// All that is known of a program.
 #[derive(Debug, Default)]
 pub(super) struct ProgramNames {
     /// The functions at its addresses; a later entry replaces an earlier one.
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What is known of addresses 1 and 2 of a process, by a script in place of the child.
+    /// Finds what is known of addresses 1 and 2 of a process, by a script in place of the child.
     fn answer(name: &str, script: &str, time_most: Duration) -> ProgramNames {
         let file = std::env::temp_dir().join(format!("whyperf-names-{}-{name}", std::process::id()));
         // Written by another process: a file that this one has open for writing could not be started.

@@ -46,7 +46,7 @@ const NOBODY: u32 = 65_534;
 /// `_LINUX_CAPABILITY_VERSION_3` (`include/uapi/linux/capability.h`).
 const CAPABILITY_VERSION: u32 = 0x2008_0522;
 
-/// What the child is asked, as JSON on its standard input.
+/// The question to the child, as JSON on its standard input.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
     /// The process.
@@ -55,7 +55,7 @@ pub(super) struct Question {
     pub addresses: Vec<u64>,
 }
 
-/// What it answers, a line of JSON each. A later answer on the same address replaces an earlier one.
+/// The child's answers, a line of JSON each. A later answer on the same address replaces an earlier one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Named {
     /// The address.
@@ -205,7 +205,7 @@ impl MappedFile {
     }
 }
 
-/// What can be opened with the agent's privileges only.
+/// Everything that can be opened with the agent's privileges only.
 struct Opened {
     symbolizer: Symbolizer,
     files: Vec<MappedFile>,
@@ -256,7 +256,7 @@ impl Opened {
         Self { symbolizer, files, vdso, perf_map, compiled }
     }
 
-    /// What is found quickly comes first, debugging information last.
+    /// Resolves what is found quickly first, debugging information last.
     fn resolve(self, answers: &mut Answers<impl Write>) -> io::Result<()> {
         if let Some(map) = self.perf_map {
             for (address, name) in read_perf_map(BufReader::new(map.take(PERF_MAP_BYTES_MOST)), &self.compiled) {

@@ -37,7 +37,7 @@ const PROCESSES_MOST: u32 = 4096;
 /// simple multiple of another.
 const TIMER_RATES: [u64; 8] = [917, 1041, 964, 1088, 1011, 935, 1059, 985];
 
-/// What is sampled.
+/// The request: what is sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingRequest {
     /// The CPUs; none: all that are online.
@@ -54,7 +54,7 @@ pub struct SamplingRequest {
     pub stacks_most: u32,
 }
 
-/// What the load is, by numbers in this process's PID namespace.
+/// The load, by numbers in this process's PID namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SampledLoad {
     /// These threads of this process.
@@ -63,10 +63,10 @@ pub enum SampledLoad {
     Processes(Vec<u32>),
 }
 
-/// What separates samples: the numbers of their stacks, and whose thread it was.
+/// The key that separates samples: the numbers of their stacks, and whose thread it was.
 pub use super::layout::Sampled as Key;
 
-/// What was sampled, as addresses.
+/// The samples, as addresses.
 #[derive(Debug, Default)]
 pub struct Sampled {
     /// Samples by what separates them.
@@ -83,7 +83,7 @@ pub struct Sampled {
     pub lost_count: u64,
     /// Time that counting them took, on all CPUs.
     pub own_ns: u64,
-    /// Whether the kernel keeps the time of interrupts out of that of threads.
+    /// True if the kernel keeps the time of interrupts out of that of threads.
     pub keeps_interrupts_apart: bool,
     /// Time for which threads of the load had a CPU, in ns, whatever came on top of them; `None` where the kernel does not
     /// show when threads switch.
@@ -102,7 +102,7 @@ pub struct Sampler {
     /// When the programs were about to be attached: which thread had a CPU before is not known.
     began_mono_ns: u64,
     sees_switches: bool,
-    /// What the map of the load has.
+    /// The content of the map of the load.
     load: BTreeSet<u32>,
 }
 
@@ -273,7 +273,7 @@ fn open_events(cpus: &[u32], frequency_hz: u32) -> io::Result<(Vec<Counter>, Sam
     Ok((events.collect::<io::Result<_>>()?, SampledEvent::CpuClock))
 }
 
-/// How far apart the samples of an event are: so many a second, or so many of what it counts.
+/// The distance between the samples of an event: so many a second, or so many of what it counts.
 #[derive(Clone, Copy)]
 enum SampledAt {
     Frequency(u32),

@@ -17,7 +17,7 @@ use super::names::{ANSWER_BYTES_MOST, ProgramNames, ask_all};
 use super::resolver::Question;
 use super::sampler::Sampled;
 
-/// What stands for a function that has no name.
+/// The stand-in for a function that has no name.
 const UNKNOWN: &str = "[unknown]";
 /// Other programs whose symbols are looked for: those that were sampled most often.
 const PROGRAMS_MOST: usize = 16;
@@ -34,9 +34,9 @@ pub struct Function {
     pub name: String,
     /// Where it is: a module of the kernel, a program's or library's path; empty of the kernel itself.
     pub object: Rc<str>,
-    /// What runs it.
+    /// Its kind: what runs it.
     pub kind: FunctionKind,
-    /// Whether a compiler put it into its caller.
+    /// True if a compiler put it into its caller.
     pub is_inlined: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct CountedStack {
     pub group: ThreadGroup,
     /// Name of a thread of the kernel, of another program or one that is watched; empty of others.
     pub program: String,
-    /// What it ran in.
+    /// The context that it ran in.
     pub context: StackContext,
     /// Of a softirq, the vector.
     pub vector: Option<Vector>,
@@ -57,10 +57,10 @@ pub struct CountedStack {
     pub samples_count: u64,
 }
 
-/// What separates stacks: group, program, context, vector and functions.
+/// The key that separates stacks: group, program, context, vector and functions.
 type Separate = (ThreadGroup, String, StackContext, Option<Vector>, Vec<u32>);
 
-/// What was sampled, by functions.
+/// The samples, by functions.
 #[derive(Debug, Default)]
 pub struct Profile {
     /// The event.
@@ -77,7 +77,7 @@ pub struct Profile {
     pub lost_count: u64,
     /// Time that counting them took, on all CPUs.
     pub own_ns: u64,
-    /// Whether the kernel keeps the time of interrupts out of that of threads.
+    /// True if the kernel keeps the time of interrupts out of that of threads.
     pub keeps_interrupts_apart: bool,
     /// As in [`Sampled`].
     pub on_cpu_ns: Option<u64>,
@@ -191,7 +191,7 @@ impl Symbols {
         number
     }
 
-    /// Whether a BPF program, `bpf_prog_<tag>_<name>`, is one of this measurement.
+    /// True if a BPF program, `bpf_prog_<tag>_<name>`, is one of this measurement.
     fn kind_of_program(&self, name: &str) -> FunctionKind {
         let tag = name.strip_prefix("bpf_prog_").and_then(|rest| rest.split('_').next()).unwrap_or_default();
         if self.own_tags.iter().any(|own| own == tag) { FunctionKind::OwnBpf } else { FunctionKind::Bpf }
@@ -275,7 +275,7 @@ fn unknown(kind: FunctionKind) -> Function {
     Function { name: UNKNOWN.to_owned(), object: "".into(), kind, is_inlined: false }
 }
 
-/// How many programs failed, and why.
+/// Describes how many programs failed, and why.
 fn described(failures: &BTreeMap<String, u32>) -> Option<String> {
     let of = |(reason, count): (&String, &u32)| format!("{count} {}: {reason}", if *count == 1 { "program" } else { "programs" });
     let all: Vec<_> = failures.iter().map(of).collect();

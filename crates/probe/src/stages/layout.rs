@@ -25,7 +25,7 @@ pub struct SampledEnd {
     pub logs_first: __u32,
     pub unused_too: __u32,
 }
-/// What readers set and see without a system call; all there is in .bss.
+/// Values that readers set and see without a system call; all there is in .bss.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct StageControl {
@@ -43,7 +43,7 @@ pub struct StageControl {
     /// how often an empty pair took so many ns; the last bin counts all beyond
     pub empty_ns: [__u64; 1024usize],
 }
-/// What is known of a segment, or of a part of a call.
+/// All that is known of a segment, or of a part of a call.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct StageSegment {

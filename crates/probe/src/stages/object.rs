@@ -68,7 +68,7 @@ impl StagePrograms {
         self.links.clear();
     }
 
-    /// Whether programs see anything.
+    /// True if programs see anything.
     pub fn is_attached(&self) -> bool {
         !self.links.is_empty()
     }

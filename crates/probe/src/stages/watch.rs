@@ -55,18 +55,18 @@ enum Origin {
     Borrowed(StagesLoan),
 }
 
-/// What was not followed of a connection, or happened to its segments.
+/// Something that was not followed of a connection, or happened to its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// The connecting end's port.
     pub port: u16,
     /// The reason.
     pub reason: StageGap,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
-/// What programs took on all CPUs, since they were loaded.
+/// The cost of programs on all CPUs, since they were loaded.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Runs that took the time.
@@ -127,17 +127,17 @@ impl StageWatch {
         Self { origin, control, cpus, log, logs, log_slots, empty_pair_ns, missing, clocks, end }
     }
 
-    /// Whether it uses these programs of another process.
+    /// True if it uses these programs of another process.
     pub fn is_of(&self, loan: &StagesLoan) -> bool {
         matches!(&self.origin, Origin::Borrowed(own) if own == loan)
     }
 
-    /// Whether the programs are this process's.
+    /// True if the programs are this process's.
     pub fn is_own(&self) -> bool {
         matches!(self.origin, Origin::Own(_))
     }
 
-    /// How another process finds these programs.
+    /// The loan by which another process finds these programs.
     pub fn loan(&self) -> Option<StagesLoan> {
         let Origin::Own(programs) = &self.origin else { return None };
         let programs = lock(programs);
@@ -255,7 +255,7 @@ impl StageWatch {
         &self.clocks
     }
 
-    /// What programs took until now, for whichever side.
+    /// The cost of programs until now, for whichever side.
     pub fn usage(&self) -> Usage {
         self.usage_of(0..OWNERS as usize)
     }
@@ -274,7 +274,7 @@ impl StageWatch {
         })
     }
 
-    /// What was not followed of this end's connections, by port and reason.
+    /// The parts of this end's connections that were not followed, by port and reason.
     pub fn gaps(&self) -> Vec<Gap> {
         let Ok(map) = self.gaps_map() else { return Vec::new() };
         let end = self.end.load(Ordering::SeqCst);

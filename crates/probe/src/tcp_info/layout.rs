@@ -79,7 +79,7 @@ pub struct RawTcpInfo {
     pub rehash: u32,
 }
 
-/// What the kernel filled in.
+/// The fields that the kernel filled in.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpInfo {
     /// The fields; those beyond `known_bytes` are zero.
@@ -117,7 +117,7 @@ impl TcpInfo {
         Self { raw, known_bytes }
     }
 
-    /// Whether this kernel fills the structure up to this offset.
+    /// True if this kernel fills the structure up to this offset.
     fn knows(&self, end_offset: usize) -> bool {
         self.known_bytes >= end_offset
     }
@@ -137,32 +137,32 @@ impl TcpInfo {
         self.knows(offset_of!(RawTcpInfo, rcv_ooopack) + 4).then_some(self.raw.rcv_ooopack)
     }
 
-    /// Whether both hosts agreed on ECN.
+    /// True if both hosts agreed on ECN.
     pub fn has_ecn(&self) -> bool {
         self.raw.options & OPTION_ECN != 0
     }
 
-    /// Whether a packet arrived that the peer had marked as capable of ECN.
+    /// True if a packet arrived that the peer had marked as capable of ECN.
     pub fn has_seen_ecn(&self) -> bool {
         self.raw.options & OPTION_ECN_SEEN != 0
     }
 
-    /// Whether both hosts agreed on window scaling.
+    /// True if both hosts agreed on window scaling.
     pub fn has_window_scaling(&self) -> bool {
         self.raw.options & OPTION_WINDOW_SCALING != 0
     }
 
-    /// Whether both hosts agreed on selective acknowledgments.
+    /// True if both hosts agreed on selective acknowledgments.
     pub fn has_selective_acks(&self) -> bool {
         self.raw.options & OPTION_SACK != 0
     }
 
-    /// Whether both hosts agreed on timestamps.
+    /// True if both hosts agreed on timestamps.
     pub fn has_timestamps(&self) -> bool {
         self.raw.options & OPTION_TIMESTAMPS != 0
     }
 
-    /// Whether the latest delivery rate sample was limited by the application (Linux 4.9).
+    /// True if the latest delivery rate sample was limited by the application (Linux 4.9).
     pub fn is_application_limited(&self) -> bool {
         self.raw.flags & FLAG_APPLICATION_LIMITED != 0
     }

@@ -1,4 +1,4 @@
-//! What the sampler keeps of a connection from one sample to the next. There may be 100 000 of them,
+//! State of a connection that the sampler keeps from one sample to the next. There may be 100 000 of them,
 //! so it is what rows need later and no more.
 
 use load::counter::Counts;
@@ -33,12 +33,12 @@ enum Address {
     Later,
 }
 
-/// What is kept of a connection.
+/// The state that is kept of a connection.
 #[derive(Debug)]
 pub struct Known {
     /// Its counts, and when they were read, on CLOCK_MONOTONIC in ns.
     pub counted: (u64, Counts),
-    /// What TCP counted when last asked; none when it never answered.
+    /// The counts of TCP when last asked; none when it never answered.
     pub segments: Option<Segments>,
     /// The peer's; a closed connection no longer reports it.
     remote: Address,

@@ -13,7 +13,7 @@ use super::connection::Segments;
 use super::intervals::Interval;
 use crate::table::{Columns, Rows};
 
-/// What is known of each connection, by the port that identifies it on both sides: that of the connecting side.
+/// Known facts of each connection, by the port that identifies it on both sides: that of the connecting side.
 pub fn by_port<T>(spec: &TrialSpec, load: &Load, known: impl Fn(&Flow) -> T) -> BTreeMap<u16, T> {
     let port = |flow: &Flow| {
         let socket = flow.socket.as_ref()?;
@@ -103,14 +103,14 @@ impl Counted {
     }
 }
 
-/// What rows of a connection name.
+/// The things that rows of a connection name.
 #[derive(Clone, Copy)]
 pub struct Whose<'a> {
     /// The side.
     pub host: &'a str,
     /// Number of the connection.
     pub connection: u32,
-    /// What the side does on it.
+    /// The role of the side on it.
     pub role: Role,
 }
 

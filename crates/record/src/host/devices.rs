@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::table::{Columns, Rows};
 
-/// What the devices had counted at the beginning.
+/// The counts of the devices at the beginning.
 #[derive(Debug)]
 pub struct Devices {
     before: (u64, BTreeMap<String, DeviceCounters>),

@@ -26,7 +26,7 @@ pub struct Interval {
     pub end_mono_ns: u64,
 }
 
-/// What moved from one look to the next.
+/// The counts of what moved from one look to the next.
 #[derive(Debug, Clone, Copy, Default)]
 struct IntervalCounts {
     start_mono_ns: u64,
@@ -84,7 +84,7 @@ impl Intervals {
     }
 }
 
-/// What moved since `before`, which becomes `now`.
+/// Counts what moved since `before`, which becomes `now`.
 fn since(before: &mut (u64, Counts), now: (u64, Counts)) -> IntervalCounts {
     let moved = IntervalCounts {
         // A sample may come before the load's start when the load is aborted there.

@@ -31,7 +31,7 @@ pub fn stage<'a>(host: &'a str, role: Role, connection: u32, cpu: u32, record: &
     })
 }
 
-/// What was not followed, `connection` being what stands for a port; and the rows that the log lost.
+/// Table of what was not followed, `connection` being what stands for a port; and of the rows that the log lost.
 pub fn gaps(host: &str, gaps: &[Gap], lost_rows_count: u64, connection: impl Fn(u16) -> Option<u32>) -> Columns {
     let mut rows = Rows::<StageGapRow<'_>>::new();
     for gap in gaps {

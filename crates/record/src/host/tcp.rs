@@ -23,7 +23,7 @@ pub struct Tcp {
     pub rows: Rows<TcpInfoRow<'static>>,
     /// That of the options, from the last sample.
     pub options: Rows<TcpOptionsRow<'static>>,
-    /// What was last seen of the first connection.
+    /// The state of the first connection when last seen.
     first: Option<TcpInfo>,
     /// Position of the connection that is asked next.
     next: usize,
@@ -60,7 +60,7 @@ impl Tcp {
         }
     }
 
-    /// What was last seen of the first connection.
+    /// The state of the first connection when last seen.
     pub fn first(&self) -> Option<&TcpInfo> {
         self.first.as_ref()
     }
@@ -73,7 +73,7 @@ pub(super) struct Moment {
     pub mono_ns: u64,
     /// In which phase.
     pub phase: Phase,
-    /// Whether it is the connection's last one.
+    /// True if it is the connection's last one.
     pub is_final: bool,
 }
 

@@ -37,7 +37,7 @@ impl Threads {
         Ok(Self { probes, roles: roles(spec, load), before, reported_cpu_ns, looked_mono_ns: mono_ns(), rows: Rows::new() })
     }
 
-    /// Whether it is too early to look again at as many threads as there are.
+    /// True if it is too early to look again at as many threads as there are.
     pub fn is_early(&self) -> bool {
         mono_ns().saturating_sub(self.looked_mono_ns) < self.probes.len() as u64 * PERIOD_NS_EACH
     }

@@ -13,7 +13,7 @@ use crate::table::Rows;
 pub struct TransportInfo {
     /// Its table.
     pub table: Rows<TransportInfoRow<'static>>,
-    /// What was last seen of the first of them.
+    /// The state of the first of them when last seen.
     first: Option<Facts>,
     /// Packets that each has sent again, or where a library does not say so, lost.
     again_packets: BTreeMap<u32, u64>,
@@ -66,7 +66,7 @@ impl TransportInfo {
         }
     }
 
-    /// What was last seen of the first connection.
+    /// The state of the first connection when last seen.
     pub fn first(&self) -> Option<&Facts> {
         self.first.as_ref()
     }

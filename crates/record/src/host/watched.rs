@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use super::tcp::{self, Moment};
 use crate::table::{Columns, Rows};
 
-/// What a program has set, as far as it is known.
+/// The options that a program has set, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FixedOptions {
     /// It has set `SO_SNDBUF`.
@@ -26,7 +26,7 @@ pub struct FixedOptions {
     pub window_clamp_bytes: Option<u32>,
 }
 
-/// What a connection looked like at an instant.
+/// A connection as it looked at an instant.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// Number of the sampler's round, the same for all connections that were looked at then.
@@ -78,7 +78,7 @@ impl MovedPayload {
         }
     }
 
-    /// What was moved since `earlier`.
+    /// The payload moved since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -113,29 +113,29 @@ pub struct WatchedConnection {
     pub user: u32,
     /// Its control group; empty where it is not known.
     pub control_group: String,
-    /// Whether the kernel's totals count only what was watched.
+    /// True if the kernel's totals count only what was watched.
     pub is_whole: bool,
     /// When the totals were `zero`, on `CLOCK_MONOTONIC` in ns: at its first sample, or, where it opened after the watch had
     /// begun, at the last look that did not find it.
     pub zero_mono_ns: u64,
-    /// What it had moved then.
+    /// The payload that it had moved then.
     pub zero: MovedPayload,
     /// When it was last seen open.
     pub last_mono_ns: u64,
-    /// Whether it has closed.
+    /// True if it has closed.
     pub has_closed: bool,
-    /// Whether this side accepted it.
+    /// True if this side accepted it.
     pub listens: Option<bool>,
     /// Its congestion control.
     pub congestion_control: Option<String>,
-    /// What its program has set.
+    /// The options that its program has set.
     pub fixed: FixedOptions,
     /// Its samples, in their order; the first is that of its first sight.
     pub samples: Vec<Sample>,
 }
 
 impl WatchedConnection {
-    /// What it has moved while it was watched.
+    /// The payload that it has moved while it was watched.
     pub fn moved(&self) -> MovedPayload {
         self.samples.last().map_or_else(MovedPayload::default, |last| MovedPayload::of(&last.info).since(self.zero))
     }

@@ -59,7 +59,7 @@ pub fn write_segments(run: &RunOutput, who: usize) -> Result<(File, u64), Record
     Ok((log.finish()?, count))
 }
 
-/// How far an end has sent on a connection, and how far that is acknowledged.
+/// Positions up to which an end has sent on a connection, and up to which that is acknowledged.
 #[derive(Clone)]
 struct Sent {
     end: u64,

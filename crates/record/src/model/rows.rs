@@ -1,4 +1,4 @@
-//! What a trial on the model saw, as rows of the record's tables.
+//! Observations of a trial on the model, as rows of the record's tables.
 
 use emulate::PathDirection;
 use schema::simulation::SimulatedEnd;
@@ -42,7 +42,7 @@ pub fn push(run: &RunOutput, spans: &[Span<'_>], hosts: &mut [Tables; 2]) {
 }
 
 impl RunOutput {
-    /// How long a host's bus and the processors on its adapter worked, where it has any.
+    /// The time that a host's bus and the processors on its adapter worked, where it has any.
     fn shared_parts(&self, who: usize) -> impl Iterator<Item = HostCounterRow<'_, Simulated>> {
         let [sent, received] = self.outcome.adapter_busy[who];
         let own = |busy: Ps| (busy > 0).then_some(busy);

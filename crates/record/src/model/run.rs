@@ -15,17 +15,17 @@ pub const HOSTS: [&str; 2] = ["near", "far"];
 
 /// A trial that ran, with everything that its rows are made of.
 pub struct RunOutput {
-    /// What was asked.
+    /// The simulation that was asked for.
     pub asked: Simulation,
     /// The hosts' rules and numbers.
     pub profiles: [HostProfile; 2],
     /// Names of groups and transactions; empty of a stream.
     pub names: Vec<(String, String)>,
-    /// What came out.
+    /// The outcome.
     pub outcome: Outcome,
     /// The end systems at the ends of intervals.
     pub samples: Vec<Sample>,
-    /// How it ended.
+    /// The way it ended.
     pub end: SimulatedEnd,
 }
 
@@ -57,7 +57,7 @@ impl RunOutput {
         spans
     }
 
-    /// How many segments hold so many bytes.
+    /// Number of segments that hold so many bytes.
     pub fn segments_of(&self, who: usize, bytes: Option<u64>) -> Option<u32> {
         let mss_bytes = u64::from(self.mss_bytes(who)?.max(1));
         u32::try_from(bytes? / mss_bytes).ok()
@@ -105,7 +105,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// What processes of an end moved in an interval.
+/// The counts of what processes of an end moved in an interval.
 #[derive(Clone, Copy)]
 pub struct IntervalCounts {
     /// Written.
@@ -117,7 +117,7 @@ pub struct IntervalCounts {
 }
 
 impl Span<'_> {
-    /// What those connections of an end moved in it.
+    /// Counts what those connections of an end moved in it.
     pub fn moved(&self, who: usize, connections: Range<u32>) -> IntervalCounts {
         let none = IntervalCounts { sent_bytes: 0, received_bytes: 0, calls_count: 0 };
         connections.fold(none, |sum, number| {

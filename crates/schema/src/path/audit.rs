@@ -1,9 +1,9 @@
-//! How well a path was carried, in counts. What they mean for a trial the controller decides.
+//! The quality of a path's carriage, in counts. The controller decides what they mean for a trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What carried a path from its start to its end, and how well.
+/// The implementation that carried out a path from its start to its end, and how well it did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathAudit {
@@ -13,7 +13,7 @@ pub struct PathAudit {
     pub late_packets: Option<u64>,
     /// The budget, in ns.
     pub budget_ns: u64,
-    /// How late the latest of all was, in ns; absent where it is not counted.
+    /// The lateness of the latest of all, in ns; absent where it is not counted.
     pub lateness_ns_max: Option<u64>,
     /// Frames that the kernel could not keep until the router came by (`PACKET_STATISTICS`).
     pub socket_dropped_frames: u64,
@@ -29,11 +29,11 @@ pub struct PathAudit {
     pub cpu_ns: u64,
     /// Time from the start to the end, in ns.
     pub wall_ns: u64,
-    /// Whether the thread ran ahead of ordinary ones (`SCHED_FIFO`).
+    /// True if the thread ran ahead of ordinary ones (`SCHED_FIFO`).
     pub has_precedence: bool,
     /// Stretches of 100 ms in which it did not, because it took more than 85 % of its CPU.
     pub yielded_count: u64,
-    /// What could not be audited and why, a sentence each.
+    /// The things that could not be audited and why, a sentence each.
     #[serde(default)]
     pub unaudited: Vec<String>,
 }

@@ -1,14 +1,14 @@
-//! Whether a path can be carried out, and if not, what to change.
+//! Checks whether a path can be carried out, and if not, says what to change.
 
 use super::{BILLION, CrossTraffic, DirectionSpec, Discipline, ETHERNET_HEADER_BYTES, LossSpec, PathSpec, QueueLimit};
 
-/// What is wrong with a path, and what to do, in a sentence.
+/// The fault of a path, and what to do, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("path {place}: {sentence}")]
 pub struct PathSpecError {
     /// Where: `forward`, `backward` or `as a whole`.
     pub place: &'static str,
-    /// What, and what to do about it.
+    /// The fault, and what to do about it.
     pub sentence: String,
 }
 

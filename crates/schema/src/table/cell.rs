@@ -27,7 +27,7 @@ pub trait Sink {
 pub trait Row {
     /// The table.
     const TABLE: &'static Table;
-    /// Whether the model made it: any column may be absent then.
+    /// True where the model made it: any column may be absent then.
     const IS_SIMULATED: bool;
     /// The same row with texts that live for `'a`.
     type With<'a>: Row;
@@ -38,9 +38,9 @@ pub trait Row {
 
 /// Who makes the rows of a table, and so which columns a row must have.
 pub trait Maker {
-    /// Whether it is the model.
+    /// True where it is the model.
     const IS_SIMULATED: bool;
-    /// What a row holds for a column that is not optional.
+    /// The type that a row holds for a column that is not optional.
     type Held<T>;
 
     /// Holds a value.
@@ -84,15 +84,15 @@ impl Maker for Simulated {
     }
 }
 
-/// What the type of a field in a table's definition says of its column.
+/// Facts about a column, from the type of its field in a table's definition.
 pub trait Cell {
     /// The column's type.
     const TYPE: ColumnType;
-    /// Whether a row may lack it.
+    /// True where a row may lack it.
     const IS_OPTIONAL: bool = false;
     /// The words that it can hold; empty where anything can stand.
     const WORDS: &'static [&'static str] = &[];
-    /// What a row holds: the value itself, or an option of it where the row may lack it.
+    /// The content of a row: the value itself, or an option of it where the row may lack it.
     type Held<'a, M: Maker>;
 
     /// Gives what a row holds to `sink`.

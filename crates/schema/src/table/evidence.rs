@@ -5,7 +5,7 @@ use super::{CONNECTION, END, HOST, INTERVAL, PHASE, ROLE, START, Text};
 use crate::trial::{Phase, Role};
 
 word_enum! {
-    /// Whether a segment left or arrived.
+    /// The direction of a segment: it left or arrived.
     SegmentDirection {
         Out = "out",
         In = "in",
@@ -50,7 +50,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// What a size class counts.
+    /// The things that a size class counts.
     Sized {
         SegmentOut = "segment_out",
         SegmentIn = "segment_in",
@@ -84,7 +84,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// How a call ended.
+    /// The way that a call ended.
     CallOutcome {
         Done = "done",
         WouldBlock = "would_block",

@@ -4,7 +4,7 @@ use super::cell::{table, word_enum};
 use super::{END, HOST, START, Text};
 
 word_enum! {
-    /// What a row of the table counts. Counters of TCP/IP have the names that `nstat` prints.
+    /// The quantity that a row of the table counts. Counters of TCP/IP have the names that `nstat` prints.
     HostCounter {
         /// CPU time that a control group may use in each period, over all CPUs.
         CpuQuota = "cpu_quota",
@@ -23,7 +23,7 @@ word_enum! {
         /// The limit from which on the kernel reclaims memory of the group.
         MemoryHigh = "memory_high",
         MemoryUsed = "memory_used",
-        /// How often the group met its limit.
+        /// Number of times that the group met its limit.
         MemoryLimitHits = "memory_limit_hits",
         MemoryHighHits = "memory_high_hits",
         /// Processes of the group that were ended because memory was used up.

@@ -20,7 +20,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// What the CPU did for whom, when a sample was taken.
+    /// The CPU's activity, and for whom, when a sample was taken.
     StackContext {
         /// The thread's own work, in the program or in a system call.
         Process = "process",
@@ -33,7 +33,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// What a function belongs to.
+    /// The kind of code that a function belongs to.
     FunctionKind {
         Kernel = "kernel",
         /// A BPF program of somebody else.

@@ -5,7 +5,7 @@ use super::{About, CONNECTION, END, HOST, INTERVAL, PHASE, START, Text};
 use crate::trial::Phase;
 
 word_enum! {
-    /// What a latency histogram counts.
+    /// The latency that a histogram counts.
     LatencyKind {
         /// From the instant at which the transaction was to begin. Open loop only: what waited behind a slow one counts
         /// its wait, so nothing is omitted in coordination.
@@ -17,7 +17,7 @@ word_enum! {
         Wire = "wire",
         /// From the connect call to the open connection.
         Connect = "connect",
-        /// What `wire` leaves of `service`: calls, stack and threads of this side's host.
+        /// The part of `service` that `wire` leaves: calls, stack and threads of this side's host.
         Host = "host",
     }
 }

@@ -1,4 +1,4 @@
-//! What libraries that carry connections over UDP know of them.
+//! Facts that libraries that carry connections over UDP know of them.
 
 use super::cell::table;
 use super::{CONNECTION, FINAL, HOST, PHASE, ROLE, SAMPLE, Text};

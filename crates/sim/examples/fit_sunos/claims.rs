@@ -1,4 +1,4 @@
-//! What else the study says of a host: what a set must fulfill in addition to the throughputs. Each is a distance, 0 where
+//! Further claims of the study about a host: what a set must fulfill in addition to the throughputs. Each is a distance, 0 where
 //! it holds.
 
 use crate::family::Effort;
@@ -11,7 +11,7 @@ pub const WINDOWS: [u32; 7] = [4096, 8192, 16384, 24576, 32768, 40960, 52428];
 
 type Kinds = [(&'static Configuration, Kind)];
 
-/// How far a value lies outside of a range.
+/// Computes how far a value lies outside of a range.
 fn outside(value: f64, low: f64, high: f64) -> f64 {
     (low - value).max(value - high).max(0.0)
 }
@@ -55,7 +55,7 @@ pub fn of_windows(kind: &Kind, rates: &[(u32, f64)], effort: Effort) -> f64 {
     between.sum()
 }
 
-/// What runs show.
+/// Computes what runs show.
 pub fn of_runs(family: &str, kinds: &Kinds, effort: Effort) -> f64 {
     let runs = match family {
         "sparc2" => of_sparc2(kinds, effort),
@@ -150,13 +150,13 @@ fn of_sba_200(dma: &Kind, effort: Effort) -> f64 {
     idle.iter().chain(&spread).sum()
 }
 
-/// How much reads of 8192 bytes bring with a window of 32 KB, compared with reads as large as the writes.
+/// The gain from reads of 8192 bytes with a window of 32 KB, compared with reads as large as the writes.
 fn lift(kind: &Kind, call: u32, seeds: u64) -> f64 {
     let rate = |read| (0..seeds).map(|seed| kind.transfer_of(32768, [call, read], 1 << 20, seed).goodput_bps(1)).sum::<f64>();
     rate(8192) / rate(call)
 }
 
-/// What costs a search too much time: whether a set shows the study's flows, losses and crossing in several phases of the
+/// Checks too slow for a search: whether a set shows the study's flows, losses and crossing in several phases of the
 /// timers.
 pub fn hold_in_detail(family: &str, kinds: &Kinds) -> bool {
     let rate_of = |bytes: u32| SPARC2_STOP_AND_GO.iter().find(|(of, _)| *of == bytes).map_or(1.0, |(_, rate)| *rate);
@@ -182,7 +182,7 @@ pub fn hold_in_detail(family: &str, kinds: &Kinds) -> bool {
     is_held && is_whole && is_lifted && seen.iter().sum::<f64>() > 0.9 && seen[0] > 0.0 && seen[1] > 0.0
 }
 
-/// What the slower machine with driver 2.2.6 is held to, in Mbit/s, so that any set of the one can be combined with any
+/// Targets of the slower machine with driver 2.2.6, in Mbit/s, so that any set of the one can be combined with any
 /// of the other; the study gives the crossing alone.
 const SPARC2_STOP_AND_GO: [(u32, f64); 5] = [(512, 3.9), (1024, 7.48), (2048, 10.9), (3072, 12.85), (4096, 14.04)];
 

@@ -5,7 +5,7 @@ use sim::rng::Rng;
 
 /// Accepted sets at most.
 const MAX_SETS: usize = 40;
-/// How far [`spread`] goes at once, as a ratio.
+/// Distance that [`spread`] goes at once, as a ratio.
 const DEVIATION: f64 = 0.02;
 
 /// A loss that no accepted set has: no more runs are spent on one that is above.

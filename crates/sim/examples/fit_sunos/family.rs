@@ -7,7 +7,7 @@ use sim::profile::{HostProfile, Library};
 use std::collections::BTreeMap;
 use std::error::Error;
 
-/// How a set is tried.
+/// The effort with which a set is tried.
 #[derive(Clone, Copy)]
 pub struct Effort {
     /// Runs of a point, of which the mean is taken.
@@ -35,7 +35,7 @@ const HOPELESS_RATIO: f64 = 1.4;
 pub struct Family {
     /// `sparc2` or `sparc10`.
     pub name: &'static str,
-    /// What the free numbers are called: `PART/KEY`.
+    /// Names of the free numbers: `PART/KEY`.
     pub names: Vec<String>,
     /// Between what they are plausible.
     pub bounds: Vec<(f64, f64)>,
@@ -49,16 +49,16 @@ pub struct Family {
 /// A configuration, its profile, and which number of a set stands under which key.
 type Free = (&'static Configuration, HostProfile, Vec<(String, usize)>);
 
-/// How well a set does.
+/// The quality of a set.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
-    /// What is made small.
+    /// The value that is made small.
     pub loss: f64,
     /// Mean and largest error of the points.
     pub mean: f64,
     /// The largest.
     pub max: f64,
-    /// What is missing to the claims, 0 where they hold.
+    /// The shortfall from the claims, 0 where they hold.
     pub missing: f64,
 }
 
@@ -66,7 +66,7 @@ impl Verdict {
     /// A set that cannot be.
     const IMPOSSIBLE: Self = Self { loss: 1e9, mean: 1.0, max: 1.0, missing: 1e9 };
 
-    /// Whether the set belongs to the ensemble of a family.
+    /// True if the set belongs to the ensemble of a family.
     pub fn is_accepted(&self, family: &str) -> bool {
         let is_near = ACCEPTED.iter().any(|&(of, mean)| of == family && self.mean <= mean);
         is_near && self.max <= LARGEST && self.missing <= MARGIN
@@ -132,7 +132,7 @@ impl Family {
         }
     }
 
-    /// How well a set does, and no more runs than are needed to see that its loss is above `limit`.
+    /// Judges a set, with no more runs than are needed to see that its loss is above `limit`.
     pub fn judge_below(&self, limit: f64, values: &[f64], effort: Effort) -> Verdict {
         let Some(kinds) = self.kinds(values) else { return Verdict::IMPOSSIBLE };
         let missing = claims::of_costs(&kinds);
@@ -153,7 +153,7 @@ impl Family {
         Verdict { loss: loss + 20.0 * of_runs, missing: missing + of_points.missing + of_runs, ..of_points }
     }
 
-    /// What the throughputs say: their errors, and what is missing between the windows of the table.
+    /// The verdict of the throughputs: their errors, and what is missing between the windows of the table.
     fn of_points(&self, kinds: &[(&'static Configuration, Kind)], effort: Effort) -> Verdict {
         let is_fitted = |window| self.fitted.is_empty() || self.fitted.contains(&window);
         let points = kinds.iter().flat_map(|(configuration, _)| configuration.points);
@@ -181,7 +181,7 @@ impl Family {
         kinds.into_iter().map(|(configuration, kind)| (configuration, claims::peak_of(&kind, effort))).collect()
     }
 
-    /// Whether a set shows in detail what the study saw.
+    /// True if a set shows in detail what the study saw.
     pub fn holds_in_detail(&self, values: &[f64]) -> bool {
         self.kinds(values).is_some_and(|kinds| claims::hold_in_detail(self.name, &kinds))
     }
@@ -198,7 +198,7 @@ impl Family {
         rows
     }
 
-    /// What a set gives, for the eye.
+    /// Prints what a set gives, for the eye.
     pub fn print(&self, values: &[f64]) {
         let Some(kinds) = self.kinds(values) else { return };
         for (host, window, reported, modeled) in self.table(values) {

@@ -56,7 +56,7 @@ fn judge(family: &Family) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the best set gives, point by point.
+/// Shows what the best set gives, point by point.
 fn show(family: &str, file: &str) -> Result<(), Box<dyn Error>> {
     let family = Family::new(family)?;
     let population = store::read(file, &family)?;
@@ -69,7 +69,7 @@ fn show(family: &str, file: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What each set gives: its errors point by point, its peaks, and what is missing to the claims.
+/// Shows what each set gives: its errors point by point, its peaks, and what is missing to the claims.
 fn audit(family: &str, file: &str) -> Result<(), Box<dyn Error>> {
     let family = Family::new(family)?;
     for (index, member) in store::read(file, &family)?.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the study reports: throughputs in Mbit/s for user data of 8192 bytes, and the highest of all.
+//! Results that the study reports: throughputs in Mbit/s for user data of 8192 bytes, and the highest of all.
 
 /// A configuration and its points.
 pub struct Configuration {

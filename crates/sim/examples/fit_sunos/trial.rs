@@ -22,7 +22,7 @@ impl Kind {
         Some(Self { spec, link })
     }
 
-    /// What its steps cost.
+    /// The costs of its steps.
     pub fn costs(&self) -> &sim::sunos::spec::Costs {
         &self.spec.costs
     }

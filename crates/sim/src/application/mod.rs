@@ -1,4 +1,4 @@
-//! What a process of an end system does next: a bulk stream, or a user of a workload.
+//! The next action of an end system's process: a bulk stream, or a user of a workload.
 
 mod scripted;
 
@@ -63,7 +63,7 @@ impl Application {
         }
     }
 
-    /// Whether all is written and read.
+    /// True if all is written and read.
     pub fn is_complete(&self) -> bool {
         match self {
             Self::Writer { left_bytes, .. } | Self::Reader { left_bytes, .. } => *left_bytes == 0,

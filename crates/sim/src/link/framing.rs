@@ -1,4 +1,4 @@
-//! How a packet becomes frames or cells: the same numbers as `python/whyperf/overhead/links.py`, and
+//! The way that a packet becomes frames or cells: the same numbers as `python/whyperf/overhead/links.py`, and
 //! `tests/frames.csv` holds both to it.
 //!
 //! Not modeled: token ring and LAN emulation; `whyperf overhead` computes them.
@@ -14,12 +14,12 @@ pub enum Aal {
     Aal5,
 }
 
-/// What stands around a packet on a line.
+/// The framing that stands around a packet on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Framing {
     /// Frames or cells.
     pub medium: Medium,
-    /// How cells are filled.
+    /// The way that cells are filled.
     pub aal: Aal,
     /// LLC and SNAP: 8 bytes on ATM with both, 0 with a type field or a channel for each protocol (RFC 2684).
     pub llc_bytes: u32,
@@ -49,7 +49,7 @@ impl Framing {
         Self { medium, aal: Aal::Aal5, llc_bytes, vlan_tags: 0 }
     }
 
-    /// What a packet takes of the line: bytes with preamble and gap, or cells.
+    /// The units of the line that a packet takes: bytes with preamble and gap, or cells.
     pub fn units(&self, packet_bytes: u32) -> u64 {
         let unit = packet_bytes + self.llc_bytes;
         u64::from(match (self.medium, self.aal) {
@@ -59,7 +59,7 @@ impl Framing {
         })
     }
 
-    /// What of a packet's time passes before its first part can be looked at: a cell; a frame is looked at as a whole.
+    /// The share of a packet's time before its first part can be looked at: a cell; a frame is looked at as a whole.
     pub fn units_before_first(&self, units: u64) -> u64 {
         if self.medium == Medium::Atm { 1 } else { units }
     }

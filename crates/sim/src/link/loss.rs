@@ -2,10 +2,10 @@
 
 use crate::rng::Rng;
 
-/// How many frames a script can name.
+/// Number of frames that a script can name.
 pub const SCRIPTED: usize = 8;
 
-/// What is lost in one direction.
+/// The losses in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Numbers of lost frames, counted from 1 over all that the line was given; 0 names none.
@@ -39,12 +39,12 @@ impl Loss {
         Self { losses, rng: Rng::new(losses.seed, 0), frames: 0, lost_count: 0 }
     }
 
-    /// Whether any frame can be lost at all.
+    /// True if any frame can be lost at all.
     pub fn is_possible(&self) -> bool {
         self.losses.per_million > 0 || self.losses.scripted.iter().any(|&number| number > self.frames)
     }
 
-    /// Whether the next frame is lost.
+    /// True if the next frame is lost.
     pub fn takes_next(&mut self) -> bool {
         self.frames += 1;
         let is_random = self.losses.per_million > 0 && self.rng.below(MILLION) < u64::from(self.losses.per_million);

@@ -14,9 +14,9 @@ pub enum Medium {
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// How it frames.
+    /// The way that it frames.
     pub medium: Medium,
     /// Rate of everything on it, in bits a second.
     pub rate_bps: u64,
@@ -69,7 +69,7 @@ pub fn named(name: &str) -> Option<Named> {
 /// ITU-T I.361: header and payload.
 pub const CELL_BYTES: u64 = 53;
 
-/// What a byte or cell takes: whole picoseconds, and a fraction that a [`Clock`] carries on.
+/// The time of a byte or cell: whole picoseconds, and a fraction that a [`Clock`] carries on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitTime {
     whole: Ps,
@@ -78,7 +78,7 @@ pub struct UnitTime {
 }
 
 impl Named {
-    /// What its unit takes: a byte of Ethernet, a cell of ATM.
+    /// The time that its unit takes: a byte of Ethernet, a cell of ATM.
     pub fn unit_time(&self) -> UnitTime {
         let (bits, [share, of_share]) = match self.medium {
             Medium::Ethernet => (8, [1, 1]),
@@ -103,12 +103,12 @@ impl Clock {
         Self { unit, carried: 0 }
     }
 
-    /// What so many units take, fractions of a picosecond left out.
+    /// The time that so many units take, fractions of a picosecond left out.
     pub fn whole(&self, units: u64) -> Ps {
         units * self.unit.whole
     }
 
-    /// What so many units take.
+    /// The time that so many units take.
     pub fn of(&mut self, units: u64) -> Ps {
         let whole = units * self.unit.whole;
         if self.unit.rest == 0 {

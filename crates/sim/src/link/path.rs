@@ -25,7 +25,7 @@ struct OneDirection {
     headers_bytes: u32,
     /// Payload of a whole segment, where a super-segment is cut.
     mss: u32,
-    /// What is inside, by the key under which the direction knows it.
+    /// Segments inside, by the key under which the direction knows them.
     inside: Vec<Segment>,
     free: Vec<u64>,
     lost_count: u64,
@@ -50,7 +50,7 @@ impl Path {
         Self { directions: [forward, backward].map(way) }
     }
 
-    /// What an end system sent comes to the path when its last bit has come.
+    /// Takes what an end system sent into the path when its last bit has come.
     pub fn enter(&mut self, from: usize, arrival: &Arrival) {
         self.directions[from].enter(arrival);
     }
@@ -60,7 +60,7 @@ impl Path {
         self.directions.iter().map(OneDirection::due_at).fold(NEVER, Ps::min)
     }
 
-    /// What is due by then leaves for the other host systems, in order of time.
+    /// Lets what is due by then leave for the other host systems, in order of time.
     pub fn release(&mut self, until: Ps, under_way: &mut [VecDeque<Arrival>; 2]) {
         for (from, way) in self.directions.iter_mut().enumerate() {
             way.release(until, &mut under_way[1 - from]);

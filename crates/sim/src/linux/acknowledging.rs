@@ -131,18 +131,18 @@ impl Acknowledging {
         self.is_scheduled = true;
     }
 
-    /// Whether acknowledgments go at once (`tcp_in_quickack_mode`).
+    /// True if acknowledgments go at once (`tcp_in_quickack_mode`).
     pub fn is_quick(&self) -> bool {
         self.is_always_quick || (self.quick > 0 && !self.is_two_way)
     }
 
-    /// Whether data that came is acknowledged at once (`__tcp_ack_snd_check`): more than a segment since the last
+    /// True if data that came is acknowledged at once (`__tcp_ack_snd_check`): more than a segment since the last
     /// acknowledgment, and the window would not fall behind the one announced; otherwise the read decides.
     pub fn is_due_on_input(&self, unacknowledged: u64, window_would_be: u32, window: u32) -> bool {
         (unacknowledged > u64::from(self.mss_seen) && window_would_be >= window) || self.is_quick()
     }
 
-    /// Whether a read acknowledges what came (`tcp_cleanup_rbuf`, tcp.c), the window left aside: more than a segment,
+    /// True if a read acknowledges what came (`tcp_cleanup_rbuf`, tcp.c), the window left aside: more than a segment,
     /// or the read emptied the buffer of something small.
     pub fn is_due_on_read(&self, unacknowledged: u64, is_empty: bool) -> bool {
         self.is_scheduled

@@ -1,4 +1,4 @@
-//! What arrives at a host: the adapter's queues, their interrupts, and the softirq that takes from them.
+//! Arrivals at a host: the adapter's queues, their interrupts, and the softirq that takes from them.
 
 use super::shared::Shared;
 use super::tasks::Task;
@@ -76,7 +76,7 @@ fn merge_waiting(segment: &mut Segment, waiting: &mut VecDeque<(Ps, Segment)>, n
     merged
 }
 
-/// Whether GRO merges the second behind the first (`tcp_gro_receive`, `tcp_offload.c`): next in sequence, no push
+/// True if GRO merges the second behind the first (`tcp_gro_receive`, `tcp_offload.c`): next in sequence, no push
 /// between, the same size but for the last, and alike in what they say of congestion.
 fn merges(first: &Segment, second: &Segment) -> bool {
     let each = first.bytes / u32::from(first.wire_segments_count).max(1);

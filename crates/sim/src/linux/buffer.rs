@@ -11,7 +11,7 @@ const WHOLE: u64 = 256;
 pub enum WindowShare {
     /// One half, always (`tcp_adv_win_scale` 1; to 6.5).
     Half,
-    /// What payload took of memory when segments last grew, one half before (`scaling_ratio`; from 6.6 on).
+    /// The share of memory that payload took when segments last grew, one half before (`scaling_ratio`; from 6.6 on).
     Measured,
 }
 

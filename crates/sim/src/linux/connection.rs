@@ -84,7 +84,7 @@ impl Connection {
         timers.into_iter().chain([self.wake_at, done, waits]).flatten().min()
     }
 
-    /// What it has counted and holds; the processors are the host's.
+    /// Its counts and what it holds; the processors are the host's.
     pub fn state(&self) -> EndState {
         let mss = u64::from(self.sender.mss);
         EndState {
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Whether work of a processor is of its process.
+    /// True if work of a processor is of its process.
     pub fn is_of_process(&self, work: &(u16, Task)) -> bool {
         work.0 == self.number && work.1.processor() == crate::calls::Processor::Own
     }

@@ -1,10 +1,10 @@
-//! How fast segments reach the other host, sampled at every acknowledgment (`tcp_rate.c`; Cheng, Cardwell, Yeganeh,
+//! Rate at which segments reach the other host, sampled at every acknowledgment (`tcp_rate.c`; Cheng, Cardwell, Yeganeh,
 //! Jacobson, "Delivery Rate Estimation", draft-cheng-iccrg-delivery-rate-estimation).
 
 use crate::linux::write_queue::Buffer;
 use crate::time::Ps;
 
-/// What was known of the deliveries when a buffer left.
+/// The deliveries as known when a buffer left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtDeparture {
     delivered: u64,
@@ -34,7 +34,7 @@ struct Newest {
     known: AtDeparture,
 }
 
-/// What an acknowledgment shows of the rate (`struct rate_sample`).
+/// Sample of the rate that an acknowledgment shows (`struct rate_sample`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RateSample {
     /// Segments delivered in the interval; `None` where the sample is of no use.
@@ -76,7 +76,7 @@ impl Delivery {
         self.limited_until = (self.total + u64::from(in_flight)).max(1);
     }
 
-    /// Whether the application was the limit of what is under way.
+    /// True if the application was the limit of what is under way.
     pub fn is_application_limited(&self) -> bool {
         self.limited_until > 0
     }

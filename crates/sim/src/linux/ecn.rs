@@ -17,7 +17,7 @@ pub struct Ecn {
     confirms: bool,
 }
 
-/// What the flags of a segment with payload ask of its receiver.
+/// Requests that the flags of a segment with payload make of its receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Request {
     /// The first mark since the window was last reduced: the next acknowledgments leave at once.
@@ -43,7 +43,7 @@ impl Ecn {
         Request { is_first_mark, is_confirmation: flags.is_window_reduced }
     }
 
-    /// Whether an acknowledgment echoes a mark (`tcp_ecn_rcv_ecn_echo`).
+    /// True if an acknowledgment echoes a mark (`tcp_ecn_rcv_ecn_echo`).
     pub fn is_echoed(&self, flags: Flags) -> bool {
         self.is_on && flags.is_congestion_echoed
     }

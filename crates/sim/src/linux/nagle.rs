@@ -1,28 +1,28 @@
-//! What waits for more although it might be sent: Nagle's rule in Minshall's form, automatic corking, and a
+//! Data that waits for more although it might be sent: Nagle's rule in Minshall's form, automatic corking, and a
 //! super-segment that is put off until it is larger.
 
 use crate::time::{MS, Ps};
 
-/// Whether a small segment waits. `small_end` is the end of the last small segment that was sent: another may not
+/// True if a small segment waits. `small_end` is the end of the last small segment that was sent: another may not
 /// leave before it is acknowledged, while large ones do not matter (`tcp_nagle_check`, `tcp_minshall_check`,
 /// `tcp_output.c`; Minshall, "A Proposed Modification to Nagle's Algorithm", 1999).
 pub fn holds(is_partial: bool, no_delay: bool, has_unacknowledged: bool, small_end: u64, una: u64) -> bool {
     is_partial && !no_delay && has_unacknowledged && small_end > una
 }
 
-/// Whether a write's end is not pushed, because the device still holds what was sent before and more may come
+/// True if a write's end is not pushed, because the device still holds what was sent before and more may come
 /// (`tcp_should_autocork`, tcp.c). `tail_truesize` is what the unfinished buffer takes, `device_truesize` what all
 /// that lies with the device takes.
 pub fn corks(tail_bytes: u32, goal: u32, has_unacknowledged: bool, device_truesize: u64, tail_truesize: u64) -> bool {
     tail_bytes < goal && has_unacknowledged && device_truesize > tail_truesize
 }
 
-/// What [`defers`] looks at.
+/// The values that [`defers`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Burst {
     /// Bytes of the buffer that would leave.
     pub bytes: u32,
-    /// Whether a write may still add to it.
+    /// True if a write may still add to it.
     pub is_last: bool,
     /// Bytes that the other host's window lets out.
     pub receive_room: u64,
@@ -40,7 +40,7 @@ pub struct Burst {
     pub round_trip: Ps,
 }
 
-/// Whether a burst waits to grow (`tcp_tso_should_defer`, `tcp_output.c`): an acknowledgment is near, and less than a
+/// True if a burst waits to grow (`tcp_tso_should_defer`, `tcp_output.c`): an acknowledgment is near, and less than a
 /// third of the window is open (`divisor`, `tcp_tso_win_divisor` 3).
 pub fn defers(burst: &Burst, divisor: u64) -> bool {
     let room = burst.receive_room.min(burst.congestion_room);

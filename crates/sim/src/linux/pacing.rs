@@ -27,7 +27,7 @@ impl Pacing {
         Self { is_on, ..Self::default() }
     }
 
-    /// Whether the next buffer has to wait; the timer is set then.
+    /// True if the next buffer has to wait; the timer is set then.
     pub fn holds(&mut self, now: Ps) -> bool {
         let holds = self.is_on && self.next_at > now;
         if holds && self.wakes_at.is_none() {
@@ -51,7 +51,7 @@ impl Pacing {
         }
     }
 
-    /// How long the next buffer has to wait yet; timers begin behind it (`tcp_pacing_delay`, tcp.h).
+    /// The time that the next buffer has to wait yet; timers begin behind it (`tcp_pacing_delay`, tcp.h).
     pub fn delay(&self, now: Ps) -> Ps {
         self.next_at.saturating_sub(now)
     }

@@ -1,4 +1,4 @@
-//! What happens in the calls of the process: `tcp_sendmsg_locked`, `tcp_recvmsg_locked` (tcp.c), `poll`, and the
+//! Events in the calls of the process: `tcp_sendmsg_locked`, `tcp_recvmsg_locked` (tcp.c), `poll`, and the
 //! socket's lock (`release_sock`).
 
 use super::acting::Acting;

@@ -1,4 +1,4 @@
-//! What is lost, by the order of time (RACK, RFC 8985; `tcp_recovery.c`): what left before something that arrived.
+//! Losses, by the order of time (RACK, RFC 8985; `tcp_recovery.c`): what left before something that arrived.
 
 use crate::linux::recovery::Recovery;
 use crate::linux::sender::{Sender, Timer};
@@ -24,7 +24,7 @@ impl Recovery {
 }
 
 impl Sender {
-    /// What left before something that arrived, and is overdue, is lost (RFC 8985 6.2 step 5; `tcp_rack_detect_loss`).
+    /// Marks lost what is overdue and left before something that arrived (RFC 8985 6.2 step 5; `tcp_rack_detect_loss`).
     /// Without SACK three duplicates mark only the oldest (RFC 5681 3.2).
     pub(super) fn detect_losses(&mut self, now: Ps) {
         let recovery = self.recovery;

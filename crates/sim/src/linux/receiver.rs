@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// Payload that the smallest segment must have to let the window grow (`tcp_event_data_recv`).
 const GROWS_FROM_BYTES: u32 = 128;
-/// What a collapsed buffer holds at most (`tcp_collapse`): a page less its overhead.
+/// Bytes that a collapsed buffer holds at most (`tcp_collapse`): a page less its overhead.
 const COLLAPSED_BYTES: u64 = 3776;
 
 /// A buffer of the receive queue.
@@ -23,7 +23,7 @@ struct Unread {
     memory: u64,
 }
 
-/// What a segment with payload led to.
+/// The consequences of a segment with payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taken {
     /// Bytes that can be read now and could not before.
@@ -137,7 +137,7 @@ impl Receiver {
         selected
     }
 
-    /// What is left of the announced window.
+    /// The rest of the announced window.
     fn current(&self) -> u64 {
         (self.window_from + self.window).saturating_sub(self.expected)
     }
@@ -235,7 +235,7 @@ impl Receiver {
         0
     }
 
-    /// Whether the buffer takes another segment; one that is too full is collapsed first (`tcp_try_rmem_schedule`,
+    /// True if the buffer takes another segment; one that is too full is collapsed first (`tcp_try_rmem_schedule`,
     /// `tcp_prune_queue`).
     fn finds_room(&mut self) -> bool {
         if self.memory > self.limit {
@@ -275,7 +275,7 @@ impl Receiver {
         self.newest = start;
     }
 
-    /// What lay beyond a hole that is filled can be read (`tcp_ofo_queue`).
+    /// Makes readable what lay beyond a hole that is filled (`tcp_ofo_queue`).
     fn join(&mut self) {
         while let Some(&(start, end)) = self.beyond.first().filter(|&&(start, _)| start <= self.expected) {
             self.beyond.remove(0);

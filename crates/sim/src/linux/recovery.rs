@@ -1,4 +1,4 @@
-//! What was lost, and how fast it is sent again: SACK (RFC 2018), RACK and the tail loss probe (RFC 8985),
+//! Lost segments, and how fast they are sent again: SACK (RFC 2018), RACK and the tail loss probe (RFC 8985),
 //! proportional rate reduction (RFC 6937), and the timeout.
 //!
 //! Simplified: a segment that came twice is not reported (DSACK), so the patience with reordering never grows beyond a
@@ -74,12 +74,12 @@ impl Recovery {
         self.state == State::Open
     }
 
-    /// Whether it is over when so much is acknowledged.
+    /// True if it is over when so much is acknowledged.
     pub(super) fn is_ended_by(&self, una: u64) -> bool {
         una >= self.end
     }
 
-    /// Whether a timeout was what began it.
+    /// True if a timeout began it.
     pub(super) fn is_behind_timeout(&self) -> bool {
         self.state == State::Loss
     }
@@ -96,7 +96,7 @@ impl Recovery {
         self.out_before = out;
     }
 
-    /// How long the tail's probe waits, if it may be sent (`tcp_schedule_loss_probe`): two round trips, and 200 ms more
+    /// The wait of the tail's probe, if it may be sent (`tcp_schedule_loss_probe`): two round trips, and 200 ms more
     /// for a delayed acknowledgment where one segment alone is out.
     pub(super) fn probe_delay(&self, trip: &RoundTrip, segments: Segments) -> Option<Ps> {
         if self.is_under_way() || self.has_probed || !self.has_sack || segments.sacked > 0 || trip.smoothed == 0 {
@@ -107,7 +107,7 @@ impl Recovery {
     }
 }
 
-/// What an acknowledgment did.
+/// The effects of an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Acknowledged {
     /// Bytes that were acknowledged for the first time.
@@ -441,7 +441,7 @@ impl Sender {
         false
     }
 
-    /// Whether the window is shut, so that a probe leaves when its timer is up.
+    /// True if the window is shut, so that a probe leaves when its timer is up.
     pub fn is_window_probed(&self) -> bool {
         matches!(self.timer, Some((_, Timer::WindowProbe)))
     }
@@ -473,7 +473,7 @@ impl Sender {
     }
 }
 
-/// What an acknowledgment, or a timer, shows of losses.
+/// News of losses that an acknowledgment, or a timer, shows.
 #[derive(Debug, Clone, Copy)]
 struct News {
     has_progress: bool,
@@ -485,7 +485,7 @@ struct News {
     echo: u32,
 }
 
-/// What was freed.
+/// The data that was freed.
 #[derive(Debug, Clone, Copy, Default)]
 struct Freed {
     bytes: u64,
@@ -518,7 +518,7 @@ mod tests {
         sender
     }
 
-    /// What leaves now: first segment, how many, and whether they leave again.
+    /// Collects what leaves now: first segment, how many, and whether they leave again.
     fn leaving(sender: &mut Sender, now: Ps) -> Vec<(u64, u32, bool)> {
         let buffers: Vec<_> = std::iter::from_fn(|| sender.poll(now, Push::Forced)).collect();
         sender.end_burst(now, !buffers.is_empty(), false);

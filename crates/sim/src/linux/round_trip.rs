@@ -9,7 +9,7 @@ const TIMEOUT_MAX: Ps = 120 * S;
 /// Before anything was measured (`TCP_TIMEOUT_INIT`; RFC 6298 2.1).
 const TIMEOUT_INITIAL: Ps = S;
 
-/// What is known of the round trip.
+/// The round trip, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoundTrip {
     /// Smoothed, 0: not measured.

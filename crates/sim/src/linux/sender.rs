@@ -13,7 +13,7 @@ use crate::linux::spec::{Kernel, Socket};
 use crate::linux::write_queue::{Buffer, WriteQueue};
 use crate::time::{Ps, S};
 
-/// Whether a small last segment may leave.
+/// The condition on which a small last segment may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Push {
     /// By Nagle's rule.
@@ -22,7 +22,7 @@ pub enum Push {
     Forced,
     /// In any case, and one buffer alone (`tcp_push_one`).
     One,
-    /// What the window takes, though it be less than a segment (`tcp_write_wakeup`).
+    /// The amount that the window takes, though it be less than a segment (`tcp_write_wakeup`).
     Probe,
 }
 
@@ -69,7 +69,7 @@ pub struct Sender {
     pub mss: u32,
     pub(super) kernel: Kernel,
     pub(super) socket: Socket,
-    /// What was written and not acknowledged.
+    /// Data that was written and not acknowledged.
     pub queue: WriteQueue,
     /// Oldest byte without an acknowledgment.
     pub una: u64,
@@ -139,12 +139,12 @@ impl Sender {
         }
     }
 
-    /// What a write fills a buffer to.
+    /// The size to which a write fills a buffer.
     pub fn goal(&self) -> u32 {
         sizing::goal(self.mss, self.kernel.gso_max_bytes, self.largest_window)
     }
 
-    /// Whether half of the largest window lies behind the last push: then a full buffer leaves although the write goes
+    /// True if half of the largest window lies behind the last push: then a full buffer leaves although the write goes
     /// on (`forced_push`, tcp.c).
     pub fn must_push(&self) -> bool {
         self.queue.end > self.pushed_end + u64::from(self.largest_window / 2)
@@ -156,12 +156,12 @@ impl Sender {
         self.pushed_end = self.queue.end;
     }
 
-    /// Whether not a byte more may leave.
+    /// True if not a byte more may leave.
     pub fn is_window_shut(&self) -> bool {
         self.next >= self.window_end
     }
 
-    /// Whether a write's end stays where it is, since the device is busy.
+    /// True if a write's end stays where it is, since the device is busy.
     pub fn is_corked(&mut self) -> bool {
         let tail = self.queue.tail().map_or(0, |tail| tail.bytes);
         let corks = self.kernel.corks && nagle::corks(tail, self.goal(), self.queue.sent_count() > 0, self.device_memory, truesize(tail));
@@ -222,7 +222,7 @@ impl Sender {
         Some(self.send_head(now, bytes))
     }
 
-    /// How much of the first unsent buffer may leave.
+    /// Bytes of the first unsent buffer that may leave.
     fn sendable(&mut self, now: Ps, head: &Buffer, quota: u32, most: u32, push: Push) -> Option<u32> {
         if push == Push::Probe {
             let window = u32::try_from(self.window_end.saturating_sub(head.start)).unwrap_or(u32::MAX);

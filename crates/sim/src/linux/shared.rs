@@ -1,4 +1,4 @@
-//! What the connections of a host share: processors and whose turn it is on them, and the adapter's queues.
+//! The parts that the connections of a host share: processors and whose turn it is on them, and the adapter's queues.
 //!
 //! A processor's processes take turns: who was woken stands behind those who wait, and who has run for a slice while
 //! others wait goes behind them before its next call (`update_curr`, `resched_curr_lazy` in `kernel/sched/fair.c` and
@@ -12,10 +12,10 @@ use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;
 
-/// What came in for the connections of one processor.
+/// Segments that came in for the connections of one processor.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReceiveQueue {
-    /// What came in and was not taken, and when each was all there.
+    /// Segments that came in and were not taken, and when each was all there.
     pub waiting: VecDeque<(Ps, Segment)>,
     pub is_polling: bool,
     /// When the adapter interrupts, and when the processor takes that.
@@ -41,7 +41,7 @@ pub(super) struct Shared {
     pub queues: Vec<ReceiveQueue>,
     /// Frames with payload that were taken from the adapter, and of which connection the last ones were.
     pub taken_frames: (u64, u16),
-    /// What all processes have read.
+    /// Bytes that all processes have read.
     pub delivered_bytes: u64,
     /// Time that belongs to what was just done, added to what comes next.
     pub debt: Ps,
@@ -118,7 +118,7 @@ impl Shared {
         }
     }
 
-    /// Whether a process that begins a call has had its slice, and others wait. One whose turn begins is taken note of.
+    /// True if a process that begins a call has had its slice, and others wait. One whose turn begins is taken note of.
     fn is_slice_over(&mut self, cpu: usize, (connection, task): &(u16, Task)) -> bool {
         let slice = &mut self.slices[cpu];
         if slice.owner != Some(*connection) {

@@ -1,4 +1,4 @@
-//! How large a super-segment becomes: the goal while a write fills it, and what leaves at once.
+//! The size of a super-segment: the goal while a write fills it, and what leaves at once.
 
 use crate::time::{Ps, US};
 

@@ -1,4 +1,4 @@
-//! What a host with Linux is made of, as data.
+//! The makeup of a host with Linux, as data.
 
 use crate::coalescing::Coalescing;
 use crate::cost::Cost;
@@ -6,7 +6,7 @@ use crate::linux::buffer::WindowShare;
 use crate::linux::congestion::Algorithm;
 use crate::time::Ps;
 
-/// What differs between kernels and can be set for a whole host.
+/// Traits that differ between kernels and can be set for a whole host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kernel {
     /// Share of the receive buffer that is window.
@@ -123,12 +123,12 @@ pub enum Steering {
     OtherProcessor,
 }
 
-/// How processes share processors.
+/// The way that processes share processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheduling {
     /// Processors on which they run, at least 1.
     pub processors: u16,
-    /// How long one runs at least before others that wait for its processor have their turn.
+    /// The time that one runs at least before others that wait for its processor have their turn.
     pub slice: Ps,
 }
 
@@ -202,7 +202,7 @@ pub struct HostSpec {
     pub steering: Steering,
     /// The processors of its processes.
     pub scheduling: Scheduling,
-    /// What its steps cost.
+    /// The costs of its steps.
     pub costs: Costs,
     /// Largest payload of a segment: the MTU less 52 bytes of headers with time stamps.
     pub mss: u32,

@@ -33,7 +33,7 @@ impl Caller {
         !matches!(self, Self::Softirq | Self::Timer(_))
     }
 
-    /// What the log records of data that leaves.
+    /// The cause that the log records for data that leaves.
     pub(super) fn cause(self) -> Cause {
         match self {
             Self::Write | Self::WriteEnd | Self::WriteSleep => Cause::WriteCall,
@@ -97,7 +97,7 @@ impl Task {
     }
 }
 
-/// What the process is at.
+/// The point that the process is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Process {
     /// In a write call with so many bytes left.
@@ -111,7 +111,7 @@ pub(super) enum Process {
 }
 
 impl Process {
-    /// What the log of calls records. One that polls for data is before its read call, not in it.
+    /// The point that the log of calls records. A process that polls for data is before its read call, not in it.
     pub(super) fn at_call(&self, processor: Processor, counted: &EndState) -> AtCall {
         match *self {
             Self::Writing { is_asleep, .. } => AtCall::inside(Kind::Write, is_asleep, processor, counted),
@@ -122,7 +122,7 @@ impl Process {
     }
 }
 
-/// What the process does once it has let go of the socket.
+/// The next step of the process once it has let go of the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// Leaves the call.
@@ -133,7 +133,7 @@ pub(super) enum Then {
     GoOn,
 }
 
-/// What was put off because the process owned the socket.
+/// Work that was put off because the process owned the socket.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Deferred {
     pub output: bool,

@@ -13,7 +13,7 @@ pub fn stamp(now: Ps) -> u32 {
     u32::try_from(now / MS + 1).unwrap_or(u32::MAX)
 }
 
-/// What there is to undo.
+/// The reduction that there is to undo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Undo {
     /// There is a recovery that may turn out not to have been needed (`undo_marker`).
@@ -39,7 +39,7 @@ impl Undo {
         }
     }
 
-    /// Whether an acknowledgment that echoes this stamp is for what left before anything left again.
+    /// True if an acknowledgment that echoes this stamp is for what left before anything left again.
     pub fn is_delayed(&self, echo: u32) -> bool {
         self.is_open && echo > 0 && (self.again == 0 || echo < self.again)
     }
@@ -56,7 +56,7 @@ impl Undo {
         }
     }
 
-    /// Whether the reduction still stands to be undone.
+    /// True if the reduction still stands to be undone.
     pub fn is_open(&self) -> bool {
         self.is_open
     }

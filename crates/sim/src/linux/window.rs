@@ -1,6 +1,6 @@
 //! The window that a receiver announces (`__tcp_select_window`, `tcp_select_window`, `tcp_output.c`).
 
-/// What the window depends on.
+/// The values that the window depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Window in what is free of the buffer (`tcp_space`).
@@ -9,7 +9,7 @@ pub struct Room {
     pub full: u64,
     /// The application's or the tuning's limit (`window_clamp`).
     pub clamp: u64,
-    /// What the growth of the window allows so far (`rcv_ssthresh`).
+    /// The window that its growth allows so far (`rcv_ssthresh`).
     pub threshold: u64,
     /// Size of the other host's segments as seen.
     pub mss_seen: u64,
@@ -19,7 +19,7 @@ pub struct Room {
     pub announced: u64,
 }
 
-/// What would be announced, and whether quick acknowledgments end because the buffer is half full.
+/// The window that would be announced, and whether quick acknowledgments end because the buffer is half full.
 pub fn select(room: &Room) -> (u64, bool) {
     let full = room.clamp.min(room.full);
     let mss = room.mss_seen.min(full);
@@ -56,7 +56,7 @@ pub fn announce(selected: u64, current: u64, scale: u32) -> u64 {
     window.min(65535 << scale)
 }
 
-/// Whether a read has freed so much that it is announced at once: twice what is left of the announced window
+/// True if a read has freed so much that it is announced at once: twice what is left of the announced window
 /// (`tcp_cleanup_rbuf`, tcp.c).
 pub fn is_worth_announcing(current: u64, clamp: u64, selected: u64) -> bool {
     2 * current <= clamp && selected > 0 && selected >= 2 * current

@@ -24,7 +24,7 @@ pub struct Buffer {
     pub was_again_out: bool,
     /// A write ends here.
     pub is_push: bool,
-    /// What was known of deliveries when it last left.
+    /// The deliveries as known when it last left.
     pub known: AtDeparture,
 }
 
@@ -39,7 +39,7 @@ impl Buffer {
 #[derive(Debug, Clone, Default)]
 pub struct WriteQueue {
     buffers: VecDeque<Buffer>,
-    /// How many of them were sent.
+    /// The number of them that were sent.
     sent: usize,
     /// Memory of all, in bytes (`sk_wmem_queued`).
     pub memory: u64,
@@ -84,7 +84,7 @@ impl WriteQueue {
         self.buffers.get(self.sent)
     }
 
-    /// Whether the first that was not sent is the last one.
+    /// True if the first that was not sent is the last one.
     pub fn is_head_last(&self) -> bool {
         self.sent + 1 == self.buffers.len()
     }
@@ -135,7 +135,7 @@ impl WriteQueue {
         self.buffers.iter().take(self.sent)
     }
 
-    /// How many were sent and are not acknowledged.
+    /// The number that were sent and are not acknowledged.
     pub fn sent_count(&self) -> usize {
         self.sent
     }

@@ -38,7 +38,7 @@ struct Names<'expression> {
 }
 
 impl Library {
-    /// What is shipped.
+    /// The library that is shipped.
     ///
     /// # Errors
     /// None as long as the tests of this crate pass: they read all of it.
@@ -82,7 +82,7 @@ impl Library {
         expressions
     }
 
-    /// How many sets there are of a host's numbers; 0 where it has the numbers of its profile alone.
+    /// Number of sets that there are of a host's numbers; 0 where it has the numbers of its profile alone.
     pub fn sets_count(&self, system: &str) -> usize {
         self.sets_of(system).map_or(0, |sets| sets.set.len())
     }

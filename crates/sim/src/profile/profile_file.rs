@@ -42,7 +42,7 @@ pub enum ProfileFile {
     Machine {
         /// Its name in an expression.
         name: String,
-        /// What it is.
+        /// Its description.
         about: String,
         /// The operating system, which decides what keys there are.
         system: String,
@@ -53,14 +53,14 @@ pub enum ProfileFile {
     Adapter {
         /// Its name in an expression.
         name: String,
-        /// What it is.
+        /// Its description.
         about: String,
         /// Another adapter, of which it has all values and drivers but those that it gives itself.
         #[serde(default)]
         base: Option<String>,
         /// Operating systems that have it.
         systems: Vec<String>,
-        /// What is the same with each driver.
+        /// The values that are the same with each driver.
         values: Entries,
         /// Its drivers; none where there is nothing to choose.
         #[serde(default)]
@@ -70,11 +70,11 @@ pub enum ProfileFile {
     Host {
         /// The expression of the one that exists.
         base: String,
-        /// What it is.
+        /// Its description.
         about: String,
-        /// What is different.
+        /// The values that are different.
         values: Entries,
-        /// What a calibration says of itself; of no weight here.
+        /// The calibration's account of itself; of no weight here.
         #[serde(default)]
         calibration: Option<toml::Table>,
     },
@@ -114,7 +114,7 @@ fn with_line_number(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// What is not where it belongs, with what to do; the parser knows it as one of several shapes only.
+/// Finds what is not where it belongs, with what to do; the parser knows it as one of several shapes only.
 fn misshapen(whole: &toml::Table) -> Option<String> {
     match whole.get("part").and_then(toml::Value::as_str) {
         Some("host") => {

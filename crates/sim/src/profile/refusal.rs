@@ -26,7 +26,7 @@ pub enum Refusal {
         kind: &'static str,
         /// As it was given.
         name: String,
-        /// What there is.
+        /// The known ones.
         known: String,
     },
     /// The parts do not fit.
@@ -38,7 +38,7 @@ pub enum Refusal {
         adapter: String,
         /// Systems that have it.
         systems: String,
-        /// What the machine runs.
+        /// The system that the machine runs.
         system: String,
     },
     /// The adapter has several drivers for the machine, or none.
@@ -48,7 +48,7 @@ pub enum Refusal {
         adapter: String,
         /// The machine.
         machine: String,
-        /// How many.
+        /// Number of drivers.
         count: usize,
         /// Their names.
         known: String,
@@ -82,7 +82,7 @@ pub enum Refusal {
         key: String,
         /// As it was given.
         value: String,
-        /// What it may be.
+        /// The possible values.
         expected: String,
     },
     /// A number beyond its own bounds of plausibility.
@@ -126,7 +126,7 @@ pub enum Refusal {
     NoSet {
         /// As it was asked for.
         set: usize,
-        /// How many there are.
+        /// Number of sets that there are.
         count: usize,
     },
     /// More connections than a host of that system has in the model.
@@ -136,7 +136,7 @@ pub enum Refusal {
         host: String,
         /// Its operating system.
         system: String,
-        /// How many were asked for.
+        /// Number of connections that were asked for.
         count: usize,
     },
     /// A buffer in which nothing fits.

@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sets {
-    /// What they were fitted to, and how.
+    /// The data that they were fitted to, and how.
     pub about: String,
-    /// What each number of a set is: `PART/KEY`, where a part is a machine, an adapter, or `ADAPTER@DRIVER/MACHINE`.
+    /// Name of each number of a set: `PART/KEY`, where a part is a machine, an adapter, or `ADAPTER@DRIVER/MACHINE`.
     pub names: Vec<String>,
     /// The sets, the best first.
     pub set: Vec<Set>,

@@ -69,7 +69,7 @@ impl HostConnection {
         [self.deferred_at, self.sender.rto_at, self.persist_at, waits].into_iter().flatten().min()
     }
 
-    /// What it has counted and holds; the processors are the host's.
+    /// Its counts and what it holds; the processors are the host's.
     pub fn state(&self) -> EndState {
         EndState {
             queued_bytes: self.unsent_bytes() + self.sender.highest - self.sender.una,

@@ -5,7 +5,7 @@
 //! retransmission that arrives lowers the largest number by one, down to 2, and begins again at one (study 2: from 8
 //! down to 2 over a connection with losses; illumos `tcp_input.c`).
 
-/// What to do about an acknowledgment.
+/// The decision about an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// It leaves now.
@@ -19,9 +19,9 @@ pub enum Answer {
 pub struct Deferred {
     /// Segments since the last acknowledgment.
     count: u32,
-    /// How many may pass for now.
+    /// Number of segments that may pass for now.
     current: u32,
-    /// How many may ever pass.
+    /// Number of segments that may ever pass.
     largest: u32,
     answers_small_segments: bool,
 }
@@ -68,12 +68,12 @@ impl Deferred {
         self.count = 0;
     }
 
-    /// How many may pass for now.
+    /// Number of segments that may pass for now.
     pub fn current(&self) -> u32 {
         self.current
     }
 
-    /// How many may ever pass, as things are.
+    /// Number of segments that may ever pass, as things are.
     pub fn largest(&self) -> u32 {
         self.largest
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// The blocks of memory that a segment's payload consists of: a driver handles each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks {
-    /// How many.
+    /// Number of blocks.
     pub count: u32,
     /// The largest of them.
     pub largest_bytes: u32,

@@ -3,18 +3,18 @@
 //! So the rest behind a full segment leaves with it. With messages of 60 bytes the 25th makes 1500 bytes: 24 of them go
 //! as 1440 bytes, and the 25th goes alone right behind them (study 2, table 2).
 
-/// What Nagle's algorithm looks at.
+/// The facts that Nagle's algorithm looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Question {
     /// Bytes that are unsent and in the window.
     pub usable_bytes: u64,
-    /// Whether anything sent is without acknowledgment.
+    /// True if anything sent is without acknowledgment.
     pub is_unacknowledged: bool,
     /// Payload of the segment before.
     pub last_sent_bytes: u32,
 }
 
-/// Whether all waits: the usable bytes are below the limit, the last segment was too, and something is not acknowledged
+/// True if all waits: the usable bytes are below the limit, the last segment was too, and something is not acknowledged
 /// (illumos `tcp_output.c`; the limit is the smaller of the MSS and `tcp_naglim_def`, and 1 with `TCP_NODELAY`).
 pub fn holds(question: Question, limit_bytes: u32) -> bool {
     question.is_unacknowledged && question.usable_bytes < u64::from(limit_bytes) && question.last_sent_bytes < limit_bytes

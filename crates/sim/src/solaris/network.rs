@@ -141,7 +141,7 @@ impl Acting<'_> {
         }
     }
 
-    /// What a segment asked for and no data carried leaves alone; then the next frame.
+    /// Sends alone what a segment asked for and no data carried; then takes the next frame.
     fn after_input(&mut self) {
         match self.own.ack_due {
             Some(cause) => self.begin_ack(Caller::Input, cause),

@@ -5,7 +5,7 @@ use super::deferred::{Answer, Deferred};
 /// Blocks of bytes out of order that are kept; what comes beyond is dropped and sent again.
 const BLOCKS: usize = 64;
 
-/// What the other host sent.
+/// The data that the other host sent.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     mss: u32,
@@ -13,14 +13,14 @@ pub struct Receiver {
     pub limit: u64,
     /// Next byte expected.
     pub expected: u64,
-    /// What was last acknowledged.
+    /// The number that was last acknowledged.
     acknowledged: u64,
     /// The edge that was last announced.
     edge: u64,
     /// Bytes that the reader may have.
     pub unread: u64,
     out_of_order: Vec<(u64, u64)>,
-    /// How many segments pass before an answer.
+    /// The number of segments that pass before an answer.
     pub deferred: Deferred,
     /// An acknowledgment waits for the timer.
     pub is_deferring: bool,

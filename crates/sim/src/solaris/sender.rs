@@ -17,14 +17,14 @@ const DUPLICATES: u32 = 3;
 /// Segments of the first flight (`tcp_slow_start_initial`; RFC 2414).
 const INITIAL_SEGMENTS: u64 = 4;
 
-/// What is to leave.
+/// The piece that is to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Number of its first byte.
     pub sequence: u64,
     /// Its payload.
     pub bytes: u32,
-    /// What that consists of.
+    /// The blocks that the payload consists of.
     pub blocks: Blocks,
     /// Bytes that left before.
     pub is_retransmission: bool,
@@ -43,9 +43,9 @@ pub struct Sender {
     pub next: u64,
     /// Highest byte ever sent, plus one.
     pub highest: u64,
-    /// What was never sent.
+    /// Data that was never sent.
     pub unsent: Unsent,
-    /// What the other host's window allows from `una` on.
+    /// Bytes that the other host's window allows from `una` on.
     pub window: u64,
     largest_window: u64,
     last_sent_bytes: u32,
@@ -65,7 +65,7 @@ pub struct Sender {
     pub rto: Ps,
     /// When it strikes.
     pub rto_at: Option<Ps>,
-    /// How often it did.
+    /// Number of times that it struck.
     pub timeouts: u64,
 }
 
@@ -101,7 +101,7 @@ impl Sender {
         self.next - self.una
     }
 
-    /// Whether something is to be sent again.
+    /// True if something is to be sent again.
     pub fn is_repairing(&self) -> bool {
         self.resend || self.next < self.highest
     }
@@ -110,7 +110,7 @@ impl Sender {
         self.window.min(self.cwnd).saturating_sub(self.outstanding())
     }
 
-    /// How many bytes one run of output may send, decided once at its beginning; 0: nothing leaves.
+    /// Number of bytes that one run of output may send, decided once at its beginning; 0: nothing leaves.
     pub fn begin_run(&self) -> u64 {
         if self.resend {
             return u64::from(self.mss);

@@ -1,4 +1,4 @@
-//! What the connections of a host share: processors, whose turn it is on them, and the adapter.
+//! The parts that the connections of a host share: processors, whose turn it is on them, and the adapter.
 //!
 //! A process keeps its processor until it sleeps, or has had its time slice while others wait (`ts_dptbl(4)`: slices of
 //! the time-sharing class).
@@ -38,7 +38,7 @@ pub(super) struct HostResources {
     /// When the adapter has moved what it was given, out and in.
     sends_until: Ps,
     receives_until: Ps,
-    /// What all processes have read.
+    /// Bytes that all processes have read.
     pub delivered_bytes: u64,
     pub now: Ps,
     pub rng: Rng,

@@ -1,4 +1,4 @@
-//! What a host with Solaris 8 is made of, as data: its rules, what its steps cost, its adapter.
+//! The makeup of a host with Solaris 8, as data: its rules, what its steps cost, its adapter.
 
 use super::messages::Blocks;
 use super::sender::Piece;
@@ -77,7 +77,7 @@ pub struct Costs {
     pub interrupt: Ps,
     /// Driver, IP and TCP of a segment with payload that arrives.
     pub receive: Cost,
-    /// What more one costs that came in a page.
+    /// The extra cost of one that came in a page.
     pub receive_page: Ps,
     /// The same of one without.
     pub receive_ack: Ps,
@@ -91,12 +91,12 @@ pub struct Costs {
     pub timer: Ps,
 }
 
-/// What a host is made of.
+/// The makeup of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostSpec {
     /// Its rules.
     pub rules: Rules,
-    /// What its steps cost.
+    /// The costs of its steps.
     pub costs: Costs,
     /// When its adapter interrupts.
     pub coalescing: Coalescing,

@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    /// Whether a segment of `bytes`, whose last cell comes at `last`, finds room in the adapter while the driver reads
+    /// True if a segment of `bytes`, whose last cell comes at `last`, finds room in the adapter while the driver reads
     /// what is there: as fast as it can, which may be slower than cells come.
     fn can_hold(&self, now: Ps, bytes: u32, last: Ps) -> bool {
         let (Adapter::ProgrammedIo { fifo_bytes }, per_byte) = (self.spec.adapter, self.spec.costs.driver_receive.per_byte) else {

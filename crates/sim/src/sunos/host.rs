@@ -79,9 +79,9 @@ pub(super) struct Output {
     pub caller: Caller,
     /// For the log: why.
     pub cause: Cause,
-    /// Whether everything was acknowledged when it began.
+    /// True if everything was acknowledged when it began.
     pub was_idle: bool,
-    /// Whether there may be another segment.
+    /// True if there may be another segment.
     pub is_more: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct Host {
     pub(super) taking: VecDeque<Segment>,
     /// Segments before TCP's input, in order.
     pub(super) incoming: VecDeque<Segment>,
-    /// What the driver is to take from the adapter, and when it can begin.
+    /// Arrivals that the driver is to take from the adapter, and when it can begin.
     pub(super) inbox: VecDeque<(Ps, Arrival)>,
     /// When the adapter reports segments that have left.
     pub(super) sent_at: VecDeque<Ps>,

@@ -40,7 +40,7 @@ impl Host {
         self.go_on(Level::Protocol, cost, Task::Made(Output { is_more: sending.is_more, ..output }));
     }
 
-    /// What the driver took waits for the software interrupt.
+    /// Makes what the driver took wait for the software interrupt.
     pub(super) fn taken(&mut self, now: Ps) {
         if let Some(segment) = self.taking.pop_front() {
             self.incoming.push_back(segment);

@@ -1,4 +1,4 @@
-//! What happens in the calls of the process: copies, sleeps, returns.
+//! Events in the calls of the process: copies, sleeps, returns.
 
 use super::host::{Caller, Host, Process, Task};
 use super::socket::{self, Piece};

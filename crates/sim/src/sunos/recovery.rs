@@ -1,4 +1,4 @@
-//! What TCP of 4.3BSD-Tahoe does about loss: timers in ticks of 500 ms, slow start, fast retransmit, and
+//! The reaction of 4.3BSD-Tahoe's TCP to loss: timers in ticks of 500 ms, slow start, fast retransmit, and
 //! what the receiver keeps (Stevens 25.7 to 25.11, 27.8, 27.9, 29.4).
 
 use super::tcp::{SlowStart, TcpRules};
@@ -8,7 +8,7 @@ use crate::segment::Segment;
 const MAX_TICKS: u32 = 128;
 /// A window that is not limited by congestion.
 const UNLIMITED: u64 = u64::MAX;
-/// What the congestion window never exceeds (`TCP_MAXWIN`).
+/// The size that the congestion window never exceeds (`TCP_MAXWIN`).
 const LARGEST_WINDOW: u64 = 65_535;
 
 /// The state of it.
@@ -30,11 +30,11 @@ pub struct Recovery {
     pub retransmission_ticks: u32,
     /// Ticks until the window is asked for; 0: the timer does not run.
     pub persist_ticks: u32,
-    /// What was kept out of order, as first byte and the one behind the last, in order.
+    /// Data that was kept out of order, as first byte and the one behind the last, in order.
     kept: Vec<(u64, u64)>,
 }
 
-/// What the slow timer asks for.
+/// The request of the slow timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Nothing.
@@ -170,7 +170,7 @@ impl Recovery {
         }
     }
 
-    /// How many bytes from `expected` on are there with this segment: it may begin before, and may fill a
+    /// Counts the bytes from `expected` on that are there with this segment: it may begin before, and may fill a
     /// hole in front of what was kept. Nothing is taken beyond `edge`, which was announced (Stevens 28.2).
     pub(super) fn take_in(&mut self, rules: &TcpRules, expected: u64, edge: u64, segment: &Segment) -> u32 {
         let (start, end) = (segment.sequence.max(expected), segment.end().min(edge));

@@ -4,7 +4,7 @@
 use super::spec::{Rules, WriteRule};
 use std::collections::VecDeque;
 
-/// How a segment is stored where it was received.
+/// The way that a segment is stored where it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pieces {
     /// The first buffer's bytes.
@@ -28,7 +28,7 @@ impl SendBuffers {
     /// One buffer for each piece.
     pub const WHOLE_PIECES: Self = Self { cluster: u32::MAX, small: u32::MAX };
 
-    /// How many buffers the next `bytes` of a call fill, of which `remaining` are left, where `room` is free (the inner loop
+    /// Counts buffers that the next `bytes` of a call with `remaining` left fill, where `room` is free (the inner loop
     /// of 4.3BSD's `sosend`).
     fn count(self, mut bytes: u32, mut remaining: u32, mut room: u64) -> u32 {
         let mut count = 0;
@@ -44,7 +44,7 @@ impl SendBuffers {
     }
 }
 
-/// What of a write is copied at once.
+/// The part of a write that is copied at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Its bytes.
@@ -53,7 +53,7 @@ pub struct Piece {
     pub buffers: u32,
 }
 
-/// How much of a write the socket layer takes next, at most `limit` in all; `None`: the writer sleeps.
+/// The part of a write that the socket layer takes next, at most `limit` in all; `None`: the writer sleeps.
 ///
 /// A write of 8704 bytes into a buffer of 8192 becomes 4096, 4096 and 512 by [`WriteRule::WholePieces`].
 pub fn to_copy(rules: &Rules, remaining: u32, queued: u64, limit: u64) -> Option<Piece> {
@@ -69,7 +69,7 @@ pub fn to_copy(rules: &Rules, remaining: u32, queued: u64, limit: u64) -> Option
     Some(Piece { bytes, buffers: rules.send_buffers.count(bytes, remaining, room) })
 }
 
-/// What was received and not yet read.
+/// Data that was received and not yet read.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
     pieces: VecDeque<u32>,
@@ -91,7 +91,7 @@ impl Received {
         }
     }
 
-    /// How much of a read that still has room for `room` bytes is copied in one go; 0 where nothing is.
+    /// Bytes copied in one go of a read that still has room for `room` bytes; 0 where nothing is.
     pub fn to_copy(&self, room: u32) -> u32 {
         self.pieces.front().map_or(0, |&piece| piece.min(room))
     }

@@ -1,4 +1,4 @@
-//! What a host with `SunOS` 4.1 is made of, as data: its rules, what its steps cost, its adapter.
+//! The makeup of a host with `SunOS` 4.1, as data: its rules, what its steps cost, its adapter.
 
 use crate::cost::Cost;
 use crate::link::framing::Framing;
@@ -73,12 +73,12 @@ impl Rules {
     };
 }
 
-/// How segments come from memory to the line and back.
+/// The way that segments come from memory to the line and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adapter {
     /// The processor writes and reads every word, while cells leave and come.
     ProgrammedIo {
-        /// What the adapter holds of segments that the driver has not read, in bytes.
+        /// Bytes that the adapter holds of segments that the driver has not read.
         fifo_bytes: u32,
     },
     /// A processor on the adapter moves and segments them, one after the other in each direction.
@@ -87,21 +87,21 @@ pub enum Adapter {
         send: Cost,
         /// From the last bit to the host's interrupt, and the pace at which it takes in.
         receive: Cost,
-        /// What each cell that arrives takes of it in addition: with AAL3/4 every cell has a header and a trailer to check.
+        /// Its extra time for each cell that arrives: with AAL3/4 every cell has a header and a trailer to check.
         receive_cell: Ps,
-        /// How a packet becomes cells.
+        /// The way that a packet becomes cells.
         framing: Framing,
         /// The host's interrupt when a segment has left, in time of the host's processor; 0: there is none.
         sent_interrupt: Ps,
     },
 }
 
-/// What a host is made of.
+/// The makeup of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostSpec {
     /// Its rules.
     pub rules: Rules,
-    /// What its steps cost.
+    /// The costs of its steps.
     pub costs: Costs,
     /// In which pieces the driver stores a segment.
     pub pieces: Pieces,

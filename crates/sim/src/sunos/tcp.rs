@@ -43,7 +43,7 @@ pub struct TcpRules {
     pub slow_start: SlowStart,
     /// Duplicate acknowledgments after which a segment is sent again; 0: however many.
     pub duplicate_acks: u32,
-    /// What arrives out of order is kept.
+    /// True if what arrives out of order is kept.
     pub keeps_out_of_order: bool,
     /// Least ticks of the slow timer until a segment is sent again.
     pub least_retransmission_ticks: u32,
@@ -76,7 +76,7 @@ pub struct Tcp {
     pub next: u64,
     /// Highest byte ever sent, plus one.
     pub highest: u64,
-    /// What the other host's window allows from `una` on.
+    /// Bytes that the other host's window allows from `una` on.
     pub send_window: u32,
     /// The largest window the other host ever announced.
     pub largest_window: u32,
@@ -90,7 +90,7 @@ pub struct Tcp {
     pub is_ack_due: bool,
     /// Its rules.
     pub rules: TcpRules,
-    /// What is done about loss.
+    /// The reaction to loss.
     pub recovery: Recovery,
 }
 
@@ -133,7 +133,7 @@ impl Tcp {
         }
     }
 
-    /// Whether everything sent is acknowledged; asked once for each run of [`Tcp::output`] (Stevens 26.3).
+    /// True if everything sent is acknowledged; asked once for each run of [`Tcp::output`] (Stevens 26.3).
     pub fn is_idle(&self) -> bool {
         self.highest == self.una
     }
@@ -188,7 +188,7 @@ impl Tcp {
                 || 100 * moves / buffers.receive_limit >= percent)
     }
 
-    /// What is announced: nothing below a quarter of the buffer and below a segment, and never less than
+    /// The window that is announced: nothing below a quarter of the buffer and below a segment, and never less than
     /// what was announced before (Stevens 26.7).
     fn window(&self, buffers: Buffers) -> u32 {
         let mut open = buffers.receive_limit.saturating_sub(buffers.receive_bytes);
@@ -243,16 +243,16 @@ impl Tcp {
     }
 }
 
-/// What a segment brought.
+/// The results of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
     /// Bytes of the send buffer that may go.
     pub acknowledged: u64,
     /// Bytes for the receive buffer.
     pub taken: u32,
-    /// Whether what it said may let data leave.
+    /// True if what it said may let data leave.
     pub wants_output: bool,
-    /// Whether the oldest segment is held for lost.
+    /// True if the oldest segment is held for lost.
     pub is_lost: bool,
 }
 

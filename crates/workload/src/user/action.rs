@@ -1,6 +1,6 @@
-//! What a user asks for, and what is reported to it.
+//! The requests of a user, and the reports to it.
 
-/// What a user asks for. Except for those of [`Action::Wait`], [`Action::Barrier`] and
+/// A request of a user. Except for those of [`Action::Wait`], [`Action::Barrier`] and
 /// [`Action::Over`] the answer comes by one of the `on_*` methods, or not at all where none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -10,7 +10,7 @@ pub enum Action {
         connection: u32,
         /// Bytes.
         bytes: u64,
-        /// Whether the operation ends with them.
+        /// True where the operation ends with them.
         is_last: bool,
     },
     /// Receive at most this much; answer as above.
@@ -71,7 +71,7 @@ pub enum Action {
     Ended(Execution),
     /// The other host needs the number of executions; no answer.
     Limit {
-        /// How many.
+        /// Number of executions.
         executions_count: u64,
     },
     /// The transaction is over; the next begins with [`VirtualUser::start`].
@@ -89,18 +89,18 @@ pub struct Execution {
     pub begin_ns: u64,
     /// When it ended.
     pub end_ns: u64,
-    /// Whether any of it failed.
+    /// True where any of it failed.
     pub is_failed: bool,
 }
 
-/// What ends a transaction that is repeated through the trial.
+/// The end of a transaction that is repeated through the trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ending {
     /// When the phases are over.
     pub until_ns: Option<u64>,
     /// Payload of each user, both directions together.
     pub payload_bytes: Option<u64>,
-    /// Whether messages may get lost.
+    /// True where messages may get lost.
     pub is_lossy: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is other for a user of datagrams, some of which get lost.
+//! The differences for a user of datagrams, some of which get lost.
 //!
 //! The execution that a lost datagram belongs to fails. What is left of it is skipped, except for opening and closing
 //! connections, so that those that are open are the same as if nothing had been lost. The end that leads skips when it
@@ -9,10 +9,10 @@ use crate::cursor::BETWEEN;
 use crate::datagram_order::{execution_of, first_number, number, number_of};
 use crate::script::{Act, Script, Step, Transaction};
 
-/// How long a datagram or a connection is waited for where the workload does not say, in ns.
+/// The time that a datagram or a connection is waited for where the workload does not say, in ns.
 pub const LOST_AFTER_NS: u64 = 1_000_000_000;
 
-/// What a datagram is to a user.
+/// The meaning of a datagram to a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram {
     /// The one that is received now.
@@ -31,7 +31,7 @@ impl VirtualUser {
         self.transaction(script).map_or(0, |transaction| number(&self.head, transaction, u32::from(self.round)))
     }
 
-    /// What a datagram is that came over this connection. The end that leads takes what it waits for and nothing else.
+    /// Judges a datagram that came over this connection. The end that leads takes what it waits for and nothing else.
     pub fn judge(&self, script: &Script, connection: u32, datagram: &[u8]) -> Datagram {
         let Some(transaction) = self.transaction(script) else { return Datagram::Unknown };
         match number_of(datagram, connection, &self.head, &self.of(script), transaction) {
@@ -54,7 +54,7 @@ impl VirtualUser {
         }
     }
 
-    /// Whether this host begins the executions.
+    /// True where this host begins the executions.
     pub fn leads(&self) -> bool {
         self.leads
     }
@@ -70,12 +70,12 @@ impl VirtualUser {
         self.blocked = 0;
     }
 
-    /// Whether the operation under way comes before what the user skips to.
+    /// True where the operation under way comes before what the user skips to.
     pub fn is_skipping(&self, script: &Script) -> bool {
         self.head.step != BETWEEN && self.datagram_number(script) < self.skip_until
     }
 
-    /// Whether the user does not think: it is behind, and what has come is to be taken before there is no room for it.
+    /// Sets whether the user skips thinking: it is behind, and what came is to be taken before there is no room for it.
     pub fn hurry(&mut self, is_hurried: bool) {
         self.is_hurried = is_hurried;
     }
@@ -93,7 +93,7 @@ impl VirtualUser {
         self.skip_to(first_number(self.head.execution + 1, transaction, u32::from(self.round)));
     }
 
-    /// Whether what the operation waits for is taken for lost.
+    /// True where what the operation waits for is taken for lost.
     pub(super) fn is_lost(&self, step: &Step, now_ns: u64) -> bool {
         self.is_lossy && (step.act.receives() || step.act == Act::Accept) && now_ns >= self.head.until_ns
     }
@@ -130,7 +130,7 @@ impl VirtualUser {
         }
     }
 
-    /// Whether nothing of the execution that ends has come: the end that follows never had it.
+    /// True where nothing of the execution that ends has come: the end that follows never had it.
     pub(super) fn is_missed(&self) -> bool {
         self.is_lossy && !self.leads && self.is_failed && self.stamps.begin_ns == u64::MAX
     }

@@ -1,4 +1,4 @@
-//! What one user does next: a state machine: events in, actions out.
+//! The next action of one user, by a state machine: events in, actions out.
 //!
 //! [`action`] has its words, [`polling`] how it goes on with one execution at a time, [`pipelining`] with
 //! several outstanding, [`datagrams`] what is other where messages get lost.
@@ -43,7 +43,7 @@ pub struct VirtualUser {
     round: u16,
     standing: Standing,
     blocked: u8,
-    /// Whether this host begins the executions of the transaction.
+    /// True where this host begins the executions of the transaction.
     leads: bool,
     must_report: bool,
     is_lossy: bool,
@@ -61,7 +61,7 @@ pub struct VirtualUser {
     stamps: Stamps,
     /// Number of the operation before which payload is given up; over UDP only.
     skip_until: u64,
-    /// What more there is where several are under way; apart, for there may be 100 000 users without.
+    /// Further state where several are under way; apart, for there may be 100 000 users without.
     outstanding: Option<Box<Outstanding>>,
     sent_bytes: u64,
     received_bytes: u64,
@@ -133,17 +133,17 @@ impl VirtualUser {
         self.ended_count
     }
 
-    /// Whether sends and receives go on side by side.
+    /// True where sends and receives go on side by side.
     pub fn is_pipelined(&self) -> bool {
         self.outstanding.is_some()
     }
 
-    /// Whether it has failed.
+    /// True where it has failed.
     pub fn has_failed(&self) -> bool {
         self.standing == Standing::Failed
     }
 
-    /// What it does or waits for, in words, for the sentence about a user that was cut.
+    /// Describes what it does or waits for, in words, for the sentence about a user that was cut.
     pub fn describe(&self, script: &Script) -> String {
         let Some(transaction) = self.transaction(script).filter(|_| self.standing == Standing::Running) else {
             return "waiting for the other virtual users".to_owned();
@@ -174,7 +174,7 @@ impl VirtualUser {
         }
     }
 
-    /// Whether payload, or the end, of the connection that is opened now follows at once.
+    /// True where payload, or the end, of the connection that is opened now follows at once.
     pub fn greets_by_payload(&self, script: &Script) -> bool {
         let Some(transaction) = self.transaction(script) else { return false };
         let mut steps = transaction.steps.iter().skip(self.head.step as usize);
@@ -240,7 +240,7 @@ impl VirtualUser {
         self.must_report = transaction.leads && !transaction.is_silent && (self.is_lossy || by_clock);
     }
 
-    /// What to do now.
+    /// The action to take now.
     #[inline]
     pub fn poll_action(&mut self, script: &Script, now_ns: u64) -> Action {
         match self.standing {

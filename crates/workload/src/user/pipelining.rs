@@ -1,4 +1,4 @@
-//! What a user does next where several executions are outstanding.
+//! The next action of a user where several executions are outstanding.
 //!
 //! Sends and receives each have a cursor of their own: the one that begins an execution (the head) runs
 //! ahead of the other (the tail) by as many executions as may be outstanding. Within an execution both
@@ -9,7 +9,7 @@ use super::{Action, NEVER, Stamps, VirtualUser};
 use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Script, Transaction};
 
-/// What a user keeps where several executions are outstanding.
+/// The state that a user keeps where several executions are outstanding.
 #[derive(Debug, Clone)]
 pub(super) struct Outstanding {
     /// The cursor that comes behind.
@@ -66,7 +66,7 @@ impl VirtualUser {
         }
     }
 
-    /// What one of both cursors does next.
+    /// The next action of one of both cursors.
     fn poll_cursor(&mut self, is_head: bool, of: &Of<'_>, transaction: &Transaction, now_ns: u64) -> Action {
         let sends = is_head == self.leads;
         loop {

@@ -1,11 +1,11 @@
-//! What a user does next where one execution is under way at a time, and what a step asks for.
+//! The next action of a user where one execution is under way at a time, and what a step asks for.
 
 use super::{Action, Direction, Execution, LOST_AFTER_NS, NEVER, Stamps, Standing, VirtualUser};
 use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Act, Script, Step, Transaction};
 
 impl VirtualUser {
-    /// Whether the next execution may begin: `Ok`, or what to do instead.
+    /// Checks that the next execution may begin: `Ok`, or what to do instead.
     pub(super) fn poll_begin(&mut self, transaction: &Transaction, now_ns: u64) -> Result<(), Action> {
         let execution = self.head.execution;
         if execution >= self.limit || self.head.planned_bytes >= self.budget_bytes {
@@ -115,7 +115,7 @@ impl VirtualUser {
     }
 }
 
-/// What a cursor's step asks for; nothing when it is done and the cursor has moved on.
+/// The action that a cursor's step asks for; nothing when it is done and the cursor has moved on.
 pub(super) fn poll_step(
     cursor: &mut Cursor,
     of: &Of<'_>,

@@ -1,1 +1,1 @@
-"""What moving data costs, by class and function: exact totals, split by sampled stacks."""
+"""The cost of moving data, by class and function: exact totals, split by sampled stacks."""

@@ -120,11 +120,11 @@ def payloads(measured: Measured) -> pl.DataFrame:
 
 
 _HAS_ON_CPU = pl.col("on_cpu_ns").fill_null(0) > 0
-"""What the scheduler counts lacks what the hypervisor took and, on some kernels, interrupts; samples fall into both."""
+"""The scheduler's count lacks what the hypervisor took and, on some kernels, interrupts; samples fall into both."""
 
 
 def _totals(reports: pl.DataFrame, measured: Measured) -> pl.DataFrame:
-    """What each host that sampled used in a trial, in cycles; of shared CPUs only the load's threads."""
+    """The use of each host that sampled in a trial, in cycles; of shared CPUs only the load's threads."""
     per_ns = pl.col("tsc_hz") / 1e9 * pl.col("payload_ratio")
     is_pmu = (pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")).all().over("cell")
     is_counted = pl.col("softirq_tracepoints_ns").is_not_null() & pl.col("softirq_on_load_ns").is_not_null()

@@ -24,13 +24,13 @@ UNKNOWN = "[unknown]"
 """The name of a function without one, as in the record."""
 
 _TRACEPOINT = re.compile(r"_*bpf_trace_.*|__traceiter_.*|call_trace_.*|bpf_trace_run\d+")
-"""What calls programs on tracepoints: it costs whose programs they are."""
+"""A function that calls programs on tracepoints: it costs whose programs they are."""
 
 _HELPER = re.compile(
     r"bpf_(get|map|probe|ktime|ringbuf|perf|loop|for_each|task_storage|sk_storage|skc_to|skb_load|redirect|xdp)_.*"
     r"|_*(p?htab|array_map|lookup_nulls|trie|percpu_array)_.*|copy_from_kernel_nofault.*"
 )
-"""What BPF programs call: it costs whose program called it; programs of others may have no name."""
+"""A function that BPF programs call: it costs whose program called it; programs of others may have no name."""
 
 
 HELPER, TRACEPOINT = "@helper", "@tracepoint"
@@ -61,7 +61,7 @@ class CostClass:
         return re.compile("|".join(f"(?:{pattern})" for pattern in self.functions) or r"(?!)")
 
     def claims(self, name: str) -> bool:
-        """Whether a function of this name, without what a compiler appends, belongs to the class."""
+        """True where a function of this name, without what a compiler appends, belongs to the class."""
         return self._pattern.fullmatch(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""How often what a class of cost does was done, per KByte of payload."""
+"""The number of times that the work of a class of cost was done, per KByte of payload."""
 
 from collections.abc import Mapping
 

@@ -133,7 +133,7 @@ class _Profile:
 
 
 def _object_text(function: Function) -> str:
-    """What pprof shows as the binary of a function: a program, the kernel or a module of it, BPF programs."""
+    """The text that pprof shows as the binary of a function: a program, the kernel or a module of it, BPF programs."""
     _, kind, object_ = function
     if kind in {BPF, OWN_BPF}:
         return "[bpf]"

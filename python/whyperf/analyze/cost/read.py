@@ -31,7 +31,7 @@ _TABLES = ("flows", "intervals", "cpu", "softirqs", "threads", "transactions")
 
 
 def has_samples(found: Trials) -> bool:
-    """Whether any trial asked for stack samples."""
+    """True where any trial asked for stack samples."""
     return any(end.evidence.get("profile") for trial in found.measured.values() for end in trial.hosts.values())
 
 
@@ -156,7 +156,7 @@ def read_sampled_trees(
 
 
 def _units(divisors: Collection[tuple[str, str, bool]], measured: Measured) -> pl.DataFrame:
-    """What `side_trees` divides by: KBytes or transactions of each trial and role."""
+    """The divisors of `side_trees`: KBytes or transactions of each trial and role."""
     schema = {"trial": pl.String, "role": pl.String, "is_per_kbyte": pl.Boolean}
     return (
         pl.DataFrame(list(divisors), schema=schema, orient="row")

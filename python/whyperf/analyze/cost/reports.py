@@ -1,4 +1,4 @@
-"""What hosts report of their sampling, from the manifests of trials."""
+"""The reports of hosts on their sampling, from the manifests of trials."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -31,7 +31,7 @@ def sampling_reports(manifests: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame
 
 
 class _Report(BaseModel):
-    """What is used here of a host's report on its samples (ProfileReport in crates/schema/src/evidence.rs)."""
+    """The part used here of a host's report on its samples (ProfileReport in crates/schema/src/evidence.rs)."""
 
     event: str | None
     reason: str | None
@@ -55,7 +55,7 @@ def _profiles(manifests: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str
 
 
 def sampling_notes(manifests: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """What hosts could not do, a sentence each."""
+    """The things that hosts could not do, a sentence each."""
     found = _profiles(manifests)
     refused = {f"The {host} side could not be sampled: {report.reason}." for _, host, report in found if report.reason}
     unnamed = {

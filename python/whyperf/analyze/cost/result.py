@@ -78,7 +78,7 @@ class ClassCost(FrozenModel):
 
 
 class SideCost(FrozenModel):
-    """What a side of a cell spent. `classes` add up to `total`, and each one's functions to the class.
+    """The cost of a side of a cell. `classes` add up to `total`, and each one's functions to the class.
 
     `in_threads` is the part of the load's threads, `in_softirqs` that of softirqs on top of anything else; both null
     with a PMU, which counts whole CPUs. `trials` names the trials, in the order of each `by_trial`. `per_transaction`
@@ -169,7 +169,7 @@ def _without_cycles(reports: pl.DataFrame, measured: Measured) -> Sequence[str]:
 
 
 def _of_programs(inputs: Inputs, measured: Measured) -> Sequence[str]:
-    """How the costs of watched programs are to be read, a sentence each."""
+    """Notes on how the costs of watched programs are to be read, a sentence each."""
     if all(cell.watched is None for cell in inputs.cells):
         return ()
     notes = [

@@ -45,7 +45,7 @@ FUNCTIONS: Mapping[str, pl.DataType] = {
 """The same of `functions`."""
 
 NAME = ("name", "kind", "object")
-"""What a function is known by."""
+"""The columns that a function is known by."""
 
 MAX_NAME_CHARACTERS = 500
 """Of the name of a function and of its object, which stand once for each stack that they are on."""

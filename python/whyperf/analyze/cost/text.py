@@ -1,4 +1,4 @@
-"""How a cost budget is shown: per KByte or per transaction, and the names of functions."""
+"""The way that a cost budget is shown: per KByte or per transaction, and the names of functions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "context_switches": ("context switch", "context switches"),
     COPIED_KBYTES: ("KByte copied", "KBytes copied"),
 }
-"""What is counted of classes (`per` in `classes.toml`): one, and several."""
+"""The things that are counted of classes (`per` in `classes.toml`): one, and several."""
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What costs are divided by: `unit` in prose, `column` in the heading of a column."""
+    """The divisor of costs: `unit` in prose, `column` in the heading of a column."""
 
     unit: str
     column: str

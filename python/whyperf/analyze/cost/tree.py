@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes it the same function in another tree."""
+        """The properties that make it the same function in another tree."""
         return (self.name, self.kind, self.object)
 
     def frames(self) -> Iterator["Frame"]:
@@ -94,7 +94,7 @@ class _Node:
 
 @cache
 def _claim(key: tuple[str, str, str]) -> str | None:
-    """What claims a function: a tree has it in many places."""
+    """Finds what claims a function: a tree has it in many places."""
     return claimed(Function(*key))
 
 

@@ -164,7 +164,7 @@ class Differences:
 
     @staticmethod
     def _of_path(unit: SlowUnit, pairs: Sequence[FleetPair]) -> list[HostDifference]:
-        """What differs on the path of its pairs from the pairs of others."""
+        """Finds what differs on the path of its pairs from the pairs of others."""
         own = [pair for pair in pairs if pair.pair - 1 in unit.pairs]
         others = [pair for pair in pairs if pair.pair - 1 not in unit.pairs]
         found: list[HostDifference] = []

@@ -1,4 +1,4 @@
-"""What the analysis of a fleet works on, in addition to the tables of every experiment."""
+"""The inputs of the analysis of a fleet, in addition to the tables of every experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ COUNTS: Mapping[str, pl.DataType] = {
 """Counters of the kernel at each side: by how much they grew, and their last value."""
 
 WAITS: Mapping[str, pl.DataType] = {"trial": pl.String(), "host": pl.String(), "waited_ratio": pl.Float64()}
-"""How long the thread of each side's load that waited most for a CPU did so, in the measured phase."""
+"""The wait of the thread of each side's load that waited most for a CPU, in the measured phase."""
 
 DEVICES: Mapping[str, pl.DataType] = {"trial": pl.String(), "host": pl.String(), "device": pl.String()}
 """The device of each side that carried most packets."""
@@ -97,7 +97,7 @@ def pair_of(end: str) -> int:
 
 
 def side_of(end: str) -> Side:
-    """Whether it is the near or the far side of its pair."""
+    """The side of its pair that it is, near or far."""
     return "near" if end.startswith("near") else "far"
 
 

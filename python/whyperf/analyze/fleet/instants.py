@@ -17,7 +17,7 @@ def instants_of(
     phases: Mapping[str, tuple[int, int]],
     pairs: tuple[HostPair, ...],
 ) -> dict[str, Any]:
-    """What a trial shows of instants: `window`, `skew` and `stragglers`, without those that cannot be known.
+    """Computes what a trial shows of instants: `window`, `skew` and `stragglers`, without those that cannot be known.
 
     Args:
         manifest: of the trial.

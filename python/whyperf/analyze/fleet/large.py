@@ -19,7 +19,7 @@ _KEYS = ("trial", "block", "cell", "host")
 
 
 def is_large(manifests: Iterable[Document]) -> bool:
-    """Whether a trial has more connections over all its pairs than single ones are known of."""
+    """True where a trial has more connections over all its pairs than single ones are known of."""
     return any(_connections(manifest) > MAX_SINGLE for manifest in manifests)
 
 
@@ -104,4 +104,4 @@ _GROWING = (
 _MEDIANS = ("rtt_ns", "send_mss_bytes", "cwnd_segments", "peer_window_bytes", "own_window_bytes")
 
 SHRINK: Mapping[str, Shrink] = {"intervals": _intervals, "threads": _threads, "tcp_info": _samples}
-"""How tables are made small, by name."""
+"""The ways that tables are made small, by name."""

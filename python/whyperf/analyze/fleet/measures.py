@@ -1,4 +1,4 @@
-"""What each pair of hosts and each host did in each trial."""
+"""The measures of each pair of hosts and each host in each trial."""
 
 import polars as pl
 
@@ -64,7 +64,7 @@ def with_hosts(rates: pl.DataFrame, fleet: FleetInputs, ends: pl.DataFrame) -> p
 
 
 def host_rates(rates: pl.DataFrame) -> pl.DataFrame:
-    """What each host sent and received in each trial: `trial`, `cell`, `name`, `sent_bps`, `received_bps`."""
+    """The rates sent and received by each host in each trial: `trial`, `cell`, `name`, `sent_bps`, `received_bps`."""
     sums = [
         rates.drop_nulls(role)
         .group_by("trial", "cell", pl.col(role).alias("name"))

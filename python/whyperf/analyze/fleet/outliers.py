@@ -45,7 +45,7 @@ class Low(NamedTuple):
 
     @property
     def is_slow(self) -> bool:
-        """Whether it is too low to be one of them."""
+        """True where it is too low to be one of them."""
         return self.ratio <= MAX_RATIO and self.p_value <= FALSE_RATIO
 
 
@@ -109,7 +109,7 @@ def _scores(values: Floats, trim: float, least: float) -> Floats:
 
 
 class _Null(NamedTuple):
-    """What equal hosts show, sorted: the statistic with each part left out, and the smaller of its p-values."""
+    """The values of equal hosts, sorted: the statistic with each part left out, and the smaller of its p-values."""
 
     scores: tuple[Floats, ...]
     smaller: Floats
@@ -125,7 +125,7 @@ def _of_equals(count: int) -> _Null:
 
 
 def _below(null: Floats, scores: Floats) -> Floats:
-    """How probable a score as low is, as (B + 1) / (N + 1)."""
+    """The probability of a score as low, as (B + 1) / (N + 1)."""
     return np.asarray((np.searchsorted(null, scores, side="right") + 1) / (null.size + 1), dtype=np.float64)
 
 

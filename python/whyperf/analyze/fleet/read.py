@@ -64,7 +64,7 @@ def read_fleet(experiment: Experiment, manifests: Mapping[str, Manifest]) -> Fle
 
 
 def _document(experiment: Experiment, manifest: Manifest) -> Mapping[str, Any]:
-    """What a trial shows of the fleet: window, skew, stragglers, and as `lost` the pairs that were lost."""
+    """Collects what a trial shows of the fleet: window, skew, stragglers, and as `lost` the pairs that were lost."""
     lost = [pair.model_dump() for pair in manifest.lost_pairs]
     if manifest.status in LOST:
         return {"lost": lost}

@@ -84,7 +84,7 @@ def _table(known: pl.DataFrame, numbers: Sequence[int], column: str) -> Floats:
 
 
 def _is_crossed(senders: Sequence[str], receivers: Sequence[str]) -> bool:
-    """Whether hosts on both sides have several peers, so that one's effect can be separated from the other's."""
+    """True if hosts on both sides have several peers, so that one's effect can be separated from the other's."""
     return (
         len(set(senders)) > 1 and len(set(receivers)) > 1 and len(senders) > max(len(set(senders)), len(set(receivers)))
     )

@@ -211,7 +211,7 @@ def _ratio(part: float | None, whole: float | None) -> float | None:
 
 
 def _limit(own: Row) -> tuple[LimitedBy | None, float | None]:
-    """What the kernel's chronographs have most of the time of (tcp_get_info_chrono_stats, net/ipv4/tcp.c): they split
+    """Limit with most of the time by the kernel's chronographs (tcp_get_info_chrono_stats, net/ipv4/tcp.c): they split
     it into the receive window, the send buffer, other busy time, and the rest with nothing to send.
     """
     span = own.get("span_ns")

@@ -1,4 +1,4 @@
-"""Whether a log holds every segment."""
+"""The completeness of a log: whether it holds every segment."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ DATA_COLUMNS = ("connection", "direction", "sequence", "payload_bytes")
 
 @dataclass(frozen=True)
 class Completeness:
-    """What is known of a log's completeness.
+    """The completeness of a log, as far as it is known.
 
     `complete` is only true when no event and no call was lost, no run missed, nothing broke off, the payload
     adds up and TCP counted no more segments than were logged; `reason` says in a sentence what it lacks most of, and
@@ -48,7 +48,7 @@ class Completeness:
 
     @property
     def is_nearly_complete(self) -> bool:
-        """Whether it lacks so little that only counts of single segments depend on it."""
+        """True where it lacks so little that only counts of single segments depend on it."""
         return self.ratio is not None and self.ratio >= NEARLY_COMPLETE_RATIO
 
     @property
@@ -60,7 +60,7 @@ class Completeness:
 
 
 def completeness(trial: FlowTrial, host: str) -> Completeness | None:
-    """Whether the log of the end at `host` is complete; None when there is no log.
+    """The completeness of the log of the end at `host`; None when there is no log.
 
     Preamble and welcome are what goes each way before the load begins; they are equally long.
     """
@@ -158,7 +158,7 @@ def _octets(data: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lost(evidence: EndEvidence, rows: int) -> Iterator[_Gap]:
-    """What the agent itself says that its log lacks, or what its count shows."""
+    """The gaps of the log that the agent itself reports, or that its count shows."""
     lost, lost_calls = sum(evidence.lost_events_count.values()), sum(evidence.lost_calls_count.values())
     events = max(rows, evidence.logged_events_count) + evidence.missed_runs_count
     if evidence.broken_off:
@@ -205,7 +205,7 @@ def _not_adding_up(connections: pl.DataFrame, role: str | None) -> Iterator[_Gap
 
 
 def _not_logged(connections: pl.DataFrame, rows: int) -> Iterator[_Gap]:
-    """How many segments are missing where payload alone does not show it: ACKs, and what was sent twice.
+    """Number of segments that are missing where payload alone does not show it: ACKs, and what was sent twice.
 
     A connection cut short may still be moving segments when TCP is asked for its counts.
     """

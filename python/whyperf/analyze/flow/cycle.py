@@ -1,4 +1,4 @@
-"""Whether a sequence of payloads repeats: "100, 1400, 100, 1400 ..."."""
+"""The repetition of a sequence of payloads: "100, 1400, 100, 1400 ..."."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from whyperf.analyze.flow.repeats import Repeat, find_repeats
 from whyperf.analyze.text import count, percent
 
 COVERED_RATIO = 0.9
-"""What a cycle must cover to be the pattern of the connection."""
+"""The part that a cycle must cover to be the pattern of the connection."""
 
 PART_RATIO = 0.05
-"""What a cycle must cover to be reported at all."""
+"""The part that a cycle must cover to be reported at all."""
 
 PART_REPETITIONS = 8
 LONG_RATIO = 0.01
@@ -45,7 +45,7 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Payloads:
-    """What a connection's payloads look like.
+    """The shape of a connection's payloads.
 
     `cycle` is the one that covers at least 90 % of the segments, None when none does. `parts` are
     the cycles that cover at least 5 %, by where they begin: phases of a connection that changes.

@@ -158,7 +158,7 @@ class _Reader:
 
 
 def _needed(columns: Sequence[str]) -> list[str]:
-    """What must be read for `columns`: their time, and what relative numbers are made from."""
+    """The columns that must be read for `columns`: their time, and what relative numbers are made from."""
     more = ("connection", "direction", "sequence") if any(name in columns for name in _NUMBERS) else ()
     flags = ("flags",) if "acknowledgment" in columns else ()
     return list(dict.fromkeys(("time_ns", *columns, *more, *flags)))

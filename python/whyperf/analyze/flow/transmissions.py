@@ -1,4 +1,4 @@
-"""How large the packets were that left TCP, who made them leave, and who processed those that arrived."""
+"""The size of the packets that left TCP, who made them leave, and who processed those that arrived."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What a trial's manifest says of its ends: roles, clocks, and what their evidence is worth."""
+"""The statements of a trial's manifest on its ends: roles, clocks, and what their evidence is worth."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ class TableOfEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class EndEvidence:
-    """What one host reports of its evidence (`EvidenceReport` in `crates/schema/src/evidence.rs`).
+    """The report of one host on its evidence (`EvidenceReport` in `crates/schema/src/evidence.rs`).
 
     `missing` are the hooks this level wants and did not find: name and reason. A record made before
     there was evidence has level "user" and nothing else.
@@ -93,7 +93,7 @@ class FlowTrial:
 
     @property
     def is_watched(self) -> bool:
-        """Whether it is a connection of another program."""
+        """True where it is a connection of another program."""
         return self.origin == WATCHED
 
     def end(self, role: str) -> FlowEnd | None:

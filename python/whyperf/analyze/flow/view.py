@@ -42,7 +42,7 @@ def as_watched(trial: FlowTrial, role: str | None = None) -> FlowTrial:
 
 
 def _at_most(evidence: EndEvidence, level: Level) -> EndEvidence:
-    """What the host would have reported with this level."""
+    """The report that the host would have made with this level."""
     if LEVELS.index(evidence.got) <= LEVELS.index(level):
         return evidence
     if level == "user":

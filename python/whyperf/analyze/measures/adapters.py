@@ -17,7 +17,7 @@ DEFAULT = "default"
 
 
 def cell_adapters(devices: pl.DataFrame, ends: pl.DataFrame, hosts: Mapping[str, Facts]) -> dict[tuple[str, str], int]:
-    """How many adapters carried the load of each cell and role, of all its hosts; the most of its trials.
+    """Number of adapters that carried the load of each cell and role, of all its hosts; the most of its trials.
 
     A bond, VLAN or bridge is none where the devices below it are counted. The loopback is one where nothing else
     carried anything. Sides whose devices are not known are left out.

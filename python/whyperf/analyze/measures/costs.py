@@ -1,4 +1,4 @@
-"""What moving data costs a host, whatever the rate: cycles per KByte (1024 octets), calls, costs per transaction.
+"""A host's cost of moving data, whatever the rate: cycles per KByte (1024 octets), calls, costs per transaction.
 
 With a PMU on all CPUs of both hosts: the cycles of those CPUs. Otherwise the CPU time of the load's
 threads and, where the host has its CPUs alone, of their ksoftirqd, times the rate of the time

@@ -17,7 +17,7 @@ KINDS = ("user", "system", "irq", "softirq", "steal", "idle")
 """Kinds of CPU time in /proc/stat, as the record groups them."""
 
 BUSY = ("user", "system", "irq", "softirq")
-"""What counts as busy: the host's own work. Stolen time is the hypervisor's."""
+"""The kinds that count as busy: the host's own work. Stolen time is the hypervisor's."""
 
 MIN_ACCOUNTED_RATIO = 0.5
 """Share of the wall time that /proc/stat must account for, or its kinds are not known."""

@@ -138,7 +138,7 @@ def duration_windows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def window_octets(rows: pl.DataFrame, reads: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """What each connection's receiver read in its trial's window.
+    """The octets that each connection's receiver read in its trial's window.
 
     One row a connection of a trial with a window: `trial`, `connection`, `window_octets`,
     `goodput_bps`; 0 where it read nothing. A row is first shortened to the connection's life

@@ -64,7 +64,7 @@ def _needed(cell: CellResult, inputs: Inputs, stream_bps: float | None) -> Neede
 def _rates(
     factors: Mapping[str, object], inputs: Inputs, cell: str, stream_bps: float | None
 ) -> list[tuple[float, str]]:
-    """What the path can carry, as far as it is known, and from where."""
+    """The rates that the path can carry, as far as they are known, and from where."""
     emulated = factors.get("path_rate_bps")
     if isinstance(emulated, int | float):
         return [(float(emulated), PATH)]

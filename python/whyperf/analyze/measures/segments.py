@@ -67,7 +67,7 @@ def _samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.DataFra
 
 
 def _within(samples: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """What each connection's counts grew by within the window; a connection first seen there counts from its start."""
+    """The growth of each connection's counts in the window; a connection first seen there counts from its start."""
 
     def before(column: str) -> pl.Expr:
         return pl.col(column).shift().over(_CONNECTION, order_by="sample_mono_ns")

@@ -1,4 +1,4 @@
-"""What CPUs did that both sides share: the part of each side's threads is known, the rest is of neither.
+"""The work of CPUs that both sides share: the part of each side's threads is known, the rest is of neither.
 
 Each side records the time of its own CPUs, so shared ones are in the record twice, and count once. The threads of a
 load are timed by the scheduler, soft interrupts by tracepoints, which also show on top of whose threads they ran. Whose

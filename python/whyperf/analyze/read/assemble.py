@@ -117,7 +117,7 @@ def _schedule(
 def _observed(
     lost: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame, transactions: pl.DataFrame
 ) -> pl.DataFrame:
-    """What trials without a result moved until they ended; `in_warmup` where that was before the measurement."""
+    """Data moved by trials without a result until they ended; `in_warmup` where that was before the measurement."""
     measured = measure(lost, flows, intervals, transactions)
     early = measured.filter(pl.col("goodput_bps").is_null())["trial"].to_list()
     begun = pl.when(pl.col("phase") == "warmup").then(pl.lit("measure")).otherwise(pl.col("phase")).alias("phase")
@@ -162,19 +162,19 @@ def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
 
 
 def _counted_as(metric: str, transactions: Sequence[Document]) -> str | None:
-    """What to call executions: an exchange is a transaction, a write of a stream is nothing that was asked about."""
+    """The name of executions: an exchange is a transaction, a write of a stream is nothing that was asked about."""
     if metric == "transactions" or any(is_exchange(transaction) for transaction in transactions):
         return "transactions"
     return "messages" if {transaction.get("name") for transaction in transactions} == {"message"} else None
 
 
 def is_exchange(transaction: Mapping[str, Any]) -> bool:
-    """Whether a transaction asks and is answered."""
+    """True where a transaction asks and is answered."""
     return {"write", "read"} <= {step["operation"]["operation"] for step in transaction.get("steps", ())}
 
 
 def _places(group: Document) -> int:
-    """How many executions of a group can be under way at the same time, where it begins them by a schedule."""
+    """Number of executions of a group that can be under way at the same time, where it begins them by a schedule."""
     outstanding = [
         int(transaction.get("outstanding_count", 1))
         for transaction in group["transactions"]

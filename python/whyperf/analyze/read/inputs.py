@@ -1,4 +1,4 @@
-"""What the analysis works on: polars frames and plain values, no paths and no host.
+"""The inputs of the analysis: polars frames and plain values, no paths and no host.
 
 All instants are on the controller's monotonic clock, in ns, as signed 64-bit integers.
 """
@@ -92,27 +92,27 @@ class Cell:
     workload: str = "stream"
     #: The metric of the result: goodput, transactions, datagrams or connections.
     metric: str = "goodput"
-    #: Whether transactions begin at intended instants.
+    #: True where transactions begin at intended instants.
     is_open_loop: bool = False
-    #: Whether any payload is to move; a workload may only connect.
+    #: True where any payload is to move; a workload may only connect.
     has_payload: bool = True
     #: Executions of the open loop that can run at the same time, from one near host: virtual users x outstanding.
     places: int = 0
-    #: What executions of its transactions are to a reader: transactions, messages, or nothing of interest.
+    #: The meaning of executions of its transactions to a reader: transactions, messages, or nothing of interest.
     counted_as: str | None = None
-    #: Whether some of its connections are only open.
+    #: True where some of its connections are only open.
     has_idle: bool = False
     #: The connection of another program that it is about; its factors say nothing of that.
     watched: PlannedConnection | None = None
 
     @property
     def setting(self) -> dict[str, object]:
-        """What distinguishes it from other cells: its factors, or the name of its connection."""
+        """The properties that distinguish it from other cells: its factors, or the name of its connection."""
         return dict(self.factors) if self.watched is None else {CONNECTION: self.watched.label}
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether flows start and stop at set times."""
+        """True where flows start and stop at set times."""
         return self.factors.get("schedule", "none") != "none"
 
 
@@ -160,5 +160,5 @@ class Inputs:
     schedule: pl.DataFrame
     stage_notes: tuple[str, ...] = ()
     hosts: Mapping[str, Facts] = field(default_factory=dict)
-    #: What only a fleet has; None without one.
+    #: The inputs that only a fleet has; None without one.
     fleet: FleetInputs | None = None

@@ -29,7 +29,7 @@ class CopyCost:
 
 
 def copy_cost(frame: pl.DataFrame) -> CopyCost | None:
-    """What a copied byte takes at a host that writes; None where nothing shows it."""
+    """The time that a copied byte takes at a host that writes; None where nothing shows it."""
     rows = frame.filter((pl.col("direction") == OUT) & ~pl.col("is_again"))
     copies = rows.filter((pl.col("stage") == COPY) & (pl.col("copied_bytes") > 0))
     if copies.height >= MIN_ROWS:

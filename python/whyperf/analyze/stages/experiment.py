@@ -18,7 +18,7 @@ from whyperf.record import LOST, Experiment, Manifest, Trials
 
 #: Connections of the second trial of a cell are numbered from here on, and so on.
 CONNECTIONS_OF_A_TRIAL = 1_000_000
-#: What a packet is known by.
+#: The columns that a packet is known by.
 KEY = ["connection", "direction", "order", "sequence"]
 #: Numbers of packets that a trial, and all trials of a cell, have for themselves.
 ORDERS_OF_A_TRIAL, ORDERS_OF_A_CELL = 1 << 32, 1 << 44
@@ -62,7 +62,7 @@ def read_cells(experiment: Experiment, found: Trials, cells: Collection[str] | N
 
 
 def _copy_costs(hosts: Sequence[HostStages]) -> dict[str, CopyCost | None]:
-    """What a copied byte takes at each host, over all cells: with messages of one size, no cell alone shows it."""
+    """The time of a copied byte at each host, over all cells: with messages of one size, no cell alone shows it."""
     frames: dict[str, list[pl.DataFrame]] = {}
     for at, host in enumerate(hosts):
         frames.setdefault(host.host, []).append(host.frame.with_columns(pl.col("order") + at * ORDERS_OF_A_CELL))
@@ -151,7 +151,7 @@ def lines_over(cells: Sequence[CellStages]) -> list[StageLine]:
 
 
 def copies_of(cells: Sequence[CellStages]) -> list[CopyCost]:
-    """What a copied byte takes at the hosts where only TCP's own time shows it."""
+    """The time that a copied byte takes at the hosts where only TCP's own time shows it."""
     hosts = [host for cell in cells if cell.found is not None for host in cell.found.hosts]
     return [host.copies for host in hosts if host.copies is not None and host.copies.shown_by != COPY]
 

@@ -69,7 +69,7 @@ def resampled_sums(samples: Floats, seed: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def _taken(columns: int, seed: int) -> Floats:
-    """How often each resample takes each column, shape (columns, `RESAMPLES`)."""
+    """Number of times that each resample takes each column, shape (columns, `RESAMPLES`)."""
     drawn = np.random.default_rng(seed).multinomial(columns, np.full(columns, 1 / columns), size=RESAMPLES)
     return np.ascontiguousarray(drawn.T.astype(np.float64))
 

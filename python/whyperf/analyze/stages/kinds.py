@@ -83,7 +83,7 @@ BY_DIRECTION: Final[Mapping[str, tuple[Stage, ...]]] = {
 BETWEEN: Final = Stage(
     "between", "Between stages", "path", "in no stage that was followed; the probes' own time is in it", True, True
 )
-"""What remains of a message's time."""
+"""The rest of a message's time."""
 
 REFERENCE: Final[Mapping[str, tuple[str, ...]]] = {
     OUT: ("tcp_out", "driver_out", "qdisc_out"),

@@ -44,7 +44,7 @@ ON_PATH = (
 ROWS_OF = {READ_ENTRY_ON_PATH.name: "call_entry"}
 """The stage whose rows have another name in a message's time."""
 GAPS = {"tcp_out": "held", "read_entry": "socket_wait", "copy_out": "socket_wait"}
-"""What time in front of a stage is, other than between stages."""
+"""The kind of the time in front of a stage, other than between stages."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What stage times lack, in sentences: sides without any, hooks that a kernel lacks, and what was not followed.
+"""The gaps of stage times, in sentences: sides without any, hooks that a kernel lacks, and what was not followed.
 
 Sentences about a host begin with its side. Counts are of sampled packets, parts of packets or rows, as they say.
 """
@@ -49,7 +49,7 @@ GAPS: Final[Mapping[str, tuple[str, str, str]]] = {
     "steered": ("packet", "packets", "changed the CPU between GRO and IP in (RPS)"),
     "by_thread": ("packet", "packets", "came from the device by a thread: threaded NAPI or busy polling"),
 }
-"""What `stage_gaps` and `analyze.stages.read` count: what they count, of one and of many, and what happened to it."""
+"""Counts of `stage_gaps` and `analyze.stages.read`: what they count, of one and of many, and what happened to it."""
 
 MISSING_TIMES: Final = frozenset({"no_start", "no_arrival", "lost_record", "requeued"})
 """Of these, the reasons for which a time is missing; the others were followed."""
@@ -81,7 +81,7 @@ def _place(limit: StageLimit) -> str:
 
 
 def gap_sentence(reason: str, number: int, rows: int = 0) -> str:
-    """What was counted; where a time is missing also how many of all `rows` that is."""
+    """Says what was counted; where a time is missing also how many of all `rows` that is."""
     noun, plural, what = GAPS.get(reason, ("time", "times", reason.replace("_", " ")))
     ratio = number / rows if rows else 0.0
     part = percent(ratio) if ratio >= MIN_RATIO else f"less than {percent(MIN_RATIO)}"
@@ -105,7 +105,7 @@ def probe_sentence(cost: ProbeCost) -> str:
 
 
 def stage_notes(experiment: Experiment, found: Trials) -> list[str]:
-    """What the trials with stage times of an experiment lack; empty where none were asked for."""
+    """Notes on what the trials with stage times of an experiment lack; empty where none were asked for."""
     if not found.staged:
         return []
     made = {name: manifest for name, manifest in found.staged.items() if manifest.status not in LOST}

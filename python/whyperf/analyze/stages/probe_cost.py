@@ -1,4 +1,4 @@
-"""What a probe costs: the time that is taken off each row for each of its probes.
+"""The cost of a probe: the time that is taken off each row for each of its probes.
 
 An agent measures it once, when it loads the programs, as the median of many empty pairs of probes. Other work on the
 CPU at that moment makes it too large, and then too much is taken off all rows. Two things show that:

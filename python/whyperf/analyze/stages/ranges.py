@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class Handled(NamedTuple):
-    """What a stage did for ranges of bytes, shape (n,) each: CPU time and wall time in ns, and the bytes of it."""
+    """The work of a stage for ranges of bytes, shape (n,) each: CPU time and wall time in ns, and the bytes of it."""
 
     cpu_ns: Floats
     wall_ns: Floats
@@ -53,7 +53,7 @@ class StageRows:
         return np.where((at >= 0) & (byte < self.end[np.maximum(at, 0)]), at, -1).astype(np.int64)
 
     def handled(self, start: Ints, end: Ints) -> Handled:
-        """What the stage did for the ranges [start, end), shape (n,) each."""
+        """The work of the stage for the ranges [start, end), shape (n,) each."""
         cpu, wall = (
             np.interp(end, self._places, reached) - np.interp(start, self._places, reached) for reached in self._reached
         )

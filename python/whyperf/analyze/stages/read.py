@@ -41,7 +41,7 @@ COLUMNS: Mapping[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class StagesReport:
-    """What the stage times of a host are worth (`StagesReport` in crates/schema/src/evidence.rs).
+    """The worth of the stage times of a host (`StagesReport` in crates/schema/src/evidence.rs).
 
     One block of `block_bytes` in `one_in` was followed, the number that held for most rows. `empty_pair_ns` is the cost
     of a probe, which is taken off each row for each of its probes; `probe` says how it was found. `missing` are hooks
@@ -90,7 +90,7 @@ class HostStages:
 
 
 def has_stages(trial: FlowTrial) -> bool:
-    """Whether a host of the trial has stage times."""
+    """True where a host of the trial has stage times."""
     return any(trial.table(TABLE, host) is not None for host in trial.ends)
 
 
@@ -218,7 +218,7 @@ def moved_packets(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def gaps_of(folder: Path, host: str) -> dict[str, int]:
-    """What was not followed at a host of the trial in `folder`, by reason, the most frequent first.
+    """Counts what was not followed at a host of the trial in `folder`, by reason, the most frequent first.
 
     Raises:
         RecordError: the table cannot be read.

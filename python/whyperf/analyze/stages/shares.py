@@ -1,4 +1,4 @@
-"""What the CPU time of a host's own work is: the program, copies, the rest of its system calls, and softirqs."""
+"""Parts of the CPU time of a host's own work: the program, copies, the rest of its system calls, and softirqs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What each stage takes of a host's CPU and time, per packet and per byte, and the sum of all.
+"""The CPU and time of a host that each stage takes, per packet and per byte, and the sum of all.
 
 A stage that every byte passes is counted by the bytes of its own rows, so that one whose rows are missing in part is
 not taken for a cheap one. What only some packets cause, as a wake-up, is counted by all bytes that were followed.
@@ -43,7 +43,7 @@ class StageTotal:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has nearly all bytes that were followed; what only some packets cause need not have them."""
+        """True if it has nearly all bytes that were followed; what only some packets cause need not have them."""
         return self.stage.name in CAUSED_BY_SOME or self.covered_ratio >= COVERED_RATIO
 
 
@@ -85,7 +85,7 @@ class DirectionTotals:
 
 
 def totals(host: HostStages) -> list[DirectionTotals]:
-    """What the stages of payload that left, and of payload that arrived, took; only directions with payload."""
+    """Totals of the stages of payload that left, and of payload that arrived; only directions with payload."""
     found = (_direction(host, direction) for direction in BY_DIRECTION)
     return [total for total in found if total is not None]
 

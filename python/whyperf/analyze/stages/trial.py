@@ -48,7 +48,7 @@ def hosts_of(trial: FlowTrial, usual_probe_ns: Mapping[str, int]) -> list[HostSt
 def trial_stages(
     trial: FlowTrial, connection: int | None = None, usual_probe_ns: Mapping[str, int] | None = None
 ) -> TrialStages | None:
-    """What the stage times of a trial show, or of one of its connections; None where no host has any.
+    """Analyzes the stage times of a trial, or of one of its connections; None where no host has any.
 
     `usual_probe_ns` is the cost of a probe at each host in all trials of the result (`probe_cost.costs_by_host`).
 
@@ -63,7 +63,7 @@ def trial_stages(
 
 
 def analyzed(trial: str, cell: str, hosts: Sequence[HostStages], uncertainty_ns: float) -> TrialStages:
-    """What the stage times of these hosts show; their clocks may be off by `uncertainty_ns`."""
+    """Analyzes the stage times of these hosts, whose clocks may be off by `uncertainty_ns`."""
     pairs = [(writer, reader) for writer in hosts for reader in hosts if writer is not reader]
     lives = [
         (writer, reader, found)

@@ -1,4 +1,4 @@
-"""Whether a series changed its level once: Pettitt's test.
+"""Pettitt's test of whether a series changed its level once.
 
 A. N. Pettitt, "A non-parametric approach to the change-point problem", Applied Statistics 28
 (1979) 126-135. The test assumes independent observations; interval goodputs of one connection are

@@ -1,4 +1,4 @@
-"""How far a sample is from every distribution with one mode: Hartigan's dip.
+"""The distance of a sample from every distribution with one mode: Hartigan's dip.
 
 J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985) 70-84. The dip is the
 largest distance between the empirical distribution and the nearest one with a single mode, which is convex below the

@@ -1,4 +1,4 @@
-"""Whether a series jumps between two levels.
+"""Tests whether a series jumps between two levels.
 
 The split that explains most of the variance is N. Otsu's ("A threshold selection method from
 gray-level histograms", IEEE Trans. SMC 9, 1979). The best split of a normal population explains

@@ -1,4 +1,4 @@
-"""Whether a setting has several rates: modes of its trials, and of its intervals over time.
+"""Tests whether a setting has several rates: modes of its trials, and of its intervals over time.
 
 Two criteria, of which one must hold. The first is the dip test (`dip.py`) at 1 %. It needs no shape of a mode, but rare
 modes are beyond it: a mode of 2 of 25 trials never has a dip that large. So the second is a gap, from

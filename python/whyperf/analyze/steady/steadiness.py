@@ -1,4 +1,4 @@
-"""Whether a trial reached a steady state, and what was cut to get there."""
+"""Judges whether a trial reached a steady state, and says what was cut to get there."""
 
 from dataclasses import dataclass
 

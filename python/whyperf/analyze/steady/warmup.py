@@ -25,7 +25,7 @@ FLAT_RATIO = 1e-6
 
 @dataclass(frozen=True)
 class Truncation:
-    """How many leading observations to drop.
+    """The number of leading observations to drop.
 
     `at_limit` says that the best point was the last one allowed (half of the series), which is
     the heuristic's way of saying that the series is too short or never settles.

@@ -1,4 +1,4 @@
-"""How fast flows adapt: to one that joins, to the room that one leaves, and after a loss.
+"""The speed at which flows adapt: to one that joins, to the room that one leaves, and after a loss.
 
 Each gives a `Wait`: the seconds until something was reached, or until it could no longer be seen (`reached` false).
 """
@@ -38,7 +38,7 @@ MIN_FREED_RATIO = 0.01
 
 @dataclass(frozen=True)
 class Slack:
-    """What became of a flow's part of the path after it left.
+    """The use made of a flow's part of the path after it left.
 
     `ratio` is what the remaining flows gained over what the one that left had had, 1 for all of it; `wait` until they
     together reached `TAKEN_UP_RATIO` of the goodput before.
@@ -50,7 +50,7 @@ class Slack:
 
 
 def convergence(course: FlowSeries) -> Iterator[tuple[int, Wait]]:
-    """How long each flow that joined others took to its share: the position of its first region, and the wait.
+    """The time that each flow that joined others took to its share: the position of its first region, and the wait.
 
     The share is the region's goodput over its flows. D. Bansal, H. Balakrishnan, S. Floyd, S. Shenker, "Dynamic
     behavior of slowly-responsive congestion control algorithms", SIGCOMM (2001), call the time to a δ-fair allocation
@@ -68,7 +68,7 @@ def convergence(course: FlowSeries) -> Iterator[tuple[int, Wait]]:
 
 
 def slack_taken_up(course: FlowSeries) -> Iterator[Slack]:
-    """What the remaining flows made of the room, for every instant at which flows left and none joined."""
+    """The use that the remaining flows made of the room, for every instant at which flows left and none joined."""
     for position in range(1, len(course.regions)):
         before, now = course.regions[position - 1], course.regions[position]
         left = set(before.flows) - set(now.flows)
@@ -97,7 +97,7 @@ def _until(course: FlowSeries, position: int, bps: Floats, wanted_bps: float) ->
 
 
 def recoveries(at_s: Floats, cwnd_segments: Floats, retransmitted_segments: Floats, stop_s: float) -> list[Wait]:
-    """How long a connection's congestion window took after each loss to what it had been.
+    """Times that a connection's congestion window took after each loss to return to what it had been.
 
     Samples of TCP_INFO in the order of time, while the connection was at work. A loss is a sample with more
     retransmitted segments than the one before; further losses until the window is back belong to it. The first one

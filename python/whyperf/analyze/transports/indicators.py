@@ -46,7 +46,7 @@ class FlowFigures:
 
 @dataclass(frozen=True)
 class Harmed:
-    """What others did to a flow, see `sharing.goodput_harm`."""
+    """The harm that others did to a flow, see `sharing.goodput_harm`."""
 
     flow: int
     by: str

@@ -67,7 +67,7 @@ class FlowResult(FrozenModel):
 
 
 class Harm(FrozenModel):
-    """What flows of other protocols did to a flow: part of its goodput that they took, and of the round-trip time that
+    """Harm of flows of other protocols to a flow: part of its goodput that they took, and of the round-trip time that
     they added.
     """
 

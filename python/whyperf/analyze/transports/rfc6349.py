@@ -24,5 +24,5 @@ def efficiency_ratio(transmitted: float, retransmitted: float) -> float | None:
 
 
 def buffer_delay_ratio(mean_rtt: float, baseline_rtt: float) -> float | None:
-    """How much longer than the baseline a round trip is under load (section 4.3); 0 is no queue."""
+    """The ratio by which a round trip under load is longer than the baseline (section 4.3); 0 is no queue."""
     return (mean_rtt - baseline_rtt) / baseline_rtt if baseline_rtt > 0 else None

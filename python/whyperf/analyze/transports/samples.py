@@ -58,7 +58,7 @@ _SAMPLE = {
 
 
 def sender_samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.DataFrame:
-    """What the senders knew of their connections, the kernel's of TCP and the libraries' of other transports.
+    """The senders' knowledge of their connections, the kernel's of TCP and the libraries' of other transports.
 
     Rows of the record's tables, as columns `_SAMPLE`. A packet of a library counts as a segment; where it does not say
     what it sent again, what it lost is that.

@@ -63,7 +63,7 @@ def _own(label: str, names: Sequence[str], parts: Sequence[Sequence[str]]) -> Se
 
 
 def protocol(flow: Document, spec: Document) -> str:
-    """What carries a flow, in a word: the congestion control of TCP, else the transport."""
+    """The protocol that carries a flow, in a word: the congestion control of TCP, else the transport."""
     transport = flow.get("transport") or spec.get("transport") or "tcp"
     if transport != "tcp":
         return str(transport)

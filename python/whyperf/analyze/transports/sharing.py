@@ -1,4 +1,4 @@
-"""How flows share a path: stability, fairness within a protocol, harm between protocols."""
+"""The sharing of a path by flows: stability, fairness within a protocol, harm between protocols."""
 
 import math
 
@@ -33,7 +33,7 @@ def fairness(bps: Floats) -> float | None:
 
 
 def goodput_harm(alone_bps: float, together_bps: float) -> float | None:
-    """What a competitor does to a flow's goodput: (alone - together) / alone; 1 is all of it, below 0 a benefit.
+    """The harm of a competitor to a flow's goodput: (alone - together) / alone; 1 is all of it, below 0 a benefit.
 
     R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry, "Beyond Jain's fairness index: setting the bar for the deployment of
     congestion control algorithms", HotNets (2019), for "more is better".

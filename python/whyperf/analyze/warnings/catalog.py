@@ -279,7 +279,7 @@ class RaisedWarning:
         return self.values.get("role") or self.values.get("end") or ""
 
     def advice(self, testbed: str) -> str:
-        """What to do, on this kind of testbed."""
+        """Says what to do, on this kind of testbed."""
         kind = WARNING_TEXTS[self.code]
         return kind.advice_on.get(testbed, kind.advice).format(**self.values)
 

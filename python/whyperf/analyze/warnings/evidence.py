@@ -94,7 +94,7 @@ def _number(profile: object, name: str) -> int | None:
 
 
 def is_whole() -> pl.Expr:
-    """Whether a log trial's row says that its log is there, and that nothing of it was lost."""
+    """True where a log trial's row says that its log is there, and that nothing of it was lost."""
     nothing_lost = pl.col("lost") + pl.col("lost_calls") + pl.col("missed") + pl.col("unseen") == 0
     return (pl.col("got") == LOG) & nothing_lost & pl.col("broken_off").is_null() & pl.col("why").is_null()
 

@@ -62,7 +62,7 @@ def _of_counters(row: Row, named: dict[str, str]) -> Iterator[RaisedWarning]:
 
 
 def _state(row: Row) -> str:
-    """How complete a log is, rounded down; of an empty log there is no share."""
+    """The completeness of a log, rounded down; of an empty log there is no share."""
     parts = []
     if row["logged"]:
         parts.append((row["lost"] + row["missed"]) / (row["logged"] + row["missed"]))

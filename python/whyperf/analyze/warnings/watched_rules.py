@@ -1,4 +1,4 @@
-"""What to know about connections of other programs."""
+"""Facts to know about connections of other programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ def of_connection(evidence: Sequence[Row]) -> Iterator[RaisedWarning]:
 
 
 def watched_facts(cells: Sequence[CellResult]) -> list[Fact]:
-    """What of the connections could not be seen."""
+    """Facts on what of the connections could not be seen."""
     watched = [cell.watched for cell in cells if cell.watched is not None]
     one_side = sum(len(connection.hosts) == 1 for connection in watched)
     later = sum(connection.is_whole is False for connection in watched)

@@ -41,7 +41,7 @@ def of_transactions(
 
 
 def _of_schedule(transactions: Transactions, cpu: Cpu) -> Iterator[RaisedWarning]:
-    """Whether an open loop kept its schedule; if not, whether the ends or the generator were in the way.
+    """Judges whether an open loop kept its schedule; if not, whether the ends or the generator were in the way.
 
     A transaction that cannot begin because all places are taken waits for the ends; one that does not begin
     although there is a place waits for the generator.
@@ -62,7 +62,7 @@ def _of_schedule(transactions: Transactions, cpu: Cpu) -> Iterator[RaisedWarning
 
 
 def _backlog(transactions: Transactions, grows_per_s: float, cpu: Cpu) -> str:
-    """What shows that transactions waited for the ends, in a sentence."""
+    """The signs that transactions waited for the ends, in a sentence."""
     parts = [f"the backlog grew by {significant(grows_per_s)} a second"] if grows_per_s > 0 else []
     if transactions.places_busy_ratio is not None:
         parts.append(f"the connections were busy for {percent(transactions.places_busy_ratio)} of the time")

@@ -45,12 +45,12 @@ WithoutKeysOption = Annotated[
         help="Accept a scheduler without keys (tcp://…, kubernetes): who reaches its port can run commands here.",
     ),
 ]
-"""What `cluster.choice_of` asks for."""
+"""The option that `cluster.choice_of` asks for."""
 
 BUDGET_S = 30
-"""What a reader waits for."""
+"""The time that a reader waits."""
 BudgetOption = Annotated[float, typer.Option(min=2, max=3600, metavar="S", help="Seconds for experiments, at most.")]
-"""How long `whyperf why` may try; the answer may come earlier."""
+"""The time that `whyperf why` may try; the answer may come earlier."""
 
 AllowOption = Annotated[
     bool,
@@ -58,11 +58,11 @@ AllowOption = Annotated[
         "--allow", help="Let experiments load the path to a far host with more than the load itself asks for."
     ),
 ]
-"""What others who use the path might feel."""
+"""Permission for what others who use the path might feel."""
 
 
 GOAL = "rate"
-"""What is to be better unless somebody says so."""
+"""The figure that is to be better unless somebody says otherwise."""
 GoalOption = Annotated[
     str,
     typer.Option(
@@ -71,7 +71,7 @@ GoalOption = Annotated[
         "p99 or p99.9.",
     ),
 ]
-"""What `whyperf why` asks about; `goals.asked_goal` reads it."""
+"""The goal that `whyperf why` asks about; `goals.asked_goal` reads it."""
 
 
 def with_arguments_of(

@@ -1,11 +1,11 @@
-"""What the shell offers when Tab is pressed."""
+"""The words that the shell offers when Tab is pressed."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 OFFERED = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./=,+@-]*")
-"""What no shell evaluates, and no command takes for an option. Other users choose names of programs and files, and zsh
+"""Text no shell evaluates, and no command takes for an option. Other users choose names of programs and files, and zsh
 evaluates what typer hands to it, such as `\\$(command)`.
 """
 

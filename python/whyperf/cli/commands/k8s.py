@@ -19,7 +19,7 @@ EXAMPLE = (
 
 
 class What(StrEnum):
-    """What is printed."""
+    """The choice of what is printed."""
 
     MANIFEST = "manifest"
     HOSTS = "hosts"

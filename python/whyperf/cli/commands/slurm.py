@@ -16,7 +16,7 @@ EXAMPLE = (
 
 
 class What(StrEnum):
-    """What is printed."""
+    """The choice of what is printed."""
 
     SCRIPT = "script"
 

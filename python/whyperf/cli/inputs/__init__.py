@@ -1,4 +1,4 @@
-"""What the arguments of a command mean: profiles, hosts, experiments, overridden factors."""
+"""The meaning of a command's arguments: profiles, hosts, experiments, overridden factors."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the command line of `whyperf compare` asks for: results to read, or two conditions to measure."""
+"""The request of the command line of `whyperf compare`: results to read, or two conditions to measure."""
 
 import re
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> "Experimen
 
 
 def is_result(name: str, results: Path = RESULTS) -> bool:
-    """Whether there is a file or folder of this name, here or under `results`."""
+    """True where there is a file or folder of this name, here or under `results`."""
     return Path(name).exists() or (results / name).exists()
 
 

@@ -10,19 +10,19 @@ from whyperf.profile.model import FleetTable
 from whyperf.run import Kind, Target
 
 _OF_SETS = frozenset("[@!&^")
-"""What only sets have (docs/reference/hosts.md)."""
+"""Characters that only sets have (docs/reference/hosts.md)."""
 
 
 @dataclass(frozen=True)
 class AskedFleet:
-    """What the options say of many hosts; `near` and `to` are sets as whyperf.hosts reads them."""
+    """The options about many hosts; `near` and `to` are sets as whyperf.hosts reads them."""
 
     near: str | None = None
     to: str | None = None
     pattern: str | None = None
     inventory: Path | None = None
     via: str | None = None
-    #: What the profile has near hosts do, by sets of them.
+    #: The loads that the profile gives near hosts, by sets of them.
     loads: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def with_defaults(self, table: FleetTable, host: str | None) -> "AskedFleet":
@@ -41,7 +41,7 @@ class AskedFleet:
 
     @property
     def is_meant(self) -> bool:
-        """Whether it is a fleet: a single far host by ssh needs none of these options, and no set of near hosts."""
+        """True if it is a fleet: a single far host by ssh needs none of these options, and no set of near hosts."""
         has_set = self.near is not None and (not self.near or bool(set(self.near) & _OF_SETS))
         return self.to is not None or self.via is not None or has_set
 
@@ -140,7 +140,7 @@ def target_of(asked: AskedFleet, host: str | None, address: str | None, port: in
 
 
 def _parts(pairs: Sequence[HostPair], loads: Mapping[tuple[str, ...], Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """What each pair does, by sets of near hosts; empty where no set says anything."""
+    """The loads of each pair, by sets of near hosts; empty where no set says anything."""
     if not loads:
         return ()
     return tuple(

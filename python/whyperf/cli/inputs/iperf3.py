@@ -1,4 +1,4 @@
-"""What options of iperf3 mean here (iperf3(1) of 3.17), and what to write instead of those there are not."""
+"""Meaning of iperf3's options here (iperf3(1) of 3.17), and what to write instead of those there are not."""
 
 import re
 import shlex
@@ -168,7 +168,7 @@ LOG_FILE = "--logfile"
 
 
 def instead_of(option: str, given: Sequence[str]) -> str | None:
-    """What to write instead of an option of iperf3, in the command line `given`; None where iperf3 has none."""
+    """The substitute for an option of iperf3, in the command line `given`; None where iperf3 has none."""
     if option != LOG_FILE:
         return INSTEAD.get(option)
     at = next(at for at, word in enumerate(given) if word.partition("=")[0] == LOG_FILE)

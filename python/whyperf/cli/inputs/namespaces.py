@@ -25,7 +25,7 @@ def namespace_of(address: str) -> str | None:
 
 
 def _is_another(path: Path) -> bool:
-    """Whether it is a namespace other than that of this process; one that goes meanwhile is none."""
+    """True where it is a namespace other than that of this process; one that goes meanwhile is none."""
     try:
         return path.stat().st_ino != Path("/proc/self/ns/net").stat().st_ino
     except OSError:

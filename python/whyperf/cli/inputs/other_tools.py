@@ -43,7 +43,7 @@ FLENT: Mapping[str, str] = {
 TEST_OPTIONS: Mapping[str, str] = {"-m": "--write-size", "-s": "--window", "-S": "--window", "-K": "-C"}
 #: Options without a value.
 FLAGS = frozenset({"-4", "-6", "-C", "-d", "-D", "-N", "-h", "-V", "-j", "-r"})
-#: What they ask for is measured or said anyway, or concerns only their own output.
+#: Options whose subject is measured or said anyway, or concerns only their own output.
 NOT_NEEDED = frozenset({"-c", "-C", "-P", "-v", "-f", "-d", "-j"})
 #: Who gives one of these names a far host.
 FAR_HOST = ("-c", "--client", "-H", "--host")
@@ -57,17 +57,17 @@ class Meant:
 
     why: str
     arguments: tuple[str, ...]
-    #: What was typed that the command lacks.
+    #: The words typed that the command lacks.
     left_out: tuple[str, ...] = ()
 
     def sentence(self) -> str:
-        """What runs, and why."""
+        """Says what runs, and why."""
         lacks = f"; left out: {' '.join(self.left_out)}" if self.left_out else ""
         return f"{self.why}; running {quoted(self.arguments)}{lacks}"
 
 
 def meant(given: Sequence[str], own: Callable[[], Mapping[str, bool]]) -> Meant | None:
-    """What a command line of netperf, flent, or of iperf3 without a verb means; None for any other.
+    """The meaning of a command line of netperf, flent, or of iperf3 without a verb; None for any other.
 
     `own` returns the options of `whyperf run`, and whether each has a value.
 
@@ -125,7 +125,7 @@ def _is_of_another_tool(word: str) -> bool:
 
 
 def _at_dashes(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What comes before `--`, and behind it."""
+    """The words before `--`, and those behind it."""
     at = given.index("--") if "--" in given else len(given)
     return list(given[:at]), list(given[at + 1 :])
 

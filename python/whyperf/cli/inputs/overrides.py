@@ -83,7 +83,7 @@ def in_words_of(error: ProfileError, given: Overrides, with_option: Iterable[str
 
 
 def instead_of_factor(option: str, given: Sequence[str], own: Mapping[str, bool]) -> str | None:
-    """What to write instead of an option that is the name of a factor, or much like one; None where it is neither.
+    """The substitute for an option that is the name of a factor, or much like one; None where it is neither.
 
     `own` are the options of the command, and whether each has a value.
     """
@@ -101,13 +101,13 @@ def instead_of_factor(option: str, given: Sequence[str], own: Mapping[str, bool]
 
 
 def _is_like(word: str, name: str) -> bool:
-    """Whether an option may mean a factor: one word between others, as in `--output`, is another thing."""
+    """True where an option may mean a factor: one word between others, as in `--output`, is another thing."""
     is_inside = f"_{word}_" in f"{name}_" and not name.startswith(word)
     return not is_inside or MAX_WORDS_EACH * len(word.split("_")) >= len(name.split("_"))
 
 
 def _level_given(option: str, given: Sequence[str], name: str) -> str:
-    """What was given for an option, where the factor takes it; else a word in its place."""
+    """The text given for an option, where the factor takes it; else a word in its place."""
     at = next((at for at, word in enumerate(given) if word.partition("=")[0] == option), len(given))
     _, has_value, value = "".join(given[at : at + 1]).partition("=")
     text = value if has_value else "".join(given[at + 1 : at + 2])

@@ -1,4 +1,4 @@
-"""What the argument of `whyperf run` means: a profile, a workload or a host."""
+"""The meaning of the argument of `whyperf run`: a profile, a workload or a host."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -125,7 +125,7 @@ def _refuse_misspelled(argument: str) -> None:
 
 
 def _is_watched(folder: Path) -> bool:
-    """Whether a folder holds a watched result, which no command resumes."""
+    """True where a folder holds a watched result, which no command resumes."""
     from whyperf.record import Experiment, RecordError  # noqa: PLC0415 - only for what is a mistake
 
     try:

@@ -13,11 +13,11 @@ LOSES = (
     "slow start, recovery and convergence take as long as before, so they fill more of each region, and what takes "
     "longer than a region is cut"
 )
-"""What a scale below 1 costs."""
+"""The cost of a scale below 1."""
 
 
 def with_scale(profile: Profile, given: Overrides) -> Overrides:
-    """What was `given`, with a scale of the schedule in place of `duration_s`: its load then takes that time.
+    """The overrides `given`, with a scale of the schedule in place of `duration_s`: its load then takes that time.
 
     Experiments without one schedule that can be scaled are left as they are, and so is one with a scale.
     """

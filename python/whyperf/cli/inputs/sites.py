@@ -1,4 +1,4 @@
-"""What the command line of `whyperf k8s` and `whyperf slurm` means."""
+"""The meaning of the command line of `whyperf k8s` and `whyperf slurm`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -139,7 +139,7 @@ def given_options(context: Any) -> Iterator[str]:
 
 
 def read_pods(stream: BinaryIO) -> bytes:
-    """What a stream holds.
+    """Reads the content of a stream.
 
     Raises:
         UsageError: it is too large.

@@ -1,4 +1,4 @@
-"""What a host does not have or allow: the default congestion control, and `--leave-out-missing`."""
+"""Handling of what a host does not have or allow: the default congestion control, and `--leave-out-missing`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ CONTROL = "congestion_control"
 CONTROL_FACTORS = (CONTROL, "competitor")
 #: Every Linux has it and lets every user choose it (tcp(7), tcp_allowed_congestion_control).
 EVERYWHERE = "reno"
-#: What takes the place of the usual controls where a host may refuse them.
+#: The levels that take the place of the usual controls where a host may refuse them.
 OWN_LEVELS: Factors = {CONTROL: OWN_CONTROL, "competitor": EVERYWHERE}
 OWN = "net.ipv4.tcp_congestion_control"
 
@@ -61,7 +61,7 @@ def with_allowed_controls(
 
 
 def _is_filled_in(name: str, profile: Profile, plan: Plan) -> bool:
-    """Whether a cell has a level of this factor that neither the profile nor the command line gave."""
+    """True where a cell has a level of this factor that neither the profile nor the command line gave."""
     given = {sweep.name for sweep in profile.sweeps if name in profile.fixed | sweep.fixed | sweep.levels}
     return any(name in cell.factors and cell.sweep not in given for cell in plan.cells)
 

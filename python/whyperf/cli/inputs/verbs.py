@@ -34,9 +34,9 @@ OF_PROOFS = frozenset({"verify", "prove", "proof", "confirm", "try"})
 #: Congestion controls that people compare.
 CONTROLS = frozenset({"reno", "cubic", "bbr", "dctcp", "htcp", "vegas", "westwood"})
 OF_SERVERS = frozenset({"server", "serve", "listen", "daemon"})
-#: How alike a word and a command are, from 0 to 1, for the one to be a misspelling of the other.
+#: The likeness of a word and a command, from 0 to 1, for the one to be a misspelling of the other.
 MIN_LIKENESS = 0.6
-#: What words lack that are neither names of hosts with a domain or a number nor addresses.
+#: The pattern that words lack that are neither names of hosts with a domain or a number nor addresses.
 OF_HOSTS = re.compile(r"[\w-]+@.+|.*[0-9.:].*|localhost|loopback|lo")
 
 
@@ -50,7 +50,7 @@ def nearest_verb(word: str, verbs: Collection[str]) -> str | None:
 
 
 def instead(given: Sequence[str], verbs: Collection[str], options_of_run: Collection[str]) -> str:
-    """What to do instead of a command line whose first word is no command.
+    """Says what to do instead of a command line whose first word is no command.
 
     A word that may be anything is never suggested as a host: `run` would contact it.
     """
@@ -102,7 +102,7 @@ def measured_under(given: Sequence[str]) -> str:
 
 
 def _is_question(word: str) -> bool:
-    """Whether it is a profile or a workload, which runs on this machine."""
+    """True where it is a profile or a workload, which runs on this machine."""
     from whyperf.profile import looks_like_path, shipped_names, shipped_workload_names  # noqa: PLC0415 - as above
 
     return (

@@ -1,4 +1,4 @@
-"""What the arguments of `whyperf watch` mean: which connections, on which host."""
+"""The meaning of the arguments of `whyperf watch`: which connections, on which host."""
 
 import ipaddress
 import re
@@ -28,12 +28,12 @@ _FORMS = ":PORT, a process number, an address"
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched: `name` in a word or two, for folders and messages; `host` None is this one."""
+    """The subject of a watch: `name` in a word or two, for folders and messages; `host` None is this one."""
 
     selection: Selection
     name: str
     host: str | None
-    #: Whether the host is a word on its own, which may have been meant as a program.
+    #: True where the host is a word on its own, which may have been meant as a program.
     is_word: bool = False
 
 
@@ -46,7 +46,7 @@ def watched(
     cgroups: Sequence[str] = (),
     command: Sequence[str] = (),
 ) -> Watched:
-    """What the words before `--` and the options of a selection mean together.
+    """The meaning of the words before `--` and the options of a selection together.
 
     One word is read in this order: `:PORT[,PORT…]`; a number is a process; an address, alone or with a port; anything
     else is a host as for ssh. Of two words the first is the host.
@@ -153,7 +153,7 @@ def _host_and_selection(arguments: Sequence[str]) -> tuple[str | None, str | Non
 
 
 def behind_dashes(typed: Sequence[str]) -> str:
-    """What to add to an error where the words may be a program to start: they then stand behind `--`."""
+    """The addition to an error where the words may be a program to start: they then stand behind `--`."""
     if not typed or typed[0].startswith("-") or shutil.which(typed[0]) is None:
         return ""
     return f"; to start {typed[0]} and watch it: `{shlex.join(['whyperf', 'watch', '--', *typed])}`"

@@ -1,1 +1,1 @@
-"""What a running command shows: progress, interval lines, and how Ctrl-C ends it."""
+"""The display of a running command: progress, interval lines, and how Ctrl-C ends it."""

@@ -30,7 +30,7 @@ LINE_S = 5.0
 COOL_DOWN = "cool-down"
 #: Of several hosts on a side the first reports.
 SIDES = ("near", "far")
-#: What a trial carries that is not measured for its throughput.
+#: The evidence that a trial carries that is not measured for its throughput.
 EXTRA = {LOG_PREFIX: "the segment log", STAGES_PREFIX: "stage times"}
 
 
@@ -216,14 +216,14 @@ class Intervals(Watcher):
                 self._on_measured()
 
     def _is_measured(self, host: str, progress: ReplyProgress) -> bool:
-        """Whether this is the last interval of the measurement, or one behind it."""
+        """True where this is the last interval of the measurement, or one behind it."""
         start_ns = self._start_ns.setdefault(host, progress["start_mono_ns"])
         factors = self.progress.plan.cells[0].factors
         measured_ns = 1e9 * (float(factors["warmup_s"]) + float(factors["duration_s"]))
         return progress["phase"] == COOL_DOWN or progress["end_mono_ns"] - start_ns >= measured_ns
 
     def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
-        """What is left of the last second."""
+        """Shows what is left of the last second."""
         if self._lines is not None:
             self._lines.on_end()
         super().on_trial_finished(trial, status, reason)

@@ -18,14 +18,14 @@ from whyperf.cli.exits import INTERRUPTED, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = b"\x1b[?25h"
-#: What must not be interrupted, such as `__del__` of an object, has ended by then.
+#: The wait after which what must not be interrupted, such as `__del__` of an object, has ended.
 AGAIN_S = 0.01
 #: The same signal so soon after the first is the same wish. Nobody who reads "again to stop at once" is as quick.
 REPEAT_S = 0.5
 
 
 class Stops:
-    """What a signal does now."""
+    """The effect of a signal now."""
 
     def __init__(self, *, is_held: bool = False) -> None:
         """It interrupts; where it is held, from `release` on."""
@@ -34,7 +34,7 @@ class Stops:
         self._has_come = False
 
     def hold_back(self) -> bool:
-        """Whether the first signal waits for `release`."""
+        """True where the first signal waits for `release`."""
         self._has_come = self._is_held
         return self._is_held
 
@@ -50,7 +50,7 @@ class Stops:
 
     @property
     def is_keeping(self) -> bool:
-        """Whether something is written that one signal must not lose."""
+        """True where something is written that one signal must not lose."""
         return self._is_keeping
 
     @contextmanager

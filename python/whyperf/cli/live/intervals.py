@@ -142,7 +142,7 @@ class IntervalLines:
 
     @property
     def counts_payload(self) -> bool:
-        """Whether rates are of payload, not of transactions."""
+        """True where rates are of payload, not of transactions."""
         return self._each is None
 
     def _close(self, host: str) -> None:
@@ -213,7 +213,7 @@ class IntervalLines:
 
 
 def _arrived(sender: Span, receiver_span: Span) -> str:
-    """What arrived in the time of a line over what was sent in it; what a queue holds at its end comes in the next."""
+    """Arrivals in the time of a line over what was sent in it; what a queue holds at its end comes in the next."""
     return percent(receiver_span.payload_bytes / sender.payload_bytes) if sender.payload_bytes else "-"
 
 

@@ -31,7 +31,7 @@ from whyperf.watch.live_limits import ConnectionInterval
 from whyperf.watch.tracker import Followed, Side, TakenReport
 from whyperf.wire import Instead
 
-#: How often the screen looks for something new.
+#: The interval at which the screen looks for something new.
 REDRAW_S: Final = 0.25
 #: More rows are left out, those that the order puts last.
 MAX_ROWS: Final = 200
@@ -41,7 +41,7 @@ OF_ROWS: Final = frozenset({"sort", "reverse", "filter", "no_filter", "leave"})
 
 @dataclass(frozen=True)
 class Frame:
-    """What is on the screen: made by the thread that reads reports, drawn by the other."""
+    """The content of the screen: made by the thread that reads reports, drawn by the other."""
 
     rows: tuple["Row", ...]
     level: str
@@ -269,7 +269,7 @@ class WatchApp(App[None]):
 
 
 class BudgetScreen(Screen[None]):
-    """What limited one connection, interval by interval, and what it looks like now."""
+    """The limits of one connection, interval by interval, and what it looks like now."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),

@@ -1,4 +1,4 @@
-"""What the live view of a watch shows: cells of a row, order and filter, and the budget of one connection as text.
+"""Contents of the live view of a watch: cells of a row, order and filter, and the budget of one connection as text.
 
 A row has two lines, so that all of it fits into 80 columns: what this side sends is above what it receives.
 """
@@ -70,7 +70,7 @@ def sorted_rows(rows: Sequence[RowType], sort: int, *, is_reversed: bool) -> lis
 
 
 def matches(each: ConnectionInterval, text: str) -> bool:
-    """Whether a row has the text of the filter in its program, process, addresses, ports or limits."""
+    """True where a row has the text of the filter in its program, process, addresses, ports or limits."""
     limits = (SHORT[each.sent.limit], SHORT[each.received.limit])
     return text.strip().lower() in " ".join((program(each), ends(each), *limits)).lower()
 

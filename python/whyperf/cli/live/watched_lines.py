@@ -115,7 +115,7 @@ class Announced:
 
 
 def nothing_yet(name: str, instead: Instead | None) -> str:
-    """What there is in the place of connections: `No TCP connection of 4711 yet; it has 2 UDP sockets, …`."""
+    """The text in the place of connections: `No TCP connection of 4711 yet; it has 2 UDP sockets, …`."""
     if instead is not None and not instead["processes_count"]:
         return f"No process of {name} runs now"
     return f"No TCP connection of {name} yet{others_there(instead)}"

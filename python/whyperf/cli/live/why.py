@@ -27,7 +27,7 @@ class WhyLine:
         self._next_s = time.monotonic() + LINE_S
 
     def on_answer(self, answer: Answer) -> None:
-        """What is believed now."""
+        """Notes what is believed now."""
         self._answer = answer_words(answer, goal=self._goal, is_open=True)
 
     def on_try(self, name: str, left_s: float) -> None:

@@ -32,9 +32,9 @@ PASSED_ON: Final = frozenset(
 _BY_KERNEL: Final = 0x80
 _SLICE_S: Final = 0.1
 _GRACE_S: Final = 2.0
-"""How long a command has that is asked to end."""
+"""The time that a command has that is asked to end."""
 _COERCED: Final = frozenset({"C.UTF-8", "C.utf8", "UTF-8"})
-"""What Python sets LC_CTYPE to."""
+"""The values that Python sets LC_CTYPE to."""
 
 
 class CommandError(Exception):
@@ -75,7 +75,7 @@ class WrappedCommand:
         self._is_over = threading.Event()
         #: When a signal came last, by `time.monotonic`, in s.
         self.came_s: dict[int, float] = {}
-        #: Whether `wait` has ended it.
+        #: True once `wait` has ended it.
         self.is_late = False
         gate, self._gate = os.pipe()
         self._failure, failure = os.pipe()

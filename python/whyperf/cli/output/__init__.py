@@ -1,1 +1,1 @@
-"""How results are printed: lines, tables, JSON, and the exit code."""
+"""Printing of results: lines, tables, JSON, and the exit code."""

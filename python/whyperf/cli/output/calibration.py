@@ -17,7 +17,7 @@ PLAIN_WIDTH = 160
 
 
 def print_steps(steps: Steps) -> None:
-    """What single steps take on this host."""
+    """Prints what single steps take on this host."""
     table = _table("Step", "", "Median", "95 %")
     for name, time in steps.measured.items():
         unit = "ns/byte" if name.endswith("_ns_per_byte") else "us"

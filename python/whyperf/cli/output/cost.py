@@ -132,7 +132,7 @@ def _print(found: Cost, experiment: Experiment, functions: int) -> None:
 
 
 def summary_lines(found: Cost) -> Iterator[str]:
-    """What costs most on each side of the dearest cell, and what changed most from the cheapest cell to it."""
+    """Says what costs most on each side of the dearest cell, and what changed most from the cheapest cell to it."""
     for role in ("sender", "receiver"):
         sides = [(cell, side) for cell in found.cells for side in cell.sides if side.role == role]
         if not sides:

@@ -113,7 +113,7 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None, clust
 
 
 def explaining_on(workers: Workers | None) -> "ExplainEach | None":
-    """What explains trials on the workers; None where there are none."""
+    """The function that explains trials on the workers; None where there are none."""
     if workers is None:
         return None
     from whyperf.explain.on_workers import explain_on_workers  # noqa: PLC0415 - a stored explanation needs none
@@ -335,7 +335,7 @@ def _text(found: Explanation, experiment: Experiment, *, everything: bool) -> It
 
 
 def fleet_lines(found: Explanation) -> Iterator[tuple[str, str]]:
-    """What limits a fleet without a slow host, which would be the first verdict, and the verdicts on its pairs."""
+    """The limit of a fleet without a slow host, which would be the first verdict, and the verdicts on its pairs."""
     for diagnosis in found.fleet:
         yield "", ""
         if diagnosis.limited_by != "slow_host":
@@ -368,7 +368,7 @@ def extremes(cells: Sequence[CellExplanation], plan: Plan) -> Iterator[str]:
 
 
 def has_curve(cells: Sequence[CellExplanation], plan: Plan) -> bool:
-    """Whether some number was varied over enough levels with a rate for one to stand out from its neighbors."""
+    """True if some number was varied over enough levels with a rate for one to stand out from its neighbors."""
     rated = [plan.cell(cell.cell).factors for cell in cells if cell.rate_bps is not None]
     levels = [[factors.get(name) for factors in rated] for name in plan.varied]
     return any(
@@ -468,7 +468,7 @@ MAX_POSSIBLE = 3
 
 
 def _rest(cell: CellExplanation, experiment: Experiment) -> Iterator[tuple[str, str]]:
-    """What else is possible, in a line, and how to see all of it and to try the change."""
+    """Says what else is possible, in a line, and how to see all of it and to try the change."""
     first = cell.verdicts[0]
     left_open = first.values.get("causes")
     named = {ANOTHER, str(first.cause), *(left_open if isinstance(left_open, list) else ())}
@@ -523,7 +523,7 @@ def _next(cell: CellExplanation, experiment: Experiment) -> Iterator[str]:
 
 
 def _change(verdict: Verdict, cell: str, experiment: Experiment) -> Iterator[str]:
-    """What to change: factors and a command of the own load, or steps for a program that is not ours."""
+    """The change to make: factors and a command of the own load, or steps for a program that is not ours."""
     change = verdict.change
     if change is None:
         return

@@ -21,7 +21,7 @@ _LIMITS = {
     "application": "application",
     "in_flight": "in flight",
 }
-"""What the kernel's clocks have most of a pair's time of."""
+"""Names of what the kernel's clocks have most of a pair's time of."""
 
 
 def fleet_lines(fleet: Fleet, rate: ToText = bit_rate) -> Iterator[str]:
@@ -33,7 +33,7 @@ def fleet_lines(fleet: Fleet, rate: ToText = bit_rate) -> Iterator[str]:
 
 
 def shared_text(fleet: Fleet) -> str:
-    """How evenly a fleet shared the rate, and how close together it began; empty where neither is known."""
+    """Says how evenly a fleet shared the rate, and how close together it began; empty where neither is known."""
     parts = [] if fleet.fairness is None else [f"fairness {significant(fleet.fairness, 3)} over pairs (Jain's index)"]
     if skew := _skew(fleet):
         parts.append(skew)

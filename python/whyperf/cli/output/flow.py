@@ -186,7 +186,7 @@ def _refused(summary: FlowSummary) -> list[str]:
 
 
 def _commands(experiment: Experiment, summary: FlowSummary, staged: _Staged | None) -> Iterator[tuple[str, str]]:
-    """How to get the log where there is none, and how to see another cell: a sentence and a command each."""
+    """The way to get the log where there is none, and to see another cell: a sentence and a command each."""
     plan, folder = experiment.plan, str(experiment.folder)
     has_none = not summary.logs and staged is None and plan.watched is None and not _refused(summary)
     if has_none and (same := command(experiment, plan.model_copy(update={"evidence": None}))):

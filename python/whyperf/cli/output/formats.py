@@ -1,4 +1,4 @@
-"""How a result is printed on standard output: `--json`, `--format`, `--interval`, and the unit of rates."""
+"""The printing of a result on standard output: `--json`, `--format`, `--interval`, and the unit of rates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,18 +38,18 @@ class RateUnit(StrEnum):
 
 @dataclass(frozen=True)
 class OutputFormat:
-    """How the result is printed."""
+    """The way that the result is printed."""
 
     format: Format = Format.TEXT
     #: Seconds between the lines of a single measurement, and of `uperf`; 0: no lines.
     interval_s: float = DEFAULT_INTERVAL_S
     #: Of rates in the text of a single measurement; None: the unit that suits each.
     rate_unit: RateUnit | None = None
-    #: Whether all warnings and notes are printed, not only the first of each.
+    #: True where all warnings and notes are printed, not only the first of each.
     all_notes: bool = False
     #: Rate for which the needed window is asked, in bit/s.
     window_for_bps: float | None = None
-    #: Whether every connection has a line.
+    #: True where every connection has a line.
     per_stream: bool = False
 
     @property
@@ -62,7 +62,7 @@ class OutputFormat:
 
     @property
     def is_for_programs(self) -> bool:
-        """Whether standard output holds nothing but the result."""
+        """True where standard output holds nothing but the result."""
         return self.format is not Format.TEXT
 
 
@@ -75,7 +75,7 @@ def output_format(
     has_lines: bool = False,
     csv: bool = False,
 ) -> OutputFormat:
-    """What the options say together; `has_lines`: whether the command prints lines while it measures.
+    """The meaning of the options together; `has_lines`: whether the command prints lines while it measures.
 
     Raises:
         UsageError: they contradict each other.

@@ -16,7 +16,7 @@ _KINDS = {
 
 
 def print_facts(facts: HostFacts) -> None:
-    """What a host has and allows, as `whyperf doctor` prints it."""
+    """Prints what a host has and allows, as `whyperf doctor` does."""
     console = Console(highlight=False, markup=False)
     cpus = len(facts["cpus"])
     console.print(f"{facts['hostname']}: {facts['distribution']}, Linux {facts['kernel']}, {facts['machine']}")

@@ -31,11 +31,11 @@ COMMON = {
 """The profiles and workloads that most people run, each with what it measures: they fit on one screen."""
 
 Row = dict[str, Any]
-"""What one profile, workload, schedule, factor or host has in `whyperf list --json`."""
+"""The entry of one profile, workload, schedule, factor or host in `whyperf list --json`."""
 
 
 class List(StrEnum):
-    """What can be listed."""
+    """The kinds that can be listed."""
 
     PROFILES = "profiles"
     WORKLOADS = "workloads"
@@ -60,7 +60,7 @@ _COLUMNS = {
 
 
 def rows_of(kind: List) -> list[Row]:
-    """What is shipped of a kind, in the order of the list."""
+    """Everything shipped of a kind, in the order of the list."""
     rows: list[Row] = json.loads(ROWS.read_text())[kind]
     return rows
 

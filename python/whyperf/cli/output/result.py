@@ -209,7 +209,7 @@ def _single(cell: CellResult, output: OutputFormat) -> Iterator[str]:
 
 
 def _fleets(summary: Summary) -> Iterator[str]:
-    """How evenly each cell was shared and when its hosts began, and its slowest host."""
+    """Says how evenly each cell was shared and when its hosts began, and names its slowest host."""
     for cell in summary.cells:
         if cell.fleet is not None and (shared := shared_text(cell.fleet)):
             yield f"Fleet of {cell.id}: {shared}."

@@ -39,7 +39,7 @@ SMALLEST_RATIO = 0.0005
 
 
 def single_lines(cell: CellResult, rate: ToText = bit_rate, window_for_bps: float | None = None) -> list[str]:
-    """What was reached, and what it cost both hosts; `rate` prints a rate in bit/s, and `window_for_bps` is the rate
+    """Figures reached, and their cost to both hosts; `rate` prints a rate in bit/s, and `window_for_bps` is the rate
     for which the window is asked.
     """
     return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell, rate, window_for_bps)]
@@ -171,7 +171,7 @@ def _asked(cell: CellResult, rate: ToText) -> Iterator[tuple[str, str]]:
 
 
 def _setup(setup: Setup) -> str:
-    """How many connections in which time."""
+    """The number of connections and the time for them."""
     return f"{setup.connections:,} connections in {seconds(setup.seconds * 1e9)} ({setup.per_s:,.0f}/s)"
 
 
@@ -251,7 +251,7 @@ def _executions(cell: CellResult) -> Iterator[tuple[str, str]]:
 
 
 def _share(latency: Latency, wire: Latency | None, host: Latency | None) -> str:
-    """What part it is of the time of the transactions that have the kernel's stamps."""
+    """The part that it is of the time of the transactions that have the kernel's stamps."""
     if wire is None or host is None or wire.mean_ns + host.mean_ns == 0:
         return ""
     return f", {percent(latency.mean_ns / (wire.mean_ns + host.mean_ns))} of the time"

@@ -18,7 +18,7 @@ MAX_ROWS = 24
 GAP = 2
 #: Short headings for a terminal, by the heading in the report.
 SHORTER = {"Retransmitted": "Retr", "Advertised window (bytes)": "Window advertised"}
-#: What a narrow terminal or a pipe does without, in this order.
+#: The columns that a narrow terminal or a pipe does without, in this order.
 LEAVE_OUT = (
     "CPUs per adapter receiver",
     "CPUs per adapter sender",
@@ -75,7 +75,7 @@ def _rows(summary: Summary, cells: list[CellResult], title: str | None, width: i
 
 
 def _without(left_out: list[str], width: int) -> str:
-    """What a table lacks, and where it is."""
+    """Says what a table lacks, and where it is."""
     wider = "a wider terminal" if sys.stdout.isatty() else "COLUMNS=160"
     return f"Left out in {width} columns: {', '.join(left_out)}. They are in --csv and --json, or with {wider}."
 

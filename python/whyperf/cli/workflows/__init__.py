@@ -1,1 +1,1 @@
-"""What a command does, step by step: plan, measure or simulate, record, analyze, print."""
+"""The work of a command, step by step: plan, measure or simulate, record, analyze, print."""

@@ -191,7 +191,7 @@ def _grid(wanted: Wanted) -> Experiment:
 
 
 def _is_result(name: str) -> bool:
-    """Whether it names a result: a shipped profile comes before a folder of its name."""
+    """True where it names a result: a shipped profile comes before a folder of its name."""
     return (RESULTS / name).is_dir() or (name not in shipped_names() and Path(name).is_dir())
 
 

@@ -74,7 +74,7 @@ def show(plan: Plan, *, as_json: bool) -> int:
 
 
 def _pairs(plan: Plan) -> str:
-    """How many pairs of hosts there are, and the first of them by name."""
+    """The number of pairs of hosts, and the first of them by name."""
     fleet, pairs = plan.fleet, plan.pairs
     number = count(len(pairs), "pair")
     if fleet is not None:

@@ -1,4 +1,4 @@
-"""What a result that was made elsewhere, or changed since, may not have this host do.
+"""The things that a result that was made elsewhere, or changed since, may not have this host do.
 
 It may name any host, command, file or variable of the environment.
 """

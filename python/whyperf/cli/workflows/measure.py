@@ -59,13 +59,13 @@ class Order:
     dry_run: bool
     retry_failed: bool
     output: OutputFormat
-    #: Whether the report is written.
+    #: True where the report is written.
     report: bool = True
     #: Seconds of experiments that find out what limits it; None without.
     why_s: float | None = None
-    #: What experiments are to make better.
+    #: The figure that experiments are to make better.
     goal: Goal = RATE
-    #: Whether datagrams take the place of the stream.
+    #: True where datagrams take the place of the stream.
     is_over_udp: bool = False
     #: `--scale`: what all times of the schedule are multiplied by.
     scale: str | None = None
@@ -310,7 +310,7 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
 
 
 def _connections(profile: Profile) -> int:
-    """How many connections a profile opens from each near host."""
+    """The number of connections that a profile opens from each near host."""
     level = profile.fixed.get("connections", 1)
     return level if isinstance(level, int) else 1
 

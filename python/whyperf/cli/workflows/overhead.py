@@ -36,7 +36,7 @@ _BAR_WIDTH = 12
 
 @dataclass(frozen=True)
 class Question:
-    """What the options of the command line say, as given."""
+    """The options of the command line, as given."""
 
     link: str
     protocol: str

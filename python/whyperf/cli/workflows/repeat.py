@@ -100,7 +100,7 @@ def _first_run(query: WatchQuery, experiment: Experiment, moved: RunPayload) -> 
 
 
 def _is_of_host(namespace: str) -> bool:
-    """Whether it is the host's own network namespace: the keeper looks again when it is there."""
+    """True where it is the host's own network namespace: the keeper looks again when it is there."""
     try:
         run([*entering(namespace), "test", "-e", str(OF_HOST)])
     except DisturbError:
@@ -186,7 +186,7 @@ class _Repeating:
         return "nothing_to_learn"
 
     def found(self, made: Experiment, ended: Ended) -> Why:
-        """What is known at the end; `made` keeps it."""
+        """All that is known at the end; `made` keeps it."""
         self.ladder.see(self.rates)
         originals = [block[ORIGINAL] for block in self.rates.values() if ORIGINAL in block]
         original = median(originals) if originals else None

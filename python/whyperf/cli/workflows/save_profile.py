@@ -20,7 +20,7 @@ OPTION = "--save-profile"
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What the command line says in addition to the profile and its levels."""
+    """The request of the command line in addition to the profile and its levels."""
 
     only: Sequence[str]
     seed: int | None
@@ -73,7 +73,7 @@ def _plan(profile: Profile, target: Target, asked: ProfileRequest) -> Plan:
 
 
 def _is_same(wanted: Plan, again: Plan, *, whole: bool) -> bool:
-    """Whether both measure the same; the cells of a part have other names, so that its order differs."""
+    """True where both measure the same; the cells of a part have other names, so that its order differs."""
     if whole:
         return wanted.id == again.id
     cells = [[(cell.sweep, cell.factors) for cell in plan.cells] for plan in (wanted, again)]
@@ -127,7 +127,7 @@ def _is_used(name: str, level: FactorLevel, cells: Sequence[Factors]) -> bool:
 
 
 def _command(path: Path, asked: ProfileRequest, target: Target) -> str:
-    """What runs the profile; what it cannot hold are options again."""
+    """The command that runs the profile; what it cannot hold are options again."""
     named = str(path) if path.parent != Path() else f"./{path}"
     command = ["whyperf", "run", named]
     if target.fleet is not None:

@@ -1,4 +1,4 @@
-"""What the sending kernel counted in the trials of experiments, next to their rates."""
+"""Counts of the sending kernel in the trials of experiments, next to their rates."""
 
 from whyperf.explain.experiments.signs import Sign
 from whyperf.plan import Plan

@@ -36,7 +36,7 @@ KEPT = frozenset({"--run", LABORATORY})
 REPLACED = "replaced"
 #: The command line, as a program of a child process.
 _PROGRAM = ("-c", "import sys; from whyperf.cli import main; sys.exit(main())")
-#: How long a command may take to end by itself after Ctrl-C has reached it too.
+#: The time that a command may take to end by itself after Ctrl-C has reached it too.
 _GRACE_S = 2.0
 _STOPPING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 """Signals by which somebody stops all of it; what another one ended has failed alone."""
@@ -150,7 +150,7 @@ def _run_all(runs: Mapping[str, StudyRun], folder: Path) -> None:
 
 
 def _is_done(folder: Path, name: str, run: StudyRun) -> bool:
-    """Whether the folder has the result of this very command."""
+    """True where the folder has the result of this very command."""
     path = folder / DOCUMENTS / f"{name}.status.json"
     if not path.is_file():
         return False

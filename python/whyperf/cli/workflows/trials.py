@@ -120,7 +120,7 @@ def stopped(experiment: Experiment, *, named: bool) -> Stopped:
     return Stopped()
 
 
-#: What a goodput is made from.
+#: The tables from which a goodput is made.
 TABLES = ("flows", "intervals", "transactions")
 
 

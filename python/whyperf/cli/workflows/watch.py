@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 #: The level that is asked for where the user names none; the agent takes a lower one where the host refuses it.
 USUAL_LEVEL: Level = "counters"
-#: What stands in a result for the arguments of a program.
+#: The word that stands in a result for the arguments of a program.
 LEFT_OUT = "ARGUMENTS"
 
 
@@ -55,10 +55,10 @@ class WatchQuery:
     interval_s: float
     duration_s: float | None
     connections_most: int
-    #: What is behind `--`; empty: nothing is started.
+    #: The words behind `--`; empty: nothing is started.
     command: tuple[str, ...]
     as_json: bool
-    #: Whether a terminal gets lines, too.
+    #: True where a terminal gets lines, too.
     as_lines: bool
     metrics: tuple[str, int] | None
     out: Path | None
@@ -68,11 +68,11 @@ class WatchQuery:
 
     @property
     def name(self) -> str:
-        """What is watched, in a few words."""
+        """The subject of the watch, in a few words."""
         return "this host" if self.watched.name == BUSIEST and self.watched.host is None else self.watched.name
 
     def order(self, pid: int | None = None) -> WatchOrder:
-        """What the agents are asked for; `pid` is the process that becomes the command."""
+        """The request to the agents; `pid` is the process that becomes the command."""
         selection = self.watched.selection
         if pid is not None:
             selection = {**selection, "processes": [pid]}
@@ -154,7 +154,7 @@ def _watch_command(query: WatchQuery, folder: Path) -> int:
 
 
 def run_again(query: WatchQuery, folder: Path, before: Sequence[str], within_s: float) -> "RunPayload":
-    """What the command moves when it runs again behind the words `before`, watched without BPF.
+    """Measures what the command moves when it runs again behind the words `before`, watched without BPF.
 
     Raises:
         CommandError: it cannot be started, ends with an error, or takes longer than `within_s`.
@@ -193,7 +193,7 @@ class _Watch:
         self._metrics = _served(query)
         self._app: WatchApp | None = None
         self._view = self._chosen_view()
-        #: Whether standard output takes what is shown.
+        #: True where standard output takes what is shown.
         self._is_read = True
         place = WatchedPlace(query.watched.host, query.namespace)
         far = None if query.far is None else WatchedPlace(query.far)
@@ -238,7 +238,7 @@ class _Watch:
         return DOUBTFUL if code == DONE and is_less else code
 
     def moved(self) -> "RunPayload":
-        """What the connections of the near side moved."""
+        """The payload that the connections of the near side moved."""
         from whyperf.watch.payload import RunPayload, payload_of  # noqa: PLC0415 - loads polars, which takes 0.2 s
 
         sides = self._session.results()
@@ -316,7 +316,7 @@ class _Watch:
         return f"no TCP connection of {self._query.name} was seen, so nothing is kept{there}"
 
     def _lacks_level(self) -> bool:
-        """Whether a side took less evidence than the user named."""
+        """True where a side took less evidence than the user named."""
         asked = self._query.evidence.level
         return asked is not None and any(watched["level"] != asked for watched in self._tracker.last.values())
 
@@ -339,7 +339,7 @@ def stored_command(arguments: Sequence[str]) -> str:
 
 
 def _sees_all() -> bool:
-    """Whether an agent on this host may read which sockets all processes have. That takes the right to trace them, as
+    """True if an agent on this host may read which sockets all processes have. That takes the right to trace them, as
     this link of the first process does (proc(5)).
     """
     try:
@@ -350,7 +350,7 @@ def _sees_all() -> bool:
 
 
 def _have_connections(sides: Sequence[WatchedSide]) -> bool:
-    """Whether a side has watched any."""
+    """True where a side has watched any."""
     import polars as pl  # noqa: PLC0415 - takes 0.2 s to load, which a watch that begins does not have
 
     lists = [side.tables["watched"] for side in sides if "watched" in side.tables]

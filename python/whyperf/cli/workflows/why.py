@@ -44,7 +44,7 @@ Measuring = Callable[[Experiment, Observer, Callable[[PlannedTrial], bool]], Non
 
 
 def target_of(plan: Plan) -> Target | None:
-    """What a plan is measured on; None on the model."""
+    """The target on which a plan is measured; None on the model."""
     if plan.testbed.kind == "model":
         return None
     kind = Kind(plan.testbed.kind)
@@ -98,7 +98,7 @@ def ask_before(question: Question, target: Target) -> None:
 
 
 def _connections(plan: Plan, cell: Cell) -> int:
-    """How many connections a trial of the cell opens."""
+    """The number of connections that a trial of the cell opens."""
     if cell.schedule is not None:
         return sum(flow.connections for flow in cell.schedule)
     workload = plan.workload(cell.id)
@@ -133,7 +133,7 @@ def _climbed(question: Question, measuring: Measuring, earlier: tuple[int, float
 
 
 def _measuring(target: Target | None) -> Measuring:
-    """How trials are made on hosts, or on the model where there is no target."""
+    """The way that trials are made on hosts, or on the model where there is no target."""
 
     def measure(made: Experiment, observer: Observer, wants: Callable[[PlannedTrial], bool]) -> None:
         assert target is not None
@@ -218,7 +218,7 @@ class _Running:
         self._cells = {trial.id: trial.cell for trial in self.made.plan.trials()}
 
     def wants(self, trial: PlannedTrial) -> bool:
-        """Whether a trial is made: those of the original, and of what comes next."""
+        """True where a trial is made: those of the original, and of what comes next."""
         if self._is_over:
             return False
         if trial.block != self._block:
@@ -259,7 +259,7 @@ class _Running:
 
     @property
     def is_too_short(self) -> bool:
-        """Whether trials as long as the first look are to be made instead, because these do not have its rate."""
+        """True if trials as long as the first look are to be made instead, because these do not have its rate."""
         return self._is_over and self._is_short
 
     def _end(self, why: Ended) -> None:
@@ -299,13 +299,13 @@ class _Running:
             self.line.on_message(f"{name} is left out: {reason}")
 
     def _is_alike(self, speed: float, most: float) -> bool:
-        """Whether a figure is at most so many times that of the first look, and no smaller part of it."""
+        """True where a figure is at most so many times that of the first look, and no smaller part of it."""
         first = self.question.first.value
         return not first or 1 / most <= self.question.goal.value(speed) / first <= most
 
     @cached_property
     def found(self) -> Why:
-        """What is known at the end."""
+        """All that is known at the end."""
         speeds = self.speeds.by_sweep(self.made.plan)
         self.ladder.see(speeds, self.signs.by_sweep(self.made.plan))
         question = self.question

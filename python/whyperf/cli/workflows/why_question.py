@@ -1,4 +1,4 @@
-"""What `whyperf why` asks of a result: of which cell, by which experiments, in trials of which length."""
+"""The question of `whyperf why` to a result: of which cell, by which experiments, in trials of which length."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ UNKNOWN_HOST = {"hostname": "a host that it does not name", "cpu_model": "unknow
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be found out: of which cell, by which experiments, in how many seconds."""
+    """The question to be answered: of which cell, by which experiments, in how many seconds."""
 
     experiment: Experiment
     cell: CellExplanation
@@ -54,17 +54,17 @@ class Question:
     budget_s: float
     goal: Goal
     first: First
-    #: How often a change has to raise the rate before it is proved.
+    #: The number of times that a change has to raise the rate before it is proved.
     pairs: int = MIN_PAIRS
     #: The same with trials as long as the first look, in so many seconds; None where they are.
     longer: "Callable[[float], Question] | None" = None
-    #: Whether the user named the change: it is tried however little that can show.
+    #: True where the user named the change: it is tried however little that can show.
     is_named: bool = False
 
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What the trial that is explained shows of the goal, and of how short others may be: its cell's result, and when
+    """Evidence of the explained trial on the goal, and on how short others may be: its cell's result, and when
     what arrived.
     """
 
@@ -74,7 +74,7 @@ class FirstLook:
     first: First
 
     def lengths(self, cell: Cell, *, is_whole: bool = False) -> Lengths | None:
-        """How long the trials of the experiments are, at least as the goal needs; None where the load ends by itself.
+        """Lengths of the trials of the experiments, at least as the goal needs; None where the load ends by itself.
 
         They are as long as the first look where they are to be `is_whole`, else as short as it allows.
         """
@@ -91,7 +91,7 @@ class FirstLook:
 
     @property
     def loses(self) -> bool:
-        """Whether segments were lost."""
+        """True where segments were lost."""
         lost = None if self.result is None else self.result.retransmitted_segments.median
         return (lost or 0) >= LOSING_FROM
 

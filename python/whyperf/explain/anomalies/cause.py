@@ -1,4 +1,4 @@
-"""What the difference between a point and its neighbors makes the cause."""
+"""The cause that follows from the difference between a point and its neighbors."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def _loss(cells: Sequence[CellResult], explained: Explained) -> Cause:
 
 
 def _waits_for_timer(cells: Sequence[CellResult], explained: Explained) -> bool:
-    """Whether small packets wait for ACKs of the delayed-ACK timer."""
+    """True where small packets wait for ACKs of the delayed-ACK timer."""
     places = [
         place
         for cell in cells
@@ -72,7 +72,7 @@ def _waits_for_timer(cells: Sequence[CellResult], explained: Explained) -> bool:
 
 
 def bend_cause(behind: Sequence[CellResult], explained: Explained) -> Cause:
-    """What limits the cells behind a bend: what most of their first verdicts say, or a CPU that has no time left."""
+    """The limit of the cells behind a bend: what most of their first verdicts say, or a CPU that has no time left."""
     verdicts = Counter(cause for cell in behind if (cause := _first(cell, explained)) is not Cause.NOT_KNOWN)
     if verdicts:
         return verdicts.most_common(1)[0][0]

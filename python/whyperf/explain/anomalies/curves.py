@@ -122,7 +122,7 @@ def _errors(cells: Sequence[CellResult]) -> tuple[Floats, int]:
 
 
 def is_number(level: object) -> bool:
-    """Whether a level has a distance from others."""
+    """True where a level has a distance from others."""
     return isinstance(level, int | float) and not isinstance(level, bool)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a cell, figure by figure, and how it differs from that of its neighbors."""
+"""The evidence on a cell, figure by figure, and how it differs from that of its neighbors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -133,7 +133,7 @@ class Difference:
 
 
 def differences(own: Known, others: Sequence[Known]) -> list[Difference]:
-    """What is otherwise than at the neighbors, the largest difference first."""
+    """The differences from the neighbors, the largest first."""
     found: list[tuple[float, Difference]] = []
     for name, value in own.items():
         there = [other[name] for other in others if name in other]
@@ -149,7 +149,7 @@ def differences(own: Known, others: Sequence[Known]) -> list[Difference]:
 
 
 def _weight(name: str, value: float, usual: float, there: Sequence[float], figure: Figure) -> float | None:
-    """How much a figure differs, None if too little: by parts of the whole, or by ratio. It must leave their range."""
+    """The difference of a figure, None if too little: by parts of the whole, or by ratio. It must leave their range."""
     if min(there) <= value <= max(there):
         return None
     # Softirqs do less where less arrives: only more of them says something.

@@ -24,7 +24,7 @@ MIN_TRIALS = 3
 
 
 def anomalies_of(summary: Summary, cells: Sequence[CellExplanation] = ()) -> list[Anomaly]:
-    """What stands out in the sweeps of an experiment: what loses most first, then bends, those seen most often first.
+    """The anomalies in the sweeps of an experiment: what loses most first, then bends, those seen most often first.
 
     Args:
         summary: of `analyze.summarize`, measured or simulated.

@@ -103,7 +103,7 @@ def _falls(curve: Curve) -> Iterator[Candidate]:
 
 
 def _trends(curve: Curve) -> Floats:
-    """How far the rate falls in each step by its own trend, shape (n - 1,): by the steeper slope of its two sides.
+    """The fall of the rate in each step by its own trend, shape (n - 1,): by the steeper slope of its two sides.
 
     The slope of a smooth curve, which falls ever faster or ever less, is between those of the steps next to it.
     """
@@ -135,11 +135,11 @@ def _on(slopes: Floats, step: int, side: int) -> float:
 
 
 MAX_STEEPER = 4.0
-"""How many times as steep as the one before it a step of a smooth curve is at most."""
+"""The largest ratio of the steepness of a step of a smooth curve to that of the one before it."""
 
 
 def _overlaps(point: Candidate) -> bool:
-    """Whether the 95 % interval of the point has a rate in common with that of a neighbor."""
+    """True where the 95 % interval of the point has a rate in common with that of a neighbor."""
     spreads = [spread_of(point.curve.cells[at]) for at in (point.at, *point.neighbors)]
     known = [(spread.low, spread.high) for spread in spreads if spread.low is not None and spread.high is not None]
     if len(known) < len(spreads):

@@ -1,4 +1,4 @@
-"""What belongs together is reported once: a ridge through a sweep, a level in many settings, even distances on a
+"""Reports once what belongs together: a ridge through a sweep, a level in many settings, even distances on a
 curve."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ NEAR_CURVES = 2
 Setting = tuple[object, ...]
 
 Found = TypeVar("Found", Candidate, Bend)
-"""What has a curve, a point of it, and a kind."""
+"""A finding that has a curve, a point of it, and a kind."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Member(Generic[Found]):
 
 @dataclass(frozen=True)
 class FindingGroup(Generic[Found]):
-    """What is reported as one: the member that loses most, and the others, in the order of the plan.
+    """Findings reported as one: the member that loses most, and the others, in the order of the plan.
 
     `apart` is the distance between them where those of the first one's curve lie at even ones.
     """
@@ -140,7 +140,7 @@ def _alike(first: Member[Found], other: Member[Found]) -> bool:
 
 
 def _is_next(first: Mapping[str, int], other: Mapping[str, int], axis: str) -> bool:
-    """Whether two findings lie side by side: at about one level of the axis, one other factor a step or two apart."""
+    """True if two findings lie side by side: at about one level of the axis, one other factor a step or two apart."""
     steps = {name: abs(first[name] - other[name]) for name in first}
     if steps.pop(axis) > NEAR_LEVELS:
         return False

@@ -103,7 +103,7 @@ def _span(begin_ns: int, end_ns: int, state: ReceiverState | SenderState) -> pl.
 
 
 def is_empty_at_first(queue: pl.DataFrame | None) -> bool | None:
-    """Whether nothing waits to be read in the first sample; None without samples."""
+    """True where nothing waits to be read in the first sample; None without samples."""
     return None if queue is None or queue.is_empty() else not queue["receive_queue_bytes"][0]
 
 

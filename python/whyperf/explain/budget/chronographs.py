@@ -68,7 +68,7 @@ def _tick_ns(samples: pl.DataFrame) -> int:
 
 
 def is_buffer_counted(samples: pl.DataFrame | None) -> bool:
-    """Whether the kernel counted more time limited by the send buffer than its tolerance."""
+    """True where the kernel counted more time limited by the send buffer than its tolerance."""
     if samples is None or samples.height < 2:
         return False
     first, last = samples.row(0, named=True), samples.row(-1, named=True)

@@ -98,7 +98,7 @@ def _coarse(
 
 
 def running_ratio(trial: FlowTrial, host: str) -> float:
-    """How long the busiest thread of the load at `host` ran while it was measured; 0 where that is not known.
+    """Part of the measured time that the busiest thread of the load at `host` ran; 0 where that is not known.
 
     Raises:
         RecordError: the table cannot be read.

@@ -16,7 +16,7 @@ from whyperf.explain.segment_log import PROCESS, Bools, Codes, Ints, LoggedConne
 
 
 class Activity(IntEnum):
-    """What the application's thread did in a gap, as far as this connection goes."""
+    """Activity of the application's thread in a gap, as far as this connection goes."""
 
     NOT_LOGGED = 0
     """There is no table of calls."""
@@ -88,7 +88,7 @@ def last_at(instants: Ints, times: Ints) -> Places:
 
 
 def is_doing(activity: Codes, *wanted: Activity) -> Bools:
-    """Whether each of `activity` is one of those wanted."""
+    """True for each of `activity` that is one of those wanted."""
     found: Bools = activity == wanted[0]
     for other in wanted[1:]:
         found |= activity == other
@@ -158,7 +158,7 @@ def split_calls(gaps: Gaps, segments: LoggedConnection, calls: Calls | None, may
 
 
 def _ended_by_thread(gaps: Gaps, segments: LoggedConnection, calls: Calls, inside: Ints) -> Bools:
-    """Whether a gap of a call ended by what the thread itself did: it sent a segment, or the call was done."""
+    """True where a gap of a call ended by what the thread itself did: it sent a segment, or the call was done."""
     end = gaps.end[inside]
     by_thread = segments.is_out & (segments.context == PROCESS)
     own = np.concatenate((segments.time_ns[by_thread], calls.end))

@@ -26,7 +26,7 @@ from whyperf.explain.states import ReceiverState, SenderState
 
 @dataclass(frozen=True)
 class HostEvidence:
-    """What a host logged, by connection; `calls` are those that move the payload, None when not logged.
+    """The log of a host, by connection; `calls` are those that move the payload, None when not logged.
 
     `zero_mono_ns` is the start of the load on the host's own clock.
     """
@@ -53,7 +53,7 @@ class HostEvidence:
 
 @dataclass
 class HostBudgets:
-    """What came of a host: budgets and spans; of a receiver, what its sender's states need of each connection.
+    """The results of a host: budgets and spans; of a receiver, what its sender's states need of each connection.
 
     `longest` has the longest spans of each state, all connections together.
     """
@@ -116,7 +116,7 @@ def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> Hos
 
 
 def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
-    """What the table `flows` has of each connection's socket."""
+    """Reads what the table `flows` has of each connection's socket."""
     source = trial.table("flows", host)
     if source is None:
         return {}
@@ -163,11 +163,11 @@ def explain_receiver(
 
 
 _QUEUED = {True: ReceiverState.WAITING, False: ReceiverState.UNREAD}
-"""What a receiver is in before its first logged segment, by whether its queue is empty."""
+"""The state of a receiver before its first logged segment, by whether its queue is empty."""
 
 
 def _arrived(segments: LoggedConnection) -> Arrived | None:
-    """What payload arrived; None when octets are not known by their numbers: the log does not start with the SYN."""
+    """Payload that arrived; None when octets are not known by their numbers: the log does not start with the SYN."""
     if not (segments.flags & SYN).any():
         return None
     carries = ~segments.is_out & (segments.payload_bytes > 0)

@@ -61,7 +61,7 @@ def explain_gaps(segments: LoggedConnection, calls: Calls | None, life: tuple[in
 
 
 def _lies(segments: LoggedConnection, calls: Calls | None, arrivals: Arrivals, gaps: Gaps) -> Bools:
-    """Whether payload that can be read lies unread."""
+    """True where payload that can be read lies unread."""
     has_row, row = gaps.segment >= 0, np.maximum(gaps.segment, 0)
     read = arrivals.read[row]
     if calls is not None and calls.end.size:
@@ -72,7 +72,7 @@ def _lies(segments: LoggedConnection, calls: Calls | None, arrivals: Arrivals, g
 
 
 def _read_in_run(lies: Bools, readable: Ints) -> Ints:
-    """How many octets arrived from the first to the last of the gaps in a row in which payload lay, for each gap.
+    """Octets that arrived from the first to the last of the gaps in a row in which payload lay, for each gap.
 
     A reader that is as fast as the sender reads all it finds, and waits; a slower one always finds some.
     """

@@ -45,7 +45,7 @@ call of 128 KB takes half of it."""
 
 @dataclass(frozen=True)
 class Options:
-    """What is known of a sender's socket: Nagle's algorithm off, its segment size (1: what the log shows), and
+    """The facts known of a sender's socket: Nagle's algorithm off, its segment size (1: what the log shows), and
     whether the kernel counted time in which the send buffer was the limit.
     """
 
@@ -56,7 +56,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Peer:
-    """What the receiver's log shows: what arrived, and, from each of `instants` (ns) on, whether the reader let
+    """The evidence of the receiver's log: what arrived, and, from each of `instants` (ns) on, whether the reader let
     payload lie (`holds`).
     """
 
@@ -65,7 +65,7 @@ class Peer:
     holds: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def holds_in(self, gaps: Gaps) -> Bools:
-        """Whether it did at the start of each gap; nothing before the first instant."""
+        """True for each gap at whose start it did; nothing before the first instant."""
         if self.instants.size == 0:
             return np.zeros(gaps.start.size, dtype=np.bool_)
         holds = np.concatenate(([False], self.holds))
@@ -108,7 +108,7 @@ def explain_gaps(
 
 
 def _is_buffer_short_after(stream: Stream, gaps: Gaps) -> Bools:
-    """Whether a writer that filled the buffer would not be woken: less than a third of it is free
+    """True where a writer that filled the buffer would not be woken: less than a third of it is free
     (sk_stream_is_writeable, include/net/sock.h).
     """
     row = np.maximum(gaps.segment, 0)
@@ -117,7 +117,7 @@ def _is_buffer_short_after(stream: Stream, gaps: Gaps) -> Bools:
 
 
 def _is_short(held: Ints, gaps: Gaps) -> Bools:
-    """Whether the buffer, of which `held` octets are taken in each gap, has less than a third of it free.
+    """True where the buffer, of which `held` octets are taken in each gap, has less than a third of it free.
 
     From one call to the next it held the most when the call had filled it.
     """
@@ -301,7 +301,7 @@ class _SenderStates:
         return is_doing(self.activity, Activity.ON_CPU, Activity.SOFTIRQ, Activity.BETWEEN_CALLS)
 
     def _is_released_by_ack(self, released: Places, by: Codes) -> Bools:
-        """What goes next is released by an acknowledgment: one that arrives while a call has the socket is taken in at
+        """True if an acknowledgment releases what is next: one that arrives while a call has the socket is taken in at
         the end of the call, by the process (tcp_add_backlog, release_sock), and may release a super-segment then.
         """
         last = self.segments.time_ns.size - 1

@@ -173,7 +173,7 @@ def _filled_on(values: Ints, known: Bools) -> Ints:
 
 
 def _in_force(column: Ints) -> Ints:
-    """What the next row of the socket says: it was read before the row after changed it."""
+    """The value in the next row of the socket: it was read before the row after changed it."""
     known = column != UNKNOWN_NUMBER
     if not known.any():
         return np.full(column.size, _NO_DATA)

@@ -104,7 +104,7 @@ def _watched(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
 
 
 def _missing_of_watched(ends: Mapping[str, FlowEnd], logged: Mapping[str, HostEvidence | None]) -> list[str]:
-    """What of the evidence there is none of, a sentence each."""
+    """The parts of the evidence of which there is none, a sentence each."""
     found = []
     for role, other in (("sender", "receiver"), ("receiver", "sender")):
         if role not in ends:

@@ -1,4 +1,4 @@
-"""What was fitted on measured trials: the table behind intervals of gains, and the weights of causes.
+"""The figures fitted on measured trials: the table behind intervals of gains, and the weights of causes.
 
 `tables.py` reads `gains.toml`, which `lab/truth/calibration` makes from truth experiments; what follows from it is in
 `rules/intervals.py`. `weights.py` reads `weights.json`, which `whyperf-lab fit` makes from drawn situations; what

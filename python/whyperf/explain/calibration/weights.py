@@ -12,7 +12,7 @@ WEIGHTS = Path(__file__).with_name("weights.json")
 
 
 class Weights(CalibrationTable):
-    """What speaks for each candidate; what is not named weighs nothing.
+    """The weights for each candidate; what is not named weighs nothing.
 
     Attributes:
         source: the drawn situations that they are fitted on.

@@ -1,4 +1,4 @@
-"""What the experiments show: the answer, how it is known, and what was tried."""
+"""The findings of the experiments: the answer, how it is known, and what was tried."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -19,7 +19,7 @@ from whyperf.explain.model import CauseProbability, Change, Evidence, Level, Ver
 FORMAT = 1
 
 Known = Literal["proved", "seen", "likely", "not_known", "nothing_raises", "nothing"]
-"""How an answer is known: a remedy raised the rate; the kernel counts the cause where it happens; the evidence speaks
+"""Basis of an answer: a remedy raised the rate; the kernel counts the cause where it happens; the evidence speaks
 for it; neither; neither, and nothing tried raises the rate; or nothing is to be removed, as far as is known."""
 Outcome = Literal["raises", "same", "lowers", "open"]
 
@@ -97,7 +97,7 @@ class Why(FrozenModel):
 
     @property
     def is_of_rate(self) -> bool:
-        """Whether the rate was to be better."""
+        """True where the rate was to be better."""
         return self.goal == RATE_NAME
 
 
@@ -110,7 +110,7 @@ KIND_OF_LOSSES = 0.6
 MAX_CANDIDATES = 3
 """Causes that are named where none is known."""
 MATTERS = 1 / RAISES_FROM
-"""What is missing from all remedies at once matters where the rate is so much lower without it."""
+"""The ratio at which what is missing from all remedies at once matters: the rate is so much lower without it."""
 
 
 def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
@@ -211,7 +211,7 @@ def _most_probable(beliefs: Mapping[str, float], tried: Planned) -> str:
 
 
 def _is_open(ladder: Ladder) -> bool:
-    """Whether an experiment may have raised the rate after all."""
+    """True where an experiment may have raised the rate after all."""
     return any(gains.high >= RAISES_FROM and gains.gain > 1 + (RAISES_FROM - 1) / 2 for gains in ladder.gains.values())
 
 
@@ -220,7 +220,7 @@ def _verdict_of(cause: str, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def tried_of(ladder: Ladder) -> list[Tried]:
-    """What was tried, in the order of the gains."""
+    """The experiments that were tried, in the order of the gains."""
     found = [(each, ladder.gains[each.name]) for each in ladder.tries if each.name in ladder.gains]
     return [
         Tried(
@@ -242,7 +242,7 @@ def tried_of(ladder: Ladder) -> list[Tried]:
 
 
 def outcome_of(gains: Gains) -> Outcome:
-    """What an interval says."""
+    """The outcome that an interval shows."""
     if gains.low > 1 and gains.gain >= RAISES_FROM:
         return "raises"
     if gains.high < 1 and gains.gain <= 1 / RAISES_FROM:

@@ -40,7 +40,7 @@ _NONE = 0.01
 def updated(
     beliefs: Beliefs, tries: Sequence[Planned], found: Mapping[str, Gains], slower: Mapping[str, Slower] | None = None
 ) -> Beliefs:
-    """What is believed after the outcomes of experiments, and after the signs of those at a slower pace."""
+    """The beliefs after the outcomes of experiments, and after the signs of those at a slower pace."""
     now = dict(beliefs)
     for each in tries:
         if each.is_slower:
@@ -78,7 +78,7 @@ def information(beliefs: Beliefs, together: Sequence[Planned]) -> float:
 
 
 def _outcomes(beliefs: Beliefs, tried: Planned) -> list[list[list[float]]]:
-    """What an experiment can show: for each of its signs a row for each outcome, with its probability by cause."""
+    """Outcomes an experiment can show: for each of its signs a row for each outcome, with its probability by cause."""
     if tried.is_slower:
         ended = [[of(name) for name in beliefs] for of in (ends_losses, empties_queue)]
         return [[yes, [1 - each for each in yes]] for yes in ended]

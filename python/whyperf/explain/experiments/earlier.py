@@ -1,4 +1,5 @@
-"""What `explain --verify` measured of a result before experiments took its place: a change, in pairs with the original.
+"""Measurements by `explain --verify` of a result before experiments took its place: a change, in pairs with the
+original.
 
 A folder `RESULT-verify-…` next to the result has the trials, and in `verifies.json` the change. It counts only if this
 user's whyperf on this host wrote it for this result, as `why.json` does.
@@ -24,7 +25,7 @@ CHANGED = "changed"
 
 
 class _Kept(BaseModel):
-    """What is needed of the file."""
+    """The needed part of the file."""
 
     cell: str
     factors: dict[str, Level]

@@ -11,7 +11,7 @@ from whyperf.explain.setup import Facts
 CPUS, CONTROL = "cpus", "congestion_control"
 RECEIVE, SEND = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 _LARGE_BYTES = 1 << 26
-"""What 10 Gbit/s has in flight in a round trip of 50 ms."""
+"""The bytes that 10 Gbit/s has in flight in a round trip of 50 ms."""
 _USUAL: Mapping[str, tuple[int, int, int]] = {
     RECEIVE: (4096, 131_072, _LARGE_BYTES),
     SEND: (4096, 16_384, _LARGE_BYTES),
@@ -22,7 +22,7 @@ _BY_NAME = {each.name: each for each in TRIES}
 
 @dataclass(frozen=True)
 class FirstRun:
-    """What the first run of a command shows of the environments that it can be given.
+    """The evidence of the first run of a command on the environments that it can be given.
 
     Attributes:
         facts: of its host, as its network namespace shows them.
@@ -48,13 +48,13 @@ class FirstRun:
 
 
 def environments(first: FirstRun) -> list[Planned]:
-    """What can be tried: CPUs everywhere, the others only in a namespace that the user named for it."""
+    """Environments that can be tried: CPUs everywhere, others only in a namespace that the user named for it."""
     single = [*_of_cpus(first), *(_of_namespace(first) if first.owns_namespace else ())]
     return single + together([each for each in single if each.is_remedy], bool)
 
 
 def not_tried(first: FirstRun) -> Iterator[str]:
-    """What cannot be tried, and what would allow it: sentences."""
+    """Says what cannot be tried, and what would allow it: sentences."""
     if not first.owns_namespace:
         yield (
             "Buffers and congestion control are not tried: they are the host's own; --netns NAME runs the command in a "

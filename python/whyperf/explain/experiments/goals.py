@@ -1,4 +1,4 @@
-"""What experiments are to make better: the rate of a load, or a percentile of its transactions' latency.
+"""The figures that experiments are to make better: the rate of a load, or a percentile of its transactions' latency.
 
 They compare speeds, of which more is better: the rate itself, or one over the latency.
 """
@@ -34,7 +34,7 @@ MIN_ABOVE = 10
 SLOWER = 2
 """As many times the transactions are planned for: an experiment that halves the load makes half as many."""
 SPREAD_OF_PERCENTILES = 0.4
-"""What is taken for the spread of logarithms of percentiles before anything was repeated. Of exponential latencies with
+"""The spread taken for logarithms of percentiles before anything was repeated. Of exponential latencies with
 `MIN_ABOVE` above, the binomial rank gives 0.07 for the 99th and 0.32 for the 50th."""
 PAIRS_OF_PERCENTILES = 4
 """Pairs of a proof: with 2, spreads of 0.6 proved something in 12 of 100 loads that nothing limits, with 4 in 5
@@ -44,7 +44,7 @@ _PERCENTILE = re.compile(r"p([5-9]\d)(?:\.?(\d{1,3}))?", re.ASCII)
 
 @dataclass(frozen=True)
 class First:
-    """What the first look at a load shows of a goal: its value in `unit`, and how long a trial must be at least."""
+    """The first look at a load for a goal: its value in `unit`, and how long a trial must be at least."""
 
     value: float | None
     unit: str
@@ -52,7 +52,7 @@ class First:
 
 
 class Goal(ABC):
-    """What experiments are to make better.
+    """The figure that experiments are to make better.
 
     Attributes:
         name: as `--goal` and `why.json` have it.
@@ -85,7 +85,7 @@ class Goal(ABC):
 
     @abstractmethod
     def first(self, plan: "Plan", inputs: "Inputs", found: "CellExplanation") -> First:
-        """What the first look shows, in which a cell was measured and explained.
+        """Reads what the first look shows, in which a cell was measured and explained.
 
         Raises:
             Obstacle: the load has no such figure.

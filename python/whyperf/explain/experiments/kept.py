@@ -1,4 +1,4 @@
-"""What experiments showed of a result: `why.json` in their folder, next to it, and where that folder is.
+"""The findings of experiments on a result: `why.json` in their folder, next to it, and where that folder is.
 
 It counts only if this user's whyperf on this host wrote it for this result: anybody can put a folder next to one.
 """
@@ -47,12 +47,12 @@ def keep(experiment: Experiment, made: Experiment, found: Why) -> None:
 
 
 def made_of(experiment: Experiment, made: Experiment) -> str:
-    """What a file about trials with a result is signed with: the plans and profiles of both."""
+    """The text that signs a file about trials with a result: the plans and profiles of both."""
     return repr((experiment.sealed, made.sealed))
 
 
 def latest(experiment: Experiment) -> Why | None:
-    """What the last experiments with a result showed; None where there are none that were made here for it.
+    """The findings of the last experiments with a result; None where there are none that were made here for it.
 
     Whoever writes next to the result can put any folders there: the signature decides before anything is parsed.
     """
@@ -67,7 +67,7 @@ def latest(experiment: Experiment) -> Why | None:
 
 
 def _signed(experiment: Experiment) -> str:
-    """What an answer is signed with: the plan and the profile of the result that it is about."""
+    """The text that signs an answer: the plan and the profile of the result that it is about."""
     return repr((FILE, experiment.sealed))
 
 

@@ -18,12 +18,12 @@ AT_ONCE = 3
 MIN_PAIRS = 2
 """Pairs of a proof, where nobody asks for more: one alone may be an accident."""
 EXPECTED_FROM, SURE_FROM = 0.1, 2.0
-"""What the evidence gives less than this probability needs one more pair: noise surprises, too. It does not double a
+"""The probability by the evidence below which one more pair is needed: noise surprises, too. It does not double a
 rate: guests that share a host's CPUs change it by less."""
 ALONE_FROM = 0.9
 """The probability from which on a cause is the only probable one."""
 WORTH_NATS = 0.01
-"""What an experiment must be able to show: less changes no probability by a point."""
+"""The least that an experiment must be able to show: less changes no probability by a point."""
 MAX_REPEATS = 8
 """Repetitions of an experiment whose outcome stays open."""
 
@@ -142,7 +142,7 @@ class Ladder:
         ]
 
     def _is_open(self, tried: Planned) -> bool:
-        """Whether an experiment that may raise the rate was not made often enough to know."""
+        """True where an experiment that may raise the rate was not made often enough to know."""
         found = self.gains.get(tried.name)
         if found is None or found.pairs >= max(MAX_REPEATS, self.pairs) or found.high < RAISES_FROM:
             return False
@@ -157,7 +157,7 @@ class Ladder:
         return found.pairs >= self.pairs + (0 if is_enough else 1)
 
     def _may_show(self, tried: Planned) -> bool:
-        """Whether an experiment is new, or left open whether it raises the rate. What is left out of all matters only
+        """True if an experiment is new, or left open whether it raises the rate. What is left out of all matters only
         where all of them raise the rate, and none alone does.
         """
         if tried.name.startswith(WITHOUT):

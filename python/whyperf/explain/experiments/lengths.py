@@ -1,4 +1,4 @@
-"""How short a trial can be and still show the rate of the first look: from its intervals, the warm-up included."""
+"""The shortest trial that still shows the rate of the first look: from its intervals, the warm-up included."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import log
 
 WARMUPS_S = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0)
 LENGTHS_S = (0.5, 0.8, 1.2, 2.0, 3.0)
-"""What is looked at: steps by which a trial becomes half as long again, in steps of 100 ms as intervals are."""
+"""The lengths looked at: steps by which a trial becomes half as long again, in steps of 100 ms as intervals are."""
 ALIKE = log(1.1)
 """The rate of a short trial may differ from that of the first look by as much as a user does not see."""
 ROUND_TRIPS, WARMUP_ROUND_TRIPS = 4, 12

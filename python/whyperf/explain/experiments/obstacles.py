@@ -13,7 +13,7 @@ from whyperf.foreign import foreign_owner
 from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME
 
-#: What makes two hosts the same one.
+#: The facts that make two hosts the same one.
 SAME = ("hostname", "cpu_model")
 
 

@@ -1,4 +1,4 @@
-"""What an outcome says of the causes: a change that takes away the limit raises the rate, any other leaves it.
+"""The evidence of an outcome on the causes: a change that takes away the limit raises the rate, any other leaves it.
 
 The logarithm of the rate with the change over the rate without is normal around the true one. That is 0 where the
 change does nothing, anything from 10 % up where it takes away the limit, and anything below where it does harm: a
@@ -16,7 +16,7 @@ MOST = 20.0
 """Ratios of rates beyond it say no more."""
 
 RAISED_IF_RELIEVED, RAISED_ELSE, LOWERED = 0.8, 0.05, 0.1
-"""How often a change raised the rate that undoes the limiting cause, and one that does not; and how often one lowered
+"""Shares of changes that raised the rate: of those that undo the limiting cause, of others; and the share that lowered
 it. Where a change undoes the limit, the next one may be as near."""
 RAISED_BY_MORE = 0.5
 """The same of four times the connections and of another congestion control, where something else limits: they raised
@@ -30,14 +30,14 @@ RAISED_TOGETHER = 0.12
 MIN_SPREAD = 0.02
 """Of the logarithm of the rates of trials one after the other, on a quiet host (docs/background/accuracy.md)."""
 PRIOR_SPREAD, PRIOR_WEIGHT = 0.06, 3.0
-"""What is taken for the spread before anything was repeated, and as how many repetitions it counts."""
+"""The spread taken before anything was repeated, and as how many repetitions it counts."""
 Z_AT_LOOKS = 2.576
 """The normal quantile for 99 %: five looks of 1 % each err in 5 % (Bonferroni)."""
 
 
 @dataclass(frozen=True)
 class Gains:
-    """What the trials of an experiment show next to those of the original.
+    """The results of the trials of an experiment next to those of the original.
 
     Attributes:
         mean: of the logarithms of its rates, less that of the original's.

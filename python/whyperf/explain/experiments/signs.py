@@ -1,4 +1,4 @@
-"""What a slower pace shows next to the rate: whether losses end, and whether the path's queue empties.
+"""The signs of a slower pace next to the rate: whether losses end, and whether the path's queue empties.
 
 Losses of a full queue or of a policer end where the sender stays below what it carries; those of a bad cable stay.
 What stands in a queue leaves it, unless others fill it. That separates causes that no remedy takes away.
@@ -13,7 +13,7 @@ from whyperf.explain.causes import Cause
 
 @dataclass(frozen=True)
 class Sign:
-    """What the sending kernel counted in a trial.
+    """The counts of the sending kernel in a trial.
 
     Attributes:
         again: data segments that were sent again, and `sent` all data segments.
@@ -27,7 +27,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Slower:
-    """What the trials of a slower pace show next to the original: None where they do not say.
+    """The signs in the trials of a slower pace next to the original: None where they do not say.
 
     Attributes:
         losses_end: whether next to nothing is lost any more.
@@ -52,12 +52,12 @@ ENDED, STAYED = 0.25, 0.5
 EMPTIED, SAME = 0.7, 0.85
 """The same of round trips: smoothed ones of trials on a quiet path differ by 10 %."""
 SURE, SELDOM, OPEN = 0.9, 0.1, 0.4
-"""How often a sign is seen where the cause makes it, where it makes the other, and where it makes neither. On
+"""Probability that a sign is seen where the cause makes it, where it makes the other, and where it makes neither. On
 ten situations of seed 20261203 with a sign, each was that of the cause."""
 
 
 def slower_of(original: Sequence[Sign], paced: Sequence[Sign]) -> Slower:
-    """What the signs of some trials of both say."""
+    """Compares the signs of some trials of both."""
     if not original or not paced:
         return Slower()
     lost, left = (_part(of) for of in (original, paced))
@@ -90,7 +90,7 @@ def empties_queue(cause: str) -> float:
 
 
 def signs_likelihood(found: Slower, cause: str) -> float:
-    """How probable these signs are where the cause limits."""
+    """The probability of these signs where the cause limits."""
     out = 1.0
     for seen, probability in ((found.losses_end, ends_losses(cause)), (found.queue_empties, empties_queue(cause))):
         if seen is not None:

@@ -1,4 +1,4 @@
-"""What is tried for a second: the factors that each experiment sets, and the causes whose limit it takes away.
+"""The experiments tried for a second: the factors that each sets, and the causes whose limit it takes away.
 
 An experiment that a user may keep is a remedy. The others only separate causes: they show that something in a
 connection limits, and not what.
@@ -31,29 +31,29 @@ _PER_CONNECTION = (
     *(Cause.ACK_PATH, Cause.ACK_THINNING, Cause.SLOW_WRITER, Cause.SLOW_READER, Cause.THINK_TIME, Cause.ASKED_RATE),
     *(Cause.SLOW_START, *_LOSSES),
 )
-"""What holds up each connection by itself, so that four carry more than one."""
+"""The causes that hold up each connection by itself, so that four carry more than one."""
 _OF_TCP = (
     *(Cause.RECEIVE_BUFFER, Cause.SEND_BUFFER, Cause.WINDOW_SCALING, Cause.ROUND_TRIP, Cause.PACING_RATE),
     *(Cause.WRITE_WINDOW_MISMATCH, Cause.REORDERING, Cause.ACK_PATH, Cause.ACK_THINNING, Cause.SLOW_START, *_LOSSES),
 )
-"""What holds up TCP on a path that carries more."""
+"""The causes that hold up TCP on a path that carries more."""
 _SHARED = (
     *(Cause.CAPACITY, Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.SHARED_CPU, Cause.OTHER_LOAD, Cause.CPU_QUOTA),
     *(Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.LOCAL_QUEUE, Cause.MANY_CONNECTIONS, Cause.ASKED_RATE),
     *(Cause.PACKET_FILTERS, Cause.OTHER_BPF, Cause.CALL_CHECKS, Cause.SOFTWARE_CHECKSUMS, Cause.OFFLOADS_OFF),
     *(Cause.LOCK_CONTENTION, Cause.MITIGATIONS, Cause.MEMORY_PRESSURE),
 )
-"""What requests use one after the other, so that of fewer each waits less."""
+"""The causes in what requests use one after the other, so that of fewer each waits less."""
 _IN_PART = (
     *(Cause.PAUSE, Cause.CPU_QUOTA, Cause.OTHER_LOAD, Cause.THINK_TIME, Cause.SLOW_READER, Cause.SLOW_WRITER),
     *(Cause.SLOW_START, Cause.SEND_BUFFER, *_LOSSES),
 )
-"""What holds up a load for a part of the time only, so that the path limits it in the rest."""
+"""The causes that hold up a load for a part of the time only, so that the path limits it in the rest."""
 
 
 @dataclass(frozen=True)
 class FirstRate:
-    """What the first look at the load measured, as far as experiments follow from it.
+    """The figures of the first look at the load, as far as experiments follow from them.
 
     Attributes:
         rate_bps: of all connections together; None where it is not known.
@@ -116,7 +116,7 @@ class Planned:
 
     @property
     def is_of_path(self) -> bool:
-        """Whether it changes what only the embedded testbed has in its hands: the path, and its hosts' settings."""
+        """True if it changes what only the embedded testbed has in its hands: the path, and its hosts' settings."""
         return any(name in BY_NAME and BY_NAME[name].testbed for name in self.factors)
 
 
@@ -213,7 +213,7 @@ def _joined(name: str, parts: Sequence[Planned]) -> Planned:
 
 
 def is_foreign(plan: Plan) -> bool:
-    """Whether others may use the path of a plan: it is neither the embedded testbed nor the loopback or the model."""
+    """True if others may use the path of a plan: it is neither the embedded testbed nor the loopback or the model."""
     return plan.testbed.kind == "network" and plan.target != LOCAL
 
 
@@ -245,7 +245,7 @@ def _kernels_buffer(name: str) -> Changing:
 
 
 def _set_buffer(name: str, letter: str, host: str) -> Changing:
-    """What setsockopt may ask for, where the kernel chooses the buffer and may not choose as much."""
+    """The size that setsockopt may ask for, where the kernel chooses the buffer and may not choose as much."""
 
     def changing(setup: Setup, _: FirstRate) -> Levels:
         facts = setup.hosts.get(host, {})

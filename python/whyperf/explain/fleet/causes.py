@@ -57,7 +57,7 @@ def place_of(verdict: Verdict) -> Place:
 
 
 def cause_of(difference: HostDifference, role: str) -> Cause | None:
-    """What such a difference makes slow, at a host with this role; None where it explains nothing by itself."""
+    """The cause by which such a difference slows a host with this role; None where it explains nothing by itself."""
     if difference.code == "sysctl":
         return _of_buffer(difference, role)
     cause = _CAUSES.get(difference.code)
@@ -80,7 +80,7 @@ _CAUSES: Mapping[str, Cause] = {
 
 
 def _is_worse(difference: HostDifference) -> bool:
-    """Whether the host has less of it, or what limits it and not its peers."""
+    """True where the host has less of it, or has what limits it and not its peers."""
     if difference.code in {"mtu", "segment_size", "link_speed"}:
         return difference.ratio is not None and difference.ratio < 1
     if difference.code in {"qdisc_rate", "cpu_quota"}:

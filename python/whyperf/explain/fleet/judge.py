@@ -1,4 +1,4 @@
-"""What limits a cell of a fleet: the slow host if there is one, otherwise the side that limits most pairs."""
+"""The limit of a cell of a fleet: the slow host if there is one, otherwise the side that limits most pairs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -142,7 +142,7 @@ def _possible(verdict: Verdict | None, causes: Sequence[Cause]) -> list[Cause]:
 def _limit(
     fleet: Fleet, slow: Sequence[SlowHostDiagnosis], usual: Mapping[int, Verdict]
 ) -> tuple[Literal["slow_host", "sender", "receiver", "path", "not_known"], str | None, Cause]:
-    """What limits the whole: where, which host, and by what cause."""
+    """The limit of the whole: where, which host, and by what cause."""
     if slow:
         return "slow_host", slow[0].host, slow[0].cause
     if not usual:

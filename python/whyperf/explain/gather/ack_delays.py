@@ -1,4 +1,4 @@
-"""How long ACKs were under way, from samples of TCP_INFO of both hosts: the queue of the reverse direction, unlogged.
+"""The travel times of ACKs, from samples of TCP_INFO of both hosts: the queue of the reverse direction, unlogged.
 
 The receiver's kernel counts the bytes that came in order, the sender's those that were acknowledged. When the second
 count reaches what the first one was is when the ACK arrived.
@@ -59,6 +59,6 @@ def _counts(trial: FlowTrial, end: FlowEnd, count: str, active: Active) -> dict[
 
 
 def _delays(came_ns: Floats, came: Floats, acked_ns: Floats, acked: Floats) -> Floats:
-    """What the ACK of each count of the receiver took, as far as the sender's counts reach."""
+    """The time that the ACK of each count of the receiver took, as far as the sender's counts reach."""
     inside = (came >= acked[0]) & (came <= acked[-1])
     return np.asarray(np.interp(came[inside], acked, acked_ns) - came_ns[inside])

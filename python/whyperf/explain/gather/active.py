@@ -28,11 +28,11 @@ class Active:
     spans: Mapping[int, Span] = field(default_factory=dict)
 
     def has(self, connection: int) -> bool:
-        """Whether it is one of those asked about."""
+        """True where it is one of those asked about."""
         return self.connections is None or connection in self.connections
 
     def idle_ns(self, connection: int, begin_ns: int, end_ns: int) -> int:
-        """How much of a span of its life the schedule has the connection switched off."""
+        """The part of a span of its life for which the schedule has the connection switched off."""
         start, stop = self.spans.get(connection, (begin_ns, end_ns))
         return max(0, end_ns - begin_ns - max(0, min(end_ns, stop) - max(begin_ns, start)))
 

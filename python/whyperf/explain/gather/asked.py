@@ -1,4 +1,4 @@
-"""What an open loop was asked for: the rate of a stream, of datagrams or of transactions."""
+"""The rate asked of an open loop: that of a stream, of datagrams or of transactions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ def _stream_bps(spec: Spec) -> float | None:
 
 
 def _is_greedy(spec: Spec) -> bool:
-    """Whether a stream's sender always has more to write."""
+    """True where a stream's sender always has more to write."""
     if any(spec.get(name) for name in ("datagrams", "write_rate_bps", "reply_size_bytes")):
         return False
     groups = (spec.get("workload") or {}).get("groups", ())
@@ -62,7 +62,7 @@ def _is_greedy(spec: Spec) -> bool:
 
 
 def _is_one_way(transaction: Spec) -> bool:
-    """Whether it only writes, or only reads, and begins again at once."""
+    """True where it only writes, or only reads, and begins again at once."""
     steps = {step["operation"]["operation"] for step in transaction.get("steps", ())}
     return transaction["arrivals"]["by"] == "closed" and steps in ({"write"}, {"read"})
 

@@ -1,4 +1,4 @@
-"""What an end's threads did in and between their read and write calls."""
+"""The activity of an end's threads in and between their read and write calls."""
 
 import polars as pl
 
@@ -14,7 +14,7 @@ _SPENT = ("blocked_ns", "preempted_ns", "softirq_ns", "waited_before_ns", "runna
 
 
 def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
-    """What the table `calls` has of the host; nothing where it has none."""
+    """Reads what the table `calls` has of the host; nothing where it has none."""
     table = read_columns(trial, "calls", end.host, _COLUMNS)
     if table is None:
         return Calls()

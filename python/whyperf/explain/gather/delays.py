@@ -1,4 +1,4 @@
-"""How long segments and ACKs were under way, by the logs of both hosts: the queue in each direction, measured.
+"""Travel times of segments and ACKs, by the logs of both hosts: the queue in each direction, measured.
 
 A delay is what a segment took above the smallest delay of its direction, so the offset of the hosts' clocks cancels.
 Segments that were sent more than once are left out: which copy arrived is not known.
@@ -34,7 +34,7 @@ def queue_of_logs(
     link_bps: float | None,
     trip_ns: float,
 ) -> QueueFacts:
-    """What stood before the bottleneck.
+    """The queue that stood before the bottleneck.
 
     Args:
         wires: what connections sent and what of it arrived, segment by segment.
@@ -81,7 +81,7 @@ def _delays(sent: Wire, arrived: Wire) -> tuple[Ints, Floats]:
 
 
 MIN_QUANTILE = 0.01
-"""What stands for the smallest delay: a log that lacks a segment takes a later copy for it."""
+"""The quantile that stands for the smallest delay: a log that lacks a segment takes a later copy for it."""
 
 
 def _above_least(values: Floats) -> Floats:

@@ -32,11 +32,11 @@ FULL_PART = 0.5
 """A queue is full from this part of its longest on: a smoothed round trip lags behind by some round trips."""
 MIN_FULL_STEPS = 2
 MAX_FULL_SPREAD = 0.2
-"""How far the rate of a bottleneck that one load has to itself varies while the queue is full: it serves what stands
+"""The spread of the rate of a bottleneck that one load has to itself while the queue is full: it serves what stands
 there, at its own rate (tuning set: up to 0.18, with ACKs that come in bursts)."""
 MAX_ABOVE_FULL = 1.1
 MAX_EVEN_SPREAD = 0.05
-"""How far the rate of all connections varies at a link that is never idle (further set: 0.03; held by losses 0.15 and
+"""The spread of the rate of all connections at a link that is never idle (further set: 0.03; held by losses 0.15 and
 more)."""
 
 
@@ -97,7 +97,7 @@ round trip over that growth: a window that leaves in bursts makes round trips le
 
 
 def is_over_full(steps: Steps) -> bool:
-    """Whether a window that is full all the time makes a queue that stands all the time."""
+    """True where a window that is full all the time makes a queue that stands all the time."""
     queues, jitters = steps.queue_ratios[steps.measured], steps.jitter_ratios
     if not queues.size or not jitters.size:
         return False
@@ -106,7 +106,7 @@ def is_over_full(steps: Steps) -> bool:
 
 
 def queue_of_steps(steps: Steps) -> QueueFacts:
-    """What the samples show of the queue before the bottleneck."""
+    """The evidence of the samples on the queue before the bottleneck."""
     full, lossy, queues = _is_full(steps), steps.lost_segments > 0, steps.queue_ratios[steps.measured]
     if not queues.size:
         return QueueFacts(marked_ratio=steps.marked_ratio)

@@ -1,4 +1,4 @@
-"""What all connections together delivered, step by step, from samples of TCP_INFO: rates, queue, losses."""
+"""The deliveries of all connections together, step by step, from samples of TCP_INFO: rates, queue, losses."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,7 +73,7 @@ class Steps:
 
     @property
     def can_fill_path(self) -> bool:
-        """Whether the sender's kernel had data to send, and a window that is more than a few segments."""
+        """True where the sender's kernel had data to send, and a window that is more than a few segments."""
         return self.backlogged_ratio >= MIN_BACKLOGGED_RATIO and self.window_segments >= MIN_WINDOW_SEGMENTS
 
     @property

@@ -12,7 +12,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.table import first, read_columns
 
 SWAPPED_RATIO = 8
-"""How much more must come than goes: where messages go both ways, the one who asks stays the sender."""
+"""Factor by which more must come than goes: where messages go both ways, the one who asks stays the sender."""
 
 _COUNTS = ("connection", "bytes_acked", "bytes_received")
 
@@ -36,7 +36,7 @@ _OTHER = {"sender": "receiver", "receiver": "sender"}
 
 
 def _moved(trial: FlowTrial, info: pl.DataFrame) -> pl.DataFrame:
-    """What each connection sent and got: in all, and while it was watched if it is another program's."""
+    """Amounts that each connection sent and got: in all, and while it was watched if it is another program's."""
     counts = pl.col("bytes_acked", "bytes_received").cast(pl.Int64)
     return info.group_by("connection").agg(counts.max() - counts.min() if trial.is_watched else counts.max())
 

@@ -1,4 +1,4 @@
-"""What the application itself counts: transactions that ask and are answered, and datagrams that no TCP carries."""
+"""Counts of the application itself: transactions that ask and are answered, and datagrams that no TCP carries."""
 
 import polars as pl
 
@@ -64,7 +64,8 @@ def _median_latency(trial: FlowTrial, of: pl.DataFrame, kind: str) -> float | No
 
 
 def datagrams(trial: FlowTrial, asked: RequestedLoad = AS_FAST_AS_POSSIBLE) -> DatagramFacts | None:
-    """What was sent, what the receiving socket dropped and what arrived while it was measured; None without datagrams.
+    """Count of what was sent, dropped by the receiving socket and arrived while it was measured; None without
+    datagrams.
 
     Raises:
         RecordError: a table cannot be read.
@@ -100,7 +101,7 @@ def datagrams(trial: FlowTrial, asked: RequestedLoad = AS_FAST_AS_POSSIBLE) -> D
 
 
 def _steps(taken: pl.DataFrame) -> tuple[float, ...]:
-    """What all connections together read in each interval, as if all were as long as the mean one."""
+    """Datagrams that all connections together read in each interval, as if all were as long as the mean one."""
     start, end = pl.col("start_mono_ns").cast(pl.Int64).min(), pl.col("end_mono_ns").cast(pl.Int64).max()
     each = taken.group_by("interval").agg(pl.col("received_count").cast(pl.Int64).sum(), (end - start).alias("span"))
     each = each.filter(pl.col("span") > 0).sort("interval")

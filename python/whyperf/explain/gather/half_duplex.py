@@ -1,4 +1,4 @@
-"""How busy a link of half duplex was, which both directions share. Only hosts of the model have one.
+"""Use of a link of half duplex, which both directions share. Only hosts of the model have one.
 
 The model has no counter of it, so it follows from what both hosts sent: segments by the kernel's count, and payload by
 that of the other host. The links of several adapters are taken together.
@@ -56,7 +56,7 @@ def _is_ethernet(link: str) -> bool:
 
 
 def _has_time_stamps(host: Mapping[str, Any]) -> bool:
-    """Whether all systems of the host have them, by their parameters."""
+    """True where all systems of the host have time stamps, by their parameters."""
     values = [system.get("values", {}) for system in host.get("parameters", {}).values()]
     return all(found.get("time_stamps", {}).get("value", False) for found in values)
 

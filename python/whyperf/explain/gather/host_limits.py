@@ -1,4 +1,4 @@
-"""What limits a host's load from outside its sockets, from the table `host_counters`.
+"""Limits of a host's load from outside its sockets, from the table `host_counters`.
 
 Each row has a counter before and after the load. A record of an agent that did not write the table has none of it.
 """
@@ -26,7 +26,7 @@ class Counter:
 
     @property
     def counted(self) -> int:
-        """What was counted meanwhile. A counter that was not there before starts at 0."""
+        """Number counted meanwhile. A counter that was not there before starts at 0."""
         return max(0, (self.end or 0) - (self.start or 0)) if self.end is not None else 0
 
     @property
@@ -41,7 +41,7 @@ Counters = Mapping[str, Counter]
 
 
 def host_limits(trial: FlowTrial, end: FlowEnd) -> HostLimits:
-    """What limited that host's load.
+    """Reads what limited that host's load.
 
     Raises:
         RecordError: the table cannot be read.
@@ -77,7 +77,7 @@ _PARTS = {"bus_busy": "bus", "adapter_send_busy": "send_processor", "adapter_rec
 
 
 def _parts(subjects: Mapping[Group, Counters], span: int) -> dict[str, float]:
-    """How busy the parts of a host of the model were, of the whole load."""
+    """Busy parts of the whole load, for each part of a host of the model."""
     counted = {
         name: counter.counted
         for (_, kind), found in subjects.items()

@@ -23,7 +23,7 @@ WAITED_RATIO = 0.2
 MIN_PAUSED_PART = 0.75
 """Part of the time by which a sampler is late in which no thread of the load ran or wanted to."""
 MAX_BEHIND_NS = 5_000_000
-"""How long after the last interval its sample of the threads is taken, at most."""
+"""Longest time after the last interval until its sample of the threads is taken."""
 MIN_STEPS = 8
 """Fewer intervals have no usual length and no usual rate."""
 _SPAN = ("phase", "interval", "start_mono_ns", "end_mono_ns")
@@ -48,7 +48,7 @@ class _Step:
 
     @property
     def is_pause(self) -> bool:
-        """Whether the process did not run: where threads ran on, or waited for a CPU, only the sampler was late."""
+        """True where the process did not run: where threads ran on, or waited for a CPU, only the sampler was late."""
         idle = self.late_ns / self.length_ns
         return self.late_ns > 0 and self.ran_ratio + self.waited_ratio <= 1 - MIN_PAUSED_PART * idle
 
@@ -102,7 +102,7 @@ def _mean(steps: list[_Step], name: str) -> float:
 
 
 def _payload(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
-    """What all connections moved, an interval a row."""
+    """Payload that all connections moved, an interval a row."""
     rows = read_columns(trial, "intervals", end.host, (*_SPAN, "payload_bytes"))
     if rows is None:
         return None
@@ -121,7 +121,7 @@ def _payload(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
 
 
 def _moved(payload: pl.DataFrame, steps: list[_Step]) -> float:
-    """What was moved in these steps, of intervals that one holds in part the share."""
+    """Payload that was moved in these steps, of intervals that one holds in part the share."""
     instants = np.array([payload["start_mono_ns"][0], *payload["end_mono_ns"]], float)
     until = np.cumsum([0, *payload["payload_bytes"]], dtype=float)
     bounds = np.array([(step.start_ns, step.end_ns) for step in steps], float)
@@ -130,7 +130,7 @@ def _moved(payload: pl.DataFrame, steps: list[_Step]) -> float:
 
 
 def _steps(trial: FlowTrial, end: FlowEnd, payload: pl.DataFrame) -> list[_Step]:
-    """How long the threads waited in each interval in which they were looked at, and what others took of the CPUs."""
+    """Time that the threads waited in each interval in which they were looked at, and what others took of the CPUs."""
     threads = read_columns(trial, "threads", end.host, (*_SPAN, "cpu", "cpu_ns", "run_queue_ns"))
     if threads is None:
         return []
@@ -170,12 +170,12 @@ def _late(payload: pl.DataFrame) -> list[tuple[int, int]]:
 
 
 def _router(trial: FlowTrial) -> pl.Expr:
-    """What the router of an emulated path used of the CPU in the column `cpu`."""
+    """Part of the CPU in the column `cpu` that the router of an emulated path used."""
     return pl.col("cpu").replace_strict(trial.router_ratios, default=0.0, return_dtype=pl.Float64)
 
 
 def _others(trial: FlowTrial, end: FlowEnd, own: pl.DataFrame) -> pl.DataFrame:
-    """What neither threads nor softirqs took of the CPU that the load ran on, an interval a row."""
+    """Part of the CPU that the load ran on which neither threads nor softirqs took, an interval a row."""
     empty = pl.DataFrame({"interval": [], "other": []}, schema={"interval": pl.UInt32, "other": pl.Float64})
     cpus = read_columns(trial, "cpu", end.host, (*_SPAN, "cpu", *_TAKEN))
     if cpus is None:

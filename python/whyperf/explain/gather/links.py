@@ -1,4 +1,4 @@
-"""What the hosts' devices report of the link that they are on."""
+"""Reports of the hosts' devices on the link that they are on."""
 
 from collections.abc import Mapping
 from typing import Any

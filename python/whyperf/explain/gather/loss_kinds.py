@@ -1,4 +1,4 @@
-"""Whether losses are a queue's or random, and whether random losses are single or in bursts.
+"""Separates losses of a queue from random ones, and single random losses from those in bursts.
 
 Both are decided by likelihood ratios, so that few losses show little, and how little they show is a figure.
 """
@@ -45,7 +45,7 @@ def loss_events(runs: Sequence[LostRun], span_ns: float) -> list[LostRun]:
 
 
 def random_part(ranks: Sequence[float]) -> RandomPart | None:
-    """How many of the loss events came without regard to the backlog; None without one.
+    """Estimates how many of the loss events came without regard to the backlog; None without one.
 
     Random losses have evenly spread ranks, those of a queue that overflows are at the top: this is the part of the
     first kind in such a mixture, with a uniform prior.
@@ -62,7 +62,7 @@ def random_part(ranks: Sequence[float]) -> RandomPart | None:
 
 
 def random_weights(ranks: Sequence[float | None], part: float) -> list[float]:
-    """How likely each loss is random, where `part` of all is; 1 where no rank is known."""
+    """Probability that each loss is random, where `part` of all is; 1 where no rank is known."""
     return [1.0 if rank is None else part / (part + (1 - part) * float(_overrun_density([rank])[0])) for rank in ranks]
 
 

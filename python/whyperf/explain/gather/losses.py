@@ -1,4 +1,4 @@
-"""What was lost on the path, segment by segment, and what the path had before it then.
+"""Losses on the path, segment by segment, and what the path had before it then.
 
 The logs of both hosts together show exactly which copy of a segment never arrived. A queue that runs over
 drops what comes when it is fullest; a link that corrupts, or a policy, drops without regard to that.
@@ -91,7 +91,7 @@ def backlog(sent: Wire, lost: Flags, bytes_per_ns: float, overhead: int) -> Floa
 def losses(
     connections: Mapping[int, tuple[Wire, Wire]], bytes_per_ns: float | None, overhead: int = HEADERS_BYTES
 ) -> Losses:
-    """What connections lost that share a line.
+    """Losses of connections that share a line.
 
     Args:
         connections: what each sent and what of it arrived.

@@ -24,7 +24,7 @@ _HOLDERS: Mapping[str, tuple[S, ...]] = {
 MIN_HELD_RATIO = 0.5
 """Part of the time that a population's holder has of it in the mean."""
 MIN_DIFFERENCE = 0.3
-"""How much less that holder has of each other population; less may be how connections of one kind differ."""
+"""Amount by which that holder has less of each other population; less may be how connections of one kind differ."""
 
 Shares = Callable[[list[Budget], Active], Mapping[str, float]]
 

@@ -1,4 +1,4 @@
-"""How busy an end's CPUs were: threads, CPUs and softirqs over the load.
+"""Use of an end's CPUs: threads, CPUs and softirqs over the load.
 
 Thread times are exact (CLOCK_THREAD_CPUTIME_ID, schedstat), those of the CPUs are ticks, those of
 softirqs tracepoints: where they differ, what is exact is believed.
@@ -22,7 +22,7 @@ MIN_TICKED_NS = 100_000_000
 
 
 def processors(trial: FlowTrial, end: FlowEnd, *, one_machine: bool = False) -> Processors:
-    """How busy the end's CPUs were while its load was measured. The load of other sides is no other program: with
+    """Use of the end's CPUs while its load was measured. The load of other sides is no other program: with
     `one_machine` its threads run on the same CPUs.
     """
     threads = _threads(trial, end)
@@ -72,7 +72,7 @@ def _threads(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
 
 
 def _by_cpu(threads: Sequence[pl.DataFrame]) -> dict[int, float]:
-    """What the threads of several ends together had of each CPU."""
+    """Sums what the threads of several ends had of each CPU."""
     if not threads:
         return {}
     return dict(pl.concat(threads).group_by("cpu").agg(pl.col("ratio").sum()).iter_rows())
@@ -165,7 +165,7 @@ def _cpus(
 
 
 def _withheld(threads: pl.DataFrame | None, own: pl.DataFrame | None) -> float | None:
-    """How long a thread waited for a CPU, at most as long as load and router left that CPU to others or idle."""
+    """Time that a thread waited for a CPU, at most as long as load and router left that CPU to others or idle."""
     if threads is None or own is None:
         return None
     rows = threads.join(own, on="cpu", how="inner")

@@ -1,4 +1,4 @@
-"""How many connections the program of a watched connection served meanwhile."""
+"""Number of connections that the program of a watched connection served meanwhile."""
 
 from collections import Counter
 from dataclasses import replace

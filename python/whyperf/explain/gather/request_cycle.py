@@ -7,7 +7,7 @@ from whyperf.explain.path_facts import RequestCycle
 
 
 def request_cycle(sent: pl.DataFrame) -> RequestCycle:
-    """How long they are by the sender's log; `sent` has time_ns, connection, direction, payload_bytes."""
+    """Lengths of requests and answers by the sender's log; `sent` has time_ns, connection, direction, payload_bytes."""
     data = sent.filter((pl.col("payload_bytes") > 0) & (pl.col("time_ns") >= 0))
     both = data.select("time_ns", "connection", pl.col("direction").cast(pl.String))
     if both.filter(pl.col("direction") == "in").is_empty():

@@ -1,4 +1,4 @@
-"""What went over the wire, by the segment logs of both hosts."""
+"""Traffic on the wire, by the segment logs of both hosts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -61,7 +61,7 @@ def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
 
 
 def segment_facts(sender: SegmentLog, receiver: SegmentLog | None, *, adapters: int = 1) -> SegmentFacts:
-    """What the two logs show of segments and ACKs; `adapters` of each host carry the connections in turn."""
+    """Reads what the two logs show of segments and ACKs; `adapters` of each host carry the connections in turn."""
     sent = sender.rows.select(_SENT)
     data = sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     if data.is_empty():
@@ -85,7 +85,7 @@ def segment_facts(sender: SegmentLog, receiver: SegmentLog | None, *, adapters: 
 
 
 def arrived_facts(receiver: SegmentLog, trip_ns: int | None) -> SegmentFacts:
-    """What the receiver's log shows without the sender's: what came, and the ACKs for it.
+    """Reads what the receiver's log shows without the sender's: what came, and the ACKs for it.
 
     `trip_ns` is the smallest round trip, if it is known.
     """
@@ -193,7 +193,7 @@ def _of_both(
 
 
 def _needless_timeouts(data: pl.DataFrame, taken: pl.DataFrame) -> int:
-    """How often the timer sent again what the receiver had acknowledged: those ACKs were lost."""
+    """Number of times the timer sent again what the receiver had acknowledged: those ACKs were lost."""
     again = data.filter(pl.col("retransmission") == "timeout").select("time_ns", "connection", "sequence")
     acked = taken.filter(_OUT).select("time_ns", "connection", pl.col("acknowledgment").cum_max().over("connection"))
     known = again.sort("time_ns").join_asof(
@@ -260,7 +260,7 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, wires: Wires) -> Segme
 
 
 def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:
-    """How long the receiver's timer held back ACKs that released data, over the lives; and what it released.
+    """Time that the receiver's timer held back ACKs that released data, over the lives; and what it released.
 
     Between the last data before such an ACK and the ACK nothing happens; that it released the data after it shows in
     that data coming in a fraction of the time.

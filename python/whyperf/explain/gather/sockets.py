@@ -1,4 +1,4 @@
-"""What the sockets say of themselves: buffers, calls, and TCP_INFO."""
+"""Reports of the sockets on themselves: buffers, calls, and TCP_INFO."""
 
 from dataclasses import dataclass, field
 
@@ -62,7 +62,7 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
 
 @dataclass(frozen=True)
 class Sampled:
-    """What TCP_INFO of the sender shows. Counts are of all connections and of their whole lives.
+    """Figures of the sender's TCP_INFO. Counts are of all connections and of their whole lives.
 
     Attributes:
         windows: windows and round trips.
@@ -138,7 +138,7 @@ def _segment_bytes() -> pl.Expr:
 
 
 def _window_scaling(trial: FlowTrial, sender: FlowEnd) -> bool | None:
-    """Whether every connection has window scaling; None where the record does not say."""
+    """True where every connection has window scaling; None where the record does not say."""
     options = read_columns(trial, "tcp_options", sender.host, ("window_scaling",))
     agreed = first(options, pl.col("window_scaling").cast(pl.Boolean).all(ignore_nulls=False).cast(pl.Int8))
     return None if agreed is None else bool(agreed)
@@ -163,7 +163,7 @@ def pacing(rows: pl.DataFrame) -> Pacing:
 
 
 def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float | None]:
-    """What was acknowledged to all connections together in steps of half a second, in bit/s: the 90th percentile, and
+    """Rate acknowledged to all connections together in steps of half a second, in bit/s: the 90th percentile, and
     the most; None of a trial that is too short to have 10 % of its steps.
     """
     info = read_columns(trial, "tcp_info", sender.host, ("sample_mono_ns", "connection", "bytes_acked"))

@@ -73,7 +73,7 @@ def _stage(total: StageTotal) -> StageTime:
 
 
 def _application_ns(found: TrialStages, total: DirectionTotals) -> float:
-    """What the program itself takes between the calls that move this payload, for a packet."""
+    """Time that the program itself takes between the calls that move this payload, for a packet."""
     rows = found.host(total.host).frame.filter(stage=APPLICATION, direction=total.direction)
     return float((rows["cpu_ns"] * rows["weight"]).sum()) / total.weight if total.weight else 0.0
 

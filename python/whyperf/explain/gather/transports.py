@@ -1,4 +1,4 @@
-"""What the library of a transport says of its own connections: UDT, QUIC and SRT (the table `transport_info`)."""
+"""Reports of a transport's library on its own connections: UDT, QUIC and SRT (the table `transport_info`)."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""What the sockets of another program show by samples: queues, buffers, windows (tables `watched`, `sockets`,
+"""Samples of the sockets of another program: queues, buffers, windows (tables `watched`, `sockets`,
 `tcp_info`)."""
 
 from typing import Literal
@@ -43,7 +43,7 @@ _UNSEEN = (
 
 
 def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> WatchedSockets:
-    """What the samples of one side show.
+    """Reads what the samples of one side show.
 
     Raises:
         RecordError: a table cannot be read.
@@ -185,8 +185,8 @@ def _shape(rows: pl.DataFrame | None, column: str) -> WindowShape:
 
 
 def _longest_gap_ns(info: pl.DataFrame | None) -> int:
-    """How long nothing may come to a receiver while the sender has more to send: three round trips, as the handshake
-    and receive autotuning have measured them, and ticks of the kernel's clock."""
+    """Longest time without arrivals at a receiver while the sender has more to send: three round trips, as the
+    handshake and receive autotuning have measured them, and ticks of the kernel's clock."""
     trips = (first(info, pl.col(name).filter(pl.col(name) > 0).median()) for name in ("rtt_ns_min", "receive_rtt_ns"))
     return round(max(MIN_GAP_NS, *(MIN_GAP_TRIPS * (trip or 0.0) for trip in trips)))
 
@@ -195,7 +195,7 @@ MIN_GAP_NS, MIN_GAP_TRIPS = 10_000_000, 3
 
 
 def _counted(info: pl.DataFrame | None) -> list[int | None]:
-    """What each of `_COUNTS` grew by, summed over the connections."""
+    """Growth of each of `_COUNTS`, summed over the connections."""
     counts = [pl.col(name).max() - pl.col(name).min() for name in _COUNTS]
     grown = None if info is None else info.group_by("connection").agg(counts)
     return [
@@ -204,7 +204,7 @@ def _counted(info: pl.DataFrame | None) -> list[int | None]:
 
 
 def _is_partial() -> pl.Expr:
-    """Whether less than a segment waits, another one is in flight, and the windows have room for it."""
+    """True where less than a segment waits, another one is in flight, and the windows have room for it."""
     waits, flight = pl.col("not_sent_bytes"), pl.col("unacked_segments")
     has_room = (flight < pl.col("cwnd_segments")) & (
         pl.col("peer_window_bytes").fill_null(UNKNOWN_WINDOW) >= (flight + 1) * pl.col("send_mss_bytes")
@@ -217,7 +217,7 @@ UNKNOWN_WINDOW = 2**31
 
 
 def _arrivals(info: pl.DataFrame | None) -> tuple[float | None, float | None]:
-    """How often nothing came from one sample to the next, and how far the rate varied otherwise."""
+    """Computes how often nothing came from one sample to the next, and how far the rate varied otherwise."""
     if info is None:
         return None, None
     steps = info.select(
@@ -241,7 +241,7 @@ def _common(rows: pl.DataFrame | None, column: str) -> str:
 
 
 def _all(own: pl.DataFrame | None, column: str) -> bool | None:
-    """Whether it is so of all connections; None where it is not known of one."""
+    """True where it is so of all connections; None where it is not known of one."""
     found = first(own, pl.col(column).cast(pl.Boolean).all(ignore_nulls=False).cast(pl.Int8))
     return None if found is None else bool(found)
 

@@ -46,7 +46,7 @@ from whyperf.record import RECORD_VERSION
 
 
 def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, one_machine: bool = False) -> Facts:
-    """What `trial` shows, from the best evidence that there is; what there is none of stands in `missing`.
+    """Gathers what `trial` shows, from the best evidence that there is; what there is none of stands in `missing`.
 
     Args:
         trial: whose.
@@ -133,7 +133,7 @@ def _counted_by_kernels(
 
 
 def _of_receiver(trial: FlowTrial, receiver: FlowEnd, logs: SegmentLogs, budgets: TrialBudgets) -> Facts:
-    """What the receiver of another program's connections shows alone. Its windows are those that it announced
+    """Facts that the receiver of another program's connections shows alone. Its windows are those that it announced
     itself."""
     taken, log = sockets(trial, receiver), logs.receiver
     has_log = log is not None and not log.rows.is_empty()
@@ -196,7 +196,7 @@ def _level(sender: FlowEnd, *, has_log: bool) -> str:
 
 
 def _of_status(trial: FlowTrial) -> list[str]:
-    """What is wrong with the trial itself."""
+    """Lists what is wrong with the trial itself."""
     is_known = trial.status in {"deadline", "failed", "interrupted", "void"}
     found = [render("missing", trial.status, {})] if is_known else []
     return [*found, *_of_version(trial.folder / "manifest.json")]
@@ -211,7 +211,7 @@ def _of_version(manifest: Path) -> list[str]:
 
 
 def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
-    """What the logs lack, and whether they are nearly complete."""
+    """Lists what the logs lack, and whether they are nearly complete."""
     found = []
     for end in trial.ends.values():
         log = completeness(trial, end.host)
@@ -259,13 +259,13 @@ def _end(
 
 
 def _encrypts(trial: FlowTrial, end: FlowEnd) -> bool:
-    """Whether a connection has TLS that its kernel does not carry."""
+    """True where a connection has TLS that its kernel does not carry."""
     agreed = read_columns(trial, "tls", end.host, ("in_kernel",))
     return first(agreed, (~pl.col("in_kernel").cast(pl.Boolean)).any().cast(pl.Int8)) == 1
 
 
 IDLE_STATES = (SenderState.NOT_WRITING, ReceiverState.WAITING)
-"""What a side is in while the schedule has the connection switched off."""
+"""States of a side while the schedule has the connection switched off."""
 
 
 def shares_of(budgets: list[Budget], active: Active = ALWAYS) -> dict[str, float]:
@@ -281,7 +281,7 @@ def shares_of(budgets: list[Budget], active: Active = ALWAYS) -> dict[str, float
 
 
 def _spells_of(budgets: list[Budget]) -> dict[str, int]:
-    """How often each state was entered; nothing where only its sum is known."""
+    """Number of times each state was entered; nothing where only its sum is known."""
     counts: dict[str, int] = {}
     for budget in budgets:
         for share in budget.shares:
@@ -296,7 +296,7 @@ full window that leaves in a burst makes a short queue each round trip, and a co
 
 
 def _is_held(found: Sequence[Population | Mapping[str, float]]) -> bool:
-    """Whether a window or a buffer holds every population of connections."""
+    """True where a window or a buffer holds every population of connections."""
     shares = [part.shares if isinstance(part, Population) else part for part in found]
     return all(sum(part.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO for part in shares)
 
@@ -338,7 +338,7 @@ def _with_queue(
 
 
 def _is_queued_back(facts: SegmentFacts, steps: Steps) -> bool:
-    """Whether the logs show that ACKs wait, and not the payload: what makes the round trip grow is no link's queue."""
+    """True where the logs show that ACKs wait, not the payload: what makes the round trip grow is no link's queue."""
     back = facts.queue.back_delay_ns_median or 0.0
     return back > MIN_FULL_QUEUE_RATIO * steps.rtt_ns_min and back > BACK_TIMES * (facts.queue.delay_ns_median or 0.0)
 
@@ -358,7 +358,7 @@ MAX_BACK_RATIO = 1.5
 """Delay of ACKs over the growth of the round trip: a smoothed round trip lags behind (further set: up to 1.16 for
 queues, 2 for a receiver that is stopped)."""
 BACK_TIMES = 2.0
-"""How much longer the delay of ACKs is than that of payload where the reverse direction's queue is the one."""
+"""Factor by which the delay of ACKs is longer than that of payload where the reverse direction's queue is the one."""
 
 
 def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:

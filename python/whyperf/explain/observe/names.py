@@ -31,12 +31,12 @@ def _of(part: Found | None, read: Callable[[Found], float | None]) -> float | No
 
 
 def _samples(end: HostFacts) -> WatchedSockets:
-    """What samples show of the sockets of another program; nothing of the own load."""
+    """Facts that samples show of the sockets of another program; nothing of the own load."""
     return end.watched or _NO_SAMPLES
 
 
 def _dropped(end: HostFacts) -> float | None:
-    """What a side's queueing disciplines dropped, of all that they sent."""
+    """Part that a side's queueing disciplines dropped, of all that they sent."""
     sent = sum(queue.sent_packets for queue in end.limits.queues)
     return sum(queue.dropped_packets for queue in end.limits.queues) / sent if sent else None
 
@@ -109,7 +109,7 @@ def _of_trip(facts: Facts, delay_ns: float | None) -> float | None:
 
 
 def _opening(facts: Facts) -> float | None:
-    """What opening connections takes of the time of an exchange."""
+    """Part of the time of an exchange that opening connections takes."""
     exchanges = facts.exchanges
     if exchanges is None or not exchanges.latency_ns:
         return None
@@ -222,7 +222,7 @@ def _over_rate(facts: Facts, ceiling_bps: float | None) -> float | None:
 
 
 def _by_window(facts: Facts, held_bytes: float | None) -> float | None:
-    """What a window allows: one of them in each round trip of each connection."""
+    """Rate that a window allows: one of them in each round trip of each connection."""
     trip = facts.windows.rtt_ns_min
     return _over_rate(facts, 8e9 * held_bytes * facts.connections / trip if held_bytes and trip else None)
 
@@ -232,7 +232,7 @@ RENO_CONSTANT = 1.22
 
 
 def _by_losses(facts: Facts) -> float | None:
-    """What Reno's mean window allows."""
+    """Rate that Reno's mean window allows."""
     trip, mss, ratio = facts.windows.rtt_ns_median, facts.sender.sockets.mss_bytes, facts.segments.retransmitted_ratio
     if not trip or not mss or not ratio:
         return None

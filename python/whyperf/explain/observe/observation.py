@@ -21,7 +21,7 @@ NO_SUCH_LOAD = "the load has none"
 
 @dataclass(frozen=True)
 class Named:
-    """How one observation is read from the facts of a trial.
+    """The way that one observation is read from the facts of a trial.
 
     Attributes:
         name: side and figure, such as `sender.cpu.thread`.

@@ -1,4 +1,4 @@
-"""What changed one cycle into the next: the last unusual thing before the first packet that broke the old one."""
+"""Change of one cycle into the next: the last unusual thing before the first packet that broke the old one."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -16,7 +16,7 @@ LOOK_BACK_PACKETS = 4
 """A change shows so many cycles, and so many packets, after its cause at the latest."""
 
 USUAL_RATIO = 0.2
-"""What more of the old phase's acknowledgments are is not unusual."""
+"""Part of the old phase's acknowledgments above which a thing is not unusual."""
 
 
 class Event(NamedTuple):

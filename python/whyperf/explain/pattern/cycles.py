@@ -1,4 +1,4 @@
-"""What the cycles of a phase have in common: place by place, who let a packet go and what had held it."""
+"""Common features of the cycles of a phase: place by place, who let a packet go and what had held it."""
 
 from dataclasses import dataclass
 
@@ -87,7 +87,7 @@ def _rotated(packets: Packets, rows: Ints) -> Ints:
 
 
 def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Cycles:
-    """What leaves between two acknowledgments, where that is mostly the same number of packets; else each packet."""
+    """Packets that leave between two acknowledgments, where that is mostly the same number; else each packet."""
     rows = np.concatenate([np.arange(start, stop) for start, stop in inner])
     starts_at = np.flatnonzero(packets.follows_ack[rows])
     lengths = np.diff(starts_at)
@@ -139,7 +139,7 @@ def _place(packets: Packets, rows: Ints) -> CyclePlace:
 
 
 def overlap_ratio(packets: Packets, rows: Ints) -> float | None:
-    """What was under way already when packets left, over what left; None from a receiver's log."""
+    """Amount under way already when packets left, over what left; None from a receiver's log."""
     sent = int(packets.payload[rows].sum())
     if not packets.is_sender or not sent:
         return None
@@ -147,6 +147,6 @@ def overlap_ratio(packets: Packets, rows: Ints) -> float | None:
 
 
 def stop_and_go_ratio(packets: Packets, rows: Ints) -> float | None:
-    """How often an acknowledgment that let something go left nothing outstanding; None where none did."""
+    """Computes how often an acknowledgment that let something go left nothing outstanding; None where none did."""
     let_go = rows[packets.follows_ack[rows] & np.isin(packets.released[rows], _LET_GO)]
     return float((packets.under_way[let_go] == 0).mean()) if let_go.size else None

@@ -1,4 +1,4 @@
-"""What was sent again, and where it had been lost: on the path, or in the receiving host."""
+"""Data sent again, and where it had been lost: on the path, or in the receiving host."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What becomes of acknowledgments in the reverse direction, as far as it costs rate."""
+"""Fate of acknowledgments in the reverse direction, as far as it costs rate."""
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather.delays import MIN_STANDING_NS
@@ -11,7 +11,7 @@ from whyperf.explain.trial_facts import Facts
 
 _WAITS = (*WAITS, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
 MAX_MERGED_RATIO = 0.55
-"""What merges ACKs, or filters them, leaves at most every second one."""
+"""Part of the ACKs that merging or filtering them leaves: at most every second one."""
 MIN_SLOW_TRIP_RATIO = 0.2
 """Delay of ACKs over the smallest round trip from which on a queue in the reverse direction stretches the round trip.
 """
@@ -39,8 +39,8 @@ def ack_thinning(facts: Facts) -> Finding | None:
 
 
 def _may_be_merged(facts: Facts) -> bool:
-    """Whether the sending host itself merges ACKs, which no path has lost: those that come while its program uses the
-    socket wait for it, and become one (tcp_add_to_backlog, net/ipv4/tcp_ipv4.c)."""
+    """True where the sending host itself merges ACKs, which no path has lost: those that come while its program uses
+    the socket wait for it, and become one (tcp_add_to_backlog, net/ipv4/tcp_ipv4.c)."""
     trip = facts.windows.rtt_ns_min
     return trip is not None and trip < NEIGHBOR_RTT_NS and (facts.sender.wanted_ratio or 0.0) >= BUSY
 
@@ -76,7 +76,7 @@ def ack_path(facts: Facts) -> Finding | None:
 
 
 def _costs(facts: Facts) -> float:
-    """How long the sender waited; what a full line makes it wait for is not the ACKs' doing."""
+    """Time that the sender waited; what a full line makes it wait for is not the ACKs' doing."""
     waits = facts.sender.ratio(*_WAITS, S.IN_FLIGHT)
     if facts.level != "segments":
         waits += facts.sender.ratio(S.UNKNOWN)

@@ -1,4 +1,4 @@
-"""What the applications do: writing, reading, pausing, answering."""
+"""Behavior of the applications: writing, reading, pausing, answering."""
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.host_facts import HostFacts
@@ -45,7 +45,7 @@ def _exchanges(facts: Facts) -> ExchangeFacts | None:
 
 
 def _answers(facts: Facts) -> bool:
-    """Whether the sender gets answers, and waits for them: by the log, and without one as the application counts."""
+    """True where the sender gets answers, and waits for them: by the log, and without one as the application counts."""
     if facts.level != "segments" or facts.transport != "tcp":
         return facts.exchanges is not None
     segments = facts.segments
@@ -112,7 +112,7 @@ def slow_writer(facts: Facts) -> Finding | None:
 
 
 def _has_written_all(facts: Facts) -> bool:
-    """Whether connections end with a set amount of payload, so that nothing is left to write while it is under way."""
+    """True where connections end with a set amount of payload, so that no more is written before its end."""
     took = trips_of_transfer(facts)
     return facts.asked.transfer_bytes is not None and took is not None and took <= MAX_ROUND_TRIPS
 
@@ -406,7 +406,7 @@ def tiny_reads(facts: Facts) -> Finding | None:
 
 
 def _is_calling(facts: Facts, role: str) -> bool:
-    """Whether that end's CPU is the limit, in its calls."""
+    """True where that end's CPU is the limit, in its calls."""
     end = facts.sender if role == "sender" else facts.receiver
     share = end.ratio(S.WRITE_CALL) if role == "sender" else end.ratio(R.READ_CALL)
     return max(share, end.calls.in_call_ratio or 0.0, end.wanted_ratio or 0.0) >= 0.4
@@ -434,7 +434,7 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
 
 
 def _of_larger_calls(facts: Facts, role: str, size: float) -> gain.Gain | None:
-    """What larger calls bring. Small reads leave the sender's work as it is, small writes make the receiver's more."""
+    """Gain of larger calls. Small reads leave the sender's work as it is, small writes make the receiver's more."""
     if role == "sender":
         return gain.of_calls(facts, facts.sender, size, LARGE_CALL_BYTES)
     calls = gain.of_calls(facts, facts.receiver, size, LARGE_CALL_BYTES)
@@ -442,7 +442,7 @@ def _of_larger_calls(facts: Facts, role: str, size: float) -> gain.Gain | None:
 
 
 def _calling_share(end: HostFacts) -> float:
-    """What part of its time the end calls, of what other programs leave it; all of it where its calls are not known."""
+    """Part of its time that the end calls, of what other programs leave it; all of it where its calls are not known."""
     if end.calls.in_call_ratio is None:
         return 1.0
     called = end.calls.in_call_ratio + (end.calls.computing_ratio or 0.0)

@@ -1,4 +1,4 @@
-"""How large a socket buffer could be instead: the factor that sets it, and the host's bounds of it."""
+"""Size that a socket buffer could have instead: the factor that sets it, and the host's bounds of it."""
 
 from typing import Literal
 

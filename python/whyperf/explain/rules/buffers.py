@@ -56,7 +56,7 @@ def receive_buffer(facts: Facts) -> Finding | None:
 
 
 def waits_for_full_receiver(facts: Facts) -> bool:
-    """Whether windows and buffers are full because the receiver's CPU is busy all the time.
+    """True where windows and buffers are full because the receiver's CPU is busy all the time.
 
     A larger window then saves nothing, except where it makes packets larger. It does not where segments are nearly full
     and no host puts several of them together.
@@ -79,7 +79,7 @@ it: an application that reads at once leaves it as large as it was."""
 
 
 def is_closed(facts: Facts) -> bool:
-    """Whether samples show that the window is closed most of the time, though it was large: the buffer has room for it,
+    """True if samples show that the window is closed most of the time, though it was large: the buffer has room for it,
     and unread payload fills it.
     """
     usual, largest = facts.windows.announced_bytes_median, facts.windows.announced_bytes_max
@@ -97,7 +97,7 @@ def is_closed(facts: Facts) -> bool:
 
 
 def zero_windows(facts: Facts) -> int:
-    """How often the receiving host announced that it has no room at all, after a window."""
+    """Number of times the receiving host announced that it has no room at all, after a window."""
     return facts.receiver.limits.counts.get("TcpExtTCPToZeroWindowAdv", 0)
 
 
@@ -131,7 +131,7 @@ def send_buffer(facts: Facts) -> Finding | None:
 
 
 def flight_of(facts: Facts, buffer: int | None, flight: int | None) -> tuple[Evidence, ...]:
-    """What was in flight, next to a send buffer of this size; nothing where that buffer cannot have held it.
+    """Bytes in flight, next to a send buffer of this size; nothing where that buffer cannot have held them.
 
     The size is that of one instant, and the kernel may have made the buffer larger before. A super-segment is begun
     while there is any room.
@@ -232,7 +232,7 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
 
 
 DELAYED_ACK_NS = 40_000_000
-"""How long Linux delays an acknowledgment at first, and at least (TCP_ATO_MIN, TCP_DELACK_MIN: HZ / 25)."""
+"""Time by which Linux delays an acknowledgment at first, and at least (TCP_ATO_MIN, TCP_DELACK_MIN: HZ / 25)."""
 TIMER_ERROR_RATIO = 0.25
 """By how much a wait may differ from that: ticks, and what else an exchange takes."""
 MIN_CALLS = 2.5
@@ -270,12 +270,12 @@ MIN_LATE = 0.2
 
 
 def _kept(facts: Facts) -> float:
-    """What part of an exchange is left without the wait: from what left last to the answer, and on to the next."""
+    """Part of an exchange that is left without the wait: from what left last to the answer, and on to the next."""
     return facts.segments.cycle.waiting_ratio or max(1e-3, 1 - _held(facts))
 
 
 def _held(facts: Facts) -> float:
-    """How long the receiver's timer held the sender up."""
+    """Time that the receiver's timer held the sender up."""
     seen = facts.segments.held_ratio or 0.0
     waits = facts.sender.ratio(
         S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW, S.NAGLE
@@ -284,7 +284,7 @@ def _held(facts: Facts) -> float:
 
 
 def _is_nagle(facts: Facts) -> bool:
-    """Whether what waits for the timer is a short segment of a connection that has Nagle's rule on."""
+    """True where what waits for the timer is a short segment of a connection that has Nagle's rule on."""
     if facts.sender.sockets.no_delay:
         return False
     held, others = (

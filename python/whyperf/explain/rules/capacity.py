@@ -1,4 +1,4 @@
-"""What is named where nothing can be removed: a host's CPU is busy moving payload, or others have it."""
+"""Causes named where nothing can be removed: a host's CPU is busy moving payload, or others have it."""
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
@@ -105,7 +105,7 @@ def _withheld(facts: Facts) -> Finding | None:
 
 
 def alternates(facts: Facts) -> bool:
-    """Whether the ends work one after the other, for each other's answers, so that together they use up the time."""
+    """True where the ends work one after the other, for each other's answers, so that together they use up the time."""
     both = (facts.sender.wanted_ratio or 0.0) + (facts.receiver.wanted_ratio or 0.0)
     return ((facts.segments.data_back_packets or 0) >= 5 or facts.exchanges is not None) and both >= 0.6
 
@@ -131,7 +131,7 @@ def _alternating(facts: Facts) -> Finding:
 
 
 def exchange_evidence(facts: Facts, exchanges: ExchangeFacts) -> Evidence:
-    """What the application counted of its transactions."""
+    """Evidence of what the application counted of its transactions."""
     return figure(
         "answered",
         "transactions",

@@ -1,4 +1,4 @@
-"""What to change for each cause: factors of whyperf, and what a user of two real hosts does by hand.
+"""Changes for each cause: factors of whyperf, and what a user of two real hosts does by hand.
 
 Here alone what a trial was set up with is looked at, once the verdict stands: to name the factor that undoes the cause.
 Named are only factors that the planner takes for the cell and that change it, and commands that raise what a host has.
@@ -95,13 +95,13 @@ def _change(
 
 
 def _is_library(facts: Facts) -> bool:
-    """Whether a library over UDP carries the payload. Options and settings of the kernel's TCP change nothing then."""
+    """True where a library over UDP carries the payload: options and settings of the kernel's TCP change nothing."""
     carries = TRANSPORTS.get(facts.transport)
     return carries is not None and carries.is_library
 
 
 def _is_tcp(facts: Facts) -> bool:
-    """Whether the kernel's TCP carries the payload. (TLS has its facts.)"""
+    """True where the kernel's TCP carries the payload. (TLS has its facts.)"""
     return facts.transport in {"tcp", "mptcp"}
 
 
@@ -433,7 +433,7 @@ def _at_hosts(commands: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _of_cost(finding: Finding, facts: Facts, setup: Setup) -> Change | None:
-    """What removes the class of cost that samples show; None where nothing is known to."""
+    """Change that removes the class of cost that samples show; None where nothing is known to."""
     named = "changed_class" if finding.cause is Cause.CAPACITY else "cost_class"
     name, role = finding.values.get(named), str(finding.values.get("role"))
     remedy = remedy_for(name, role, facts) if isinstance(name, str) else None

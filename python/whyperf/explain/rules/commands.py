@@ -14,7 +14,7 @@ HOST = "HOST"
 """The other host."""
 OFFLOADS = ("tso", "gso", "gro")
 HOST_WIDE = re.compile(r"sysctl -w|ethtool -[ACGKLNX]|ip link set|ip route change|tc qdisc (add|change|replace|del)")
-"""What changes a setting that all programs of a host share; the tools' other options, such as ethtool -S, only read."""
+"""Commands that change a setting of all programs of a host; the tools' other options, such as ethtool -S, only read."""
 MAX_SYSCTL = 2**31 - 1
 """The kernel keeps these settings as int."""
 MAX_DIGITS = 20
@@ -63,7 +63,7 @@ def switch_on_offloads(offloads: Mapping[str, bool] | None) -> str:
 
 
 def is_host_wide(command: str) -> bool:
-    """Whether it changes a setting that all programs of the host share."""
+    """True where it changes a setting that all programs of the host share."""
     return HOST_WIDE.search(command) is not None
 
 

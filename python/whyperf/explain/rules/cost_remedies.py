@@ -1,4 +1,4 @@
-"""What removes a class of cost, as far as it is known: a row for classes and sides, of which the first that fits."""
+"""Remedies for a class of cost, as far as known: a row for classes and sides, of which the first that fits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ BOTH: tuple[Role, ...] = ("sender", "receiver")
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to do about a class of cost.
+    """Remedy for a class of cost.
 
     Attributes:
         classes: that it removes, as far as they can be.
@@ -57,12 +57,12 @@ def _has_large_writes(facts: Facts, end: HostFacts) -> bool:
 
 
 def has_small_calls(_: Facts, end: HostFacts) -> bool:
-    """Whether a side's calls could be larger."""
+    """True where a side's calls could be larger."""
     return end.calls.bytes_mean is not None and end.calls.bytes_mean < SMALL_CALL_BYTES
 
 
 def _has_single_segments(facts: Facts, end: HostFacts) -> bool:
-    """Whether calls hold several segments, and each passes the side's stack by itself."""
+    """True where calls hold several segments, and each passes the side's stack by itself."""
     segments, mss = facts.segments, facts.sender.sockets.mss_bytes
     per_packet = segments.sent_segments_per_packet if end is facts.sender else segments.taken_segments_per_packet
     size = facts.sender.calls.bytes_mean
@@ -114,7 +114,7 @@ REMEDIES: tuple[Remedy, ...] = (
 
 
 def remedy_for(name: str, role: str, facts: Facts) -> Remedy | None:
-    """What removes a class of cost of a side; None where nothing is known to."""
+    """Remedy for a class of cost of a side; None where nothing is known to remove it."""
     end = facts.sender if role == "sender" else facts.receiver
     return next(
         (found for found in REMEDIES if name in found.classes and role in found.roles and found.applies(facts, end)),

@@ -1,4 +1,4 @@
-"""What stack samples add: what the CPU that is the limit spends its time on, and causes that only they show.
+"""Additions of stack samples: what the CPU that is the limit spends its time on, and causes that only they show.
 
 A rate that a CPU limits is at most total / (total - class) as high without a class of cost: less if another limit comes
 first, if what replaces the class costs something, or if a class is only partly removable. So a class is an upper bound
@@ -76,7 +76,7 @@ class Limiting:
         return self.cost.share(name, self.part)
 
     def times_without(self, name: str) -> float:
-        """How many times the rate without the class is at most, with the error of the samples (95 %)."""
+        """Largest factor by which the rate is higher without the class, with the error of the samples (95 %)."""
         share = self.share(name)
         samples = max(1.0, self.cost.samples * self.cost.total(self.part) / max(1e-9, self.cost.total()))
         return 1 / max(1e-3, 1 - share - 1.96 * sqrt(share * (1 - share) / samples))
@@ -141,7 +141,7 @@ def lock_contention(facts: Facts) -> Finding | None:
 
 
 def mitigations(facts: Facts) -> Finding | None:
-    """What guards against speculation takes time at each entry into the kernel."""
+    """Guards against speculation take time at each entry into the kernel."""
     return _of_class(facts, "mitigations")
 
 
@@ -262,7 +262,7 @@ def _rows(side: Limiting, but: Finding | None = None, shown: int = SHOWN) -> Ite
 
 
 def _row(side: Limiting, found: ClassFacts) -> Evidence:
-    """What a class takes of the side, as `whyperf cost` has it."""
+    """Evidence of what a class takes of the side, as `whyperf cost` has it."""
     per = side.cost.per
     # Of KBytes, the cost of each is that of the first figure.
     is_event = found.event in EVENTS and found.event not in {"kbytes", COPIED_KBYTES}
@@ -284,7 +284,7 @@ def _row(side: Limiting, found: ClassFacts) -> Evidence:
 
 
 def _bound(side: Limiting, found: ClassFacts) -> Evidence:
-    """What the side could carry at most if the class cost nothing."""
+    """Evidence of what the side could carry at most if the class cost nothing."""
     return figure(
         f"cost_without.{side.part}",
         "stacks",

@@ -156,7 +156,7 @@ ELSEWHERE = (
 
 
 def _sender_wait(facts: Facts) -> float:
-    """How long the sender's thread wanted a CPU while nothing else held it up."""
+    """Time that the sender's thread wanted a CPU while nothing else held it up."""
     waited = facts.sender.processors.run_queue_ratio or 0.0
     seen = facts.sender.ratio(S.WAITS_FOR_CPU)
     if facts.sender.calls.in_call_ratio is not None:
@@ -166,7 +166,7 @@ def _sender_wait(facts: Facts) -> float:
 
 
 def _receiver_wait(facts: Facts) -> float:
-    """How long the receiver's thread wanted a CPU while the sender waited for it to read."""
+    """Time that the receiver's thread wanted a CPU while the sender waited for it to read."""
     waited = facts.receiver.processors.run_queue_ratio or 0.0
     held = facts.sender.ratio(S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
     trip = facts.windows.rtt_ns_min
@@ -179,7 +179,7 @@ def _receiver_wait(facts: Facts) -> float:
 
 
 def _busiest(facts: Facts) -> Evidence:
-    """How busy the busiest CPU is, at the end that it belongs to."""
+    """Use of the busiest CPU, at the end that it belongs to."""
     end = max((facts.sender, facts.receiver), key=lambda side: side.wanted_ratio or 0.0)
     return figure("busiest_cpu", "cpu", end, busy_ratio=facts.busiest_ratio or 0.0)
 
@@ -233,7 +233,7 @@ JUMBO_BYTES = 4000
 
 
 def _is_single(facts: Facts) -> bool:
-    """Whether every segment goes through both stacks by itself."""
+    """True where every segment goes through both stacks by itself."""
     sent, taken = facts.segments.sent_segments_per_packet, facts.segments.taken_segments_per_packet
     return sent is not None and taken is not None and max(sent, taken) < 1.5
 
@@ -245,7 +245,7 @@ WHOLE_SEGMENTS = 8
 
 
 def _is_split_late(facts: Facts) -> bool:
-    """Whether the sender's host takes packets apart itself, after TCP and before its device."""
+    """True where the sender's host takes packets apart itself, after TCP and before its device."""
     devices, mss = facts.sender.devices, facts.sender.sockets.mss_bytes
     through, packets = devices.sent_packets, facts.segments.data_packets
     if not through or not packets or through < 3 * packets:

@@ -1,4 +1,4 @@
-"""What becomes of datagrams: there is no window, so what the path or the receiver cannot take is lost."""
+"""Fate of datagrams: there is no window, so what the path or the receiver cannot take is lost."""
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
@@ -14,12 +14,12 @@ MIN_OTHERS_RATIO = 0.1
 
 
 def is_dropping(facts: Facts) -> bool:
-    """Whether the receiving socket drops more than a trace of what reaches it."""
+    """True where the receiving socket drops more than a trace of what reaches it."""
     return facts.datagrams is not None and facts.datagrams.dropped_ratio >= MIN_DROPPED_RATIO
 
 
 def is_reader_busy(facts: Facts) -> bool:
-    """Whether the receiving end has no CPU time left to take out more."""
+    """True where the receiving end has no CPU time left to take out more."""
     return (facts.receiver.wanted_ratio or 0.0) + (facts.receiver.processors.other_ratio or 0.0) >= BUSY
 
 
@@ -58,7 +58,7 @@ def socket_loss(facts: Facts) -> Finding | None:
 
 
 def _flow(facts: Facts, datagrams: DatagramFacts) -> Evidence:
-    """What is read is the goodput."""
+    """The goodput is what is read."""
     sent, taken = (datagrams.per_s(counted) for counted in (datagrams.sent_count, datagrams.taken_count))
     return figure("datagram_rates", "datagrams", facts.receiver, taken_per_s=taken, sent_per_s=sent)
 
@@ -97,11 +97,11 @@ FULL_LOST_RATIO = 0.5
 MIN_STEPS, MIN_EXPECTED = 10, 9.0
 """Intervals, and variance of the datagrams in one if losses are random, from which on the variance is evidence."""
 RARELY = 0.005
-"""How rarely random losses make the variance so small, or so large."""
+"""Probability with which random losses make the variance so small, or so large."""
 
 
 def _decided(datagrams: DatagramFacts) -> tuple[Cause, float] | None:
-    """Whether the path is full or loses at random, and how surely; None where either may be.
+    """Decides whether the path is full or loses at random, and how surely; None where either may be.
 
     Of datagrams that each get lost with the probability p, the number that arrives in an interval is binomial: its
     variance is p times its mean, and the estimate of that varies like chi-square. A full path delivers as many in each.
@@ -174,7 +174,7 @@ OF_SENDER = frozenset(
 
 
 def is_sender_enough(facts: Facts) -> bool:
-    """Whether more datagrams would not help: some are lost after the sender, or it sends all that was asked for."""
+    """True where more datagrams would not help: some are lost after the sender, or it sends all that was asked for."""
     datagrams = facts.datagrams
     return datagrams is not None and (_is_losing(datagrams) or datagrams.is_sent_as_asked)
 

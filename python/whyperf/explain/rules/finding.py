@@ -1,4 +1,4 @@
-"""What a rule gives back, and the figures that rules share."""
+"""Result of a rule, and the figures that rules share."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def strength(self) -> float:
-        """What verdicts are ranked by."""
+        """Figure by which verdicts are ranked."""
         return self.lost * self.certainty
 
 
@@ -84,7 +84,7 @@ def looked_up(evidence: Evidence, level: str) -> Evidence:
 
 
 def state_evidence(end: HostFacts, role: str, *states: State) -> Evidence:
-    """How long a side was in these states, how often, and when longest."""
+    """Time that a side was in these states, how often, and when longest."""
     ratio = end.ratio(*states)
     times = sum(end.spells.get(state.value, 0) for state in states)
     spells = [spell for state in states for spell in end.longest.get(state.value, ())]
@@ -136,7 +136,7 @@ def figure(code: str, table: str, end: HostFacts, **values: Value | None) -> Evi
 
 
 def others_on_cpu(facts: Facts, end: HostFacts) -> Evidence:
-    """What other programs take of the CPU that the load, or the watched program, runs on."""
+    """Part that other programs take of the CPU that the load, or the watched program, runs on."""
     code = "other_load.watched" if facts.is_watched else "other_load"
     return figure(code, "cpu", end, other_ratio=end.processors.other_ratio or 0.0)
 
@@ -157,7 +157,7 @@ def is_perhaps_idle(facts: Facts) -> bool:
 
 
 def is_on_cpu(facts: Facts) -> bool:
-    """Whether an end's CPU is the limit."""
+    """True where an end's CPU is the limit."""
     if facts.is_watched:
         return any((end.wanted_ratio or 0.0) >= BUSY for end in _that_hold(facts))
     return facts.busiest_ratio is not None and facts.busiest_ratio >= BUSY

@@ -1,4 +1,4 @@
-"""What a change would bring: the rate at the changed operating point over the rate now.
+"""Gain of a change: the rate at the changed operating point over the rate now.
 
 One place predicts it for all rules. Without its cause a rate grows up to the next limit, and that is one of three:
 
@@ -27,7 +27,7 @@ from whyperf.explain.wording.catalog import statement
 MAX_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""
 COPY_NS_PER_BYTE = 0.12
-"""What a large call or packet takes for a byte at least, about: a copy at 8 GB/s."""
+"""Least time, about, that a large call or packet takes for a byte: a copy at 8 GB/s."""
 HEADERS_BYTES = 66
 """Ethernet, IP version 4 and TCP with time stamps, of each segment on a line."""
 SUPER_SEGMENT_BYTES = 65_160
@@ -40,9 +40,9 @@ _QUEUE_GROWTH = 1.3
 """Usual round trip over the shortest from which on a queue stands on the path."""
 _NEIGHBORS_STEADINESS = 0.8
 _SURE, _SPREAD = 1.15, 1.5
-"""How far an estimate may be off: of a line that is seen; of one host's costs while it works."""
+"""Factors by which an estimate may be off: of a line that is seen; of one host's costs while it works."""
 _IDLE_LOW, _IDLE_HIGH = 2.0, 5.0
-"""How far less and more an idle host's costs may show: its caches are cold, which costs up to several times as much."""
+"""Factors for an idle host's costs, less and more: its caches are cold, which costs up to several times as much."""
 _NEAR_RATIO = 0.7
 """A rate so near to the highest is that of a line which is used most of the time."""
 _CONSTANT_RATIO = 0.5
@@ -129,7 +129,7 @@ def _of_seen_line(facts: Facts) -> Gain | None:
 
 
 def _is_paced(facts: Facts) -> bool:
-    """Whether segments may come in the distances of a pacing rate that hardly changes."""
+    """True where segments may come in the distances of a pacing rate that hardly changes."""
     segments = facts.segments
     if (
         not segments.pacing.bps
@@ -200,7 +200,7 @@ def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
 
 
 def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
-    """How much faster the ends could be if nothing but moving the payload took their CPUs.
+    """Gain of the ends if nothing but moving the payload took their CPUs.
 
     That is their calls and softirqs; what their threads do in addition goes once nothing makes them wait, and so does
     waking up cold for each piece. `behind` says that the receiver reads late: its payload comes from memory, cold or
@@ -269,7 +269,7 @@ def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
 
 
 def _in_larger(each: float, size: float, wanted: float) -> float:
-    """How many times the bytes of pieces that cost `each` ns go in pieces of `wanted` bytes in the same time."""
+    """Factor by which pieces of `wanted` bytes carry more bytes in the same time than pieces that cost `each` ns."""
     then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted
     return each / size * wanted / then
 
@@ -301,7 +301,7 @@ def _ns_of_a_call(facts: Facts, end: HostFacts) -> float | None:
 
 
 def _softirq_ns_of_a_packet(facts: Facts, end: HostFacts) -> float:
-    """What that end's busiest CPU spends in softirqs for a packet that leaves TCP; 0 where it is not known."""
+    """Time in softirqs of that end's busiest CPU for a packet that leaves TCP; 0 where it is not known."""
     segments = facts.segments
     if not (
         end.processors.softirq_ratio
@@ -383,7 +383,7 @@ def _full_line(facts: Facts, use: float) -> float:
 
 
 def is_own_rhythm(facts: Facts) -> bool:
-    """Whether segments come at one rate because the cause lets them go so: then they look like a full line.
+    """True where segments come at one rate because the cause lets them go so: then they look like a full line.
 
     Before a line that is really full a queue stands, and a round trip takes longer. Between neighbors the round trip
     of one segment says nothing of that.
@@ -395,7 +395,7 @@ def is_own_rhythm(facts: Facts) -> bool:
 
 
 def is_released_by_acks(facts: Facts) -> bool:
-    """Whether so few segments are in flight that each leaves when an ACK arrives: between neighbors their distances are
+    """True if so few segments are in flight that each leaves when an ACK arrives: between neighbors their distances are
     then what the hosts take for a segment and its ACK, and no line's.
 
     A slow link may be full with two segments in flight. So a round trip that is not short, or not known, counts only
@@ -417,7 +417,7 @@ MIN_LINK_RATIO = 0.7
 
 
 def is_line_seen(facts: Facts) -> bool:
-    """Whether segments arrive at one rate, so that something before the receiver sets it."""
+    """True where segments arrive at one rate, so that something before the receiver sets it."""
     steady = facts.segments.bottleneck.steadiness
     return steady is not None and steady >= MIN_STEADINESS
 
@@ -454,7 +454,7 @@ MAX_WAITED = 0.99
 
 
 def keeps_packets_small(held_bytes: float | None) -> bool:
-    """Whether a window or buffer is so small that packets cannot grow to what offloads put together; of an unknown
+    """True if a window or buffer is so small that packets cannot grow to what offloads put together; of an unknown
     one, whether it may be.
 
     A packet takes at most half of the largest window (tcp_bound_to_half_wnd, include/net/tcp.h).

@@ -1,4 +1,4 @@
-"""What limits a load from outside its sockets: CPU quotas, pauses, memory limits, own queues, window scaling.
+"""Limits of a load from outside its sockets: CPU quotas, pauses, memory limits, own queues, window scaling.
 
 All of it is counted where it happens: by the kernel in control groups, queueing disciplines and TCP, or by the load's
 own threads. A log of segments would show the effects only.
@@ -19,7 +19,7 @@ from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 
 MIN_LOST = 0.1
-"""What a cause must cost at least, as with other causes: that little is within what repeating a trial changes."""
+"""Least that a cause must cost, as with other causes: that little is within what repeating a trial changes."""
 MAX_UNSCALED_BYTES = 65_535
 """The largest window without window scaling (RFC 7323 section 2.1)."""
 FULLY_OPEN = 0.9
@@ -28,7 +28,7 @@ SHAPED_RATIO = 0.9
 """Part of a shaper's rate, headers of the link included, from which on it is the limit: `gain.FULL_LINE_USE` with the
 ACKs of the other direction."""
 ETHERNET_BYTES = 14
-"""What a queueing discipline counts of a packet in addition to the IP packet."""
+"""Bytes that a queueing discipline counts of a packet in addition to the IP packet."""
 IP_TCP_BYTES = 52
 """Headers of IP version 4 and TCP with timestamps."""
 DELAYED_RATIO = 0.05
@@ -91,7 +91,7 @@ def _stopped(end: HostFacts) -> float:
 LIKE_STOPPED = frozenset(
     {Cause.SLOW_WRITER, Cause.SLOW_READER, Cause.THINK_TIME, Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.OTHER_LOAD}
 )
-"""What a side that is stopped looks like: it neither writes nor reads, and its threads do not run."""
+"""Causes that a stopped side looks like: it neither writes nor reads, and its threads do not run."""
 
 
 def without_stopped(found: Sequence[Finding], facts: Facts) -> list[Finding]:
@@ -177,7 +177,7 @@ def short_load(facts: Facts) -> Finding | None:
 
 
 MIN_OTHER = 0.1
-"""What other programs take of a CPU where they are why threads wait for it."""
+"""Part of a CPU that other programs take where they are why threads wait for it."""
 
 
 MIN_STOPPED = 0.5
@@ -209,7 +209,7 @@ MEMORY_PRESSURE = "TcpExtTCPMemoryPressures"
 DROPPING_COUNTS = ("TcpExtRcvPruned", "TcpExtTCPRcvQDrop")
 """TCP dropped what arrived, because the buffer or the memory had no room (tcp_try_rmem_schedule, tcp_input.c)."""
 MEMORY_COUNTS = (MEMORY_PRESSURE, *DROPPING_COUNTS, "TcpExtPruneCalled", "TcpExtOfoPruned", "TcpExtTCPRcvCollapsed")
-"""What TCP counts when it has no room for what arrives."""
+"""Counters that TCP raises when it has no room for what arrives."""
 STALLED_RATIO = 0.1
 """Part of the time that threads waited for memory, from which on it costs as much as `MIN_LOST`."""
 ROOMY_BUFFER_BYTES = 131_072
@@ -303,7 +303,7 @@ MIN_ROOM_TIMES = 2.0
 
 
 def _fills_limit(facts: Facts) -> bool:
-    """Whether the sender's sockets use up their group's memory, though nothing counts it.
+    """True where the sender's sockets use up their group's memory, though nothing counts it.
 
     TCP lets a sender that is at the limit buffer less (sk_stream_moderate_sndbuf, include/net/sock.h): an application
     that always writes then looks as if it wrote too little, with windows that have room.
@@ -327,8 +327,8 @@ def _binding(memory: MemoryLimit) -> int | None:
 
 
 def _lacks_memory(end: HostFacts) -> bool:
-    """Whether memory is what the side's sockets lack. A group that only reclaims its page cache meets its limit, too,
-    and a small receive buffer makes TCP drop data as well."""
+    """True where memory is what the side's sockets lack. A group that only reclaims its page cache meets its limit,
+    too, and a small receive buffer makes TCP drop data as well."""
     memory, counts = end.limits.memory, end.limits.counts
     if counts.get(MEMORY_PRESSURE) or (memory is not None and memory.tcp_hits):
         return True
@@ -343,7 +343,7 @@ def _lacks_memory(end: HostFacts) -> bool:
 
 
 def _pruned(end: HostFacts) -> int:
-    """How often TCP made room because a group's memory for sockets was used up, and not the larger receive buffer
+    """Times that TCP made room because a group's memory for sockets was used up, and not the larger receive buffer
     (tcp_prune_queue, net/ipv4/tcp_input.c)."""
     memory, buffer = end.limits.memory, end.sockets.buffer_bytes or 0
     is_less = memory is not None and memory.tcp_limit_bytes is not None and memory.tcp_limit_bytes < buffer
@@ -355,7 +355,7 @@ MIN_PRUNED = 10
 
 
 def _memory_hits(end: HostFacts) -> int:
-    """How often memory was lacking, as far as it was counted."""
+    """Number of times memory was lacking, as far as it was counted."""
     memory, counts = end.limits.memory, end.limits.counts
     of_group = 0 if memory is None else memory.tcp_hits or memory.hits
     return of_group or max(_pruned(end), *(counts.get(name, 0) for name in (MEMORY_PRESSURE, *DROPPING_COUNTS)))
@@ -424,7 +424,7 @@ MIN_DROPPED = 3
 
 
 def _shaper_use(facts: Facts, queue: Queue) -> float | None:
-    """How much of a shaper's rate the payload and its headers use; None where it has no rate or held nothing back."""
+    """Part of a shaper's rate that the payload and its headers use; None where it has no rate or held nothing back."""
     rate, size = (
         facts.goodput_bps or facts.rate_bps,
         facts.segments.segment_bytes_mean or facts.sender.sockets.mss_bytes,
@@ -465,7 +465,7 @@ def window_scaling(facts: Facts) -> Finding | None:
 
 
 def is_unscaled(facts: Facts) -> bool:
-    """Whether the missing option bounds the window, and not the buffer: half of a buffer is for bookkeeping."""
+    """True where the missing option bounds the window, and not the buffer: half of a buffer is for bookkeeping."""
     buffer, largest = facts.receiver.sockets.buffer_bytes, facts.windows.announced_bytes_max
     if facts.windows.window_scaling is not False or (largest or 0) > MAX_UNSCALED_BYTES:
         return False

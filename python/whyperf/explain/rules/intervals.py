@@ -22,7 +22,7 @@ FAMILIES = {
     "time": ("remaining_time",),
     "others": ("other_causes", "set_window", "loss_rate", "pacing", "asked_rate", "one_exchange"),
 }
-"""What gains are predicted from, in families of a few."""
+"""Bases that gains are predicted from, in families of a few."""
 UNSEEN_LINK = "unseen_link"
 OWN_INTERVAL = (
     frozenset({"calls_or_computing", "packets_stay", UNSEEN_LINK, "emulated_path", "link", WAITED}) | UPPER_BOUNDS
@@ -37,7 +37,7 @@ def family_of(basis: str) -> str:
 
 
 def has_next_limit(basis: str) -> bool:
-    """Whether a gain ends at a limit that is known, rather than at what the evidence leaves of the time."""
+    """True where a gain ends at a limit that is known, rather than at what the evidence leaves of the time."""
     return family_of(basis) in {"line", "cpu", "idle", "others"}
 
 

@@ -1,4 +1,4 @@
-"""What removing two or three causes together brings, where that is much more than removing the first alone."""
+"""Gain of removing two or three causes together, where that is much more than that of removing the first alone."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -10,7 +10,7 @@ from whyperf.explain.rules.intervals import has_next_limit
 from whyperf.explain.wording.catalog import render
 
 JOINT_MORE = 1.5
-"""How many times as much as the best single change several changes must bring to be worth a sentence."""
+"""Factor over the best single change that several changes must bring to be worth a sentence."""
 MAX_CAUSES = 3
 
 Together = Callable[[Sequence[Finding]], Gain | None]

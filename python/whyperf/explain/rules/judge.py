@@ -136,7 +136,7 @@ class Judgement(NamedTuple):
 
 
 def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
-    """What the rules alone say of a trial, before causes are weighed: the strongest verdict first, never none."""
+    """Judges a trial by the rules alone, before causes are weighed: the strongest verdict first, never none."""
     return judged(facts, setup, on_fault=on_fault, weighs=False).verdicts
 
 
@@ -206,7 +206,7 @@ def _decided(found: Sequence[Finding], probable: Mapping[Cause, float], facts: F
 
 
 def _of_named(probabilities: Sequence[CauseProbability]) -> dict[Cause, float]:
-    """How probable it is that a verdict of each cause is right.
+    """Probability that a verdict of each cause is right.
 
     That the path loses segments is right whatever loses them; that a host can do no more is right where nothing that
     has a name limits.
@@ -221,14 +221,14 @@ def _of_named(probabilities: Sequence[CauseProbability]) -> dict[Cause, float]:
 
 
 def settled(facts: Facts) -> Finding | None:
-    """What leaves nothing to be weighed: nothing was moved, or a part of a host was busy all the time."""
+    """Finding that leaves nothing to be weighed: nothing was moved, or a part of a host was busy all the time."""
     return idle(facts) or full_part(facts)
 
 
 def _probabilities(
     found: Sequence[Finding], facts: Facts, setup: Setup, on_fault: Callable[[str], None] | None
 ) -> list[CauseProbability]:
-    """How probable each cause is; none where that fails and `on_fault` gets it.
+    """Probability of each cause; none where that fails and `on_fault` gets it.
 
     The rate of a path in the plan is hidden here: gains are bounded by what was seen, as on a real path.
     """
@@ -242,12 +242,12 @@ def _probabilities(
 
 
 def found_in(facts: Facts, on_fault: Callable[[str], None] | None = None) -> list[Finding]:
-    """What the rules find, before anything is weighed."""
+    """Findings of the rules, before anything is weighed."""
     return of_populations(facts, lambda part: _all_found(part, on_fault))
 
 
 def candidates_of(found: Sequence[Finding], facts: Facts, setup: Setup) -> list[Candidate]:
-    """What is weighed: of each cause the strongest that rules find, a busy CPU that nothing relieves, and what is
+    """Candidates to weigh: of each cause the strongest that rules find, a busy CPU that nothing relieves, and what is
     left open.
     """
     capable = capacity(facts)
@@ -289,7 +289,7 @@ def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Fin
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
-    """Whether a finding is strong enough; one of several that fit alike, by what it costs alone. Of datagrams, whether
+    """True if a finding is strong enough; one of several that fit alike, by what it costs alone. Of datagrams, whether
     it lies where more of them could be gained.
     """
     if facts.datagrams is None or not datagrams.is_sender_enough(facts):
@@ -332,7 +332,7 @@ APPLICATION_PAUSES = frozenset({Cause.SLOW_WRITER, Cause.THINK_TIME})
 
 
 def _is_costless(finding: Finding, facts: Facts) -> bool:
-    """Whether the rate would be the same without the cause, by the finding's own prediction."""
+    """True where the rate would be the same without the cause, by the finding's own prediction."""
     if finding.gain is None:
         return False
     predicted = bounded(finding.gain, facts)
@@ -344,7 +344,7 @@ _KNOWN_RATES = frozenset({"full_link", "seen_link", "deliveries", "link"})
 
 
 def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> Finding | None:
-    """What the rule finds; nothing where it fails and `on_fault` gets that."""
+    """Finding of the rule; nothing where it fails and `on_fault` gets that."""
     try:
         return rule(facts)
     except Exception as error:

@@ -135,7 +135,7 @@ def time_left(removed: Sequence[Finding], found: Sequence[Finding]) -> float | N
 
 
 def _is_alike(finding: Finding, removed: Sequence[Finding]) -> bool:
-    """Whether it is one of those that are removed, or has the same time as one of them."""
+    """True where it is one of those that are removed, or has the same time as one of them."""
     causes = {other.cause for other in removed}
     return finding.cause in causes or any(finding.cause in alike and causes & alike for alike in ALIKE)
 
@@ -149,7 +149,7 @@ def _own_time(finding: Finding) -> float:
 
 
 def _is_certain(finding: Finding) -> bool:
-    """Whether it surely has time of its own: of candidates for the same time nobody knows which has it."""
+    """True where it surely has time of its own: of candidates for the same time nobody knows which has it."""
     return finding.certainty >= MIN_CERTAINTY and not finding.open
 
 
@@ -248,7 +248,7 @@ def _paced(facts: Facts, found: Collection[Finding]) -> Iterator[Ceiling]:
 
 
 def _asked(facts: Facts, setup: Setup) -> Iterator[Ceiling]:
-    """What the user asked the sender to write: whoever sets a rate knows it."""
+    """Rate that the user asked the sender to write: whoever sets a rate knows it."""
     rate = setup.level("write_rate_bps")
     if isinstance(rate, int) and rate > 0:
         yield Ceiling(
@@ -261,7 +261,7 @@ def _asked(facts: Facts, setup: Setup) -> Iterator[Ceiling]:
 def without(
     removed: Sequence[Finding], found: Sequence[Finding], known: Sequence[Ceiling], facts: Facts
 ) -> Gain | None:
-    """What removing causes together brings, as far as the other causes and the known limits let it come."""
+    """Gain of removing causes together, as far as the other causes and the known limits let it come."""
     left = time_left(removed, found)
     if left is None:
         return None
@@ -291,17 +291,17 @@ def without(
 
 
 def _has_unseen_link(facts: Facts) -> bool:
-    """Whether a path's bottleneck comes before the hosts, and nothing shows its rate."""
+    """True where a path's bottleneck comes before the hosts, and nothing shows its rate."""
     return (facts.windows.rtt_ns_min or 0) >= NEIGHBOR_RTT_NS
 
 
 LINKS = frozenset({"full_link", "seen_link"})
 HOST_SPREAD = 1.5
-"""How much more than their CPU time shows hosts may carry."""
+"""Factor by which hosts may carry more than their CPU time shows."""
 
 
 def _has_full_single_packets(facts: Facts) -> bool:
-    """Whether small calls fill segments already, and each segment leaves TCP by itself."""
+    """True where small calls fill segments already, and each segment leaves TCP by itself."""
     segments, mss = facts.segments, facts.sender.sockets.mss_bytes
     if not mss or not segments.segment_bytes_mean or segments.sent_segments_per_packet is None:
         return False

@@ -1,4 +1,4 @@
-"""What the path loses and what it mixes up: queues that are too small, random loss, policers, reordering."""
+"""Losses of the path and what it mixes up: queues that are too small, random loss, policers, reordering."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,13 +51,13 @@ CLEAR_LIKELIHOOD_LOG10 = 1.0
 
 
 def _is_of_bottleneck(facts: Facts) -> bool:
-    """Whether the line is what keeps the rate down, so that its losses are how it does."""
+    """True where the line is what keeps the rate down, so that its losses are how it does."""
     found = (rule(facts) for rule in (policer, bottleneck, shared_bottleneck))
     return any(finding is not None and finding.open != "queue" for finding in found)
 
 
 def loss_evidence(facts: Facts) -> tuple[Evidence, ...]:
-    """What shows losses, and that they held the sender."""
+    """Evidence of losses, and that they held the sender."""
     losses, retransmitted = facts.segments.losses, facts.segments.retransmitted_ratio
     evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)]
     if retransmitted is not None:
@@ -87,14 +87,14 @@ def _lost_run(facts: Facts, run: LostRun) -> Evidence:
 
 @dataclass(frozen=True)
 class _Whose:
-    """Whether random loss, and whether a queue, surely caused some of the losses."""
+    """True where random loss, and where a queue, surely caused some of the losses."""
 
     random: bool
     queue: bool
 
     @property
     def is_open(self) -> bool:
-        """Whether all of them may be either's."""
+        """True where all of them may be either's."""
         return not self.random and not self.queue
 
 
@@ -137,7 +137,7 @@ def small_queue(facts: Facts) -> Finding | None:
 
 
 SLOWLY_REGROWN_TIMES = 4.0
-"""How much longer than a Reno window a CUBIC one may take to grow back (RFC 9438 section 4.2), with its recovery."""
+"""Factor by which a CUBIC window may grow back slower than a Reno one (RFC 9438 section 4.2), recovery included."""
 
 
 def _most_by_events(facts: Facts) -> float:
@@ -190,7 +190,7 @@ MIN_STRENGTH_OF_OUTAGE = 0.1
 
 
 def _is_reverse_outage(facts: Facts) -> bool:
-    """Whether ACKs were lost, and not data: by the receiver's log, else by how many ACKs arrived, and by data that the
+    """True if ACKs were lost, and not data: by the receiver's log, else by how many ACKs arrived, and by data that the
     receiver says to have had (DSACK, RFC 2883).
     """
     segments = facts.segments
@@ -252,7 +252,7 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
 
 
 COUNTED = "counted"
-"""What is said of losses that only the sender's kernel counted."""
+"""Variant of the text for losses that only the sender's kernel counted."""
 OF_PATH_CERTAINTY = 0.85
 
 

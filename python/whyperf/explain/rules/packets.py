@@ -46,7 +46,7 @@ MAX_WRITTEN_BYTES = 16_384
 """Payload that such a packet carries at most: a segment of 64 KB, as on loopback, is copied for 8 to 27 µs (0.12 ns a
 byte at best; 27 µs measured on a busy host without any rule). Jumbo frames have 9 KB."""
 MAX_OTHERS = 0.3
-"""What other programs take of the thread's CPU, or it waits for them, up to which its time a packet is its own: they
+"""Part other programs take of the thread's CPU, or it waits for them, up to which its time a packet is its own: they
 share caches and execution units with it (catalog: 0.22 next to 1,200 firewall rules)."""
 
 
@@ -79,7 +79,7 @@ def _costly_writes(facts: Facts) -> Finding | None:
 
 
 def _has_neighbors(end: HostFacts) -> bool:
-    """Whether other programs or guests are on the CPU so much that they make its work slower."""
+    """True if other programs or guests are on the CPU so much that they make its work slower."""
     cpu = end.processors
     return max(cpu.other_ratio or 0.0, cpu.withheld_ratio or 0.0, cpu.steal_ratio or 0.0) > MAX_OTHERS
 

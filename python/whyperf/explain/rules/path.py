@@ -1,4 +1,4 @@
-"""What the path's bottleneck does: its rate, its queue and others that use it."""
+"""Behavior of the path's bottleneck: its rate, its queue and others that use it."""
 
 from collections.abc import Iterator
 
@@ -58,13 +58,13 @@ MAX_OWN_RATIO_UNSURE = 0.2
 MIN_SURE_STEADINESS = 0.5
 """Part of the pairs of segments at the link's rate, below which that rate may be off by 20 %."""
 MIN_SHARED_SPREAD = 0.3
-"""How far the own rate varies while the queue is full, from which on others take the rest (tuning set: up to 0.18
+"""Spread of the own rate while the queue is full, from which on others take the rest (tuning set: up to 0.18
 alone, 0.4 with others that vary)."""
 MIN_ALWAYS_RATIO, MIN_OPEN_SPREAD, MAX_ALWAYS_JITTER = 0.8, 0.05, 0.1
 """A queue that stood so much of the time, with a rate that varies so far and a round trip that does not leap, may be
 shared (tuning set: up to 0.02 alone, 0.07 with others at a constant rate)."""
 MAX_ALWAYS_SPREAD = 0.2
-"""How far the rate may vary while the queue stands all the time: a transfer of pieces pauses between them."""
+"""Spread that the rate may have while the queue stands all the time: a transfer of pieces pauses between them."""
 MIN_SHARED_STEPS = 5
 MIN_SHARED_DELAY = 0.3
 """Delay of the longest queue over the smallest round trip from which on steps show full and empty apart: a window's
@@ -87,7 +87,7 @@ def waiting_states(facts: Facts) -> tuple[S, ...]:
 
 
 def path_wait(facts: Facts) -> float:
-    """How long the path held the sender; all the time that nobody knows below the log."""
+    """Time that the path held the sender; all the time that nobody knows below the log."""
     unknown = facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0
     return facts.sender.ratio(*WAITS, S.IN_FLIGHT) + unknown
 
@@ -102,17 +102,17 @@ MAX_WITHHELD = 0.2
 
 
 def has_both_logs(facts: Facts) -> bool:
-    """Whether the logs of both hosts show which segments were lost, and what each waited for."""
+    """True where the logs of both hosts show which segments were lost, and what each waited for."""
     return facts.level == "segments" and facts.segments.losses.ratio is not None
 
 
 def has_losses(facts: Facts) -> bool:
-    """Whether segments were lost on the path."""
+    """True where segments were lost on the path."""
     return (facts.segments.losses.events or 0) >= 1 and (facts.segments.losses.ratio or 0) > 0
 
 
 def overruns(facts: Facts) -> bool:
-    """Whether most losses come where a queue is fullest."""
+    """True where most losses come where a queue is fullest."""
     return has_losses(facts) and scattered(facts) < 0.5
 
 
@@ -123,7 +123,7 @@ def scattered(facts: Facts) -> float:
 
 
 def use_of_line(facts: Facts) -> float | None:
-    """How much of the line was used while there was anything to send; None where no line is seen."""
+    """Part of the line that was used while there was anything to send; None where no line is seen."""
     use = facts.segments.bottleneck.use_ratio
     if use is None or not is_line_seen(facts):
         return None
@@ -131,7 +131,7 @@ def use_of_line(facts: Facts) -> float | None:
 
 
 def unused(facts: Facts) -> float:
-    """How long the path held the sender, as far as the line stayed empty; all of it where no line is seen."""
+    """Time that the path held the sender, as far as the line stayed empty; all of it where no line is seen."""
     wait, use = path_wait(facts), use_of_line(facts)
     return wait if use is None else wait * (1 - use)
 
@@ -187,7 +187,7 @@ MIN_IDLE_RATIO = 0.1
 
 
 def _use_in_all(facts: Facts) -> dict[str, Value | None]:
-    """What of the link is used in all, where the sender has nothing to send for a part of the time."""
+    """Use of the link in all, where the sender has nothing to send for a part of the time."""
     sending = 1 - facts.sender.ratio(S.NOT_WRITING)
     if sending > 1 - MIN_IDLE_RATIO:
         return {}
@@ -195,7 +195,7 @@ def _use_in_all(facts: Facts) -> dict[str, Value | None]:
 
 
 def _why_unfilled(facts: Facts) -> str:
-    """What is said of a link that is the limit and not full all the time: whether its queue marks or drops.
+    """Variant of the text for a link that is the limit and not full all the time: whether its queue marks or drops.
 
     Without a loss or a mark nothing shows what the queue does when it is full, or that it ever was.
     """
@@ -205,7 +205,7 @@ def _why_unfilled(facts: Facts) -> str:
 
 
 def _is_lossy(facts: Facts) -> bool:
-    """Whether segments were lost, by both logs or by what the sender sent again and had not arrived."""
+    """True where segments were lost, by both logs or by what the sender sent again and had not arrived."""
     segments = facts.segments
     if has_losses(facts) or segments.queue.losses_full_ratio is not None:
         return True
@@ -218,7 +218,7 @@ def _is_lossy_otherwise(facts: Facts) -> bool:
 
 
 def _is_held_behind(facts: Facts) -> bool:
-    """Whether what halved the window was lost behind the link, or a reader that pauses made bursts that overran it."""
+    """True where what halved the window was lost behind the link, or a pausing reader made bursts that overran it."""
     asleep = facts.receiver.ratio(R.NOT_READING)
     return facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH or asleep >= MIN_READER_ASLEEP
 
@@ -247,13 +247,13 @@ def _perhaps_bottleneck(facts: Facts, wait: float) -> Finding | None:
 
 
 def _is_always_full(facts: Facts) -> bool:
-    """Whether a queue always stands, at an even rate: it keeps its link busy, however often it runs over."""
+    """True where a queue always stands, at an even rate: it keeps its link busy, however often it runs over."""
     queue = facts.segments.queue
     return (queue.standing_ratio or 0.0) >= MIN_ALWAYS_RATIO and assumed(queue.full_spread, 1.0) <= MAX_ALWAYS_SPREAD
 
 
 def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
-    """What shows a full line: who waits, its rate, its queue, and what the queue does when it is full."""
+    """Evidence of a full line: who waits, its rate, its queue, and what the queue does when it is full."""
     yield state_evidence(facts.sender, "sender", *waiting_states(facts))
     if facts.segments.bottleneck.bps is not None:
         yield _link_rate(facts)
@@ -266,7 +266,7 @@ def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
 
 
 def _is_queued(facts: Facts) -> bool:
-    """Whether a queue stands before the line, or runs over."""
+    """True where a queue stands before the line, or runs over."""
     if not has_both_logs(facts):
         # Without a log the line is known only from the time in which a queue stood. What fills a CPU looks alike.
         return not is_on_cpu(facts)
@@ -275,14 +275,14 @@ def _is_queued(facts: Facts) -> bool:
 
 
 def _least_use(facts: Facts) -> float:
-    """How much of the line must be used for it to be the limit."""
+    """Part of the line that must be used for it to be the limit."""
     if drops_when_full(facts) and _grows_back(facts):
         return MIN_REGROWN_USE
     return MIN_OVERRUN_USE if not has_both_logs(facts) or overruns(facts) else FULL_LINE_USE
 
 
 def drops_when_full(facts: Facts) -> bool:
-    """Whether the queue drops, or marks, when it is full, and hardly anything is lost otherwise."""
+    """True where the queue drops, or marks, when it is full, and hardly anything is lost otherwise."""
     queue = facts.segments.queue
     if queue.own_losses_ratio is None:
         return (queue.marked_ratio or 0.0) >= MIN_MARKED_RATIO
@@ -290,7 +290,7 @@ def drops_when_full(facts: Facts) -> bool:
 
 
 def _grows_back(facts: Facts) -> bool:
-    """Whether losses are so rare that a halved window grows back from one to the next, one segment a round trip."""
+    """True if losses are so rare that a halved window grows back from one to the next, one segment a round trip."""
     events, trip = facts.segments.losses.events, facts.windows.rtt_ns_min
     line, size = facts.segments.bottleneck.bps, facts.segments.segment_bytes_mean
     if events is None or not trip or not line or not size:
@@ -301,7 +301,7 @@ def _grows_back(facts: Facts) -> bool:
 
 
 MAX_POLICED_SPREAD, SPREAD_CONNECTIONS = 0.1, 4
-"""How far the rate under a policer varies, over some steps, with up to so many connections (tuning set: 0.01 to 0.07;
+"""Spread of the rate under a policer, over some steps, with up to so many connections (tuning set: 0.01 to 0.07;
 random loss 0.5 and more). Of more connections the rates of random loss add up to a more even one."""
 MIN_POLICED_RATIO = 0.3
 """Part of the steps with losses from which on they are what holds the sender."""
@@ -346,12 +346,12 @@ def policer(facts: Facts) -> Finding | None:
 
 
 def is_in_queue(facts: Facts, delay_ns: float) -> bool:
-    """Whether segments were lost with a delay that a policer does not make."""
+    """True where segments were lost with a delay that a policer does not make."""
     return delay_ns > max(MAX_POLICED_DELAY_NS, MAX_POLICED_TRIP_RATIO * (facts.windows.rtt_ns_min or 0))
 
 
 def _is_lost_in_queue(facts: Facts) -> bool:
-    """Whether segments were lost while a queue before the bottleneck was long, which a policer does not have."""
+    """True where segments were lost while a queue before the bottleneck was long, which a policer does not have."""
     queue, trip = facts.segments.queue, facts.windows.rtt_ns_min or 0
     longest = queue.delay_ns_high or 0.0
     return (queue.losses_full_ratio or 0.0) >= MIN_OWN_LOSSES and longest > max(
@@ -409,12 +409,12 @@ MIN_SHARED_WAIT = 0.15
 
 
 def _leaps(facts: Facts) -> bool:
-    """Whether the delay leaps by as much as it grows, which no queue does: a reader that pauses delays its ACKs so."""
+    """True where the delay leaps by as much as it grows, which no queue does: a pausing reader delays its ACKs so."""
     return (facts.segments.queue.jitter_ratio or 0.0) > MAX_JITTER_RATIO and not has_both_logs(facts)
 
 
 def _is_overtaken(facts: Facts) -> bool:
-    """Whether segments overtake others: the smallest delay is that of those, and the rest is no queue."""
+    """True where segments overtake others: the smallest delay is that of those, and the rest is no queue."""
     if not has_both_logs(facts):
         is_spurious = (facts.segments.spurious_ratio or 0.0) >= MIN_SPURIOUS
         return (facts.segments.reordering_events or 0) >= MIN_REORDERINGS and is_spurious
@@ -457,7 +457,7 @@ def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
 
 
 def _is_of_others(facts: Facts) -> bool:
-    """Whether the queue is others' even if the link's rate is not sure: it always stands, the own segments are next to
+    """True if the queue is others' even if the link's rate is not sure: it always stands, the own segments are next to
     nothing in it, and what they get of the link varies.
     """
     queue = facts.segments.queue
@@ -517,7 +517,7 @@ def is_perhaps_shared(facts: Facts) -> bool:
 
 
 def _link_rate(facts: Facts) -> Evidence:
-    """What shows the link's rate."""
+    """Evidence of the link's rate."""
     link = facts.segments.bottleneck
     values = {"link_bps": link.bps or 0.0, "steady_ratio": link.steadiness or 0.0}
     if link.is_seen_when_full:

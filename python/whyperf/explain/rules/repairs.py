@@ -49,7 +49,7 @@ def repairs(facts: Facts) -> Finding | None:
 
 
 def _is_repairing(facts: Facts) -> bool:
-    """Whether something was sent again, by either side; of datagrams, whether some did not arrive."""
+    """True where something was sent again, by either side; of datagrams, where some did not arrive."""
     if facts.transport != "tcp":
         sent, taken = facts.sender.sockets.payload_bytes or 0, facts.receiver.sockets.payload_bytes or 0
         return taken > 0 and sent - taken >= MIN_LOSSES * (facts.sender.calls.bytes_mean or sent)
@@ -63,7 +63,7 @@ def _sent_again(facts: Facts) -> tuple[int, int]:
 
 
 def _repaired(facts: Facts) -> Iterator[Evidence]:
-    """What was sent again, or did not arrive."""
+    """Evidence of what was sent again, or did not arrive."""
     if facts.transport != "tcp":
         sent, taken = facts.sender.sockets.payload_bytes or 0, facts.receiver.sockets.payload_bytes or 0
         yield figure("unanswered", "flows", facts.sender, sent_bytes=sent, taken_bytes=taken)

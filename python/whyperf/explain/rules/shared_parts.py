@@ -1,4 +1,4 @@
-"""What all connections of a host of the model share: its bus, the processor on its adapter, and a link of half duplex.
+"""Parts that all connections of a host of the model share: its bus, its adapter's processor, and a link of half duplex.
 
 Only of the model it is known how busy they are. A live host's bus has no counter that whyperf reads.
 """

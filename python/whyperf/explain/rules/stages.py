@@ -1,4 +1,4 @@
-"""What stage times add to verdicts: in which stage a CPU's time goes, and in which one a packet waits.
+"""Additions of stage times to verdicts: in which stage a CPU's time goes, and in which one a packet waits.
 
 Stages name no cause: what is slow in one has a cause of its own, which other evidence shows. They are evidence of
 verdicts that name a CPU, other load, a queue or a reader, and say where.
@@ -112,7 +112,7 @@ def _longest(end: HostFacts, cause: Cause) -> tuple[StageTime, StageFacts] | Non
 
 
 def _between_calls(finding: Finding, facts: Facts) -> Iterator[Evidence]:
-    """What the program takes between calls, where that is more than the host's network code takes."""
+    """Time that the program takes between calls, where that is more than the host's network code takes."""
     role = "sender" if finding.cause is Cause.SLOW_WRITER else str(finding.values.get("role", "receiver"))
     end = facts.sender if role == "sender" else facts.receiver
     found = end.stages
@@ -137,7 +137,7 @@ def _wait(role: str, end: HostFacts, stage: StageTime, found: StageFacts) -> Evi
 
 
 def _slowest(facts: Facts) -> Iterator[Evidence]:
-    """What makes the slowest messages slow, of the direction in which most of it is in one stage."""
+    """Evidence of what makes the slowest messages slow, of the direction in which most of it is in one stage."""
     ends = [end for end in (facts.sender, facts.receiver) if end.stages is not None and end.stages.slow_ratio]
     if not ends:
         return

@@ -68,7 +68,7 @@ def slow_start_trips(facts: Facts) -> float | None:
 
 
 def trips_of_transfer(facts: Facts) -> float | None:
-    """How many round trips a connection's payload took, from the first byte written to the last one read."""
+    """Number of round trips that a connection's payload took, from the first byte written to the last one read."""
     life, trip = facts.receiver.sockets.each_ns, facts.windows.rtt_ns_min
     if life is None or not trip or trip < NEIGHBOR_RTT_NS:
         return None

@@ -44,7 +44,7 @@ def own_bottleneck(facts: Facts) -> Finding | None:
 
 
 def own_window(facts: Facts) -> Finding | None:
-    """What the receiver has room for is in flight."""
+    """All that the receiver has room for is in flight."""
     own = _of_path(facts)
     if own is None or not own.peer_window_bytes or own.in_flight_bytes is None or own_bottleneck(facts) is not None:
         return None
@@ -142,7 +142,7 @@ def _losses(facts: Facts, cause: Cause, *, less: bool) -> Finding | None:
 
 
 def _of_path(facts: Facts) -> TransportFacts | None:
-    """What the library counted, where a path lies between the hosts."""
+    """Counts of the library, where a path lies between the hosts."""
     own = facts.own
     return None if own is None or (own.rtt_ns_min or 0.0) < NEIGHBOR_RTT_NS else own
 

@@ -153,5 +153,5 @@ def cycle(phase: Phase) -> str:
 
 
 def off(ratio: float) -> str:
-    """How far a ratio is from 1: in percent, or as a factor where that is more."""
+    """Distance of a ratio from 1: in percent, or as a factor where that is more."""
     return percent(abs(ratio - 1)) if 0.1 <= ratio < 2 else f"a factor of {significant(max(ratio, 1 / ratio), 2)}"

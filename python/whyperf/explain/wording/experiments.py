@@ -21,7 +21,7 @@ _EARLY = frozenset(ENDED) - {"certain", "nothing_to_learn"}
 
 
 def try_words(name: str) -> str:
-    """What an experiment of the ladder does: `larger writes`."""
+    """Words for what an experiment of the ladder does: `larger writes`."""
     if name.startswith(WITHOUT):
         return render("try", "all-but", {"name": try_words(name.removeprefix(WITHOUT))})
     return render("try", name, {})
@@ -76,7 +76,7 @@ def _amount(value: float, unit: str) -> str:
 
 
 def goal_words(why: Why) -> str:
-    """What was to be better, and how it is in the original; "" of the rate."""
+    """Words for what was to be better, and how it is in the original; "" of the rate."""
     if why.is_of_rate:
         return ""
     try:
@@ -87,7 +87,7 @@ def goal_words(why: Why) -> str:
 
 
 def bar_words(why: Why) -> str:
-    """What a bar of the report is."""
+    """Words for what a bar of the report is."""
     return render("goal", _of_goal("bar", why.goal), {"goal": why.goal})
 
 
@@ -114,7 +114,7 @@ def outcome_words(tried: Tried) -> str:
 
 
 def shows_words(tried: Tried, why: Why) -> str:
-    """What an outcome says of the causes, in a few words."""
+    """Says in a few words what an outcome says of the causes."""
     if tried.name in why.answer.tried.split("+"):
         return listed([template("limit", cause) for cause in why.answer.causes])
     if tried.parts:
@@ -131,7 +131,7 @@ def shows_words(tried: Tried, why: Why) -> str:
 
 
 def _signs(tried: Tried) -> list[str]:
-    """What a slower pace shows, by the names of its texts."""
+    """Signs that a slower pace shows, by the names of its texts."""
     losses = {True: ["losses_end"], False: ["losses_stay"], None: []}[tried.losses_end]
     return losses + {True: ["queue_empties"], False: ["queue_stays"] if losses else [], None: []}[tried.queue_empties]
 

@@ -56,12 +56,12 @@ def sends(payloads: Sequence[tuple[int, int]]) -> str:
 
 
 def is_stop_and_go(phase: Phase) -> bool:
-    """Whether both work alternately: a cycle starts with nothing in flight, and little overlaps within it."""
+    """True where both work alternately: a cycle starts with nothing in flight, and little overlaps within it."""
     return (phase.stop_and_go_ratio or 0.0) >= STOP_AND_GO and (phase.overlap_ratio or 0.0) < PARALLEL
 
 
 def _packets(phase: Phase) -> str:
-    """What a cycle sends, with the ACKs within that release its parts: `send 4,096 B, wait for an ACK, send 512 B`."""
+    """Packets of a cycle, with the ACKs within that release its parts: `send 4,096 B, wait for an ACK, send 512 B`."""
     groups: list[list[tuple[int, int]]] = []
     for place in phase.turn:
         if not groups or place.released_by in {"ack", "woken"}:
@@ -187,13 +187,13 @@ def _joined(own: Sequence[Phase]) -> Phase:
 
 
 def _is_same_cycle(phase: Phase, other: Phase) -> bool:
-    """Whether two cycles have the same sizes in the same order, wherever they start."""
+    """True where two cycles have the same sizes in the same order, wherever they start."""
     first, second = phase.payloads, other.payloads
     return len(first) == len(second) and any([*second[at:], *second[:at]] == first for at in range(len(second)))
 
 
 def losses_text(losses: Losses) -> str:
-    """What was retransmitted, why, and where it was lost."""
+    """Says what was retransmitted, why, and where it was lost."""
     total = sum(losses.kinds.values())
     names = templates()["retransmission"]
     kinds = ", ".join(f"{number:,} by {names.get(kind, kind)}" for kind, number in losses.kinds.items())

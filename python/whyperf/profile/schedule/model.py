@@ -1,4 +1,4 @@
-"""What a flow schedule is, and the regions that it makes."""
+"""The model of a flow schedule, and the regions that it makes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

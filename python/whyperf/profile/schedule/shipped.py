@@ -43,7 +43,7 @@ class FlowTransport(TypedDict, total=False):
 
 
 def competitor(name: str) -> FlowTransport:
-    """What the factor `competitor` stands for: a transport of its own, or a congestion control of TCP."""
+    """The meaning of the factor `competitor`: a transport of its own, or a congestion control of TCP."""
     return {"transport": name} if name in OTHER_TRANSPORTS else {"transport": "tcp", "congestion_control": name}
 
 

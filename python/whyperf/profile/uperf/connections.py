@@ -35,5 +35,5 @@ class Connections:
         return stack.pop() if stack else None
 
     def snapshot(self) -> dict[int, tuple[int, ...]]:
-        """What is open, to compare."""
+        """The open connections, to compare."""
         return {identifier: tuple(stack) for identifier, stack in self._open.items() if stack}

@@ -11,7 +11,7 @@ from whyperf.wire import FileToSend, Operation, OperationThink, Size, Step
 OPENING = ("connect", "accept")
 #: Those that move payload, by what the near side does.
 WRITING = {"write", "send"}
-#: What an IPv4 packet leaves for a datagram's payload (RFC 768, RFC 791).
+#: Bytes that an IPv4 packet leaves for a datagram's payload (RFC 768, RFC 791).
 LARGEST_DATAGRAM_BYTES = 65_507
 #: Flowops that a protocol does not have.
 NOT_OVER = {"udp": ("send", "recv", "sendfile"), "tls": ("send", "recv"), "sctp": ("send", "recv", "sendfile")}

@@ -37,7 +37,7 @@ class Variables(Mapping[str, str]):
         return iter(self._environment)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of them."""
         return len(self._environment)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -45,7 +45,7 @@ class Variables(Mapping[str, str]):
         return self[name] if name in self._environment else default
 
     def __contains__(self, name: object) -> bool:
-        """Whether it is set; not noted."""
+        """True where it is set; not noted."""
         return name in self._environment
 
 

@@ -1,4 +1,4 @@
-"""What the connects and accepts of a profile ask for: protocol, far hosts, socket options."""
+"""The requests of the connects and accepts of a profile: protocol, far hosts, socket options."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NOT_CARRIED = {
 
 @dataclass(frozen=True)
 class Opened:
-    """What every connection of the profile has in common."""
+    """The properties that every connection of the profile has in common."""
 
     protocol: str
     #: Names and addresses of `remotehost=`, in the order of the profile.
@@ -32,7 +32,7 @@ class Opened:
 
 
 def opened(tree: Tree) -> Opened:
-    """What the connects and accepts ask for.
+    """Collects what the connects and accepts ask for.
 
     Raises:
         ValueError: they differ in what a run has once, or ask for what is not there; the sentence without the file.

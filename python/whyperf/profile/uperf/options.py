@@ -7,7 +7,7 @@ from typing import Literal
 from whyperf.profile.errors import suggestion
 from whyperf.profile.uperf.quantities import integer, is_perhaps_minutes, leading_integer, time_ns
 
-#: How a value is read: `count` by atoi(3), a `number` with a suffix, a `size` also as rand(min,max).
+#: The way that a value is read: `count` by atoi(3), a `number` with a suffix, a `size` also as rand(min,max).
 Kind = Literal["flag", "count", "number", "size", "time", "text"]
 
 #: Every option of uperf 1.0.8 (src/parse.c) and of the master branch after it.
@@ -75,11 +75,11 @@ class Options:
     """The options given, the last one of a name; a flag is 1, times are in ns."""
 
     given: dict[str, Value] = field(default_factory=dict)
-    #: What should be known of how they were read.
+    #: Facts that should be known of how they were read.
     notes: list[str] = field(default_factory=list)
 
     def has(self, name: str) -> bool:
-        """Whether a flag is set."""
+        """True where a flag is set."""
         return name in self.given
 
     def number(self, name: str, otherwise: int = 0) -> int:

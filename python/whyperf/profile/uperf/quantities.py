@@ -5,7 +5,7 @@ from fractions import Fraction
 
 #: Powers of 1024; the first letter counts, so that `64KB` is 64 K.
 SUFFIXES = "bkmgtpez"
-#: What fits into a C int.
+#: The largest number that fits into a C int.
 LARGEST_INTEGER = 2**31 - 1
 #: Nanoseconds of a unit. `m` is a millisecond, whatever follows: `2min` are 2 ms.
 UNITS_NS = {"": 10**9, "s": 10**9, "m": 10**6, "u": 10**3, "n": 1}
@@ -51,14 +51,14 @@ def time_ns(text: str) -> int:
 
 
 def is_perhaps_minutes(text: str) -> bool:
-    """Whether a time in milliseconds looks as if minutes were meant: `2m`, `2min`."""
+    """True where a time in milliseconds looks as if minutes were meant: `2m`, `2min`."""
     found = NUMBER.fullmatch(text)
     suffix = found["suffix"].lower() if found else ""
     return suffix.startswith("m") and not suffix.startswith(("ms", "mil"))
 
 
 def leading_integer(text: str) -> int:
-    """What atoi(3) makes of it: the digits at the beginning, 0 without any.
+    """Reads it as atoi(3) does: the digits at the beginning, 0 without any.
 
     Raises:
         ValueError: as `integer`.

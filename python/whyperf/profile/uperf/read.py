@@ -63,7 +63,7 @@ class _Reader:
         self.tree = tree
         self.is_in_group = False
         self.is_in_transaction = False
-        #: Whether a profile has begun and not ended.
+        #: True while a profile has begun and not ended.
         self.is_open = False
 
     def take(self, token: Token) -> None:

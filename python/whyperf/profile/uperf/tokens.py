@@ -36,7 +36,7 @@ def in_one_line(text: str) -> str:
 
 
 def looks_like_uperf(text: str) -> bool:
-    """Whether a profile is uperf's: its first character is `<`, with which no TOML begins."""
+    """True where a profile is uperf's: its first character is `<`, with which no TOML begins."""
     return text.lstrip(SEPARATORS + "\ufeff").startswith("<")
 
 

@@ -18,7 +18,7 @@ from whyperf.profile.workload import least_seconds
 MAX_CONNECTIONS = 1024
 #: Steps that a transaction may be written out to.
 MAX_STEPS = 20_000
-#: What iterations without a known length may take, in s, before the load is cut.
+#: Time that iterations without a known length may take, in s, before the load is cut.
 UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
 
@@ -81,7 +81,7 @@ class _Translator:
         self.notes.append(f"{self.where}: line {line}: {in_one_line(text)}.")
 
     def is_there(self, group: Group) -> bool:
-        """Whether a group does anything; says so when it does not."""
+        """True where a group does anything; says so when it does not."""
         if group.strands == 0:
             self.note(group.line, "the group has no nthreads= or nprocs=, so it does nothing, as in uperf")
         elif not group.transactions:
@@ -125,7 +125,7 @@ class _Translator:
         }
 
     def _only_connects(self, transaction: Transaction) -> bool:
-        """Whether a transaction connects once and does nothing else."""
+        """True where a transaction connects once and does nothing else."""
         if transaction.duration_ns is not None or transaction.iterations != 1 or len(transaction.flowops) != 1:
             return False
         (flowop,) = transaction.flowops

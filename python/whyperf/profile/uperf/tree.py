@@ -1,4 +1,4 @@
-"""What a uperf profile says, element by element."""
+"""The content of a uperf profile, element by element."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What an application does, as data: the workload language, read from TOML and resolved for a cell.
+"""The behavior of an application, as data: the workload language, read from TOML and resolved for a cell.
 
 A workload has groups of virtual users; a group has transactions, a transaction has steps. Values may refer to
 factors, so that one workload serves many cells. What it becomes for a cell is the JSON of

@@ -18,18 +18,18 @@ TRANSPORTS: tuple[str, ...] = get_args(TransportName)
 
 
 def near_receives(factors: Mapping[str, object]) -> bool:
-    """Whether the near host receives a plain stream; in all other cells it sends, or both sides do."""
+    """True where the near host receives a plain stream; in all other cells it sends, or both sides do."""
     return factors.get("direction") == "receive" or factors.get("workload") == STREAM_RECEIVE
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What an application does, with factors left open."""
+    """The behavior of an application, with factors left open."""
 
     name: str
     about: str
     metric: Metric
-    #: What can carry it.
+    #: The transports that can carry it.
     transports: tuple[str, ...]
     #: Levels, or references to other factors, that hold where neither profile nor command line sets one.
     defaults: Mapping[str, Level]
@@ -39,14 +39,14 @@ class Workload:
     _groups: Callable[[Mapping[str, Level]], list[wire.Group]] | None = field(default=None, repr=False)
     #: `DatagramStream` of the same file for a cell.
     _datagrams: Callable[[Mapping[str, Level]], wire.DatagramStream] | None = field(default=None, repr=False)
-    #: Whether its transactions all have a count or a time of their own, so that the load ends with it.
+    #: True where its transactions all have a count or a time of their own, so that the load ends with it.
     ends_itself: bool = False
     #: The file it is from, for messages; empty where a profile carries it.
     where: str = ""
 
     @property
     def load(self) -> str:
-        """What its connections carry: `Load` of crates/schema/src/options.rs."""
+        """The load that its connections carry: `Load` of crates/schema/src/options.rs."""
         if self._datagrams is not None:
             return "datagrams"
         return "stream" if self.name in {STREAM, STREAM_RECEIVE} else "operations"
@@ -91,7 +91,7 @@ def ready(document: wire.Workload, *, about: str, metric: Metric, transport: str
 
 
 def has_exchange(document: wire.Workload) -> bool:
-    """Whether the near side both sends and receives in a transaction (`is_exchange` in crates/load/src/engine)."""
+    """True where the near side both sends and receives in a transaction (`is_exchange` in crates/load/src/engine)."""
     transactions = [transaction for group in document["groups"] for transaction in group["transactions"]]
     operations = [{step["operation"]["operation"] for step in transaction["steps"]} for transaction in transactions]
     return any("read" in names and names & {"write", "send_file"} for names in operations)

@@ -72,7 +72,7 @@ def load_workload(path: Path) -> Workload:
 
 
 def looks_like_workload(path: Path) -> bool:
-    """Whether a TOML file has the tables of a workload and none of a profile's."""
+    """True where a TOML file has the tables of a workload and none of a profile's."""
     try:
         keys = set(parse_toml(read_text(path, is_users=True)))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -129,7 +129,7 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
 
 
 def _runs_through(transaction: TransactionTable) -> bool:
-    """Whether it is repeated through the phases of the trial."""
+    """True where it is repeated through the phases of the trial."""
     return transaction.iterations is None and transaction.duration is None
 
 
@@ -333,7 +333,7 @@ def _key(written: Mapping[str, Any], location: tuple[int | str, ...]) -> str:
 
 
 def _part(here: Any, place: int | str) -> Any:
-    """What stands there; None where nothing does."""
+    """The part that stands there; None where nothing does."""
     if isinstance(here, list) and isinstance(place, int):
         return here[place] if place < len(here) else None
     return here.get(place) if isinstance(here, dict) else None

@@ -1,4 +1,4 @@
-"""How many bytes an operation moves: always the same, uniform, by weight, in sequence, from a file."""
+"""The number of bytes that an operation moves: always the same, uniform, by weight, in sequence, from a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -19,7 +19,7 @@ from whyperf.record.manifest import Damaged
 from whyperf.record.pack import MANIFESTS, SIZES, packs
 from whyperf.record.seal import NAME as SEAL
 
-#: What the copy does not have, by what it is, where the original has it.
+#: The parts that the copy does not have, by what they are, where the original has them.
 _LEFT_OUT = {
     "set-aside": "trials that were measured again",
     "explain.json": "the explanation",
@@ -31,12 +31,12 @@ _LEFT_OUT = {
 
 
 class Exported(NamedTuple):
-    """What an export did."""
+    """The outcome of an export."""
 
     folder: Path
-    #: How many identities of each kind have a pseudonym.
+    #: Number of identities of each kind that have a pseudonym.
     replaced: dict[str, int]
-    #: What of the original the copy lacks, in words.
+    #: Parts of the original that the copy lacks, in words.
     left_out: list[str]
 
 

@@ -29,12 +29,12 @@ _PLACES = frozenset({"testbed", "loopback", MODEL, WATCHED})
 _REMOTE_HOST = re.compile(r"(remotehost=)([^\s\"'$<>]+)", re.IGNORECASE)
 _PROFILE = re.compile(r"(?=<profile\b)")
 _PROFILE_NAME = re.compile(r"\A(<profile\b[^>]*?\bname=)(\"[^\"]*\"|'[^']*')")
-#: What a variable of uperf holds when it is no host: a number with a unit, or a word of its language.
+#: The value of a variable of uperf that is no host: a number with a unit, or a word of its language.
 _QUANTITY = re.compile(r"\d[\w.%]*")
 OWN_PROFILE = "own-profile"
 """The name of a profile that is no shipped one."""
 WATCH_COMMAND = "whyperf watch"
-"""What stays of the command of a watch: its arguments name programs, files and hosts."""
+"""The part of the command of a watch that stays: its arguments name programs, files and hosts."""
 
 
 def vocabulary(plan: Plan, documents: Mapping[str, Any]) -> Iterator[str]:

@@ -61,7 +61,7 @@ class Pseudonyms:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many names of each kind were replaced."""
+        """The number of names of each kind that were replaced."""
         return dict(self._counts)
 
     def host(self, name: str) -> str:

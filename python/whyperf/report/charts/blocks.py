@@ -19,7 +19,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Legend:
-    """What the colors mean."""
+    """The meaning of the colors."""
 
     title: str
     keys: tuple[Key, ...]

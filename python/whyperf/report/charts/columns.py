@@ -105,7 +105,7 @@ def trials_text(cell: CellResult) -> str:
 
 @dataclass(frozen=True)
 class Busy:
-    """How the CPU time of a host is shown: of its CPUs, or of whyperf's own threads; in percent, or in CPUs."""
+    """The way the CPU time of a host is shown: of its CPUs, or of whyperf's own threads; in percent, or in CPUs."""
 
     threads_only: bool = False
     in_cpus: bool = False

@@ -1,4 +1,4 @@
-"""How latencies are distributed: the share of the values up to each latency, and box plots, one per run or setting."""
+"""Distributions of latencies: the share of the values up to each latency, and box plots, one per run or setting."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

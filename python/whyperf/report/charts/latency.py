@@ -125,7 +125,7 @@ def _against(place: Place, unit: tuple[float, str]) -> Group:
 
 
 def _is_wide(layout: Layout, fields: Sequence[str]) -> bool:
-    """Whether only a logarithmic axis shows the small values."""
+    """True where only a logarithmic axis shows the small values."""
     values = [value for cell in layout.cells.values() for field in fields if (value := _value(field, 1.0)(cell))]
     return bool(values) and max(values) >= WIDE * min(values)
 

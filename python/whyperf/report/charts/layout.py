@@ -37,14 +37,14 @@ class Axis:
 
     @property
     def numeric(self) -> bool:
-        """Whether the levels are numbers."""
+        """True where the levels are numbers."""
         return self.counts_cpus or all(
             isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels
         )
 
     @property
     def counts_cpus(self) -> bool:
-        """Whether the levels are lists of CPUs, each with a different length."""
+        """True where the levels are lists of CPUs, each with a different length."""
         if self.factor not in CPU_FACTORS:
             return False
         counts = {len(cpus_of_list(str(level))) for level in self.levels}
@@ -52,7 +52,7 @@ class Axis:
 
     @property
     def geometric(self) -> bool:
-        """Whether the levels have equal ratios rather than equal differences."""
+        """True where the levels have equal ratios rather than equal differences."""
         values = self.values()
         if not self.numeric or len(values) < 3 or min(values) <= 0 or max(values) < 8 * min(values):
             return False
@@ -99,7 +99,7 @@ def _within_a_title(name: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a sweep's factors are shown, and its cells by level of x, lines and panels."""
+    """The way that a sweep's factors are shown, and its cells by level of x, lines and panels."""
 
     x: Axis
     lines: Axis | None
@@ -184,12 +184,12 @@ def sweeps_of(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
 
 
 def _level_count(cells: Sequence[CellResult], name: str) -> int:
-    """How many levels of a factor the cells have that have it."""
+    """The number of levels of a factor in the cells that have it."""
     return len({level_text(level) for cell in cells if (level := cell.factors.get(name)) is not None})
 
 
 def _determines(levels: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether each level of `levels` occurs with a single level of `other`."""
+    """True where each level of `levels` occurs with a single level of `other`."""
     return len(set(zip(levels, other, strict=True))) == len(set(levels))
 
 

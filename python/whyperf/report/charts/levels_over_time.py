@@ -26,7 +26,7 @@ MIN_POINTS = 5
 
 @dataclass(frozen=True)
 class _Quantity:
-    """What a chart draws: its frame with `at_s`, its column, the unit of the axis, and how a value is printed."""
+    """A chart's quantity: its frame with `at_s`, its column, the unit of the axis, and how a value is printed."""
 
     id: str
     title: str

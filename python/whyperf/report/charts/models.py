@@ -126,7 +126,7 @@ class GlyphRenderer(Model):
 
 
 class Glyph(Model):
-    """How a point, or a line through all of them, is drawn."""
+    """The drawing of a point, or of a line through all of them."""
 
 
 class Curve(Glyph):

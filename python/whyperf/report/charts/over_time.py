@@ -107,7 +107,7 @@ class _Drawer:
         )
 
     def _has(self, column: str) -> bool:
-        """Whether a course has enough samples of `column` of `Course.transport` for a line."""
+        """True where a course has enough samples of `column` of `Course.transport` for a line."""
         return any(series.transport.drop_nulls(column).height >= MIN_SAMPLES for series in self._courses.values())
 
     def charts(self) -> tuple[Chart, ...]:

@@ -398,7 +398,7 @@ def _positions(axis: Axis) -> list[tuple[float, object]]:
 
 
 def _shift(axis: Axis, number: int, count: int) -> float:
-    """How far the points of one of `count` lines are from the level, so that equal values do not hide each other."""
+    """Distance of the points of one of `count` lines from the level, so that equal values do not hide each other."""
     return 0.0 if axis.numeric else (number - (count - 1) / 2) * SIDE_BY_SIDE / count
 
 

@@ -72,7 +72,7 @@ def _texts(axis: Axis, levels: Sequence[object]) -> list[str]:
 
 
 def fit_in_a_row(names: Sequence[str]) -> bool:
-    """Whether names at equal distances do not touch on the narrowest screen."""
+    """True where names at equal distances do not touch on the narrowest screen."""
     return max(map(len, names), default=0) * CHARACTER * len(names) <= NARROWEST
 
 

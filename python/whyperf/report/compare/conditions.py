@@ -1,4 +1,4 @@
-"""What differs before the measurement: hosts, kernel, plan, settings of all cells, and factors that differ by pair."""
+"""Differences before the measurement: hosts, kernel, plan, settings of all cells, and factors that differ by pair."""
 
 from dataclasses import dataclass
 

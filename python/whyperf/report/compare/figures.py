@@ -147,7 +147,7 @@ def _differ(pair: CellPair, given: frozenset[str]) -> Iterator[tuple[str, str, s
 
 
 def _trials(pair: CellPair, name: PairName) -> str:
-    """How many trials the figures are means of."""
+    """The number of trials that the figures are means of."""
     counts = sorted({(entry.trials_a, entry.trials_b) for entry in pair.quantities}, reverse=True)
     if not counts:
         return ""
@@ -189,7 +189,7 @@ def _style(mark: Mark, ratio: float | None) -> str:
 
 
 def count_of(pairs: Sequence[CellPair], name: str) -> tuple[int, int, int]:
-    """How many pairs have a figure, and in how many it is significantly higher, and lower."""
+    """The number of pairs that have a figure, and of those in which it is significantly higher, and lower."""
     tests = [entry.test for pair in pairs for entry in pair.quantities if entry.name == name]
     marked = [test.difference for test in tests if test.is_significant]
     return len(tests), sum(value > 0 for value in marked), sum(value < 0 for value in marked)

@@ -24,7 +24,7 @@ class KeyFigure:
 
 
 def title_of(comparison: Comparison) -> str:
-    """What is compared, in a phrase."""
+    """The subject of the comparison, in a phrase."""
     results = comparison.results
     if results[0].condition is not None:
         return f"{results[0].experiment}, " + " and ".join(f"{entry.condition} ({entry.label})" for entry in results)

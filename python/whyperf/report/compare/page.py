@@ -68,7 +68,7 @@ def render(comparison: Comparison, trees: Mapping[tuple[int, str], Frame], comma
 
 
 def _significance(comparison: Comparison) -> str:
-    """What the mark of significance means, in sentences."""
+    """The meaning of the mark of significance, in sentences."""
     return (
         f"An asterisk marks what is significant: {count(comparison.significant, 'difference')} of "
         f"{comparison.tests:,} tested. On average at most {percent(comparison.false_discovery_rate)} of the marked "

@@ -46,7 +46,7 @@ def pair_name(comparison: Comparison, place: int) -> PairName:
 
 
 def change_of(pair: CellPair) -> float:
-    """How much a pair changed: the largest |ln ratio| of its costs or, without costs, of its rates."""
+    """The size of a pair's change: the largest |ln ratio| of its costs or, without costs, of its rates."""
     costs = [side.ratio for side in pair.sides if side.refused is None]
     rates = [entry.ratio for entry in pair.quantities if entry.name in {"goodput", "transactions"}]
     return max((abs(math.log(ratio)) for ratio in costs or rates if ratio and ratio > 0), default=0.0)

@@ -15,7 +15,7 @@ MANY = 1000
 
 @dataclass(frozen=True)
 class Mark:
-    """What a test says: a sign for small places (empty where nothing is significant), words, and a style.
+    """The result of a test: a sign for small places (empty where nothing is significant), words, and a style.
 
     `style` is better, worse or changed, empty where nothing is significant.
     """

@@ -53,7 +53,7 @@ class Bar:
 
     @property
     def style(self) -> str:
-        """Whether it grew."""
+        """The style of a bar that grew, or of one that shrank."""
         return "grew" if self.end > self.start else "shrank"
 
 
@@ -116,7 +116,7 @@ def _bar(entry: ClassDifference, start: float, work: str) -> Bar:
 
 
 def why_text(entry: ClassDifference, work: str) -> str:
-    """How much of the difference of a counted class is due to more events, and how much to dearer ones.
+    """The parts of the difference of a counted class that are due to more events, and to dearer ones.
 
     Empty where nothing is counted, or as much in both.
     """

@@ -40,7 +40,7 @@ class BarPart:
 
 @dataclass(frozen=True)
 class CostBar:
-    """What a side spends, as a bar; `width` is its part of the widest bar that is in the same unit."""
+    """The cost of a side, as a bar; `width` is its part of the widest bar that is in the same unit."""
 
     role: str
     total: str

@@ -28,7 +28,7 @@ class BarPart:
 
     @property
     def is_named(self) -> bool:
-        """Whether there is room for its name."""
+        """True where there is room for its name."""
         return self.ratio >= NAMED_RATIO
 
 

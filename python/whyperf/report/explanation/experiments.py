@@ -25,7 +25,7 @@ MAX_SHOWN = 12
 MAX_FOLDED = 60
 """At most this many more are in a collapsed list; why.json has all."""
 MARKS = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5) if (power, digit) <= (3, 1))
-"""What an axis begins, ends and is marked with: 1-2-5 in each decade. Beyond a factor of 1,000 a bar shows nothing that
+"""Ends and marks of an axis: 1-2-5 in each decade. Beyond a factor of 1,000 a bar shows nothing that
 its figure does not."""
 LEAST, MOST = 0.5, 2.0
 """An axis has at least these ends, so that the noise of a gain of 1 × looks small."""

@@ -51,17 +51,17 @@ class Map:
 
     @property
     def is_known(self) -> bool:
-        """Whether the dominant limit of any cell is known."""
+        """True where the dominant limit of any cell is known."""
         return any(look.state != UNKNOWN for look, _ in self.looks)
 
     @property
     def is_flat(self) -> bool:
-        """Whether the headings of its columns fit horizontally."""
+        """True where the headings of its columns fit horizontally."""
         return len(self.levels) <= MAX_FLAT_COLUMNS and all(len(level) <= MAX_FLAT_LETTERS for level in self.levels)
 
     @property
     def has_anomaly(self) -> bool:
-        """Whether any of its cells is an anomaly."""
+        """True where any of its cells is an anomaly."""
         return any(spot is not None and spot.is_anomaly for row in self.rows for spot in row.spots)
 
 

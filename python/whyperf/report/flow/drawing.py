@@ -28,7 +28,7 @@ Blocks = dict[Name, str]
 
 @dataclass
 class Drawing:
-    """What a page draws: `tracks` for its script, and blocks.
+    """The drawing of a page: `tracks` for its script, and blocks.
 
     `far` are the blocks that are drawn where rows are narrower than a pixel, and all blocks of short tracks. `close`
     are the tiles of the other tracks. `outside` is the folder with all blocks; it is None where the page itself can

@@ -24,7 +24,7 @@ def host_rows(flow: HostFlow) -> list[Row]:
 
 
 def log_text(flow: HostFlow) -> str:
-    """Whether the log of this host is complete, or why there is none."""
+    """Says whether the log of this host is complete, or why there is none."""
     if flow.log is not None:
         rows = count(flow.log.rows_count, "row")
         return f"{flow.log.summary}, {rows}" + (f". {flow.log.reason}" if flow.log.reason else "")

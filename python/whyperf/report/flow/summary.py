@@ -76,7 +76,7 @@ class FlowSummary:
 
     @property
     def logs(self) -> list[Completeness]:
-        """How complete each log is."""
+        """The completeness of each log."""
         return [host.log for host in self.hosts if host.log is not None]
 
 

@@ -53,7 +53,7 @@ class Track:
 
     @property
     def data_is_out(self) -> bool:
-        """Whether this host sends the payload whose unacknowledged bytes are drawn."""
+        """True where this host sends the payload whose unacknowledged bytes are drawn."""
         return self.role == "sender"
 
 

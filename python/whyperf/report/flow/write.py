@@ -124,7 +124,7 @@ def _page(experiment: str, summary: FlowSummary, stages: StagesSection | None) -
 
 
 def headline(summary: FlowSummary) -> str:
-    """What the page shows, in a sentence."""
+    """Says what the page shows, in a sentence."""
     which = count(len(summary.numbers), "connection")
     if summary.connection is not None:
         which = f"Connection {summary.connection} of {len(summary.numbers):,}"
@@ -143,7 +143,7 @@ def pattern(summary: FlowSummary) -> str:
 
 
 def gaps(summary: FlowSummary, *, nearly_complete: bool) -> list[str]:
-    """What the incomplete logs lack: of the nearly complete ones, or of the others."""
+    """The gaps of the incomplete logs: of the nearly complete ones, or of the others."""
     return [
         f"The log of the {log.host} side is {log.summary}. {log.reason}"
         for log in summary.logs

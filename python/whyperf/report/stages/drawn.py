@@ -1,4 +1,4 @@
-"""What the section on processing times draws: bars of stages, and single messages."""
+"""The drawings of the section on processing times: bars of stages, and single messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

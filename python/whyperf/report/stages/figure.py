@@ -52,7 +52,7 @@ class SizeFigure:
 
 @dataclass(frozen=True)
 class ModelPoint:
-    """What the model has for packets of a size, in ns."""
+    """The model's times for packets of a size, in ns."""
 
     packet_bytes: float
     cpu_ns: float

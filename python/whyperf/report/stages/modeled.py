@@ -25,7 +25,7 @@ DRIVER: Mapping[str, tuple[str, ...]] = {"out": ("transmit_us",), "in": ()}
 
 
 HANDOVER = "handover_us"
-"""What a packet that leaves costs in addition where the other host's CPU is not at work for it already."""
+"""The additional cost of a packet that leaves where the other host's CPU is not at work for it already."""
 MIN_SEGMENTS = 2.0
 """From so many segments in a packet on its receiver sends an ACK at once (RFC 5681, 4.2), before it answers."""
 Pair = tuple[SizePoint, ModelPoint]
@@ -69,7 +69,7 @@ def _place(pair: Pair) -> tuple[str, int]:
 
 
 def differences(pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
-    """How far the model's times are from those of the host, by direction, as ratios: the median without signs, and the
+    """Differences of the model's times from the host's, by direction, as ratios: the median without signs, and the
     largest with its sign.
     """
     found = {}

@@ -128,7 +128,7 @@ def _setting(plan: Plan, cell: str) -> str:
 
 
 def _model_notes(apart: Mapping[str, tuple[float, float]]) -> list[str]:
-    """How far the model is from the host."""
+    """The distance of the model from the host."""
     verbs = {"out": "sending", "in": "receiving"}
     return [
         f"Model, {verbs[direction]}: {percent(middle)} from the host in the median of all sizes, at most "

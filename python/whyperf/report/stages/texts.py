@@ -65,7 +65,7 @@ def side_text(host: HostStages) -> str:
 
 
 def direction_text(host: HostStages, total: DirectionTotals) -> str:
-    """What a table of stages is about."""
+    """The subject of a table of stages."""
     verb = "Sending" if total.direction == "out" else "Receiving"
     return f"{verb} at the {side_text(host)}"
 
@@ -96,7 +96,7 @@ def _totals(host: HostStages, total: DirectionTotals) -> Block:
 
 
 def _population(total: DirectionTotals) -> Iterator[str]:
-    """What the means are of, and the share of the driver."""
+    """The packets that the means are of, and the share of the driver."""
     # What arrives is counted by the packets that TCP takes, and these do not all have a number of segments.
     merged = total.segments / total.packets if total.direction == "out" else 0.0
     several = f" A packet had {significant(merged)} wire segments on average (GSO)."
@@ -215,7 +215,7 @@ def _message_notes(messages: Messages) -> Iterator[str]:
 
 
 def _clock_notes(messages: Messages, uncertainty_ns: float) -> Iterator[str]:
-    """How exact times from one host to the other are."""
+    """The exactness of times from one host to the other."""
     early = messages.lives.early
     if uncertainty_ns <= 0:
         if early:
@@ -242,7 +242,7 @@ def _ends(amount: Amount) -> str:
 
 
 def limits_of(found: TrialStages) -> list[str]:
-    """What keeps stages from being shown, by host."""
+    """The limits that keep stages from being shown, by host."""
     return _by_side({host.host: list(_limits(host)) for host in found.hosts})
 
 
@@ -252,7 +252,7 @@ def _limits(host: HostStages) -> Iterator[str]:
 
 
 def notes_of(found: TrialStages) -> list[str]:
-    """How it was sampled, and what is missing, by host."""
+    """Notes on how it was sampled, and on what is missing, by host."""
     notes = _by_side({host.host: list(_host_notes(host)) for host in found.hosts})
     if len(found.hosts) > 1 and not found.messages and all(host.frame.height for host in found.hosts):
         notes.append(

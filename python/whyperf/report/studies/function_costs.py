@@ -99,7 +99,7 @@ def functions_table(rows: Sequence[Row], many: Frame, few: Frame) -> Table:
 
 
 def cost_of_function(tree: Frame, name: str) -> FunctionCost | None:
-    """What the functions of this name cost in a tree; None without samples. One that calls itself counts once."""
+    """The cost of the functions of this name in a tree; None without samples. One that calls itself counts once."""
     places = list(_places(tree, name, is_inside=False))
     if not places:
         return None

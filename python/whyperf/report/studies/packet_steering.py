@@ -56,7 +56,7 @@ def read_arrivals(experiment: Experiment, trials: Trials) -> dict[str, pl.DataFr
 
 
 def steering_title(factors: Mapping[str, object]) -> str:
-    """How a cell steers, in words."""
+    """The steering of a cell, in words."""
     if factors.get("threaded_napi"):
         return "Threaded NAPI"
     level = factors.get("rps_cpus")

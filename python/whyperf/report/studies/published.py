@@ -118,7 +118,7 @@ def _here(value: Callable[[CellResult], float | None], text: Callable[[float], s
 
 
 def _error(name: str, value: Callable[[CellResult], float | None]) -> Get:
-    """How far a figure here is from the study's, relative to the study's."""
+    """The distance of a figure here from the study's, relative to the study's."""
 
     def get(row: Row, cell: CellResult | None) -> Entry:
         number = None if cell is None else value(cell)
@@ -225,13 +225,13 @@ NAGLE_NOTE = (
     "net/ipv4/tcp_output.c). The size of the rest depends on when the ACK arrives: a receiver that has read everything "
     "acknowledges immediately (tcp_cleanup_rbuf in net/ipv4/tcp.c), the one of the study after up to 8 segments."
 )
-"""How Linux differs from the Solaris of the study, and where."""
+"""The way that Linux differs from the Solaris of the study, and where."""
 
 MISPRINT_NOTE = (
     "The study's 181.56 Mbit/s for messages of 250 bytes is a misprint: its own formula gives 158.56 Mbit/s for its "
     "packet rate."
 )
-"""What the table of the study contradicts itself in."""
+"""The contradiction in the table of the study."""
 
 MULTIPLIER = "maxpsz_multiplier"
 

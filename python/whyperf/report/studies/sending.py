@@ -55,7 +55,7 @@ EFFECT_NOTE = (
 )
 #: Write sizes of one segment and of 8, in bytes.
 ONE_STEP, EIGHT_STEPS = 1448, 11_584
-#: What the study found, by connections: how much the rate grew from one segment to 8.
+#: The study's finding, by connections: how much the rate grew from one segment to 8.
 STUDY_GAIN: Mapping[int, str] = {1: "+25 %", 10: "none"}
 VARIED: Mapping[str, str] = {
     "write-size": "write_size_bytes",
@@ -69,7 +69,7 @@ VARIED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Sending:
-    """What the sender of a cell handed to its device in the measured phases of all trials.
+    """The packets that the sender of a cell handed to its device in the measured phases of all trials.
 
     `packet_bytes` is the average packet with payload, `ratios` the share of packets by context. `bytes_by_context` is
     the average packet of a context, from the segment log; empty without one.
@@ -110,7 +110,7 @@ def sending_section(experiment: Experiment, summary: Summary, trials: Trials) ->
 
 
 def read_sending(experiment: Experiment, trials: Trials) -> dict[str, Sending]:
-    """What the sender of each cell handed down; without cells whose counters are missing.
+    """Reads what the sender of each cell handed down; without cells whose counters are missing.
 
     Raises:
         RecordError: the record cannot be read.
@@ -206,7 +206,7 @@ def _lso_row(row: Row, cells: Sequence[CellResult], found: Mapping[str, Sending]
 
 
 def effect_table(cells: Sequence[CellResult]) -> Table:
-    """How much the rate grows from writes of one segment to writes of 8."""
+    """The growth of the rate from writes of one segment to writes of 8."""
     columns = (
         Column("Connections"),
         Column(f"1 → 8 segments, {STUDY}"),

@@ -1,4 +1,4 @@
-"""What flows that come and go did: over time, as a table of transports, compared, and next to the study."""
+"""The behavior of flows that come and go: over time, as a table of transports, compared, and next to the study."""
 
 from whyperf.report.transports.section import transports_section
 

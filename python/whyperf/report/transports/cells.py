@@ -40,7 +40,7 @@ class ScheduledCells:
 
     @property
     def are_named_apart(self) -> bool:
-        """Whether no two cells have the same text."""
+        """True where no two cells have the same text."""
         return len({cell.text for cell in self.cells}) == len(self.cells)
 
     @property

@@ -39,7 +39,7 @@ def transports_section(
 
 
 def _runs(courses: Mapping[str, Indicators], trials: Mapping[str, Sequence[Indicators]]) -> dict[str, Indicators]:
-    """What is compared: the first trial of each setting, or all trials of the only one."""
+    """The trials to compare: the first of each setting, or all of the only one."""
     if len(courses) > 1:
         return dict(courses)
     return {trial.trial: trial for found in trials.values() for trial in found}

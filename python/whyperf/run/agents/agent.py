@@ -27,21 +27,21 @@ from whyperf.run.agents.replies import ANSWERS, understood
 from whyperf.run.errors import AgentError, Fault, NoAnswerError, PipeClosedError, PipeFaultError, RunError
 
 DEFAULT_TIMEOUT_S = 30.0
-"""How long a reply may take where nothing else is said."""
+"""The time that a reply may take where nothing else is said."""
 
 _Ordered: TypeAlias = wire.RequestCarryPath | wire.RequestBeginPath | wire.RequestAbort | wire.RequestEndWatch
-"""What is answered by `done`."""
+"""The requests that are answered by `done`."""
 
 _HELLO_TIMEOUT_S = 20.0
-"""How long an agent may take until it greets, the start of its pipe included."""
+"""The time that an agent may take until it greets, the start of its pipe included."""
 _GOODBYE_S = 2.0
-"""How long an agent may take to undo everything and to say goodbye, until its pipe is closed all the same."""
+"""The time that an agent may take to undo everything and to say goodbye, until its pipe is closed all the same."""
 _ASKS_AFTER_S = 5.0
-"""How long the controller waits for a reply until it sends another request, by which a lost one is noticed."""
+"""The time that the controller waits for a reply until it sends another request, by which a lost one is noticed."""
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
 _LAST_LETTERS = 1000
-"""How much a message has of what a pipe's command said last."""
+"""The number of letters that a message has of what a pipe's command said last."""
 _LOAD_MOVES_S = 1.0
 """So long after it was heard of, the load counts as moving: some intervals of progress."""
 _CLOCK_EXCHANGES = 8
@@ -62,7 +62,7 @@ class Clock:
 
 
 def _how_it_ended(label: str, host: str | None, status: int, command: str) -> str:
-    """What is known of an agent from the status of its process, or of the ``command`` of the pipe to its ``host``."""
+    """The end of an agent, known from the status of its process, or of the ``command`` of the pipe to its ``host``."""
     if host is not None and status < 0:
         return f"the {command} to {host} was killed by signal {-status}, and the {label} agent ended with it"
     if host is not None and status == SSH_FAILED:
@@ -104,7 +104,7 @@ def _started(argv: list[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
 class Agent:
     """An agent at the other end of a pipe. Closing the pipe ends the agent and everything it does."""
 
-    #: What to do when it is lost.
+    #: The advice when it is lost.
     advice = "run the same command again, it resumes"
 
     def __init__(self, label: str, argv: list[str], *, shares_clock: bool, host: str | None = None) -> None:
@@ -144,7 +144,7 @@ class Agent:
         self._longest_bytes = 0
         self._is_leaving = False
         self._was_there = False
-        #: Whether the agent has undone everything and said so.
+        #: True where the agent has undone everything and said so.
         self.said_goodbye = False
         self._ended: RunError | None = None
         self._last_words = LastWords()
@@ -432,7 +432,7 @@ class Agent:
         return None
 
     def _must_speak(self) -> bool:
-        """Whether the agent should be sending heartbeats: not before it has greeted, unless it is stopped."""
+        """True where the agent should be sending heartbeats: not before it has greeted, unless it is stopped."""
         if self._is_greeted:
             return True
         try:
@@ -441,7 +441,7 @@ class Agent:
             return False
 
     def _may_be_late(self) -> bool:
-        """Whether the load may hold up heartbeats: over ssh, while the agent at the other end of the load moves it."""
+        """True if the load may hold up heartbeats: over ssh, while the agent at the other end of the load moves it."""
         return self._host is not None and time.monotonic() - self._load_moved_s < _LOAD_MOVES_S
 
     @property

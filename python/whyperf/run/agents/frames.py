@@ -15,7 +15,7 @@ from whyperf.run.errors import Fault, PipeClosedError, PipeFaultError, RunError
 PROTOCOL_VERSION = 3
 MAX_PAYLOAD_BYTES = 4 << 20
 MAX_GREETING_BYTES = 64 << 10
-"""What a login shell or a pipe's command may print before the first frame."""
+"""Bytes that a login shell or a pipe's command may print before the first frame."""
 KIND_MESSAGE = 1
 KIND_TABLE = 2
 
@@ -55,7 +55,7 @@ class FrameReader:
         #: Frames read so far, and their bytes.
         self.frames_count = 0
         self.byte_count = 0
-        #: What came before the first frame.
+        #: The text that came before the first frame.
         self.greeting = ""
 
     def read(self) -> Frame | None:
@@ -129,7 +129,7 @@ def _last_number(header: bytes) -> int:
 
 
 def _is_header(header: bytearray) -> bool:
-    """Whether this is the header of a frame, of whatever version: no greeting has characters that are none there."""
+    """True if this is the header of a frame, of whatever version: no greeting has characters that are none there."""
     return header[: len(_MAGIC)] == _MAGIC and all(code < _FIRST_PRINTABLE for code in header[2:4])
 
 

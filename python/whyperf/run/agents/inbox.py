@@ -1,4 +1,4 @@
-"""What an agent has sent and nobody has taken yet: bounded, whatever the agent sends."""
+"""Everything that an agent has sent and nobody has taken yet: bounded, whatever the agent sends."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ _FOR_DISPLAY = frozenset({"progress", "watched"})
 TABLE_BYTES = 16 << 20
 """Table pieces held at most, in addition to the one that comes in: a segment log is larger than memory may be."""
 PIECE_BYTES = 256
-"""What a piece counts for in addition to its data: with its objects a piece without data takes about as much."""
+"""Bytes that a piece counts for in addition to its data: with its objects a piece without data takes about as much."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Inbox:
     def __init__(self, table_bytes: int = TABLE_BYTES) -> None:
         """Empty, and open."""
         self._limit_bytes = table_bytes
-        #: What waits, each with the bytes that it counts for.
+        #: The waiting items, each with the bytes that it counts for.
         self._items: deque[tuple[Item, int]] = deque()
         self._table_bytes = 0
         self._message_bytes = 0

@@ -6,7 +6,7 @@ import threading
 
 KEPT_BYTES = 8192
 _PIPE_BYTES = 64 << 10
-"""What a pipe holds at most: pipe(7)."""
+"""The bytes that a pipe holds at most: pipe(7)."""
 
 
 class LastWords:

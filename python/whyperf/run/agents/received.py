@@ -171,7 +171,7 @@ class ReceivedTables:
 
 
 def _is_asked(name: str, asked: Mapping[str, object]) -> bool:
-    """Whether a request has an agent make a table: those that grow with the traffic are made on request alone."""
+    """True where a request has an agent make a table: those that grow with the traffic are made on request alone."""
     match name:
         case "segments" | "calls":
             return asked.get("evidence") == "segments"

@@ -1,4 +1,4 @@
-"""What an agent may answer (Reply in crates/schema/src/message.rs), checked before anything is done with it.
+"""Answers that an agent may give (Reply in crates/schema/src/message.rs), checked before anything is done with them.
 
 An agent may run on a host that somebody else controls. What it says goes into the record and is computed with, so a
 field that is missing, unknown or out of range is refused here. The checks are those of the schema (`whyperf.wire`).
@@ -84,7 +84,7 @@ def _no_message(payload: bytes) -> str:
 
 
 def _wrong(error: ValidationError, payload: bytes) -> str:
-    """What is wrong with a message, with its place."""
+    """The fault in a message, with its place."""
     finding = error.errors(include_url=False, include_context=False)[0]
     place = [str(part) for part in finding["loc"] if part != "body"]
     if not place:

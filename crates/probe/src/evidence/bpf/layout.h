@@ -140,7 +140,7 @@ struct sized {
 	__u64 bytes;     /* their bytes together */
 };
 
-/* What was counted of what left. */
+/* The counts of what left. */
 struct out {
 	__u64 sock;
 	__u32 port;                      /* the connecting end's port, or the chosen socket's number */
@@ -158,7 +158,7 @@ struct out {
 	struct sized sizes[SIZE_CLASSES]; /* data sent, by size */
 };
 
-/* What was counted of what arrived. */
+/* The counts of what arrived. */
 struct arrived {
 	__u32 next;
 	__u32 has_next;
@@ -176,7 +176,7 @@ struct arrived {
 	struct sized sizes[SIZE_CLASSES]; /* data, by size */
 };
 
-/* Whether a read call has ended, and how far it had read by then. */
+/* The state of a read call: whether it has ended, and how far it had read by then. */
 struct reading {
 	__u32 has_read;
 	__u32 copied_seq;
@@ -220,14 +220,14 @@ struct cpu {
 	struct vector vectors[VECTORS]; /* by number of the vector */
 };
 
-/* What is fixed when the object is loaded; all there is in .rodata. */
+/* Values that are fixed when the object is loaded; all there is in .rodata. */
 struct constants {
 	__u32 log_mask;          /* slots of a CPU's log - 1; 0: no log */
 	__u32 calls_mask;        /* the same of its log of calls */
 	__u32 connections_most;  /* an end's slots of the map `connections` */
 };
 
-/* What the reader sets and sees without a system call; all there is in .bss. */
+/* Values that the reader sets and sees without a system call; all there is in .bss. */
 struct control {
 	struct end ends[ENDS];
 	__u16 slot_of_port[ENDS * PORTS];   /* slot + 1 among the end's; 0: none. Of a chosen socket, by its number */

@@ -5,7 +5,7 @@ use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};
 pub const SEND_BUFFER_LOCK: u8 = 1;
 pub const RECEIVE_BUFFER_LOCK: u8 = 2;
 pub const NAGLE_OFF: u8 = 1;
-/// What a program has set of a socket.
+/// The settings of a socket that a program has made.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct SocketSettings {

@@ -1,4 +1,4 @@
-//! What programs have set of their TCP sockets, as far as `sock_diag` does not say it: an iterator program lists the
+//! Settings of TCP sockets by their programs, as far as `sock_diag` does not say them: an iterator program lists the
 //! sockets of this network namespace (`iter/tcp`, Linux 5.9). It reads, and changes nothing.
 //!
 //! Needs `CAP_BPF`, `CAP_PERFMON` and a kernel with BTF. Cost: it goes through the kernel's whole table of connections,
@@ -19,7 +19,7 @@ use layout::{NAGLE_OFF, RECEIVE_BUFFER_LOCK, SEND_BUFFER_LOCK, SocketSettings};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/settings.bpf.o.z"));
 
-/// What a program has set of a socket.
+/// The settings of a socket that a program has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// It has set `SO_SNDBUF`.

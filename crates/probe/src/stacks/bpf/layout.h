@@ -17,7 +17,7 @@ enum thread_group {
 	GROUP_OTHER = 4,  /* a thread of another program */
 };
 
-/* What separates samples. */
+/* The key that separates samples. */
 struct sampled {
 	__u64 kernel_stack; /* number of the frames in the kernel; 0: none */
 	__u64 user_stack;   /* number of the frames of the program; 0: none */
@@ -32,7 +32,7 @@ struct frames {
 	__u64 addresses[MAX_FRAMES];
 };
 
-/* What the program counted on a CPU. */
+/* The program's counts on a CPU. */
 struct sampled_cpu {
 	__u64 samples_count; /* samples within the time that is asked for */
 	__u64 lost_count;    /* of these, those that found no room */
@@ -43,7 +43,7 @@ struct sampled_cpu {
 	__u64 on_cpu_ns;     /* time for which threads of the load had this CPU, within the time that is asked for */
 };
 
-/* What is asked for; the reader writes it. */
+/* The request; the reader writes it. */
 struct sampling_request {
 	__u64 start_ns;         /* samples count from here on, on CLOCK_MONOTONIC */
 	__u64 end_ns;           /* and until here; 0: none counts */

@@ -31,7 +31,7 @@ struct sampled_end {
 	__u32 unused_too;
 };
 
-/* What readers set and see without a system call; all there is in .bss. */
+/* Values that readers set and see without a system call; all there is in .bss. */
 struct stage_control {
 	struct sampled_end ends[ENDS];
 	__u32 sample_mask;            /* of so many blocks one is sampled, less one */
@@ -42,7 +42,7 @@ struct stage_control {
 	__u64 empty_ns[EMPTY_BINS];   /* how often an empty pair took so many ns; the last bin counts all beyond */
 };
 
-/* What is known of a segment, or of a part of a call. */
+/* All that is known of a segment, or of a part of a call. */
 struct stage_segment {
 	__u32 which;          /* the end's number and the connecting end's port; 0: none */
 	__u32 sequence;

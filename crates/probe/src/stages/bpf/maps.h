@@ -5,7 +5,7 @@
 #include "../../evidence/bpf/sight.h"
 #include <bpf/bpf_tracing.h>
 
-/* What is fixed when the object is loaded; all there is in .rodata. */
+/* Values that are fixed when the object is loaded; all there is in .rodata. */
 const volatile __u32 log_mask = 0; /* slots of a log - 1 */
 
 struct stage_control stage_control = {};

@@ -1,4 +1,4 @@
-//! Whether the clocks of the CPUs agree: times of one packet are taken on several.
+//! Finds out whether the clocks of the CPUs agree: times of one packet are taken on several.
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
@@ -17,19 +17,19 @@ const MAX_TOTAL_TIME: Duration = Duration::from_millis(500);
 /// A smaller difference is none: it is about what two reads of the clock take.
 const MIN_OFFSET_NS: u64 = 100;
 
-/// How far the clock of a CPU is ahead of the first one's.
+/// The time by which the clock of a CPU is ahead of the first one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuClock {
     /// The CPU.
     pub cpu: u32,
     /// In ns; absent where it could not be compared.
     pub offset_ns: Option<i64>,
-    /// How far that may be off: half of the shortest exchange.
+    /// The uncertainty of that: half of the shortest exchange.
     pub uncertainty_ns: u64,
 }
 
 impl CpuClock {
-    /// Whether it could not be compared, or differs by more than the comparison is uncertain.
+    /// True if it could not be compared, or differs by more than the comparison is uncertain.
     pub fn differs(&self) -> bool {
         self.offset_ns.is_none_or(|offset_ns| offset_ns.unsigned_abs() > self.uncertainty_ns.max(MIN_OFFSET_NS))
     }
@@ -54,7 +54,7 @@ pub fn compare(cpus: &[u32]) -> Vec<CpuClock> {
     others.iter().map(|&cpu| of(cpu).unwrap_or_else(|| not_compared(cpu))).collect()
 }
 
-/// What two threads share: the number of the exchange that is asked for, and the answer to it.
+/// The state that two threads share: the number of the exchange that is asked for, and the answer to it.
 #[derive(Default)]
 struct Exchange {
     asked: AtomicU64,

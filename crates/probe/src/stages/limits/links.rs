@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The kernel answers at once; nothing waits longer than this for it.
 const MAX_WAIT_MS: i64 = 1_000;
-/// What is received at once: the kernel gives no more than 32 KiB.
+/// Bytes that are received at once: the kernel gives no more than 32 KiB.
 const RECEIVE_BYTES: usize = 64 << 10;
 
 /// A device.
@@ -23,7 +23,7 @@ pub struct Interface {
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// How a program that is attached for XDP runs.
+    /// The way that a program that is attached for XDP runs.
     pub xdp: Option<&'static str>,
     kind: Option<String>,
     is_stacked: bool,
@@ -75,7 +75,7 @@ impl Interface {
     }
 }
 
-/// Whether packets of a device of this kind go through another device of this host.
+/// True if packets of a device of this kind go through another device of this host.
 fn is_stacked(kind: &InfoKind) -> bool {
     use InfoKind as Is;
     let is_end = matches!(

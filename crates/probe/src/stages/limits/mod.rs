@@ -1,4 +1,4 @@
-//! What of a trial's path in this host the stages do not show, or show only as a part of another stage: devices on top of
+//! Parts of a trial's path in this host that stages do not show, or show only as part of another stage: devices on top of
 //! others, devices without NAPI, steering, XDP, busy polling, and clocks of CPUs that differ.
 //!
 //! Asked when a trial begins, of the devices that its connections use. Not seen: what eBPF programs of `tc` and netfilter
@@ -19,7 +19,7 @@ use links::{Interface, Interfaces};
 /// Devices under a device that are looked at.
 const MAX_DEPTH: usize = 4;
 
-/// What is known of a connection's socket.
+/// All that is known of a connection's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Connected {
     /// Its own address.
@@ -28,7 +28,7 @@ pub struct Connected {
     pub peer: IpAddr,
     /// The NAPI instance that its last packet came from (`SO_INCOMING_NAPI_ID`): `Some(0)` where it came from none.
     pub napi_id: Option<u32>,
-    /// How long a receive call polls the device, in µs (`SO_BUSY_POLL`).
+    /// The time that a receive call polls the device, in µs (`SO_BUSY_POLL`).
     pub busy_poll_us: u32,
 }
 
@@ -72,7 +72,7 @@ fn of_connection(links: &Interfaces, connection: &Connected, found: &mut BTreeSe
     }
 }
 
-/// What is set at one device.
+/// The limits that are set at one device.
 fn of_device(link: &Interface) -> Vec<StageLimit> {
     let name = link.name.as_str();
     let mut found = Vec::new();

@@ -166,7 +166,7 @@ impl Bbr {
         (self.full_rate, self.full_rounds) = (0, 0);
     }
 
-    /// Whether the round trip is probed, for which the application counts as the limit.
+    /// True if the round trip is probed, for which the application counts as the limit.
     pub fn is_probing_trip(&self) -> bool {
         self.mode == Mode::ProbeTrip
     }
@@ -218,7 +218,7 @@ impl Bbr {
         }
     }
 
-    /// How much more than the rate explains came at once (`bbr_update_ack_aggregation`).
+    /// Updates how much more than the rate explains came at once (`bbr_update_ack_aggregation`).
     fn update_excess(&mut self, now: Ps, acked: &Acknowledged, window: u32) {
         if acked.sample.rate.is_none() || acked.acked == 0 {
             return;
@@ -398,7 +398,7 @@ impl Bbr {
         narrow((self.pacing_rate() / BURSTS_PER_S).min(BURST_BYTES) / u64::from(mss.max(1))).clamp(least, 0x7f)
     }
 
-    /// What will be under way when the next buffer leaves (`bbr_packets_in_net_at_edt`).
+    /// Segments that will be under way when the next buffer leaves (`bbr_packets_in_net_at_edt`).
     fn in_flight_at_departure(&self, acked: &Acknowledged, in_flight: u32) -> u32 {
         let more = if self.pacing_gain() > UNIT { self.burst(acked.mss) } else { 0 };
         (in_flight + more).saturating_sub(narrow(segments_in(self.rate(), acked.paced_for)))

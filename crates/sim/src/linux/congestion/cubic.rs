@@ -31,7 +31,7 @@ pub struct Cubic {
     last_window: u32,
     last_at: Ps,
     each: u32,
-    /// What Reno would have (RFC 9438 4.3), and segments acknowledged towards it.
+    /// The window that Reno would have (RFC 9438 4.3), and segments acknowledged towards it.
     reno_window: u32,
     acked: u32,
     delay_least: Ps,
@@ -115,7 +115,7 @@ impl Cubic {
         *self = Self { delay_least, ..Self::default() };
     }
 
-    /// Whether slow start has filled the path (`hystart_update`): acknowledgments came in one train for half a round
+    /// True if slow start has filled the path (`hystart_update`): acknowledgments came in one train for half a round
     /// trip, or the round trip has grown by an eighth, 4 ms at least and 16 ms at most.
     pub fn ends_slow_start(&mut self, now: Ps, window: u32, is_in_slow_start: bool, acked: &Acked) -> bool {
         if self.epoch.is_some_and(|epoch| now - epoch < S) {

@@ -59,7 +59,7 @@ impl Congestion {
         }
     }
 
-    /// What was reached is remembered (`tcp_current_ssthresh`).
+    /// Remembers what was reached (`tcp_current_ssthresh`).
     fn keep_threshold(&mut self) {
         self.threshold = self.threshold.max(self.window / 2 + self.window / 4);
     }

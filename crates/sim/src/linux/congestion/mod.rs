@@ -42,7 +42,7 @@ pub struct Congestion {
     bbr: Option<Box<Bbr>>,
 }
 
-/// What congestion control reads from an acknowledgment.
+/// Facts that congestion control reads from an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acked {
     /// Segments that it acknowledged for the first time.
@@ -82,7 +82,7 @@ impl Congestion {
         self
     }
 
-    /// Whether the window doubles each round trip (RFC 5681 3.1).
+    /// True if the window doubles each round trip (RFC 5681 3.1).
     pub fn is_in_slow_start(&self) -> bool {
         self.window < self.threshold
     }
@@ -96,12 +96,12 @@ impl Congestion {
         }
     }
 
-    /// Whether an acknowledgment may raise it (`tcp_is_cwnd_limited`, tcp.h): in slow start half of it in use will do.
+    /// True if an acknowledgment may raise it (`tcp_is_cwnd_limited`, tcp.h): in slow start half of it in use will do.
     fn may_grow(&self) -> bool {
         self.is_limited || (self.is_in_slow_start() && self.window < 2 * self.most_out)
     }
 
-    /// Whether it sets the window and the rate at every acknowledgment, in recovery as well (`cong_control`): then nobody
+    /// True if it sets the window and the rate at every acknowledgment, in recovery as well (`cong_control`): then nobody
     /// else reduces the window.
     pub fn is_by_rate(&self) -> bool {
         self.bbr.is_some()

@@ -1,4 +1,4 @@
-"""What the counters of the kernel (level 1) know of a flow."""
+"""The quantities of a flow that the counters of the kernel (level 1) know."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
 
 
 def counted_values(trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole_life: bool) -> Values:
-    """What the counters of `end` know of its measured phase, or its whole life; nothing without counters."""
+    """The values that the counters of `end` know of its measured phase, or its whole life; nothing without counters."""
     counted = read_counters(trial, end.host)
     if counted is None:
         return {}

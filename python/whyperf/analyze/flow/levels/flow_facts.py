@@ -64,7 +64,7 @@ def flow_facts(
 def _levels(
     trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole_life: bool, is_complete: bool
 ) -> Mapping[str, Values]:
-    """What each level knows."""
+    """The values that each level knows."""
     window = None if whole_life else end.window_ns
     levels = {
         "segments": logged_values(trial, end, connection, window) if is_complete else {},

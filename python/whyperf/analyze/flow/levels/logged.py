@@ -12,7 +12,7 @@ from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
 
 
 def logged_values(trial: FlowTrial, end: FlowEnd, connection: int | None, window_ns: tuple[int, int] | None) -> Values:
-    """What the log of `end` knows, within `window_ns`, or in its whole life; nothing without a log."""
+    """The values that the log of `end` knows, within `window_ns`, or in its whole life; nothing without a log."""
     connections = None if connection is None else [connection]
     log = scan_log(trial, end.host, connections)
     if log is None:
@@ -63,7 +63,7 @@ def _sums(role: str) -> dict[str, pl.Expr]:
 def _ordered(
     trial: FlowTrial, end: FlowEnd, connections: list[int] | None, window_ns: tuple[int, int] | None
 ) -> Values:
-    """What takes the log in order. A segment's place depends on those before the window too."""
+    """The values that take the log in order. A segment's place depends on those before the window too."""
     arrived = pl.col("direction") == "in"
     if window_ns is not None:
         arrived &= pl.col("time_ns") < window_ns[1]

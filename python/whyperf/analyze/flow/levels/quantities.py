@@ -8,7 +8,7 @@ from whyperf.analyze.flow.steps import quotient
 from whyperf.analyze.flow.trial import LEVELS
 
 Values = Mapping[str, float | None]
-"""What one level has of one host, by quantity."""
+"""The values that one level has of one host, by quantity."""
 
 BEST_FIRST = tuple(reversed(LEVELS))
 COUNTED_FIRST = ("counters", "segments", "user")

@@ -1,4 +1,4 @@
-"""What everybody may ask of his own sockets (level 0), as differences of TCP_INFO samples."""
+"""The quantities that everybody may ask of his own sockets (level 0), as differences of TCP_INFO samples."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
 
 
 def user_values(trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole_life: bool) -> Values:
-    """What TCP_INFO and the load's calls know of the measured phase, or of the whole life.
+    """The values that TCP_INFO and the load's calls know of the measured phase, or of the whole life.
 
     Without a sample before the measured phase its counts begin at 0: handshake and preamble are in. Those of another
     program's connection begin with the first sample.

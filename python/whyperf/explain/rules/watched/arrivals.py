@@ -1,4 +1,4 @@
-"""What arrives shows a receiver of the path, though the sender was not watched: its queue, and its losses.
+"""Arrivals show a receiver of the path, though the sender was not watched: its queue, and its losses.
 
 Two figures are the path's, whatever the sender's program does. The round trip that receive autotuning measures (RFC
 7323 section 4, tcpi_rcv_rtt) has the queue in it, if the sender always has more to send. And segments that come behind
@@ -27,7 +27,7 @@ MAX_QUEUE_NS = 250_000_000
 MIN_FLIGHT_SEGMENTS = 10
 """Segments that come in a round trip, below which the round trip may be the time between two writes, or bursts."""
 EVEN_SPREAD, VARYING_SPREAD = 0.1, 0.3
-"""How far the rate varies from sample to sample where a full link sets it, and from which on something else does."""
+"""Spread of the rate from sample to sample where a full link sets it, and from which on something else does."""
 MIN_LATE_RATIO = 0.002
 """Segments behind a gap, over all, from which on losses or reordering may be what keeps windows small."""
 MIN_LATE_PER_TRIP, MAX_LATE_PER_TRIP = 0.3, 8.0
@@ -38,7 +38,7 @@ window; with more, the sender does not take them for losses."""
 
 @dataclass(frozen=True)
 class Arrivals:
-    """How payload comes.
+    """The way that payload comes.
 
     Attributes:
         base_ns: the smallest round trip, and `usual_ns` the usual one.
@@ -60,7 +60,7 @@ class Arrivals:
 
 
 def arrivals(facts: Facts) -> Arrivals:
-    """How payload comes at a receiver that was watched alone."""
+    """The way that payload comes at a receiver that was watched alone."""
     seen = facts.receiver.watched or WatchedSockets()
     handshake, low, usual = facts.windows.rtt_ns_min, seen.receive_rtt_ns_low, seen.receive_rtt_ns
     # A first sample may be that of a later time than the handshake, when a queue stood already.
@@ -75,7 +75,7 @@ def arrivals(facts: Facts) -> Arrivals:
 
 
 def is_read(facts: Facts) -> bool:
-    """Whether the receiver alone was watched, its program reads in time, no CPU of its own is the limit, and payload
+    """True where the receiver alone was watched, its program reads in time, no CPU of its own is the limit, and payload
     comes without pauses."""
     seen = facts.receiver.watched or WatchedSockets()
     if facts.watched_sides != "receiver" or is_alternating(facts) or is_on_cpu(facts):
@@ -93,7 +93,7 @@ MAX_PRESSED = 0.1
 
 
 def is_left_unread(facts: Facts) -> bool:
-    """Whether the program sleeps while payload waits: then ACKs wait for it, and the sender for ACKs."""
+    """True where the program sleeps while payload waits: then ACKs wait for it, and the sender for ACKs."""
     seen = facts.receiver.watched or WatchedSockets()
     return (seen.unread_ratio or 0.0) >= MIN_UNREAD and doing(facts.receiver) == "sleeps"
 
@@ -103,7 +103,7 @@ MIN_UNREAD = 0.3
 
 
 def _standing_queue(facts: Facts) -> Arrivals | None:
-    """How payload comes where a queue always stands on the path, and keeps the rate about even; None otherwise."""
+    """Arrivals where a queue always stands on the path, and keeps the rate about even; None otherwise."""
     seen, came = facts.receiver.watched or WatchedSockets(), arrivals(facts)
     usual, full = came.usual_ns or 0, seen.full_bytes or 0
     if not came.base_ns or came.base_ns < NEIGHBOR_RTT_NS or not came.is_grown:
@@ -147,7 +147,7 @@ def path_full(facts: Facts) -> Finding | None:
 
 
 def _burst_bytes(rate_bps: float, trip_ns: int) -> float:
-    """What a sender may send at once: a ms of its rate, and more where the path is short (tcp_tso_autosize,
+    """Bytes that a sender may send at once: a ms of its rate, and more where the path is short (tcp_tso_autosize,
     net/ipv4/tcp_output.c). The time from one burst to the next is no queue's."""
     shift = min(30, trip_ns // TSO_TRIP_NS)
     return rate_bps / 8e3 + (SUPER_SEGMENT_BYTES >> shift)
@@ -165,7 +165,7 @@ def _of_queue(facts: Facts, came: Arrivals) -> Iterator[Evidence]:
 
 
 def of_sizes(facts: Facts) -> Iterator[Evidence]:
-    """How large segments are that come."""
+    """Evidence of how large the segments are that come."""
     seen = facts.receiver.watched or WatchedSockets()
     if seen.segment_bytes is not None and seen.full_bytes:
         yield figure("arrived_sizes", WINDOWS, facts.receiver, segment_bytes=seen.segment_bytes,
@@ -241,7 +241,7 @@ MIN_HELD = 0.1
 
 
 def is_held_small(seen: WatchedSockets, window: WindowShape) -> bool:
-    """Whether segments are held to much less than the path's MTU allows, by something else than their `window`.
+    """True where segments are held to much less than the path's MTU allows, by something else than their `window`.
 
     A segment is no larger than half of the largest window (tcp_bound_to_half_wnd, include/net/tcp.h).
     """
@@ -286,5 +286,5 @@ HALF_OF_WINDOW = 0.9
 """Two segments over the window, from which on they are its halves: options of a header take up to 40 bytes of each."""
 HEADERS_BYTES = 40
 PACKET_NS, MIN_BUSY = 3_000.0, 0.3
-"""What a packet costs a host, about (1 to 5 µs are usual), and the part of a CPU that all of them take, from which on
+"""Cost of a packet to a host, about (1 to 5 µs are usual), and the part of a CPU that all of them take, from which on
 their number matters."""

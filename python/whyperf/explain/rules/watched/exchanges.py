@@ -27,7 +27,7 @@ connection."""
 
 
 def is_alternating(facts: Facts) -> bool:
-    """Whether requests and answers are what a connection waits for, and no stream."""
+    """True where requests and answers are what a connection waits for, and no stream."""
     talk = facts.conversation
     if talk is None:
         return False
@@ -120,17 +120,17 @@ MIN_PARTS, MIN_ACKS = 1.5, 0.7
 the first is acknowledged by itself."""
 
 IN_QUEUE = (Cause.ROUND_TRIP, Cause.SHARED_BOTTLENECK, Cause.BOTTLENECK)
-"""What an exchange may wait for whose round trip has grown."""
+"""Causes that an exchange may wait for whose round trip has grown."""
 MIN_QUEUE_GROWTH = 1.3
 
 
 def _is_queued(facts: Facts) -> bool:
-    """Whether round trips are longer than the smallest, as with a queue on the path."""
+    """True where round trips are longer than the smallest, as with a queue on the path."""
     return (facts.windows.rtt_growth or 1.0) >= MIN_QUEUE_GROWTH
 
 
 def _of_peer(facts: Facts, role: str, delay_ns: float | None) -> tuple[Cause, ...]:
-    """What the peer may do meanwhile; what takes about as long as a delayed ACK may wait for that (RFC 896)."""
+    """Possible causes at the peer meanwhile; what takes about as long as a delayed ACK may wait for that (RFC 896)."""
     computing = Cause.RECEIVER_CPU if role == "sender" else Cause.SENDER_CPU
     is_timer = (
         abs((delay_ns or 0.0) - (facts.windows.rtt_ns_min or 0) - DELAYED_ACK_NS) <= TIMER_ERROR_RATIO * DELAYED_ACK_NS

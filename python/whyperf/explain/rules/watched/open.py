@@ -1,4 +1,4 @@
-"""What the evidence of one side leaves open: a finding that names the candidates, and what would decide between
+"""Causes that the evidence of one side leaves open: a finding that names the candidates, and what would decide between
 them."""
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ MIN_SHORT_GAPS = 0.3
 """Part of the time in gaps before which the sender had sent all that was written, from which on its program is the
 limit."""
 CONSTANT_SPREAD = 0.1
-"""How far the rate of arrivals varies from sample to sample where a link, or a clock of the sender, sets it."""
+"""Spread of the rate of arrivals from sample to sample where a link, or a clock of the sender, sets it."""
 
 
 def _waiting(facts: Facts) -> float:
@@ -111,20 +111,20 @@ MIN_HALF = 0.5
 
 
 def _even(facts: Facts, came: Arrivals) -> tuple[Cause, ...]:
-    """What keeps the rate constant; a program, or a full host, does so as well as a link."""
+    """Causes that keep the rate constant; a program, or a full host, does so as well as a link."""
     seen = facts.receiver.watched or WatchedSockets()
     return (*_of_path(came), *_of_sender(seen))
 
 
 def _of_sender(seen: WatchedSockets) -> tuple[Cause, ...]:
-    """What the sender's host may do: a program that writes little at a time makes segments that are not full."""
+    """Possible causes in the sender's host: a program that writes little at a time makes segments that are not full."""
     small = (Cause.SMALL_MTU,) if is_held_small(seen, seen.own_window) else ()
     tiny = () if seen.are_full else (Cause.TINY_WRITES,)
     return (*small, *AT_WRITER, Cause.SEND_BUFFER, Cause.PACING_RATE, *tiny)
 
 
 def _of_path(came: Arrivals) -> tuple[Cause, ...]:
-    """What the path may do: without a queue it holds nothing back, and where none is known, it may."""
+    """Possible causes on the path: without a queue it holds nothing back, and where none is known, it may."""
     if came.is_grown is False:
         return (Cause.BOTTLENECK,)
     return Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.LOCAL_QUEUE, Cause.ACK_PATH

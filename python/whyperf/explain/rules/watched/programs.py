@@ -1,4 +1,4 @@
-"""What the rules of the own load assume of a program, and what is checked of one that nobody knows."""
+"""Assumptions of the own load's rules about a program, and what is checked of one that nobody knows."""
 
 import math
 from dataclasses import replace
@@ -66,7 +66,7 @@ def slow_writer(facts: Facts) -> Finding | None:
 
 
 def _fits_as_well(facts: Facts, seen: WatchedSockets) -> tuple[str, tuple[Cause, ...]] | None:
-    """What fits as well as a program that writes late: the sentence that says why, and the causes; None where nothing
+    """Causes that fit as well as a program that writes late, after the sentence that says why; None where nothing
     does."""
     is_lossy, has_log = (facts.segments.retransmitted_ratio or 0.0) > 0, facts.level == "segments"
     if not has_log and _is_answered(facts):
@@ -84,7 +84,7 @@ def _fits_as_well(facts: Facts, seen: WatchedSockets) -> tuple[str, tuple[Cause,
 
 
 def _is_answered(facts: Facts) -> bool:
-    """Whether payload comes back, though no log shows that it alternates."""
+    """True where payload comes back, though no log shows that it alternates."""
     return (facts.segments.data_back_packets or 0) >= MIN_ANSWERS and not is_alternating(facts)
 
 
@@ -104,7 +104,7 @@ def full_send_buffer(facts: Facts) -> Finding | None:
 
 
 def _is_receiver_late(facts: Facts, held_bytes: int | None) -> bool:
-    """Whether a large buffer between neighbors is full because the receiving host is late: it lacks a CPU, or has no
+    """True where a large buffer between neighbors is full because the receiving host is late: it lacks a CPU, or has no
     more of it."""
     is_near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
     cpu = facts.receiver.processors
@@ -146,7 +146,7 @@ def computing_sender(facts: Facts) -> Finding | None:
 
 
 def _waits_for_answers(facts: Facts) -> bool:
-    """Whether messages are what is waited for; a side that is always busy does not wait, whatever comes back."""
+    """True where messages are what is waited for; a side that is always busy does not wait, whatever comes back."""
     return is_alternating(facts) and not is_on_cpu(facts)
 
 
@@ -243,7 +243,7 @@ def bottleneck(facts: Facts) -> Finding | None:
 
 
 def _acks_per_window(facts: Facts) -> float:
-    """How many ACKs come for a congestion window; without counts more than anybody asks for."""
+    """Number of ACKs that come for a congestion window; without counts more than anybody asks for."""
     ratio = (facts.sender.watched or WatchedSockets()).acks_ratio
     return math.inf if ratio is None else ratio * (facts.windows.cwnd_segments_median or math.inf)
 
@@ -267,7 +267,7 @@ UNHEEDING = "bbr"
 
 
 def heeds_losses(facts: Facts) -> bool:
-    """Whether losses make the sender's congestion window smaller."""
+    """True where losses make the sender's congestion window smaller."""
     return not (facts.sender.watched or WatchedSockets()).congestion_control.startswith(UNHEEDING)
 
 

@@ -1,4 +1,4 @@
-"""What samples of the sender's socket show alone: Nagle's rule, segments that overtake each other, a busy program."""
+"""Causes that only samples of the sender's socket show: Nagle's rule, overtaking segments, a busy program."""
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather.segments import MIN_HELD_NS

@@ -1,4 +1,4 @@
-"""What to change for a program that is not ours: each step with its command and with what it affects.
+"""Changes for a program that is not ours: each step with its command and with what it affects.
 
 A socket's options can be set by its own program only. Settings of a program affect all its connections, settings of a
 host those of all programs.

@@ -1,4 +1,4 @@
-"""What the threads of another program do, and what its payload costs them."""
+"""Activity of the threads of another program, and what its payload costs them."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ calls that move little."""
 
 
 def doing(end: HostFacts) -> Doing | None:
-    """What the program does most of the time, by its busiest thread; None where nobody sees its threads.
+    """Activity of the program most of the time, by its busiest thread; None where nobody sees its threads.
 
     A program that has payload to read, or room to write, and sleeps, has chosen to: it is not kept from a CPU, however
     long it waits for one when it wakes.
@@ -46,12 +46,12 @@ def cpu_ns_per_byte(facts: Facts, end: HostFacts) -> float | None:
 
 
 def is_costly(facts: Facts, end: HostFacts) -> bool:
-    """Whether a thread takes much longer for its payload than TCP and a copy need."""
+    """True where a thread takes much longer for its payload than TCP and a copy need."""
     return excess_times(facts, end) >= 1
 
 
 def excess_times(facts: Facts, end: HostFacts) -> float:
-    """What a thread takes for its payload over what TCP and a copy need at most; 0 where it is not known.
+    """Time that a thread takes for its payload over what TCP and a copy need at most; 0 where it is not known.
 
     Where each full segment passes the stack by itself, TCP needs more: that much for each of them.
     """
@@ -66,7 +66,7 @@ def excess_times(facts: Facts, end: HostFacts) -> float:
 
 
 def _is_segment_by_segment(facts: Facts) -> bool:
-    """Whether large-send offload is not at work although segments are full: by counters of packets, else by those of
+    """True where large-send offload is not at work although segments are full: by counters of packets, else by those of
     all devices of the host. Of a program that writes little at a time they are not."""
     size, mss = facts.segments.segment_bytes_mean, facts.sender.sockets.mss_bytes
     if size is not None and mss and size < MIN_FULL * mss:

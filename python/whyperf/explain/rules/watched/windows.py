@@ -89,7 +89,7 @@ def unread_window(facts: Facts) -> Finding | None:
 
 
 def may_be_other_cpu(facts: Facts, held_bytes: int | None) -> bool:
-    """Whether so much is held between neighbors that it may be the other host's CPU which is late, and nobody saw
+    """True if so much is held between neighbors that it may be the other host's CPU which is late, and nobody saw
     that."""
     is_near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
     return facts.watched_sides == "sender" and is_near and (held_bytes or 0) >= LARGE_BUFFER_BYTES
@@ -112,14 +112,14 @@ def _window_share(facts: Facts) -> float:
 
 
 def _is_steady(facts: Facts, shape: WindowShape, seen: WatchedSockets) -> bool:
-    """Whether the window was always the same while data waited for it."""
+    """True where the window was always the same while data waited for it."""
     mss = facts.sender.sockets.mss_bytes or 0
     is_wide = (shape.low_bytes or 0) >= MIN_SEGMENTS * mss
     return seen.samples >= MIN_SAMPLES and is_wide and shape.is_steady(mss)
 
 
 def _is_closed(facts: Facts, shape: WindowShape) -> bool:
-    """Whether the usual window is much smaller than one that was announced as well, or than a segment."""
+    """True where the usual window is much smaller than one that was announced as well, or than a segment."""
     if shape.median_bytes is None or not shape.high_bytes:
         return False
     mss = facts.sender.sockets.mss_bytes or 0
@@ -128,7 +128,7 @@ def _is_closed(facts: Facts, shape: WindowShape) -> bool:
 
 
 def _is_reader_behind(facts: Facts) -> bool:
-    """Whether samples of the receiver's queue show that payload waits to be read; not known without them."""
+    """True where samples of the receiver's queue show that payload waits to be read; not known without them."""
     is_unread = (_sockets(facts.receiver).unread_ratio or 0.0) >= MIN_UNREAD
     return is_unread and sender_waits(facts) >= MIN_LOST and not is_emptied_at_once(facts)
 
@@ -144,8 +144,8 @@ def sender_waits(facts: Facts) -> float:
 
 
 def is_emptied_at_once(facts: Facts) -> bool:
-    """Whether the program set a receive buffer that one read empties, and does nothing but read: what waits there has
-    just come. The buffer is as small as a packet, or the same window is announced again and again.
+    """True where the program set a receive buffer that one read empties, and does nothing but read: what waits there
+    has just come. The buffer is as small as a packet, or the same window is announced again and again.
     """
     seen = _sockets(facts.receiver)
     is_reading = doing(facts.receiver) != "sleeps" and (facts.receiver.processors.own_user_ratio or 0.0) < MIN_COMPUTING

@@ -16,11 +16,11 @@ from whyperf.run.agents.last_words import LastWords
 from whyperf.run.errors import RunError
 
 SSH_FAILED = 255
-"""What ssh(1) ends with when it broke, or when what ran there was killed."""
+"""The status that ssh(1) ends with when it broke, or when what ran there was killed."""
 IDLE_S = 25.0
 """So long without a byte in either direction, and a call has failed."""
 MAX_CALL_S, MIN_INPUT_BYTES_PER_S = 60.0, 16 << 10
-"""How long a call may take, in addition to what its input takes at this rate: no agent is copied over a slower path."""
+"""The time a call may take, in addition to what its input takes at this rate: no agent is copied over a slower path."""
 MAX_OUTPUT_BYTES = 1 << 20
 """Longest output of a call that is read."""
 MAX_AT_ONCE = 8
@@ -31,10 +31,10 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.25, 4.0
 _TURNED_AWAY = re.compile(
     r"kex_exchange_identification|ssh_exchange_identification|banner exchange|Connection (?:reset|closed) by"
 )
-"""What ssh(1) prints where the server dropped a connection before anybody logged in."""
+"""The words that ssh(1) prints where the server dropped a connection before anybody logged in."""
 _REFUSED = re.compile(r"Connection refused")
 _FINAL = re.compile(r"Permission denied|Too many authentication failures|Host key verification failed")
-"""What a repeated try would only make worse."""
+"""Errors that a repeated try would only make worse."""
 
 _lock = threading.Lock()
 _entrances: dict[str, threading.BoundedSemaphore] = {}
@@ -86,7 +86,7 @@ def note_reached(host: str) -> None:
 
 
 def was_turned_away(host: str, status: int, errors: str) -> bool:
-    """Whether a server dropped the connection before anybody logged in, and may accept it a little later."""
+    """True where a server dropped the connection before anybody logged in, and may accept it a little later."""
     if status != SSH_FAILED or _FINAL.search(errors):
         return False
     if _REFUSED.search(errors):
@@ -96,7 +96,7 @@ def was_turned_away(host: str, status: int, errors: str) -> bool:
 
 
 def wait_s(attempt: int) -> float:
-    """How long to wait after a try that was turned away, the first being number 0; with jitter."""
+    """The time to wait after a try that was turned away, the first being number 0; with jitter."""
     longest_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0**attempt)
     return random.uniform(longest_s / 2, longest_s)
 

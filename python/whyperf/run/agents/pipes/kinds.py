@@ -34,7 +34,7 @@ class PipeKind:
     joins_words: bool | None
     check: str
     advice: str
-    #: Whether its hosts are namespaces of this machine, with this kernel's clock.
+    #: True where its hosts are namespaces of this machine, with this kernel's clock.
     is_here: bool = False
 
     def argv(self, host: str, netns: str | None = None) -> list[str]:
@@ -82,7 +82,7 @@ class PipeKind:
         return str(found[0][4][0])
 
     def _ssh_name(self, host: str) -> str:
-        """What the user's configuration of ssh makes of the name; nothing is connected."""
+        """The hostname that the user's configuration of ssh makes of the name; nothing is connected."""
         pipe = self.to(host)
         done = pipe.call([*self._command(), "-G", "--", host])
         if done.status != 0:

@@ -16,7 +16,7 @@ from whyperf.run.agents.pipes.calls import MAX_CALL_S, MIN_INPUT_BYTES_PER_S, Ca
 from whyperf.run.errors import Fault, RunError
 
 _START, _END = "whyperf-start", "whyperf-end"
-"""What a script prints first and last. Exit statuses are not relied on: some pipes lose them."""
+"""The words that a script prints first and last. Exit statuses are not relied on: some pipes lose them."""
 _MACHINE, _ARRIVED, _KEPT = "whyperf-machine ", "whyperf-arrived ", "whyperf-kept"
 _MIN_PIECE_BYTES = 16 << 10
 """A pipe that passes less input than this in one call cannot carry a conversation either."""
@@ -73,7 +73,7 @@ class HostPipe:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a host says of itself: `uname -sm`, and whether an agent of ours is on its PATH or in its cache."""
+    """A host's answer about itself: `uname -sm`, and whether an agent of ours is on its PATH or in its cache."""
 
     machine: str
     is_installed: bool
@@ -111,7 +111,7 @@ def serving(pipe: HostPipe, netns: str | None) -> list[str]:
 
 
 NO_AGENT = "this host has no agent of whyperf yet"
-"""What the command of `starting` says where there is none."""
+"""The answer of the command of `starting` where there is none."""
 
 
 def starting(pipe: HostPipe, netns: str | None) -> list[str] | None:
@@ -304,7 +304,7 @@ _MAKE = f'umask 077 && {_FOLDER} && mkdir -p "$d"'
 
 
 def _is_safe(path: str) -> str:
-    """Whether a file or folder is the user's own, and nobody else may write to it."""
+    """The shell test that a file or folder is the user's own, and nobody else may write to it."""
     return f"[ -O {path} ] && case $(ls -ldL {path}) in ?????w*|????????w*) false;; esac"
 
 

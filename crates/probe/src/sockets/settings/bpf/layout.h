@@ -12,7 +12,7 @@
 /* Bit of `nagle`; include/net/tcp.h. */
 #define NAGLE_OFF 1
 
-/* What a program has set of a socket. */
+/* The settings of a socket that a program has made. */
 struct socket_settings {
 	__u64 cookie;             /* the kernel's number of the socket */
 	__u32 window_clamp_bytes; /* upper bound of the window that it announces */

@@ -66,12 +66,12 @@ simulate-protocol: setup-test    ## controller and agents in virtual time with f
 simulate-bugs: setup-test    ## how many of the planted protocol bugs the simulation finds; not part of test
 	$(BIN)/python -m tests.simulation.planted
 
-truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: a quarter of an hour; writes docs/background/accuracy.md
-	$(BIN)/whyperf-lab truth --page docs/background/accuracy.md
+truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: a quarter of an hour; writes docs/laboratory/accuracy.md
+	$(BIN)/whyperf-lab truth --page docs/laboratory/accuracy.md
 
-studies: setup-run    ## runs the commands of the five studies and writes docs/background/studies.md: 28 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
+studies: setup-run    ## runs the commands of the five studies and writes docs/laboratory/studies.md: 28 minutes on a quiet machine, as root; resumes (STUDIES="atm" runs a part)
 	$(BIN)/whyperf studies $(STUDIES) --run --out $(or $(STUDIES_RESULTS),target/studies) || [ $$? -eq 3 ]
-	$(BIN)/whyperf studies --out $(or $(STUDIES_RESULTS),target/studies) --page docs/background/studies.md >target/studies.txt || [ $$? -eq 3 ]
+	$(BIN)/whyperf studies --out $(or $(STUDIES_RESULTS),target/studies) --page docs/laboratory/studies.md >target/studies.txt || [ $$? -eq 3 ]
 
 fuzz: setup-test    ## feeds changed inputs to all that reads bytes of others, FUZZ_SECONDS for each reader; not part of test
 	@scripts/fuzz

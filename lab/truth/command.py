@@ -11,7 +11,7 @@ from whyperf.cli.commands.arguments import WithoutKeysOption
 NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf-lab truth --short · whyperf-lab truth --only receive_buffer --only slow-reader · "
-    "whyperf-lab truth --out truth --json · whyperf-lab truth --page docs/background/accuracy.md · "
+    "whyperf-lab truth --out truth --json · whyperf-lab truth --page docs/laboratory/accuracy.md · "
     "whyperf-lab truth --hosts linux-6.18+veth --cluster local · "
     "whyperf-lab truth --catalog field --half tuning --out field · "
     "whyperf-lab truth --watch --only iperf3 --views both,sender"

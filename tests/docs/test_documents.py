@@ -69,7 +69,7 @@ def test_every_shipped_profile_is_documented() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_commands_give_a_path_by_its_options(document: Path) -> None:
     # The studies' commands are stored with their outcomes.
-    if name_of(document) != "docs/background/studies.md":
+    if name_of(document) != "docs/laboratory/studies.md":
         text = document.read_text().replace("\\\n", "")
         assert re.findall(r"^\$ .*--set path_(?:rtt_ms|rate_bps|loss)=.*$", text, re.MULTILINE) == []
 

@@ -1,4 +1,4 @@
-"""The figures as Markdown for docs/background/accuracy.md, between markers so that they can be replaced."""
+"""The figures as Markdown for docs/laboratory/accuracy.md, between markers so that they can be replaced."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

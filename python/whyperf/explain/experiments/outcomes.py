@@ -28,7 +28,7 @@ RAISED_TOGETHER = 0.12
 """The same of many changes at once, none of which undoes the limit by its description."""
 
 MIN_SPREAD = 0.02
-"""Of the logarithm of the rates of trials one after the other, on a quiet host (docs/background/accuracy.md)."""
+"""Of the logarithm of the rates of trials one after the other, on a quiet host (docs/laboratory/accuracy.md)."""
 PRIOR_SPREAD, PRIOR_WEIGHT = 0.06, 3.0
 """The spread taken before anything was repeated, and as how many repetitions it counts."""
 Z_AT_LOOKS = 2.576

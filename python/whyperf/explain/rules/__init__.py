@@ -1,6 +1,6 @@
 """The rules: each looks at the facts of a trial and says whether one cause speaks from them.
 
-A rule has a truth experiment that injects its cause (docs/background/accuracy.md), and says what would refute it.
+A rule has a truth experiment that injects its cause (docs/laboratory/accuracy.md), and says what would refute it.
 `judge` asks them all; `judged` adds what removing several causes together brings.
 """
 

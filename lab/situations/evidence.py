@@ -17,6 +17,7 @@ from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.rules.judge import candidates_of, found_in, settled
 from whyperf.explain.setup import Setup
+from whyperf.explain.traces import lacking
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
 
@@ -33,6 +34,7 @@ class Weighed:
         level: as the decision calls it.
         found: what rules find.
         shown: the observations as weights take them.
+        lacking: the causes whose trace is not there.
         right: the candidates that may be named.
         is_undisturbed: nothing that was injected limits, so that it is right to name nothing.
         today: what the rules' verdict was worth.
@@ -43,6 +45,7 @@ class Weighed:
     level: str
     found: tuple[Candidate, ...]
     shown: Mapping[str, float]
+    lacking: frozenset[str]
     right: frozenset[str]
     is_undisturbed: bool
     today: str
@@ -96,13 +99,15 @@ def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
     """Combines what facts show with what was judged of them."""
     accepted = set(row["accepted"])
     is_undisturbed = str(Cause.NOT_KNOWN) in accepted
+    observed = observe(facts, NAMED)
     right = accepted.intersection(CANDIDATES) | ({ANOTHER} if is_undisturbed else set())
     return Weighed(
         row["situation"],
         row["view"],
         level_of(facts),
         tuple(candidates_of(found_in(facts), facts, setup)),
-        scaled(observe(facts, NAMED)),
+        scaled(observed),
+        lacking(facts, observed),
         frozenset(right or {ANOTHER}),
         is_undisturbed,
         row["outcome"],

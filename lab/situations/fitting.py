@@ -17,6 +17,7 @@ from lab.situations.judge import Outcome, weighed_outcome
 from whyperf.explain.calibration.weights import Weights
 from whyperf.explain.causes import Cause
 from whyperf.explain.decide import CANDIDATES, FEATURES, as_ranked, probabilities
+from whyperf.explain.traces import LACKING
 
 Floats = NDArray[np.float64]
 FOLDS = 6
@@ -26,6 +27,8 @@ OF_FEATURES, OF_FAMILIES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 3.0, 20.0, 2.0, 0
 """Precisions of the normal priors: of what a finding itself has, of an observation for a family of causes, for a cause
 alone, of a level for a cause, and of a cause. Of 1 to 30 those with the greatest likelihood on situations left out."""
 MIN_PROBABILITY = 1e-9
+MIN_SPREAD = 1e-3
+"""Of a column; one that is 0 everywhere has none."""
 
 
 def fit(rows: Sequence[Weighed]) -> Weights:
@@ -47,7 +50,7 @@ def left_out(rows: Sequence[Weighed], seed: int = 1) -> list[dict[str, float]]:
 
 def predicted(row: Weighed, weights: Weights) -> dict[str, float]:
     """The probabilities of a row's candidates."""
-    return probabilities(row.found, row.shown, row.level, weights)
+    return probabilities(row.found, row.shown, row.level, weights, row.lacking)
 
 
 def log_likelihood(rows: Sequence[Weighed], probable: Sequence[Mapping[str, float]]) -> float:
@@ -79,6 +82,7 @@ class _Fit:
         self.level = np.zeros((len(rows), len(self.levels)))
         self.found = np.zeros((len(rows), len(causes), len(FEATURES)))
         self.right = np.zeros((len(rows), len(causes)))
+        self.offset = np.zeros((len(rows), len(causes)))
         for number, row in enumerate(rows):
             for name, value in row.shown.items():
                 self.shown[number, column[name]] = value
@@ -86,6 +90,10 @@ class _Fit:
             for candidate in row.found:
                 self.found[number, causes[candidate.cause]] = list(candidate.features.values())
             self.right[number, [causes[name] for name in row.right]] = 1
+            self.offset[number, [causes[name] for name in row.lacking]] = math.log(LACKING)
+        # In units of its spread: what is seldom there, or small, may say as much as what always is.
+        self.spread = np.maximum(MIN_SPREAD, np.sqrt((self.shown**2).mean(axis=0)))
+        self.shown /= self.spread
         self.family = np.zeros((len(causes), len(FAMILIES)))
         self.family[range(len(causes)), [FAMILIES.index(family_of(name)) for name in CANDIDATES]] = 1
         seen = Counter(row.situation for row in rows)
@@ -114,7 +122,12 @@ class _Fit:
 
         def loss(values: Floats) -> tuple[float, Floats]:
             features, families, own, by_level = parts(values)
-            scores = self.found @ features + self.shown @ (self.family @ families + own).T + self.level @ by_level.T
+            scores = (
+                self.found @ features
+                + self.shown @ (self.family @ families + own).T
+                + self.level @ by_level.T
+                + self.offset
+            )
             likelihoods = np.exp(scores - scores.max(axis=1, keepdims=True))
             probable = likelihoods / likelihoods.sum(axis=1, keepdims=True)
             right = (probable * self.right).sum(axis=1) + MIN_PROBABILITY
@@ -136,7 +149,7 @@ class _Fit:
             levels={name: _named(self.levels, row) for name, row in zip(CANDIDATES, by_level, strict=True)},
             observations={
                 name: _named(self.observations, row)
-                for name, row in zip(CANDIDATES, self.family @ families + own, strict=True)
+                for name, row in zip(CANDIDATES, (self.family @ families + own) / self.spread, strict=True)
             },
         )
 

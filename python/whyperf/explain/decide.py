@@ -1,13 +1,14 @@
 """One decision: how probable each cause is as what limits, from all that was observed.
 
 Every cause is a candidate, and "another", which stands for what can not be removed or has no name here. The likelihood
-of a cause is the product of what each observation says for it, what the evidence level says, and, where a rule finds
-it, what the finding's share, certainty and gain say: a multinomial logit (McFadden 1974). The weights are by maximum
-likelihood, with a normal prior, on drawn situations whose causes were removed one by one (`lab/situations/fitting.py`);
-nobody sets any by hand. What rules put first is the verdict unless that is improbable.
+of a cause is the product of what each observation says for it, what the evidence level says, whether it lacks the trace
+that it would leave (traces.py), and, where a rule finds it, what the finding's share, certainty and gain say: a
+multinomial logit (McFadden 1974). The weights are by maximum likelihood, with a normal prior, on drawn situations whose
+causes were removed one by one (`lab/situations/fitting.py`); nobody sets any by hand. What rules put first is the
+verdict unless that is improbable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, log10
 from typing import Literal
@@ -16,6 +17,7 @@ from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.model import CauseProbability
 from whyperf.explain.observe import NAMED, Observation, Observations, observe
+from whyperf.explain.traces import LACKING, lacking
 from whyperf.explain.trial_facts import Facts
 
 CANDIDATES: tuple[str, ...] = (*(str(cause) for cause in Cause if cause is not Cause.NOT_KNOWN), ANOTHER)
@@ -88,7 +90,8 @@ FEATURES: tuple[str, ...] = tuple(Candidate(Cause.NOT_KNOWN, 0, 0).features)
 
 def ranked_causes(found: Sequence[Candidate], facts: Facts) -> list[CauseProbability]:
     """The probability of each cause by the checked-in weights; the most probable first."""
-    probable = probabilities(found, scaled(observe(facts, NAMED)), level_of(facts), weights())
+    observed = observe(facts, NAMED)
+    probable = probabilities(found, scaled(observed), level_of(facts), weights(), lacking(facts, observed))
     if not any(candidate.cause is Cause.RECEIVER_LOSS for candidate in found):
         # The kernel counts these losses where they happen: where its counts show none, there are none.
         del probable[str(Cause.RECEIVER_LOSS)]
@@ -117,7 +120,13 @@ def level_of(facts: Facts) -> str:
     return f"{facts.level}.{facts.watched_sides}" if facts.watched_sides else facts.level
 
 
-def probabilities(found: Sequence[Candidate], shown: Mapping[str, float], level: str, by: Weights) -> dict[str, float]:
+def probabilities(
+    found: Sequence[Candidate],
+    shown: Mapping[str, float],
+    level: str,
+    by: Weights,
+    lacking_trace: Collection[str] = (),
+) -> dict[str, float]:
     """The probability of each of `CANDIDATES`; together 1.
 
     Args:
@@ -125,6 +134,7 @@ def probabilities(found: Sequence[Candidate], shown: Mapping[str, float], level:
         shown: the observations as weights take them (`scaled`).
         level: of the evidence (`level_of`).
         by: the weights.
+        lacking_trace: the causes that hardly limit (`traces.lacking`).
     """
     of_rules = {str(candidate.cause): candidate.features for candidate in found}
     scores = {
@@ -132,6 +142,7 @@ def probabilities(found: Sequence[Candidate], shown: Mapping[str, float], level:
         + by.levels.get(name, {}).get(level, 0.0)
         + by.levels.get(name, {}).get("", 0.0)
         + _dot(by.features, of_rules.get(name, {}))
+        + (log(LACKING) if name in lacking_trace else 0.0)
         for name in CANDIDATES
     }
     greatest = max(scores.values())

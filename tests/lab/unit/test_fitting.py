@@ -16,7 +16,7 @@ from whyperf.explain.decide import Candidate
 def row(number: int, shown: float, right: str) -> Weighed:
     """A trial in which two causes are found, and one observation separates them."""
     found = (Candidate(Cause.RANDOM_LOSS, 0.5, 0.9), Candidate(Cause.BOTTLENECK, 0.5, 0.9))
-    return Weighed(f"s{number}", "user", "user", found, {"rtt": shown}, frozenset({right}), False, "wrong")
+    return Weighed(f"s{number}", "user", "user", found, {"rtt": shown}, frozenset(), frozenset({right}), False, "wrong")
 
 
 def rows_of(seed: int) -> list[Weighed]:

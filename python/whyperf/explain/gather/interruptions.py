@@ -24,8 +24,8 @@ MIN_PAUSED_PART = 0.75
 """Part of the time by which a sampler is late in which no thread of the load ran or wanted to."""
 MAX_BEHIND_NS = 5_000_000
 """Longest time after the last interval until its sample of the threads is taken."""
-MIN_STEPS = 8
-"""Fewer intervals have no usual length and no usual rate."""
+MIN_STEPS, MIN_LOOKS = 8, 4
+"""Fewer intervals have no usual length, and fewer looks at the threads no usual rate: pauses leave few of them."""
 _SPAN = ("phase", "interval", "start_mono_ns", "end_mono_ns")
 _STEP = ("start_mono_ns", "end_mono_ns", "waited", "other", "ran")
 _TAKEN = ("user_ns", "system_ns")
@@ -63,7 +63,7 @@ def interruptions(trial: FlowTrial, end: FlowEnd) -> tuple[Interruption, ...]:
     if payload is None or payload.height < MIN_STEPS:
         return ()
     steps = _steps(trial, end, payload)
-    if len(steps) < MIN_STEPS:
+    if len(steps) < MIN_LOOKS:
         return ()
     # The sampler of a watch runs in a process of its own: that it comes late says nothing of the watched one.
     paused = [] if trial.is_watched else [step for step in steps if step.is_pause]
@@ -76,7 +76,9 @@ def _together(kind: str, chosen: list[_Step], steps: list[_Step], payload: pl.Da
     """The steps of one kind as one; None without any, or where nothing is left to compare them with."""
     inside = sum(step.length_ns for step in chosen)
     outside = sum(step.length_ns for step in steps) - inside
-    if not chosen or outside < inside / 4:
+    # A look that comes late holds the time before the pause, too.
+    held = sum(step.late_ns for step in chosen) if kind == "paused" else inside
+    if not chosen or not outside or inside + outside - held < held / 4:
         return None
     moved_inside = _moved(payload, chosen)
     moved_outside = _moved(payload, steps) - moved_inside
@@ -88,7 +90,7 @@ def _together(kind: str, chosen: list[_Step], steps: list[_Step], payload: pl.Da
         kind=kind,
         at_ns=longest.start_ns - origin,
         longest_ns=longest.late_ns or longest.length_ns,
-        length_ns=sum(step.late_ns for step in chosen) if kind == "paused" else inside,
+        length_ns=held,
         span_ratio=inside / (inside + outside),
         waited_ratio=_mean(chosen, "waited_ratio"),
         other_ratio=_mean(chosen, "other_ratio"),

@@ -41,6 +41,26 @@ def _dropped(end: HostFacts) -> float | None:
     return sum(queue.dropped_packets for queue in end.limits.queues) / sent if sent else None
 
 
+MEMORY = ("TcpExtTCPMemoryPressures", "TcpExtTCPBacklogDrop", "TcpExtTCPRcvQDrop", "TcpExtTCPZeroWindowDrop")
+"""Counters of TCP that lacks memory for what arrives (net/ipv4/proc.c)."""
+
+
+def _counted(name: str, *counters: str) -> Named:
+    """Sum of what the kernels of both hosts counted during the load; None where neither was read."""
+
+    def read(facts: Facts) -> float | None:
+        limits = [end.limits for end in (facts.sender, facts.receiver) if end.limits.span_ns]
+        return sum(each.counts.get(counter, 0) for each in limits for counter in counters) if limits else None
+
+    return Named(f"kernel.{name}", "count", "host_counters", read)
+
+
+def _held(end: HostFacts) -> float | None:
+    """Part of the packets that a side's queueing disciplines could not send at once."""
+    sent = sum(queue.sent_packets for queue in end.limits.queues)
+    return min(1.0, sum(queue.overlimits for queue in end.limits.queues) / sent) if sent else None
+
+
 SIDES: tuple[Named, ...] = (
     *_of_side("cpu.thread", "ratio", "threads", lambda end: end.processors.thread_ratio),
     *_of_side("cpu.wanted", "ratio", "cpu", lambda end: end.wanted_ratio),
@@ -50,10 +70,8 @@ SIDES: tuple[Named, ...] = (
     *_of_side("cpu.other", "ratio", "cpu", lambda end: end.processors.other_ratio),
     *_of_side("cpu.steal", "ratio", "cpu", lambda end: end.processors.steal_ratio),
     *_of_side("cpu.peer", "ratio", "cpu", lambda end: end.processors.peer_ratio),
-    *_of_side("cpu.user", "ratio", "cpu", lambda end: end.processors.own_user_ratio),
     *_of_side("calls.bytes", "bytes", "calls", lambda end: end.calls.bytes_mean),
     *_of_side("calls.time", "ns", "calls", lambda end: end.calls.ns_mean),
-    *_of_side("calls.in_call", "ratio", "calls", lambda end: end.calls.in_call_ratio),
     *_of_side("calls.asleep", "ratio", "calls", lambda end: end.calls.asleep_ratio),
     *_of_side("calls.computing", "ratio", "calls", lambda end: end.calls.computing_ratio),
     *_of_side("calls.runnable", "ratio", "calls", lambda end: end.calls.runnable_ratio),
@@ -66,7 +84,6 @@ SIDES: tuple[Named, ...] = (
         "memory.hits", "count", "host_counters", lambda end: _of(end.limits.memory, lambda memory: memory.tcp_hits)
     ),
     *_of_side("queue.dropped", "ratio", "host_counters", _dropped),
-    *_of_side("device.dropped", "count", "host_counters", lambda end: end.devices.dropped_packets),
     *_of_side(
         "interrupted",
         "ratio",
@@ -82,6 +99,16 @@ SIDES: tuple[Named, ...] = (
     *_of_side("samples.late", "ratio", "tcp_info", lambda end: _samples(end).late_ratio),
 )
 """Figures of one host."""
+
+
+KERNELS: tuple[Named, ...] = (
+    _counted("unaccepted", "TcpExtListenOverflows", "TcpExtListenDrops"),
+    _counted("timeouts", "TcpExtTCPTimeouts"),
+    _counted("zero_windows", "TcpExtTCPToZeroWindowAdv"),
+    _counted("lacks_memory", *MEMORY),
+    _counted("refused_datagrams", "UdpRcvbufErrors", "UdpSndbufErrors"),
+)
+"""Counters of both hosts together: they count connections that are too short to be looked at, too."""
 
 
 def _sender_state(state: SenderState) -> Named:
@@ -128,6 +155,7 @@ CONNECTION: tuple[Named, ...] = (
     Named("link.used", "ratio", "segments", lambda facts: facts.segments.bottleneck.use_ratio),
     Named("link.steady", "ratio", "segments", lambda facts: facts.segments.bottleneck.steadiness),
     Named("link.spread", "ratio", "segments", lambda facts: facts.segments.bottleneck.spread),
+    Named("queue.held", "ratio", "host_counters", lambda facts: _held(facts.sender)),
     Named("queue.standing", "ratio", "segments", lambda facts: facts.segments.queue.standing_ratio),
     Named("queue.delay", "times", "segments", lambda facts: _of_trip(facts, facts.segments.queue.delay_ns_median)),
     Named("queue.own", "ratio", "segments", lambda facts: facts.segments.queue.own_ratio),
@@ -245,6 +273,12 @@ def _by_exchanges(facts: Facts) -> float | None:
     return taken / trip if taken and trip else None
 
 
+def _by_queue(facts: Facts) -> float | None:
+    """Rate that the sender's queueing disciplines allow, headers included."""
+    rates = [queue.rate_bps for queue in facts.sender.limits.queues if queue.rate_bps]
+    return _over_rate(facts, min(rates, default=None))
+
+
 def _of_each(facts: Facts, bps: float | None) -> float | None:
     return _over_rate(facts, None if bps is None else bps * facts.connections)
 
@@ -256,10 +290,11 @@ CEILINGS: tuple[Named, ...] = (
     Named("ceiling.losses", "times", "tcp_info", _by_losses),
     Named("ceiling.link", "times", "segments", lambda facts: _over_rate(facts, facts.segments.bottleneck.bps)),
     Named("ceiling.pacing", "times", "tcp_info", lambda facts: _of_each(facts, facts.segments.pacing.bps)),
+    Named("ceiling.queue", "times", "host_counters", _by_queue),
     Named("ceiling.asked", "times", "load", lambda facts: _over_rate(facts, facts.asked.bps), NO_SUCH_LOAD),
     Named("ceiling.round_trip", "times", "transactions", _by_exchanges, NO_SUCH_LOAD),
 )
 """Rates that single limits allow, over the present one: near 1 the limit holds it."""
 
-NAMED: tuple[Named, ...] = (*SIDES, *STATES, *CONNECTION, *CEILINGS)
+NAMED: tuple[Named, ...] = (*SIDES, *KERNELS, *STATES, *CONNECTION, *CEILINGS)
 """All observations."""

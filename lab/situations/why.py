@@ -89,7 +89,8 @@ def judge_why(measured: Measured, explained: Sequence[Explained], budget_s: floa
             found = replace(found, explanation=explanation)  # noqa: PLW2901 - the same, with its transactions
             look = first_look(measured.experiment, summary, inputs, explanation)
             tried = _tried(measured, found, look, budget_s, disturbances.get(found.role.sweep, ()))
-            if tried is None:
+            if tried is None or (tried[0].original is None and tried[0].ended != "stopped"):
+                # Not one trial of it was carried out as drawn: that says nothing of the answer.
                 continue
             if tried[0].ended == "stopped":
                 raise Stopped

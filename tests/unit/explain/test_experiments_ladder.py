@@ -258,6 +258,31 @@ def test_a_queue_that_empties_is_that_of_a_bottleneck() -> None:
     assert ladder.beliefs[Cause.BOTTLENECK] > 0.8
 
 
+def test_a_queue_that_stays_is_that_of_others() -> None:
+    two = [CauseProbability(cause=cause, probability=0.45) for cause in (Cause.PATH_LOSS, Cause.SHARED_BOTTLENECK)]
+    ladder = Ladder([PACED], prior_of(two))
+    queued = Sign(50, 1000, 0.08, least_s=0.03)
+    ladder.see({1: {ORIGINAL: 1.0, PACED.name: 0.8}}, {1: {ORIGINAL: queued, PACED.name: queued}})
+    assert ladder.slower[PACED.name] == Slower(losses_end=False, queue_empties=False, has_queue=True)
+    assert ladder.beliefs[Cause.SHARED_BOTTLENECK] > ladder.beliefs[Cause.PATH_LOSS]
+    short = Sign(50, 1000, 0.032, least_s=0.03)
+    ladder.see({1: {ORIGINAL: 1.0, PACED.name: 0.8}}, {1: {ORIGINAL: short, PACED.name: short}})
+    assert ladder.slower[PACED.name] == Slower(losses_end=False, queue_empties=False, has_queue=False)
+    assert ladder.beliefs[Cause.PATH_LOSS] > 0.8
+
+
+def test_of_two_remedies_each_is_tried_alone_before_both_are_blamed() -> None:
+    parts = [Planned(name, {name: 1}, (cause,)) for name, cause in (("a", Cause.PACING_RATE), ("b", Cause.SMALL_MTU))]
+    both = Planned(TOGETHER, {"a": 1, "b": 1}, (Cause.PACING_RATE, Cause.SMALL_MTU), parts=("a", "b"))
+    ladder = Ladder([*parts, both], prior_of([]))
+    blocks = {block: {ORIGINAL: 1.0, "a": 1.0, TOGETHER: 2.0} for block in range(1, 5)}
+    ladder.see(blocks)
+    assert [each.name for each in ladder.following()] == ["b"]
+    assert answer_of(ladder, []).known != "proved"
+    ladder.see({block: {**rates, "b": 1.0} for block, rates in blocks.items()})
+    assert (answer_of(ladder, []).known, answer_of(ladder, []).tried) == ("proved", "a+b")
+
+
 def test_signs_say_nothing_where_there_was_nothing_to_see() -> None:
     few = Sign(MIN_AGAIN - 1, 1000, None)
     assert slower_of([few], [CLEAN]) == Slower()

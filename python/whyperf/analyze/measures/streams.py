@@ -55,10 +55,11 @@ def cell_rtts(inputs: Inputs, trials: pl.DataFrame) -> dict[str, Rtt]:
     return {row.pop("cell"): Rtt(**row) for row in by_cell.iter_rows(named=True)}
 
 
-def trial_rtt_ns(inputs: Inputs, trials: pl.DataFrame) -> dict[str, float]:
-    """By trial, the median round-trip time of its sending connections in ns; `trials` as in `cell_streams`."""
+def trial_rtts(inputs: Inputs, trials: pl.DataFrame) -> dict[str, Rtt]:
+    """By trial, the round-trip times of its sending connections; `trials` as in `cell_streams`."""
     found = _round_trips(inputs.tcp_info, inputs.transport_info, trials).drop_nulls("rtt_ns")
-    return dict(found.group_by("trial").agg(pl.col("rtt_ns").median()).iter_rows())
+    by_trial = found.group_by("trial").agg(pl.col("rtt_ns").median(), pl.col("rtt_ns_min").min())
+    return {row.pop("trial"): Rtt(**row) for row in by_trial.iter_rows(named=True)}
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:

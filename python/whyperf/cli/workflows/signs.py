@@ -34,7 +34,7 @@ class Signs:
         # Imported here: help and completion need none of it.
         from whyperf.analyze.measures.goodput import measure  # noqa: PLC0415
         from whyperf.analyze.measures.segments import trial_segments  # noqa: PLC0415
-        from whyperf.analyze.measures.streams import trial_rtt_ns  # noqa: PLC0415
+        from whyperf.analyze.measures.streams import trial_rtts  # noqa: PLC0415
         from whyperf.analyze.read.assemble import assemble  # noqa: PLC0415
         from whyperf.record import read_table  # noqa: PLC0415
 
@@ -48,5 +48,7 @@ class Signs:
         if counts.is_empty():
             return None
         again, sent = counts.row(0, named=True)["retransmitted_segments"], counts.row(0, named=True)["data_segments"]
-        round_trip_ns = trial_rtt_ns(inputs, measured).get(name)
-        return Sign(again, sent, None if round_trip_ns is None else round_trip_ns / 1e9)
+        found = trial_rtts(inputs, measured).get(name)
+        if found is None:
+            return Sign(again, sent, None)
+        return Sign(again, sent, found.rtt_ns / 1e9, None if found.rtt_ns_min is None else found.rtt_ns_min / 1e9)

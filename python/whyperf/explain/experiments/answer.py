@@ -30,7 +30,7 @@ class Tried(FrozenModel):
     Gains are rates with the change over those of the original, or latencies of the original over those with it; the
     ends of the interval hold at every look. `parts` are the names of experiments that were made together. `is_of_path`
     says that it changed what only the embedded testbed has in its hands. `losses_end` and `queue_empties` are what a
-    slower pace shows; None where it does not.
+    slower pace shows, and `has_queue` whether something waits in the original; None where it does not show.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Tried(FrozenModel):
     is_of_path: bool = False
     losses_end: bool | None = None
     queue_empties: bool | None = None
+    has_queue: bool | None = None
     parts: list[str] = Field(default_factory=list)
 
 
@@ -197,6 +198,9 @@ def _together(ladder: Ladder) -> list[Planned]:
     whole = next((each for each in ladder.tries if each.parts and not each.name.startswith(WITHOUT)), None)
     gains = None if whole is None else ladder.gains.get(whole.name)
     if whole is None or gains is None or gains.pairs < ladder.pairs or gains.low < RAISES_FROM:
+        return []
+    if len(whole.parts) == 2 and not all(name in ladder.gains for name in whole.parts):
+        # One of them alone may do it.
         return []
     missed = []
     for name in whole.parts:

@@ -33,7 +33,7 @@ def curious(prior: Beliefs, tries: Sequence[Planned], excluded: Collection[str] 
     return _whole({name: max(MIN_REMOVABLE, share) if name in removable else share for name, share in prior.items()})
 
 
-_NONE = 0.01
+_NONE = 0.001
 """A part that no experiment makes probable again, unless all others fail."""
 
 

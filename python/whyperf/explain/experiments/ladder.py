@@ -95,6 +95,8 @@ class Ladder:
         if wanted or self.proved is not None:
             # What raises the rate is repeated at once: the time may be over soon.
             return tuple(wanted)
+        if parts := self._alone():
+            return tuple(parts)
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
         while rest and len(wanted) < AT_ONCE:
@@ -130,6 +132,14 @@ class Ladder:
             near = [each for each in self.tries if (each.parts or self._goes_round(each)) and self._is_open(each)]
         near.sort(key=lambda each: -self.gains[each.name].gain)
         return near[:2]
+
+    def _alone(self) -> list[Planned]:
+        """The remedies that were not tried alone, where both of two together raise the rate."""
+        whole = next((each for each in self.tries if each.name == TOGETHER), None)
+        found = None if whole is None else self.gains.get(TOGETHER)
+        if whole is None or found is None or found.gain < RAISES_FROM or len(whole.parts) > 2:
+            return []
+        return [each for each in self.tries if each.name in whole.parts and each.name not in self.gains]
 
     def _remedies(self) -> list[Planned]:
         return [

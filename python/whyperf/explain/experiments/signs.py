@@ -18,11 +18,13 @@ class Sign:
     Attributes:
         again: data segments that were sent again, and `sent` all data segments.
         round_trip_s: the median of the smoothed round-trip times under load; None without one.
+        least_s: the shortest round trip of any connection's life; None where it is not known.
     """
 
     again: int
     sent: int
     round_trip_s: float | None
+    least_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,12 @@ class Slower:
     Attributes:
         losses_end: whether next to nothing is lost any more.
         queue_empties: whether round trips are shorter.
+        has_queue: whether round trips of the original are longer than the shortest one, so that something waits.
     """
 
     losses_end: bool | None = None
     queue_empties: bool | None = None
+    has_queue: bool | None = None
 
 
 CONGESTED = frozenset({Cause.BOTTLENECK, Cause.LOCAL_QUEUE, Cause.SMALL_QUEUE, Cause.POLICER})
@@ -49,6 +53,9 @@ MIN_AGAIN = 5
 """Segments sent again from which on their part of all is known to a half: the error of a count is its root."""
 ENDED, STAYED = 0.25, 0.5
 """Parts of the losses of the original that are left where they ended, at most, and where they stayed, at least."""
+HAS_QUEUE = 1.3
+"""Round trips of the original over the shortest one from which on a queue stands: smoothed ones of a quiet path differ
+from it by 10 %."""
 EMPTIED, SAME = 0.7, 0.85
 """The same of round trips: smoothed ones of trials on a quiet path differ by 10 %."""
 SURE, SELDOM, OPEN = 0.9, 0.1, 0.4
@@ -68,7 +75,8 @@ def slower_of(original: Sequence[Sign], paced: Sequence[Sign]) -> Slower:
     empties = None
     if long and short:
         empties = True if short <= EMPTIED * long else False if short >= SAME * long else None
-    return Slower(ends, empties)
+    least = min((of.least_s for of in (*original, *paced) if of.least_s), default=None)
+    return Slower(ends, empties, long >= HAS_QUEUE * least if long and least else None)
 
 
 def _part(of: Sequence[Sign]) -> float:
@@ -89,10 +97,18 @@ def empties_queue(cause: str) -> float:
     return SURE if cause in QUEUED else OPEN if cause == Cause.SHARED_BOTTLENECK else SELDOM
 
 
+def keeps_queue(cause: str) -> float:
+    """The probability that a queue stands where it does not empty at a slower pace: only others fill it then."""
+    return SURE if cause == Cause.SHARED_BOTTLENECK else OPEN if cause in QUEUED else OPEN / 2
+
+
 def signs_likelihood(found: Slower, cause: str) -> float:
     """The probability of these signs where the cause limits."""
     out = 1.0
-    for seen, probability in ((found.losses_end, ends_losses(cause)), (found.queue_empties, empties_queue(cause))):
+    signs = [(found.losses_end, ends_losses(cause)), (found.queue_empties, empties_queue(cause))]
+    if found.queue_empties is False:
+        signs.append((found.has_queue, keeps_queue(cause)))
+    for seen, probability in signs:
         if seen is not None:
             out *= probability if seen else 1 - probability
     return out

@@ -185,7 +185,7 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
     Cause.QUICK_ACK: _is_usual("quick_ack"),
     Cause.REORDERING: _is_usual("path_reorder", "path_jitter_us"),
     Cause.RANDOM_LOSS: _is_usual("path_loss"),
-    Cause.ACK_THINNING: _is_usual("path_ack_thinning", "path_loss_back"),
+    Cause.ACK_THINNING: _is_usual("path_ack_thinning", "path_loss_back", "path_rate_back_bps"),
     # Without a rate of the path nothing has a queue but the hosts themselves (profile/path.py).
     **dict.fromkeys((Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE), _is_usual("path_rate_bps")),
 }

@@ -134,7 +134,7 @@ bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BE
 	$(BIN)/python -m lab.bench $(BENCH)
 	$(BIN)/python -m lab.bench.startup
 
-prove-cost: setup-bench    ## that whyperf cost and whyperf compare find planted costs: 45 minutes on a quiet machine, as root (PROVE_COST="planted --quick" for a part)
+prove-cost: setup-bench    ## that whyperf show --view cost and whyperf compare find planted costs: 45 minutes on a quiet machine, as root (PROVE_COST="planted --quick" for a part)
 	$(BIN)/python -m lab.bench.cost $(PROVE_COST)
 
 prove-watch: setup-bench setup-test    ## what whyperf watch costs, how soon it answers, and that nothing is left of a killed one: 45 minutes, as root (PROVE_WATCH="kills --quick")

@@ -51,7 +51,7 @@ def command(  # noqa: PLR0917 - the command line
         str | None,
         typer.Option(
             metavar="HOST[,HOST]",
-            help="Simulate what the model of these hosts can, as whyperf simulate names them.",
+            help="Simulate what the model of these hosts can, as whyperf model simulate names them.",
         ),
     ] = None,
     against: Annotated[

@@ -66,7 +66,7 @@ def command(  # noqa: PLR0917 - the command line
         str | None,
         typer.Option(
             metavar="HOST[,HOST]",
-            help="Simulate the experiments on the model of these hosts, as whyperf simulate names them.",
+            help="Simulate the experiments on the model of these hosts, as whyperf model simulate names them.",
             rich_help_panel=MODELED,
         ),
     ] = None,
@@ -74,7 +74,7 @@ def command(  # noqa: PLR0917 - the command line
         str,
         typer.Option(
             metavar="WHERE",
-            help="With --hosts: Dask workers that share the work, as whyperf simulate names them.",
+            help="With --hosts: Dask workers that share the work, as whyperf model simulate names them.",
             rich_help_panel=MODELED,
         ),
     ] = "none",

@@ -63,5 +63,5 @@ def test_the_output_names_the_stages_and_the_page_draws_them(staged: Path) -> No
     assert "Sender (near side) to receiver (far side), per message of " in " ".join(done.out.split())
     assert (staged / "flow-stages01-c0001.html").read_text().count('class="st-fall"') >= 2
     shown = whyperf("show", str(staged), folder=staged.parent).out
-    assert f"Processing times: whyperf flow {staged}" in shown
+    assert f"Processing times: whyperf show --view flow {staged}" in shown
     assert "Sending at the sender" not in shown

@@ -100,7 +100,7 @@ def read_host(path: Path) -> CalibratedHost:
         document = parse_toml(text)
     except FileNotFoundError:
         raise CalibrationError(
-            f"there is no calibrated host {path}; `whyperf calibrate --out {path}` makes one"
+            f"there is no calibrated host {path}; `whyperf model calibrate --out {path}` makes one"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise CalibrationError(f"{path} cannot be read: {error}") from None
@@ -108,7 +108,7 @@ def read_host(path: Path) -> CalibratedHost:
         raise CalibrationError(f"{path} is not TOML: {error}") from None
     calibration = document.get("calibration")
     if calibration is None:
-        raise CalibrationError(f"{path} is no calibrated host; `whyperf calibrate` makes one")
+        raise CalibrationError(f"{path} is no calibrated host; `whyperf model calibrate` makes one")
     try:
         names = calibration["sets"]["names"]
         return CalibratedHost(

@@ -184,7 +184,7 @@ def measured_on(profile: Profile, where: RunsOn) -> Profile:
     """
     kept = tuple(sweep for sweep in profile.sweeps if sweep.on in {None, where})
     if profile.sweeps and not kept:
-        other = "whyperf simulate" if where == "hosts" else "whyperf run"
+        other = "whyperf model simulate" if where == "hosts" else "whyperf run"
         raise ProfileError(profile.where, "sweep.on", f"no sweep is measured on {THERE[where]}; use {other}")
     return profile if len(kept) == len(profile.sweeps) else replace(profile, sweeps=kept)
 

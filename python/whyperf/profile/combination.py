@@ -151,7 +151,7 @@ def _defaults_over(transport: str, given: Mapping[str, Level]) -> Factors:
 def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, model: bool) -> bool:
     """True if the factor has a meaning where the cell is run."""
     if factor.model and not model and factor.name in given:
-        raise ProfileError("", factor.name, "only hosts of the model have this setting; use whyperf simulate")
+        raise ProfileError("", factor.name, "only hosts of the model have this setting; use whyperf model simulate")
     if model and factor.name in OF_MODEL_TOO:
         return factor.name in given
     if model and factor.scope == "path":

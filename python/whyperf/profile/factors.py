@@ -36,7 +36,7 @@ MAX_FIREWALL_RULES = 10_000
 FACTORS: tuple[Factor, ...] = (
     Factor(
         "hosts", "hosts", "none", "",
-        "Hosts of the model (whyperf simulate): one for both sides, or the writer and the reader.",
+        "Hosts of the model (whyperf model simulate): one for both sides, or the writer and the reader.",
         keywords=("none",), model=True, later=True,
     ),
     Factor(

@@ -65,7 +65,7 @@ class DesignTable(Table):
         return self
 
 
-#: Where a sweep is measured: on hosts by `whyperf run`, or on their model by `whyperf simulate`.
+#: Where a sweep is measured: on hosts by `whyperf run`, or on their model by `whyperf model simulate`.
 RunsOn = Literal["hosts", "model"]
 
 

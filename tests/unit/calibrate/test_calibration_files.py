@@ -158,7 +158,7 @@ def test_a_change_that_cannot_be_is_one_sentence(text: str, said: str) -> None:
 
 def test_a_file_that_is_no_calibrated_host_is_one_sentence(tmp_path: Path) -> None:
     for text, said in [
-        (None, "whyperf calibrate"),
+        (None, "whyperf model calibrate"),
         ("[values]", "no calibrated host"),
         ("][", "not TOML"),
         ("[calibration]", "damaged"),

@@ -1,4 +1,4 @@
-"""The command lines of `whyperf k8s` and `whyperf slurm`."""
+"""The command lines of `whyperf site k8s` and `whyperf site slurm`."""
 
 import io
 import json
@@ -23,7 +23,7 @@ MANIFEST, SCRIPT = ["k8s", "manifest"], ["slurm", "script"]
         ([*MANIFEST, "--image", "a b"], '--image: "a b" cannot be used; give it as in `docker pull`'),
         ([*MANIFEST, "--seccomp", "../x"], '--seccomp: "../x" cannot be used'),
         ([*MANIFEST, "--kernel", "3.10"], '--kernel: "3.10" is no version'),
-        (["k8s", "hosts", "--daemonset"], "--daemonset is for whyperf k8s manifest; leave it out"),
+        (["k8s", "hosts", "--daemonset"], "--daemonset is for whyperf site k8s manifest; leave it out"),
         ([*SCRIPT, "--from", "node1"], "--from is there without --to"),
         ([*SCRIPT, "--from", "a", "--to", "b", "--servers", "2"], "--servers is for nodes that Slurm chooses"),
         ([*SCRIPT, "--from", "a\n#SBATCH -x", "--to", "b"], "--from:"),

@@ -227,7 +227,7 @@ REFUSED = r"""
 [fixed]\nzero_copy = true | | model | own.toml: zero_copy: the model has no zero_copy = true; leave it out or set zero_copy=false
 [fixed]\npath_rtt_ms = 3\npath_implementation = "netem" | | model | own.toml: path_implementation: the model has no path_implementation = netem; leave it out or set path_implementation=router
 | io_model=epoll | model | io_model: the model has no io_model = epoll; leave it out or set io_model=blocking
-[[sweep]]\non = "model"\nfixed.no_delay = true | | testbed | own.toml: sweep.on: no sweep is measured on hosts; use whyperf simulate
+[[sweep]]\non = "model"\nfixed.no_delay = true | | testbed | own.toml: sweep.on: no sweep is measured on hosts; use whyperf model simulate
 [[sweep]]\non = "hosts"\nfixed.no_delay = true | | model | own.toml: sweep.on: no sweep is measured on the model; use whyperf run
 [[sweep]]\nexclude = [{ connections = [1, 2] }]\nfactors.connections = [1, 2] | | testbed | own.toml: sweep.main.exclude: it leaves no cell of the sweep; exclude less
 [[sweep]]\nexclude = [{ connections = 9 }]\nfactors.connections = [1, 2] | | testbed | own.toml: sweep.main.exclude: no cell matches {connections = [9]}

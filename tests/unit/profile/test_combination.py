@@ -140,7 +140,7 @@ transport==congestion_control | transport | stream does not run over cubic
 write_size_bytes==read_size_bytes read_size_bytes==write_size_bytes | write_size_bytes | the references write_size_bytes = read_size_bytes = write_size_bytes form a circle; set one of them
 write_size_bytes==window_bytes | write_size_bytes | invalid value "default"; give a whole number from 1 byte to 1 GiB
 write_size_bytes==request_size_bytes | write_size_bytes | "=request_size_bytes" has no value in this cell; give a level instead
-hosts=sparc2 | hosts | only hosts of the model have this setting; use whyperf simulate
+hosts=sparc2 | hosts | only hosts of the model have this setting; use whyperf model simulate
 gso=false | tso | segmentation offload by the device cannot be on with gso off; set tso = false too
 threaded_napi=true | threaded_napi | a veth uses NAPI only with gro on and tso off
 mtu_bytes=1279 ip_version=6 | mtu_bytes | IP version 6 needs an MTU of 1280, not 1279; raise it

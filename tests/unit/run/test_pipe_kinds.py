@@ -392,7 +392,7 @@ def test_no_more_than_a_few_connect_to_one_host_at_once(monkeypatch: pytest.Monk
         ("podman", "name the address with --address, of many hosts in a file of hosts (--hosts)"),
         (
             "kubectl",
-            "kubectl get pods -o json | whyperf k8s hosts writes a file with the addresses of pods for --hosts",
+            "kubectl get pods -o json | whyperf site k8s hosts writes the addresses of pods for --hosts",
         ),
         ("sh -c true {host}", "name the address with --address, of many hosts in a file of hosts (--hosts)"),
     ],

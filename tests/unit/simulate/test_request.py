@@ -83,7 +83,7 @@ def test_a_host_profile_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 
 def test_hosts_of_the_model_are_never_measured() -> None:
-    with pytest.raises(ProfileError, match="whyperf simulate"):
+    with pytest.raises(ProfileError, match="whyperf model simulate"):
         build(find("first-study"), trials=1)
 
 

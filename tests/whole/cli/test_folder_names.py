@@ -14,7 +14,7 @@ from whyperf.cli.app import main
 from whyperf.report.explanation import gathered
 
 NAME = "a;$(b)"
-VERBS = "compare|cost|explain|export|flow|report|run|show|simulate|watch|why"
+VERBS = r"compare|explain|export|model simulate|report|run|show(?: --view \w+)?|watch|why"
 
 
 def commands_in(text: str) -> list[str]:
@@ -40,13 +40,13 @@ def logged(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "arguments", "quoted"),
     [
-        (sweep, ("report", NAME), {"whyperf report", "whyperf explain", "whyperf cost"}),
+        (sweep, ("report", NAME), {"whyperf report", "whyperf explain", "whyperf show --view cost"}),
         (sweep, ("compare", NAME, f"other/{NAME}"), {"whyperf compare"}),
         (sweep, ("explain", NAME), set()),
         (sweep, ("cost", NAME), set()),
         (sweep, ("show", NAME), set()),
         (sweep, ("run", NAME), {"whyperf show"}),
-        (logged, ("report", NAME), {"whyperf report", "whyperf explain", "whyperf flow"}),
+        (logged, ("report", NAME), {"whyperf report", "whyperf explain", "whyperf show --view flow"}),
         (logged, ("explain", NAME, "--all"), set()),
         (logged, ("flow", NAME), set()),
         (logged, ("cost", NAME), set()),

@@ -1,4 +1,4 @@
-"""`whyperf calibrate`: what a step costs on this host, so that the model can stand for it."""
+"""`whyperf model calibrate`: what a step costs on this host, so that the model can stand for it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 
 NAME = "calibrate"
 EXAMPLE = (
-    "Examples: whyperf calibrate · whyperf calibrate --out my-host.toml --trials 5 · "
-    "whyperf calibrate --steps · whyperf simulate quick --hosts my-host.toml --what-if window=256k"
+    "Examples: whyperf model calibrate · whyperf model calibrate --out my-host.toml --trials 5 · "
+    "whyperf model calibrate --steps · whyperf model simulate quick --hosts my-host.toml --what-if window=256k"
 )
 #: Generations of the search: where its loss no longer falls much.
 GENERATIONS = 40

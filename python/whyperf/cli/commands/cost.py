@@ -1,4 +1,4 @@
-"""`whyperf cost`: where the cycles per KByte went, by class and by function."""
+"""`whyperf show --view cost`: where the cycles per KByte went, by class and by function."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,8 @@ from whyperf.cli.commands.arguments import ExperimentArgument
 
 NAME = "cost"
 EXAMPLE = (
-    "Examples: whyperf run -t 10 --evidence profile · whyperf cost · whyperf cost results/quick c0003 --functions 10"
+    "Examples: whyperf run -t 10 --evidence profile · whyperf show --view cost · "
+    "whyperf show --view cost results/quick c0003 --functions 10"
 )
 
 

@@ -1,4 +1,4 @@
-"""`whyperf flow`: the segment flow of a trial, in the terminal and as a page."""
+"""`whyperf show --view flow`: the segment flow of a trial, in the terminal and as a page."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,7 +8,9 @@ import typer
 from whyperf.cli.commands.arguments import ExperimentArgument
 
 NAME = "flow"
-EXAMPLE = "Examples: whyperf flow · whyperf flow results/window-sweep-4f69ee log01-c0003 --host near"
+EXAMPLE = (
+    "Examples: whyperf show --view flow · whyperf show --view flow results/window-sweep-4f69ee log01-c0003 --host near"
+)
 
 
 class Host(StrEnum):

@@ -1,4 +1,4 @@
-"""`whyperf k8s`: pods for agents, as `kubectl apply` takes them, and the hosts that these pods are."""
+"""`whyperf site k8s`: pods for agents, as `kubectl apply` takes them, and the hosts that these pods are."""
 
 import sys
 from enum import StrEnum
@@ -12,9 +12,9 @@ from whyperf.cli.streams import print_json
 
 NAME = "k8s"
 EXAMPLE = (
-    "Examples: whyperf k8s manifest --image registry.example/whyperf-agent:0.2.0 | kubectl apply -f - · "
-    "whyperf k8s manifest --daemonset --evidence counters --host-network · "
-    "kubectl get pods -o json | whyperf k8s hosts > pods.toml"
+    "Examples: whyperf site k8s manifest --image registry.example/whyperf-agent:0.2.0 | kubectl apply -f - · "
+    "whyperf site k8s manifest --daemonset --evidence counters --host-network · "
+    "kubectl get pods -o json | whyperf site k8s hosts > pods.toml"
 )
 
 
@@ -108,9 +108,9 @@ def _print_hosts(context: typer.Context) -> int:
     from whyperf.sites.pods import PodsError, hosts_file, running_pods  # noqa: PLC0415
 
     if (option := next(given_options(context), None)) is not None:
-        raise UsageError(f"{option} is for whyperf k8s manifest; leave it out")
+        raise UsageError(f"{option} is for whyperf site k8s manifest; leave it out")
     if sys.stdin.isatty():
-        raise UsageError("pipe the pods in: kubectl get pods -o json | whyperf k8s hosts > pods.toml")
+        raise UsageError("pipe the pods in: kubectl get pods -o json | whyperf site k8s hosts > pods.toml")
     try:
         typer.echo(hosts_file(running_pods(read_pods(sys.stdin.buffer))), nl=False)
     except PodsError as error:

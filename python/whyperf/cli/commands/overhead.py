@@ -1,4 +1,4 @@
-"""`whyperf overhead`: what headers, cells and windows leave of a link, computed."""
+"""`whyperf model overhead`: what headers, cells and windows leave of a link, computed."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 
 NAME = "overhead"
 EXAMPLE = (
-    "Examples: whyperf overhead · whyperf overhead ethernet-10G --mtu 9000 · "
-    "whyperf overhead atm-oc3 --protocol ncp --encapsulation lane-802.3 --latency-us 500"
+    "Examples: whyperf model overhead · whyperf model overhead ethernet-10G --mtu 9000 · "
+    "whyperf model overhead atm-oc3 --protocol ncp --encapsulation lane-802.3 --latency-us 500"
 )
 
 

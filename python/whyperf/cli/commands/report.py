@@ -17,7 +17,7 @@ def command(
     model: Annotated[
         Path | None,
         typer.Option(
-            help="A calibrated host (whyperf calibrate), whose processing times are drawn next to those measured."
+            help="A calibrated host (whyperf model calibrate), whose processing times are drawn next to those measured."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the path of the report as JSON.")] = False,

@@ -261,7 +261,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
             metavar="LEVEL,…",
             help="Evidence: user (TCP_INFO), counters (BPF), or segments (also logs every segment, in separate "
             "trials); and profile or stages, also with one of these, as in counters,profile: profile samples stacks, "
-            "for whyperf cost; stages times each stage of sampled segments, in separate trials. "
+            "for whyperf show --view cost; stages times each stage of sampled segments, in separate trials. "
             "Default: as in the profile, usually counters where the host allows them.",
             autocompletion=completion.evidence,
             rich_help_panel=PLAN,

@@ -1,4 +1,4 @@
-"""`whyperf simulate`: the same experiment on the model of two end systems."""
+"""`whyperf model simulate`: the same experiment on the model of two end systems."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +11,8 @@ from whyperf.cli.output.formats import output_format
 
 NAME = "simulate"
 EXAMPLE = (
-    "Examples: whyperf simulate window-sweep --hosts sparc2+sba-100@2.2.6 --only sweep=throughput --trials 3 · "
-    "whyperf simulate rr --hosts sparc10+sba-100@2.2.6,sparc2+sba-100@2.2.6 · whyperf simulate first-study"
+    "Examples: whyperf model simulate window-sweep --hosts sparc2+sba-100@2.2.6 --only sweep=throughput --trials 3 · "
+    "whyperf model simulate rr --hosts sparc10+sba-100@2.2.6,sparc2+sba-100@2.2.6 · whyperf model simulate first-study"
 )
 
 
@@ -57,7 +57,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = None,
     trials: Annotated[int | None, typer.Option(help="Trials per cell.")] = None,
     log: Annotated[
-        bool, typer.Option("--log", help="Log every segment, in one separate trial per cell, for whyperf flow.")
+        bool, typer.Option("--log", help="Log every segment, in one separate trial per cell, for --view flow.")
     ] = False,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the order, of the phases of timers and of random deviations.")

@@ -1,4 +1,4 @@
-"""`whyperf slurm script`: a job that measures between its nodes."""
+"""`whyperf site slurm script`: a job that measures between its nodes."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,8 +10,8 @@ from whyperf.cli.exits import DONE
 
 NAME = "slurm"
 EXAMPLE = (
-    "Examples: whyperf slurm script --from 'node[1-15]' --to node16 -- bulk --pattern fan-in > job.sh · "
-    "whyperf slurm script --clients 15 --servers 1 --minutes 20 -- -t 30 --trials 5"
+    "Examples: whyperf site slurm script --from 'node[1-15]' --to node16 -- bulk --pattern fan-in > job.sh · "
+    "whyperf site slurm script --clients 15 --servers 1 --minutes 20 -- -t 30 --trials 5"
 )
 
 

@@ -1,4 +1,4 @@
-"""`whyperf transports`: the congestion controls and transports of a host."""
+"""`whyperf site transports`: the congestion controls and transports of a host."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
 
 NAME = "transports"
-EXAMPLE = "Examples: whyperf transports · whyperf transports host7 · whyperf transports --json"
+EXAMPLE = "Examples: whyperf site transports · whyperf site transports host7 · whyperf site transports --json"
 
 
 def command(

@@ -1,4 +1,4 @@
-"""The meaning of the command line of `whyperf k8s` and `whyperf slurm`."""
+"""The meaning of the command line of `whyperf site k8s` and `whyperf site slurm`."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -203,7 +203,7 @@ def _commands(experiment: Experiment, summary: FlowSummary, staged: _Staged | No
         levels = _setting(experiment, others[0])
         of = f"cell {others[0]} ({levels})" if levels else f"cell {others[0]}"
         have = "cell has trials" if len(others) == 1 else "cells have trials"
-        yield f"{len(others):,} more {have}. For {of}:", shlex.join(["whyperf", "flow", folder, name])
+        yield f"{len(others):,} more {have}. For {of}:", shlex.join(["whyperf", "show", "--view", "flow", folder, name])
 
 
 def _lines(label: str, text: str, width: int) -> Iterator[str]:

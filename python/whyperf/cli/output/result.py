@@ -131,11 +131,11 @@ def _print_as_asked(summary: Summary, output: OutputFormat, folder: Path) -> Non
     else:
         _print(summary, output, folder)
         if summary.evidence is not None and summary.evidence.log_trials:
-            print(f"\nSegment flow: whyperf flow {quote(str(folder))}")  # noqa: T201
+            print(f"\nSegment flow: whyperf show --view flow {quote(str(folder))}")  # noqa: T201
         from whyperf.plan import STAGES_PREFIX  # noqa: PLC0415 - a stored result needs no plan
 
         if any(folder.glob(f"trials/{STAGES_PREFIX}*/stages.*.parquet")):
-            print(f"\nProcessing times: whyperf flow {quote(str(folder))}")  # noqa: T201
+            print(f"\nProcessing times: whyperf show --view flow {quote(str(folder))}")  # noqa: T201
 
 
 def _print_why(sentence: str, output: OutputFormat) -> None:

@@ -60,7 +60,7 @@ def _facts(cell: CellResult, rate: ToText, window_for_bps: float | None) -> Iter
     cycles = cell.cycles_per_kbyte
     if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
-        # A PMU counts whole CPUs. `whyperf cost` has soft interrupts and steal, too, and says so at the same place.
+        # A PMU counts whole CPUs. `--view cost` has soft interrupts and steal, too, and says so at the same place.
         whose = f" of {threads_of(cell)}" if cycles.unit == TSC_UNIT else ""
         yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit}{whose})"
     yield from _windows(cell, rate, window_for_bps)

@@ -37,7 +37,7 @@ RESULTS = Path("results")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Everything the command line asked of `whyperf calibrate`."""
+    """Everything the command line asked of `whyperf model calibrate`."""
 
     grid: str | None
     out: Path

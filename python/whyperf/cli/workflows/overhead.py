@@ -1,4 +1,4 @@
-"""`whyperf overhead`, step by step: the options' meaning, the answer, tables or a page."""
+"""`whyperf model overhead`, step by step: the options' meaning, the answer, tables or a page."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -20,7 +20,7 @@ from whyperf.simulate import refuse_unknown
 
 @dataclass(frozen=True)
 class Order:
-    """Everything the command line asked of `whyperf simulate`."""
+    """Everything the command line asked of `whyperf model simulate`."""
 
     question: str
     overrides: Overrides

@@ -1,4 +1,4 @@
-"""`whyperf simulate … --what-if`: what a change would bring, by every member of a calibrated host's ensemble."""
+"""`whyperf model simulate … --what-if`: what a change would bring, by every member of a calibrated host's ensemble."""
 
 import platform
 import sys
@@ -45,9 +45,9 @@ def what_if(
 ) -> int:
     """Answers a what-if for every cell of a profile; returns the exit code."""
     if hosts is None:
-        raise UsageError("--what-if needs a calibrated host: --hosts my-host.toml (whyperf calibrate makes one)")
+        raise UsageError("--what-if needs a calibrated host: --hosts my-host.toml (whyperf model calibrate makes one)")
     if not hosts.endswith(".toml"):
-        raise UsageError(f"--what-if: {hosts} is not calibrated; name the file that whyperf calibrate wrote")
+        raise UsageError(f"--what-if: {hosts} is not calibrated; name the file that whyperf model calibrate wrote")
     try:
         changed = changes(change)
         host = read_host(Path(hosts))

@@ -262,7 +262,7 @@ def _rows(side: Limiting, but: Finding | None = None, shown: int = SHOWN) -> Ite
 
 
 def _row(side: Limiting, found: ClassFacts) -> Evidence:
-    """Evidence of what a class takes of the side, as `whyperf cost` has it."""
+    """Evidence of what a class takes of the side, as `whyperf show --view cost` has it."""
     per = side.cost.per
     # Of KBytes, the cost of each is that of the first figure.
     is_event = found.event in EVENTS and found.event not in {"kbytes", COPIED_KBYTES}

@@ -36,7 +36,7 @@ MIN_WAIT_NS = 1_000
 """A shorter wait is no more than any switch between threads takes."""
 COPIES = frozenset({"copy_in", "copy_out"})
 SLOW_COPY_NS_PER_KBYTE = 400
-"""2.5 GB/s: memory of a server carries several times as much (`whyperf calibrate --steps` times a copy)."""
+"""2.5 GB/s: memory of a server carries several times as much (`whyperf model calibrate --steps` times a copy)."""
 SHARES_SLOW = frozenset({
     *(Cause.OTHER_LOAD, Cause.SHARED_CPU, Cause.CPU_QUOTA, Cause.PAUSE, Cause.THINK_TIME, Cause.ROUND_TRIP),
     *(Cause.CAPACITY, Cause.NOT_KNOWN, Cause.SLOW_READER),

@@ -154,7 +154,7 @@ def _left_out(cells: int, name: str) -> Iterator[str]:
     if cells > MAX_BARS:
         yield f"Bars of the first {MAX_BARS} of {cells:,} cells."
     if cells > MAX_CELLS:
-        command = shell_line(["whyperf", "cost", name])
+        command = shell_line(["whyperf", "show", "--view", "cost", name])
         yield (
             f"Tables and flame graphs of the {MAX_CELLS} cells with the highest cost. `{command} CELL` prints the "
             "functions of another one."

@@ -222,7 +222,8 @@ def _left_out(plan: Plan, cells: Sequence[CellStages]) -> list[str]:
         texts.append(f"Bars of the first {MAX_BARS} cells.")
     if sum(cell.found is not None for cell in cells) > MAX_DETAILS:
         texts.append(
-            f"Tables and single messages of the first {MAX_DETAILS} cells. `whyperf flow RESULT TRIAL` has those of "
+            f"Tables and single messages of the first {MAX_DETAILS} cells. `whyperf show --view flow RESULT TRIAL` has "
+            "those of "
             "any trial."
         )
     return texts

@@ -30,7 +30,8 @@ NOTE = (
     "sender's threads and soft interrupts cost."
 )
 CLASSES_NOTE = (
-    "By stack samples: the classes of whyperf cost, as shares of all that the sender's threads and its soft interrupts "
+    "By stack samples: the classes of whyperf show --view cost, as shares of all that the sender's threads and its "
+    "soft interrupts "
     "cost. On the testbed both hosts share a machine, so the receiver's processing of packets can be in them."
 )
 

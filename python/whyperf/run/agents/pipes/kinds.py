@@ -200,7 +200,7 @@ _NETNS = _Namespaces(
 #: Where the address of a host comes from whose name does not resolve.
 _ADDRESSES = {
     SSH.name: "name the address with --address, of many hosts in a file of hosts (--hosts)",
-    _KUBECTL.name: "kubectl get pods -o json | whyperf k8s hosts writes a file with the addresses of pods for --hosts",
+    _KUBECTL.name: "kubectl get pods -o json | whyperf site k8s hosts writes the addresses of pods for --hosts",
 }
 KINDS = {kind.name: kind for kind in (SSH, _KUBECTL, _PODMAN, _DOCKER, _SRUN, _NETNS)}
 

@@ -1,8 +1,8 @@
 """Arguments that several commands take, in the same words."""
 
 import inspect
-from collections.abc import Callable, Collection
-from typing import Annotated, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -72,6 +72,23 @@ GoalOption = Annotated[
     ),
 ]
 """The goal that `whyperf why` asks about; `goals.asked_goal` reads it."""
+
+
+R = TypeVar("R")
+
+
+def with_arguments(more: Sequence[inspect.Parameter], *, behind: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Gives a function arguments that are data, behind one of its own; it gets them in its `**` arguments."""
+
+    def decorate(of: Callable[..., R]) -> Callable[..., R]:
+        parameters: list[inspect.Parameter] = []
+        for each in inspect.signature(of).parameters.values():
+            if each.kind is not each.VAR_KEYWORD:
+                parameters += [each.replace(kind=each.KEYWORD_ONLY), *(more if each.name == behind else ())]
+        vars(of)["__signature__"] = inspect.Signature(parameters)
+        return of
+
+    return decorate
 
 
 def with_arguments_of(

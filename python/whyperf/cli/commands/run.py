@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whyperf.cli.commands import completion
-from whyperf.cli.commands.arguments import BUDGET_S, GOAL, GoalOption, WindowForOption, with_arguments_of
+from whyperf.cli.commands.arguments import (
+    BUDGET_S,
+    GOAL,
+    GoalOption,
+    WindowForOption,
+    with_arguments,
+    with_arguments_of,
+)
+from whyperf.cli.commands.shortcuts import IPERF3, PART, SHORTCUTS, levels
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.output.formats import Format, RateUnit, output_format, window_rate
 
@@ -40,13 +48,11 @@ class Pattern(StrEnum):
     MESH = "mesh"
 
 
-PART = "What to measure"
 PLAN = "Trials and evidence"
-IPERF3 = "As in iperf3"
-PATH = "Emulated path"
 FLEET = "Many hosts"
 
 
+@with_arguments(tuple(each.parameter for each in SHORTCUTS), behind="workload")
 def order_of(  # noqa: PLR0917 - typer fills them by name
     question: Annotated[
         str | None,
@@ -70,152 +76,6 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
             autocompletion=completion.workloads,
             rich_help_panel=PART,
         ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option("-t", "--time", "--duration", metavar="S", help="Duration in seconds.", rich_help_panel=PART),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            "-n", "--bytes", metavar="N", help="Bytes per connection, instead of a duration.", rich_help_panel=PART
-        ),
-    ] = None,
-    blocks: Annotated[
-        str | None,
-        typer.Option(
-            "-k",
-            "--blockcount",
-            metavar="N",
-            help="Writes per connection, instead of a duration.",
-            rich_help_panel=IPERF3,
-        ),
-    ] = None,
-    connections: Annotated[
-        str | None,
-        typer.Option(
-            "-P", "--connections", "--parallel", metavar="N", help="Parallel connections.", rich_help_panel=PART
-        ),
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(
-            "-w", "--window", metavar="N", help="Window in bytes, such as 65536 or 64K.", rich_help_panel=PART
-        ),
-    ] = None,
-    write_size: Annotated[
-        str | None,
-        typer.Option(
-            "-l",
-            "--write-size",
-            "--length",
-            metavar="N",
-            help="Bytes per send call; with --udp, payload of a datagram.",
-            rich_help_panel=PART,
-        ),
-    ] = None,
-    bitrate: Annotated[
-        str | None,
-        typer.Option(
-            "-b",
-            "--bitrate",
-            "--bandwidth",
-            metavar="RATE",
-            help="Rate at which each connection writes, such as 500M; 0: unlimited.",
-            rich_help_panel=PART,
-        ),
-    ] = None,
-    udp: Annotated[
-        bool,
-        typer.Option("-u", "--udp", help="Datagrams, at 1 Mbit/s unless --bitrate is given.", rich_help_panel=PART),
-    ] = False,
-    reverse: Annotated[bool, typer.Option("-R", "--reverse", help="The far host sends.", rich_help_panel=PART)] = False,
-    bidirectional: Annotated[
-        bool, typer.Option("--bidir", help="Both hosts send: workload bidirectional.", rich_help_panel=IPERF3)
-    ] = False,
-    congestion: Annotated[
-        str | None,
-        typer.Option(
-            "-C", "--congestion", metavar="NAME,…", help="Congestion control, or several.", rich_help_panel=PART
-        ),
-    ] = None,
-    ipv4: Annotated[bool, typer.Option("-4", "--ipv4", help="IP version 4.", rich_help_panel=IPERF3)] = False,
-    ipv6: Annotated[bool, typer.Option("-6", "--ipv6", help="IP version 6.", rich_help_panel=PART)] = False,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "-B",
-            "--bind",
-            metavar="ADDRESS",
-            help="Address of this host that connections come from.",
-            rich_help_panel=IPERF3,
-        ),
-    ] = None,
-    no_delay: Annotated[bool, typer.Option("-N", "--no-delay", help="Nagle off.", rich_help_panel=PART)] = False,
-    omit: Annotated[
-        str | None,
-        typer.Option(
-            "-O", "--omit", metavar="S", help="Warm-up before the measurement, in seconds.", rich_help_panel=IPERF3
-        ),
-    ] = None,
-    zero_copy: Annotated[
-        bool,
-        typer.Option("-Z", "--zerocopy", help="Send by sendfile.", rich_help_panel=IPERF3),
-    ] = False,
-    skip_copy: Annotated[
-        bool,
-        typer.Option("--skip-rx-copy", help="Receive without copying (MSG_TRUNC).", rich_help_panel=IPERF3),
-    ] = False,
-    mss: Annotated[
-        str | None,
-        typer.Option("-M", "--set-mss", metavar="N", help="Largest segment, in bytes.", rich_help_panel=IPERF3),
-    ] = None,
-    dscp: Annotated[
-        str | None,
-        typer.Option("--dscp", metavar="N|NAME", help="DSCP of all packets, such as 46 or ef.", rich_help_panel=IPERF3),
-    ] = None,
-    tos: Annotated[
-        str | None,
-        typer.Option(
-            "-S", "--tos", metavar="N", help="The whole TOS byte, such as 0xb8 for DSCP 46.", rich_help_panel=IPERF3
-        ),
-    ] = None,
-    fq_rate: Annotated[
-        str | None,
-        typer.Option(
-            "--fq-rate",
-            metavar="RATE",
-            help="Upper bound of each connection's rate (SO_MAX_PACING_RATE).",
-            rich_help_panel=IPERF3,
-        ),
-    ] = None,
-    mptcp: Annotated[
-        bool,
-        typer.Option("-m", "--mptcp", help="Multipath TCP.", rich_help_panel=IPERF3),
-    ] = False,
-    affinity: Annotated[
-        str | None,
-        typer.Option(
-            "-A", "--affinity", metavar="NEAR[,FAR]", help="CPU of the load on each side.", rich_help_panel=IPERF3
-        ),
-    ] = None,
-    path_rtt: Annotated[
-        str | None,
-        typer.Option(
-            "--rtt",
-            "--delay",
-            metavar="TIME",
-            help="Round-trip time of an emulated path, such as 20ms: testbed only.",
-            rich_help_panel=PATH,
-        ),
-    ] = None,
-    path_rate: Annotated[
-        str | None,
-        typer.Option("--rate", metavar="RATE", help="Its bottleneck, such as 200M.", rich_help_panel=PATH),
-    ] = None,
-    path_loss: Annotated[
-        str | None,
-        typer.Option("--loss", metavar="SHARE", help="Packets that it loses, such as 0.1%.", rich_help_panel=PATH),
     ] = None,
     assignments: Annotated[
         list[str] | None,
@@ -439,6 +299,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
             rich_help_panel=IPERF3,
         ),
     ] = None,
+    **shortcuts: Any,
 ) -> "Order":
     """Reads the command line of `run`."""
     # Imported here, so that help and completion stay quick.
@@ -452,36 +313,21 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
     from whyperf.cli.workflows.measure import Order  # noqa: PLC0415
     from whyperf.profile import BY_NAME  # noqa: PLC0415
 
-    size_factor = "datagram_size_bytes" if udp else "write_size_bytes"
-    near_cpus, far_cpus = iperf3.affinity(affinity)
+    size_factor = "datagram_size_bytes" if shortcuts["udp"] else "write_size_bytes"
+    near_cpus, far_cpus = iperf3.affinity(shortcuts["affinity"])
+    four, six, source = (shortcuts[name] for name in ("ipv4", "ipv6", "source"))
     options = {
-        "duration_s": time,
-        "transfer_bytes": size,
-        "connections": connections,
-        "window_bytes": window,
-        size_factor: write_size,
-        "write_rate_bps": iperf3.bitrate(bitrate),
-        "direction": "receive" if reverse else None,
-        "congestion_control": congestion,
-        "ip_version": _ip_version(four=ipv4, six=ipv6 or (not ipv4 and ":" in (source or ""))),
-        "source_address": source,
-        "no_delay": "true" if no_delay else None,
-        "warmup_s": omit,
-        "send_call": "sendfile" if zero_copy else None,
-        "truncate": "true" if skip_copy else None,
-        "mss_bytes": mss,
-        "dscp": iperf3.code_point(dscp, tos),
-        "pacing_rate_bps": fq_rate,
-        "transport": "mptcp" if mptcp else None,
-        "path_rtt_ms": path_rtt,
-        "path_rate_bps": path_rate,
-        "path_loss": path_loss,
+        **dict(levels(shortcuts)),
+        size_factor: shortcuts["write_size"],
+        "write_rate_bps": iperf3.bitrate(shortcuts["bitrate"]),
+        "ip_version": _ip_version(four=four, six=six or (not four and ":" in (source or ""))),
+        "dscp": iperf3.code_point(shortcuts["dscp"], shortcuts["tos"]),
         "near_cpus": near_cpus,
         "far_cpus": far_cpus,
     }
     given = overrides(options, assignments or ())
-    if blocks is not None:
-        given["transfer_bytes"] = iperf3.bytes_of_blocks(blocks, size_factor, given)
+    if shortcuts["blocks"] is not None:
+        given["transfer_bytes"] = iperf3.bytes_of_blocks(shortcuts["blocks"], size_factor, given)
     output = replace(
         output_format(json=json, csv=csv, format_=format_, interval=interval, rate_unit=rate_unit, has_lines=True),
         per_stream=per_stream,
@@ -494,6 +340,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
     ):
         # A line is made of samples.
         given.setdefault("interval_ms", max(1, round(output.interval_s * 1000)))
+    bidirectional = shortcuts["bidirectional"]
     if bidirectional and workload is not None:
         raise UsageError(f"--bidir is the workload bidirectional; drop it or --workload {workload}")
     fleet = AskedFleet(near, to, None if pattern is None else pattern.value, hosts, via)
@@ -508,7 +355,7 @@ def order_of(  # noqa: PLR0917 - typer fills them by name
     return Order(
         question=question,
         workload="bidirectional" if bidirectional else workload,
-        is_over_udp=udp,
+        is_over_udp=shortcuts["udp"],
         scale=scale,
         host=host,
         address=address,

@@ -16,7 +16,7 @@ from lab.truth.levels import View, with_path_loss
 from tests.unit.explain.situations import situations
 from tests.unit.explain.stored_trials import NAMES, VIEWS, facts_at
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 from whyperf.explain.rules.judge import judged
 
 FILE = Path(__file__).with_suffix(".txt")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from lab.disturb.disturbances import Disturbance, Orders
 from lab.disturb.keeping import TimedKeeper
-from lab.disturb.model import Disturbance, Orders
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 from whyperf.plan import Cell
 from whyperf.run.ends import FAR, NEAR
 from whyperf.run.observer import Observer

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from lab.disturb.disturbances import Orders
 from lab.disturb.keeper import START
-from lab.disturb.model import Orders
 from whyperf.run.keeping import Keeper
 
 _ROOT = Path(__file__).parents[2]

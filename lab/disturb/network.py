@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from lab.disturb.model import INSTRUCTIONS
+from lab.disturb.disturbances import INSTRUCTIONS
 from lab.disturb.programs import SEND, TAKE, Programs
 from whyperf.disturb.action import DisturbError, Item, Places, inside, run
 

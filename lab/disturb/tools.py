@@ -4,8 +4,18 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from lab.disturb.disturbances import (
+    Classifiers,
+    CpuQuota,
+    Disturbance,
+    Firewall,
+    MemoryLimit,
+    Queue,
+    Route,
+    Sysctl,
+    Traffic,
+)
 from lab.disturb.host import CGROUPS
-from lab.disturb.model import Classifiers, CpuQuota, Disturbance, Firewall, MemoryLimit, Queue, Route, Sysctl, Traffic
 
 _PROGRAMS: dict[type, tuple[str, str]] = {
     Firewall: ("nft", "nftables"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from lab.disturb.model import Disturbance
+from lab.disturb.disturbances import Disturbance
 from lab.situations.setting import Setting
 from whyperf.profile import Factors
 

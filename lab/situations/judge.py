@@ -9,7 +9,7 @@ from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.one_sided import WatchedView
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import NAMED_FROM
-from whyperf.explain.model import CauseProbability, CellExplanation, JointGain, Verdict
+from whyperf.explain.explanation import CauseProbability, CellExplanation, JointGain, Verdict
 
 Outcome = Literal["right", "candidate", "not_known", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = ("right", "candidate", "not_known", "wrong")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from lab.disturb.model import Burn, Traffic
+from lab.disturb.disturbances import Burn, Traffic
 from lab.truth.catalog import Catalog
 from lab.truth.design import CellKind
 from lab.truth.situation import Ingredient, Situation, helpful

@@ -27,7 +27,7 @@ from lab.situations.distributions import (
     log_uniform,
     one_of,
 )
-from whyperf.disturb.model import Side
+from whyperf.disturb.orders import Side
 from whyperf.profile import Factors
 
 TCP = frozenset({"tcp", "tls", "mptcp"})

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from lab.disturb.disturbances import Disturbance
 from lab.disturb.disturber import Disturber, places_of
-from lab.disturb.model import Disturbance
 from lab.situations.figures import Shares, shares_of
 from lab.situations.judge import LIMITS, UNDISTURBED, Outcome, outcome_of
 from lab.situations.labels import RAISES_FROM, Label
@@ -17,7 +17,7 @@ from whyperf.analyze.text import count, percent
 from whyperf.cli.exits import Stopped, UsageError, say
 from whyperf.cli.workflows.why import Measuring, find_why
 from whyperf.cli.workflows.why_question import FirstLook, first_look, question_about
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.experiments.answer import Why
 from whyperf.explain.experiments.obstacles import Obstacle

@@ -7,8 +7,8 @@ waiting, and the figure that it prints first.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.tools.model import Load, Reported, Workload
 from lab.tools.printed import iperf3_reported, netperf_reported, nuttcp_reported, uperf_reported
+from lab.tools.tool_runs import Load, Reported, Workload
 
 MAX_CONNECTIONS = 100
 """Connections at most that tools are compared with."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.tools.differences import QUANTITIES, figures_of, ratio_of, tested, usable, verdicts_of
-from lab.tools.model import OWN, Load, Look, Ratio, Run, ToolReport, ToolsComparison, Variant
 from lab.tools.reasons import Observations, report_of
+from lab.tools.tool_runs import OWN, Load, Look, Ratio, Run, ToolReport, ToolsComparison, Variant
 from whyperf.analyze.text import count
 
 MIN_PAIRS = 10

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from lab.tools.model import (
+from lab.tools.tool_runs import (
     OWN,
     Load,
     Outcome,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from lab.tools.model import Load, Progress, Side, SideUse, SocketFacts, Variant
+from lab.tools.tool_runs import Load, Progress, Side, SideUse, SocketFacts, Variant
 from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
 
 MIN_THREAD = 0.05

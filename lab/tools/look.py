@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from lab.tools.model import Side, SideLook
+from lab.tools.tool_runs import Side, SideLook
 
 WAITS = ("select", "pselect6", "poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 """System calls that wait for a socket."""

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from lab.tools.model import Load, Reported, Side
+from lab.tools.tool_runs import Load, Reported, Side
 
 MEGABYTE = 2**20
 _NUTTCP_TOTAL = re.compile(

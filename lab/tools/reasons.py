@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.tools.differences import usable
-from lab.tools.model import (
+from lab.tools.tool_runs import (
     OWN,
     Difference,
     Load,

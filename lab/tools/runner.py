@@ -16,15 +16,15 @@ from lab.disturb.launching import LaunchedSide
 from lab.tools.catalog import MAX_CONNECTIONS, OUTPUT, Tool, into_file
 from lab.tools.evidence import Samples, data_connections, own_rate, progress_of, samples_of, sockets_of, use_of
 from lab.tools.look import look_of, started_under_strace
-from lab.tools.model import OWN, Load, Look, Progress, Reported, Run, Side, SideLook, SideUse, SocketFacts, Variant
 from lab.tools.printed import PrintedError
+from lab.tools.tool_runs import OWN, Load, Look, Progress, Reported, Run, Side, SideLook, SideUse, SocketFacts, Variant
 from whyperf.plan import Cell, Level, PlannedTrial
 from whyperf.record import Experiment, Manifest, RecordError, read_table
 from whyperf.run import RunError, Session
 from whyperf.run.ends import FAR, NEAR
 from whyperf.run.trial import run_trial
-from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched
+from whyperf.watch.request import WatchedSide, WatchQuestion
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.wire import Selection
 

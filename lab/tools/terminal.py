@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from lab.tables import console_of_tables, plain_table
 from lab.tools.catalog import Tool
-from lab.tools.model import OWN, Load, ToolsComparison
 from lab.tools.report.rows import difference_rows, setting_text, tables_of
+from lab.tools.tool_runs import OWN, Load, ToolsComparison
 from whyperf.analyze.text import count
 from whyperf.cli.streams import print_json
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from lab.tools.catalog import MAX_CONNECTIONS, TOOLS, Tool, tool_named
-from lab.tools.model import OWN, Load, Look, Run, ToolsComparison, Variant, Workload, variant_key
+from lab.tools.tool_runs import OWN, Load, Look, Run, ToolsComparison, Variant, Workload, variant_key
 from whyperf.analyze.text import bit_rate, count, significant
 from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, Stopped, UsageError, say

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from lab.disturb.model import Burn, Disturbance
+from lab.disturb.disturbances import Burn, Disturbance
 from lab.truth.situation import CatalogTable, Half, Situation
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, Level, ProfileError, Workload, factor_named, suggestion

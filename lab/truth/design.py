@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from lab.disturb.model import Disturbance
+from lab.disturb.disturbances import Disturbance
 from lab.truth.catalog import Catalog
 from lab.truth.situation import Situation
 from whyperf.plan import MODEL, Plan, build
 from whyperf.plan.blocks import permutation
-from whyperf.plan.model import identify
+from whyperf.plan.plan_document import identify
 from whyperf.profile import Design, Factors, Profile, Sweep
 
 NAME = "truth"

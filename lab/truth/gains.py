@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from whyperf.explain.model import Change, Verdict
+from whyperf.explain.explanation import Change, Verdict
 
 #: A prediction with at most this error counts as correct.
 NEAR = 0.20

@@ -7,7 +7,7 @@ from lab.truth.catalog import Catalog, CleanRun
 from lab.truth.design import CellKind, Role, roles_of
 from lab.truth.gains import Prediction, prediction_of
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.explanation import CellExplanation, Explanation, Verdict
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.plan import Plan
 

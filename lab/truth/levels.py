@@ -11,7 +11,7 @@ from lab.truth.grade import COUNTS_FROM, causes_of, lowered_by, without_of
 from lab.truth.situation import Situation, helpful
 from whyperf.analyze.flow.view import Level
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.plan import LOG_PREFIX, Plan
 
 Outcome = Literal["first", "second", "not_known", "wrong"]

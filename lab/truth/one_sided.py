@@ -10,7 +10,7 @@ from typing import Literal
 
 from whyperf.analyze.flow.view import Level
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 
 Sides = Literal["sender", "receiver", "both"]
 Outcome = Literal["right", "candidate", "not_known", "wrong"]

@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lab.disturb.model import Disturbance
+from lab.disturb.disturbances import Disturbance
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, Level
 

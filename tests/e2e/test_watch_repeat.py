@@ -17,9 +17,9 @@ import pytest
 from tests.e2e.conftest import Ours
 from tests.e2e.host_state import MARK
 from tests.e2e.whyperf_command import argv, whyperf
-from whyperf.disturb.model import Namespace as Changed
-from whyperf.disturb.model import Orders
 from whyperf.disturb.namespace import OF_HOST, entering
+from whyperf.disturb.orders import Namespace as Changed
+from whyperf.disturb.orders import Orders
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.environments import RECEIVE, SEND
 from whyperf.explain.experiments.kept import latest

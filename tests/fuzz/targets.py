@@ -25,7 +25,7 @@ from whyperf.foreign import parse_toml, visible
 from whyperf.hosts import HostSetError, Inventory, expand, fold, is_usable_host
 from whyperf.hosts.inventory import read
 from whyperf.plan import Plan, build
-from whyperf.plan.model import identify
+from whyperf.plan.plan_document import identify
 from whyperf.profile import Profile, ProfileError, parse
 from whyperf.profile.workload import read_workload
 from whyperf.profile.write import as_toml

@@ -13,8 +13,8 @@ import pytest
 from tests.e2e.test_planned_combinations import TRIED
 from tests.protocol.pipe_talk import Talk
 from whyperf.plan import Cell, PlannedTrial, build
-from whyperf.plan.model import MODEL
 from whyperf.plan.on_model import KNOWN
+from whyperf.plan.plan_document import MODEL
 from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
 from whyperf.profile import Level, ProfileError, find

@@ -12,7 +12,7 @@ from whyperf.compare import Source
 from whyperf.compare.costs import CostTable
 from whyperf.plan import Level, Plan, build
 from whyperf.profile import Profile, parse
-from whyperf.profile.model import PROFILE_HZ
+from whyperf.profile.profile_document import PROFILE_HZ
 from whyperf.record import Experiment
 from whyperf.run import Kind, Session, Target, keep_places, run_plan
 from whyperf.wire import ReplyProgress

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from lab.bench.cost.experiment import Setting, measured, planned, profile_of
 from lab.bench.row import Row
 from whyperf.analyze.cost.classes import NOT_ATTRIBUTED
-from whyperf.analyze.cost.read import read_cost
 from whyperf.analyze.cost.result import CellCost, SideCost
+from whyperf.analyze.cost.stored_budget import read_cost
 
 PROFILE = """
 [fixed]

@@ -24,8 +24,8 @@ from tests.e2e.hidden import is_any_hidden
 from whyperf.plan import Cell, build
 from whyperf.profile import parse
 from whyperf.run import Kind, Session, Target
-from whyperf.watch.model import WatchQuestion
 from whyperf.watch.record import keep_watched
+from whyperf.watch.request import WatchQuestion
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 
 PORT, WEB_PORT = 5201, 8080

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from lab.disturb.model import Classifiers, MemoryLimit, Sysctl
+from lab.disturb.disturbances import Classifiers, MemoryLimit, Sysctl
 from lab.situations.causes.doses import buffer_bytes, part_of
 from lab.situations.distributions import log_integer, log_uniform
 from lab.situations.injecting import Dose, injected

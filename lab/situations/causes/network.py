@@ -2,7 +2,7 @@
 
 from random import Random
 
-from lab.disturb.model import Firewall, Queue, Traffic
+from lab.disturb.disturbances import Firewall, Queue, Traffic
 from lab.situations.causes.doses import rate_bps
 from lab.situations.distributions import log_integer, log_uniform
 from lab.situations.injecting import Dose, injected

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from lab.disturb.model import Burn, CpuQuota, Pause
+from lab.disturb.disturbances import Burn, CpuQuota, Pause
 from lab.situations.distributions import log_integer, log_uniform
 from lab.situations.injecting import Dose, injected
 from lab.situations.setting import Setting

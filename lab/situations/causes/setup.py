@@ -2,7 +2,7 @@
 
 from random import Random
 
-from lab.disturb.model import Firewall, Route, Sysctl
+from lab.disturb.disturbances import Firewall, Route, Sysctl
 from lab.situations.distributions import log_integer
 from lab.situations.injecting import Dose, injected
 from lab.situations.setting import Setting

@@ -29,7 +29,7 @@ from lab.truth.watched.catalog import (
     load_watched,
     plan_watched,
 )
-from whyperf.disturb.model import Side
+from whyperf.disturb.orders import Side
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, ProfileError
 

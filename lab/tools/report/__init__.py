@@ -6,8 +6,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from lab.tools.model import OWN, Ratio, ToolsComparison
 from lab.tools.report.rows import difference_rows, ratio_text, setting_text, tables_of
+from lab.tools.tool_runs import OWN, Ratio, ToolsComparison
 from whyperf import __version__
 from whyperf.report.assets import asset, together
 from whyperf.report.cache import templates

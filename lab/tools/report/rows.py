@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from lab.tools.model import OWN, Ratio, ToolFigures, ToolReport, ToolsComparison, Verdict
 from lab.tools.reasons import times
+from lab.tools.tool_runs import OWN, Ratio, ToolFigures, ToolReport, ToolsComparison, Verdict
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds, significant
 
 MARK = " *"

@@ -17,7 +17,7 @@ from lab.truth.levels import View, trials_of, truth_of, with_path_loss
 from lab.truth.situation import Situation
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import TrialQuestion
-from whyperf.explain.model import CellExplanation, JointGain, Verdict
+from whyperf.explain.explanation import CellExplanation, JointGain, Verdict
 from whyperf.record import LOST, Experiment
 
 NOT_EXPLAINED = frozenset({CellKind.BASELINE, CellKind.WITHOUT, CellKind.CONTROL})

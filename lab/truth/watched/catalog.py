@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from lab.disturb.model import Disturbance
+from lab.disturb.disturbances import Disturbance
 from lab.truth.situation import CatalogTable
 from whyperf.explain.causes import Cause
 from whyperf.plan import Plan, build

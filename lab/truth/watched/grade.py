@@ -12,7 +12,7 @@ from lab.truth.grade import COUNTS_FROM, lowered_by
 from lab.truth.one_sided import OUTCOMES, Outcome, WatchedView, graded
 from lab.truth.watched.catalog import Case, WatchedCatalog
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CauseProbability, CellExplanation
+from whyperf.explain.explanation import CauseProbability, CellExplanation
 
 MAX_OTHER_CPUS = 0.2
 """CPUs that processes may use which are of no run. With more, a verdict that names other programs may be right."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lab.disturb.disturbances import Orders
 from lab.disturb.keeping import TimedKeeper
 from lab.disturb.launching import LaunchedSide
-from lab.disturb.model import Orders
 from lab.truth.one_sided import WatchedView
 from lab.truth.watched.catalog import PEER, Case, Commands, WatchedCatalog, commands_of, sweep_of
 from lab.truth.watched.grade import MAX_OTHER_CPUS, Sight, ViewGrade, WatchedRun, view_grade
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 from whyperf.explain.experiment import TrialQuestion
 from whyperf.plan import Cell, Level
 from whyperf.record import RecordError
@@ -25,8 +25,8 @@ from whyperf.run import RunError, Session
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR
 from whyperf.run.errors import KeeperLostError
-from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.record import keep_watched
+from whyperf.watch.request import WatchedSide, WatchQuestion
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.watch.sockets import paired, read_sockets
 from whyperf.watch.spool import TableSpool

@@ -22,7 +22,7 @@ from whyperf.cli.streams import print_json
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.cluster import HERE, Choice, Workers, connected
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 from whyperf.plan import MODEL, PlannedTrial, TimeLeft
 from whyperf.profile import Profile
 from whyperf.record import Experiment, planned_folder

@@ -9,7 +9,7 @@ from whyperf.calibrate.grid import Point, held_out, read_grid
 from whyperf.calibrate.host_file import CalibratedHost, read_host, write_host
 from whyperf.calibrate.identify import Found, Narrowed, identify, narrowing
 from whyperf.calibrate.judge import Judged, Verdict, judge
-from whyperf.calibrate.model import MEASURE_NS, MEASURE_ROUND_TRIPS, Answer, Model, model, question
+from whyperf.calibrate.simulator import MEASURE_NS, MEASURE_ROUND_TRIPS, Answer, Model, model, question
 from whyperf.calibrate.stages import StepCheck, stage_costs, step_checks
 from whyperf.calibrate.steps import Measured, Steps, read_steps, time_steps
 from whyperf.calibrate.what_if import Range, WhatIf, ask_what_if, extrapolates

@@ -13,7 +13,7 @@ from whyperf.calibrate.fit import Fit, fit
 from whyperf.calibrate.grid import Point, held_out
 from whyperf.calibrate.identify import Found, Narrowed, identify, narrowing
 from whyperf.calibrate.judge import Verdict, judge
-from whyperf.calibrate.model import Answer, Model, model, question
+from whyperf.calibrate.simulator import Answer, Model, model, question
 from whyperf.calibrate.steps import Measured, Steps
 
 

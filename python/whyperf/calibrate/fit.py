@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whyperf.calibrate.costs import Prior
 from whyperf.calibrate.grid import Point
-from whyperf.calibrate.model import Answer
+from whyperf.calibrate.simulator import Answer
 
 Costs = dict[str, float]
 Ask = Callable[[Sequence[tuple[Mapping[str, float], Point]]], list[Answer | None]]

@@ -9,7 +9,7 @@ import numpy as np
 from whyperf.calibrate.errors import QuestionError
 from whyperf.calibrate.grid import AXES
 from whyperf.calibrate.host_file import CalibratedHost
-from whyperf.calibrate.model import Answer, Model, question
+from whyperf.calibrate.simulator import Answer, Model, question
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from whyperf.analyze.cost.budget import OCTETS_PER_KBYTE
-from whyperf.compare.model import BudgetDifference, StateDifference
-from whyperf.explain.model import Budget, CellExplanation
+from whyperf.compare.comparison import BudgetDifference, StateDifference
+from whyperf.explain.explanation import Budget, CellExplanation
 
 MIN_RATIO = 0.001
 """States below this part of the time in both cells are left out of no sum, but shown as one."""

@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.text import factor_name
 from whyperf.compare.budgets import budget_differences
-from whyperf.compare.conditions import conditions_between, hosts_of
-from whyperf.compare.costs import ROLES, side_difference
-from whyperf.compare.difference import FALSE_DISCOVERY_RATE, Sample, differences_of, significant
-from whyperf.compare.limits import Limit, exceeded
-from whyperf.compare.model import (
+from whyperf.compare.comparison import (
     CellPair,
     ComparedCell,
     ComparedResult,
@@ -24,11 +20,15 @@ from whyperf.compare.model import (
     SideDifference,
     Unpaired,
 )
+from whyperf.compare.conditions import conditions_between, hosts_of
+from whyperf.compare.costs import ROLES, side_difference
+from whyperf.compare.difference import FALSE_DISCOVERY_RATE, Sample, differences_of, significant
+from whyperf.compare.limits import Limit, exceeded
 from whyperf.compare.pairing import Pairing, has_conditions, levels_of, paired, paired_conditions
 from whyperf.compare.quantities import QUANTITIES, Quantity
 from whyperf.compare.source import Source
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.store import read_explanation
 from whyperf.plan import Cell
 from whyperf.profile.conditions import AFTER, BEFORE

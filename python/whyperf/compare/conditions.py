@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from whyperf.analyze.text import level_with_unit
+from whyperf.compare.comparison import ComparedHost, Condition
 from whyperf.compare.link import link_of_host
-from whyperf.compare.model import ComparedHost, Condition
 from whyperf.compare.source import Source
-from whyperf.profile.workload.model import near_receives
+from whyperf.profile.workload.resolved import near_receives
 
 _DEVICE_FACTS = (
     *("driver", "driver_version", "firmware_version", "mtu_bytes", "speed_mbps"),

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.cost.budget import TrialCosts
 from whyperf.analyze.cost.classes import BPF, KERNEL, OWN_BPF, PROGRAM, base_name, by_name
-from whyperf.analyze.cost.read import SampledCosts
+from whyperf.analyze.cost.stored_budget import SampledCosts
+from whyperf.compare.comparison import NS, ClassDifference, DifferenceTest, FunctionDifference, SideDifference
 from whyperf.compare.difference import Sample, differences_of
-from whyperf.compare.model import NS, ClassDifference, DifferenceTest, FunctionDifference, SideDifference
 
 MIN_RATIO = 0.001
 """Functions that cost less than this part of their side in both cells are one row of their class."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whyperf.compare.model import DifferenceTest
+from whyperf.compare.comparison import DifferenceTest
 
 if TYPE_CHECKING:
     import numpy as np

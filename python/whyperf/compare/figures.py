@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.cost.budget import payloads
-from whyperf.analyze.cost.read import has_samples, read_sampled_costs
+from whyperf.analyze.cost.stored_budget import has_samples, read_sampled_costs
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.trials import Measured, measure_trials

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.text import count, significant
-from whyperf.compare.model import NS, CellPair, Comparison, QuantityDifference, SideDifference
+from whyperf.compare.comparison import NS, CellPair, Comparison, QuantityDifference, SideDifference
 
 
 def headlines(found: Comparison) -> Iterator[str]:

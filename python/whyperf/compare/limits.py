@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from whyperf.analyze.cost.classes import classes
+from whyperf.compare.comparison import CellPair, Exceeded
 from whyperf.compare.costs import ROLES
-from whyperf.compare.model import CellPair, Exceeded
 from whyperf.compare.quantities import QUANTITIES
 
 _CONDITION = re.compile(

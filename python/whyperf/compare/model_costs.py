@@ -15,9 +15,9 @@ import polars as pl
 from whyperf.analyze.cost.classes import KERNEL
 from whyperf.analyze.flow.trial import FlowTrial, open_trial, reported_unreadable
 from whyperf.analyze.stages.kinds import stage_of
-from whyperf.analyze.stages.read import HostStages, read_stages
+from whyperf.analyze.stages.of_host import HostStages, read_stages
+from whyperf.compare.comparison import NS
 from whyperf.compare.costs import CostTable, Floats, Key, Row
-from whyperf.compare.model import NS
 from whyperf.plan import MODEL
 from whyperf.record import LOST, Experiment, Trials
 

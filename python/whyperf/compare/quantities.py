@@ -11,7 +11,7 @@ from whyperf.analyze.measures.cpu import cell_cpu
 from whyperf.analyze.measures.latency import CLOSED, OPEN, PERCENTILES, merged, percentiles, probe_requests
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.trials import Measured
-from whyperf.compare.model import Better
+from whyperf.compare.comparison import Better
 
 ENDS = ("sender", "receiver")
 

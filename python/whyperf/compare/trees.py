@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import cache
 
 from whyperf.analyze.cost.classes import BPF, OWN_BPF
-from whyperf.analyze.cost.read import read_sampled_trees
+from whyperf.analyze.cost.stored_budget import read_sampled_trees
 from whyperf.analyze.cost.tree import REST, Frame, compared
+from whyperf.compare.comparison import CellPair, SideDifference
 from whyperf.compare.costs import common_name
-from whyperf.compare.model import CellPair, SideDifference
 from whyperf.compare.source import Source
 
 

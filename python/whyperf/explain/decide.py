@@ -15,7 +15,7 @@ from typing import Literal
 
 from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import ANOTHER, Cause
-from whyperf.explain.model import CauseProbability
+from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.observe import NAMED, Observation, Observations, observe
 from whyperf.explain.traces import LACKING, lacking
 from whyperf.explain.trial_facts import Facts

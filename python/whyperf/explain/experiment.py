@@ -19,6 +19,7 @@ from whyperf.analyze.stages import TrialStages
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
+from whyperf.explain.explanation import Budget, CellExplanation, Explanation, FleetDiagnosis, Verdict
 from whyperf.explain.fleet import explain_fleet
 from whyperf.explain.gather import (
     by_payload,
@@ -35,7 +36,6 @@ from whyperf.explain.gather import (
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.model import Budget, CellExplanation, Explanation, FleetDiagnosis, Verdict
 from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.pattern import patterns_of

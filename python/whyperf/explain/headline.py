@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from whyperf.analyze.text import count
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.explain.predicted import MIN_GAIN, gain_text
 from whyperf.explain.wording.catalog import capitalized, render
 from whyperf.profile import as_set

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from whyperf.explain.cost_facts import CostFacts
+from whyperf.explain.explanation import Spell
 from whyperf.explain.host_limits import HostLimits
-from whyperf.explain.model import Spell
 from whyperf.explain.stage_facts import StageFacts
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.watched_facts import WatchedSockets

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import TypeGuard
 
-from whyperf.explain.model import Statement, Verdict
+from whyperf.explain.explanation import Statement, Verdict
 from whyperf.explain.wording.catalog import render, statement
 from whyperf.plan import Cell
 

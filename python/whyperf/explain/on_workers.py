@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whyperf.explain.experiment import TrialQuestion, explain_here
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, open_folder_without_links, read_bytes
 from whyperf.record import Experiment
 from whyperf.record.experiment import PROFILES

@@ -5,7 +5,7 @@ Study 1: with a window of 4,096 bytes, writes of 2,048 bytes are about 20 % fast
 
 from collections.abc import Mapping, Sequence
 
-from whyperf.explain.model import CellExplanation, Phase
+from whyperf.explain.explanation import CellExplanation, Phase
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.patterns import PARALLEL, acks_per_window, is_stop_and_go
 from whyperf.plan import Plan

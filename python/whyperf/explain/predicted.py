@@ -6,7 +6,7 @@ Every verdict goes through here last, once all bounds and neighboring cells are 
 from collections.abc import Sequence
 
 from whyperf.analyze.text import percent
-from whyperf.explain.model import Change, ChangeStep, JointGain, Value, Verdict
+from whyperf.explain.explanation import Change, ChangeStep, JointGain, Value, Verdict
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.changes import interval_text
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from whyperf.explain.model import Level
+from whyperf.explain.explanation import Level
 from whyperf.plan import WATCHED
 from whyperf.plan.on_model import KNOWN, NEUTRAL
 from whyperf.profile import BY_NAME, Factors, ProfileError, Schedule, Workload, resolve

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from whyperf.explain.model import FORMAT, Explanation
+from whyperf.explain.explanation import FORMAT, Explanation
 from whyperf.record import Experiment
 from whyperf.record.errors import failure
 from whyperf.record.kept import fingerprint_of, read_kept, write_kept

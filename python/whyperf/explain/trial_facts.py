@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal
 
+from whyperf.explain.explanation import Budget, Pattern, Phase
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Budget, Pattern, Phase
 from whyperf.explain.path_facts import BottleneckRate, SegmentFacts, WindowFacts
 from whyperf.explain.watched_facts import Conversation
 

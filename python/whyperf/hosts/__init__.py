@@ -1,7 +1,7 @@
 """Names of hosts: sets such as `node[1-15]`, groups and inventories, and which host loads which."""
 
 from whyperf.hosts.inventory import read_inventory
-from whyperf.hosts.model import (
+from whyperf.hosts.known_hosts import (
     LOCAL,
     MAX_HOST_LENGTH,
     MAX_HOSTS,

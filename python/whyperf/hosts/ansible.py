@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from whyperf.foreign import quoted
-from whyperf.hosts.model import (
+from whyperf.hosts.known_hosts import (
     LOCAL,
     MAX_KNOWN,
     SHOWN_LENGTH,

@@ -8,7 +8,16 @@ from typing import Any
 
 from whyperf.foreign import parse_json, parse_toml, quoted, read_text
 from whyperf.hosts.ansible import from_ini, from_json
-from whyperf.hosts.model import LOCAL, HostSetError, Inventory, KnownHost, NamedHosts, is_numeric, is_usable_host, shown
+from whyperf.hosts.known_hosts import (
+    LOCAL,
+    HostSetError,
+    Inventory,
+    KnownHost,
+    NamedHosts,
+    is_numeric,
+    is_usable_host,
+    shown,
+)
 from whyperf.hosts.nesting import Group, resolve
 from whyperf.hosts.sets import read_set, unknown_group
 

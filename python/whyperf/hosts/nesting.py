@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from whyperf.foreign import quoted
-from whyperf.hosts.model import SHOWN_LENGTH, HostSetError
+from whyperf.hosts.known_hosts import SHOWN_LENGTH, HostSetError
 
 MAX_NESTED = 32
 """Groups one in another. Sites have up to five: region, site, room, rack, role."""

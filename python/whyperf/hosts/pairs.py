@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Literal, NamedTuple, get_args
 
-from whyperf.hosts.model import HostSetError, shown
+from whyperf.hosts.known_hosts import HostSetError, shown
 
 MAX_PAIRS = 4096
 """Each pair has two agents, and tables of its own."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
-from whyperf.hosts.model import MAX_HOST_LENGTH, is_numeric
+from whyperf.hosts.known_hosts import MAX_HOST_LENGTH, is_numeric
 
 MAX_SPREAD = 65_536
 """Names of one text with ranges. The library would make all numbers of any range before anybody could count them."""

@@ -6,7 +6,15 @@ from difflib import get_close_matches
 from operator import ne
 
 from whyperf.foreign import quoted
-from whyperf.hosts.model import MAX_HOSTS, SHOWN_LENGTH, HostSetError, Inventory, NamedHosts, is_usable_host, shown
+from whyperf.hosts.known_hosts import (
+    MAX_HOSTS,
+    SHOWN_LENGTH,
+    HostSetError,
+    Inventory,
+    NamedHosts,
+    is_usable_host,
+    shown,
+)
 from whyperf.hosts.ranges import spread_nodeset
 
 _TERM = re.compile(r"((?:\[[^\[\]]*\]|[^,!&^\[\]])*)([,!&^]|$)")

@@ -4,7 +4,7 @@ from whyperf.hosts import LOCAL, HostPair
 from whyperf.plan.build import STAGED_TRANSPORTS, build
 from whyperf.plan.cells import COMMAND_LINE
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
-from whyperf.plan.model import (
+from whyperf.plan.plan_document import (
     CONNECTION,
     EXTRA_PREFIXES,
     LOG_PREFIX,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from whyperf.plan.model import Cell
+from whyperf.plan.plan_document import Cell
 
 
 def randomized_blocks(

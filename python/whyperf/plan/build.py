@@ -9,7 +9,9 @@ from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import COMMAND_LINE, expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes, parts_of
 from whyperf.plan.fleets import refuse_unknown_loads
-from whyperf.plan.model import (
+from whyperf.plan.on_model import for_model
+from whyperf.plan.only import kept
+from whyperf.plan.plan_document import (
     MODEL,
     Cell,
     Level,
@@ -22,13 +24,11 @@ from whyperf.plan.model import (
     identify,
     kind_of,
 )
-from whyperf.plan.on_model import for_model
-from whyperf.plan.only import kept
 from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Overrides, Profile, ProfileError
 from whyperf.profile.conditions import AFTER, BEFORE
-from whyperf.profile.model import RunsOn
+from whyperf.profile.profile_document import RunsOn
 
 #: More planned trials than this is taken for a mistake.
 MAX_TRIALS = 2_000_000

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import TypeVar
 
-from whyperf.plan.model import Cell
+from whyperf.plan.plan_document import Cell
 from whyperf.profile import BY_NAME, FACTORS, Factors, Level, Profile, ProfileError, Sweep, resolve
 from whyperf.profile.path_factors import MAKERS
 

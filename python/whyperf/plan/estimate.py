@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from whyperf.plan.model import Cell, Plan
+from whyperf.plan.plan_document import Cell, Plan
 from whyperf.profile import Factors
 from whyperf.profile.workload import least_seconds
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-from whyperf.plan.model import Cell, PlannedFleet, PlannedWorkload
+from whyperf.plan.plan_document import Cell, PlannedFleet, PlannedWorkload
 from whyperf.profile import Profile, ProfileError
 
 KEY = "fleet.loads"

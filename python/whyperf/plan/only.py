@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from whyperf.plan.model import Cell
+from whyperf.plan.plan_document import Cell
 from whyperf.profile import Level, ProfileError, factor_named
 
 OPTION = "--only"

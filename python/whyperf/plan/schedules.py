@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from whyperf.plan.model import Cell, PlannedFlow
+from whyperf.plan.plan_document import Cell, PlannedFlow
 from whyperf.profile import Profile, checked_flows, schedule_of
 
 NS_PER_S = 1_000_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from whyperf.foreign import is_meant, visible
 from whyperf.hosts import LOCAL
-from whyperf.plan.model import Plan
+from whyperf.plan.plan_document import Plan
 from whyperf.profile import Profile, ProfileError
 
 #: Files and hosts at most that a sentence names.

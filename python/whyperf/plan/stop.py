@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from whyperf.plan.model import Plan, StopRule
+from whyperf.plan.plan_document import Plan, StopRule
 
 #: Resamples of the bootstrap; the interval's ends then vary by a few per cent of its width.
 RESAMPLES = 2000

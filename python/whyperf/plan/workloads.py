@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from whyperf.plan.model import Cell, PlannedWorkload
+from whyperf.plan.plan_document import Cell, PlannedWorkload
 from whyperf.profile import Profile, ProfileError, is_plain, workload_of
 from whyperf.profile.workload import STREAM, STREAM_RECEIVE
 

@@ -6,7 +6,7 @@ from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_name
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
 from whyperf.profile.levels import as_set, levels_of_text
 from whyperf.profile.load import load, parse
-from whyperf.profile.model import Design, Factors, Overrides, Profile, Sweep
+from whyperf.profile.profile_document import Design, Factors, Overrides, Profile, Sweep
 from whyperf.profile.schedule import Schedule, checked_flows
 from whyperf.profile.workload import (
     Workload,

@@ -8,10 +8,10 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import Factor
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
-from whyperf.profile.model import Factors
 from whyperf.profile.options import OPTIONS, TRANSPORTS
 from whyperf.profile.path import defaults_with, has_path, missing, refuse_impossible_path
 from whyperf.profile.path_factors import MAKERS, PATH_FACTORS
+from whyperf.profile.profile_document import Factors
 from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
 from whyperf.profile.workload import (
     STREAM,

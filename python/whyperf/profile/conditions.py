@@ -5,7 +5,7 @@ from dataclasses import replace
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import BY_NAME
 from whyperf.profile.load import parse
-from whyperf.profile.model import Factors, Overrides, Profile, Sweep
+from whyperf.profile.profile_document import Factors, Overrides, Profile, Sweep
 from whyperf.profile.write import as_toml, folder_of
 
 BEFORE, AFTER = "-before", "-after"

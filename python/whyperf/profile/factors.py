@@ -30,7 +30,7 @@ LINKS_OF_MODEL = (
     "atm-oc12",
 )
 
-#: More than that take longer to set than a trial; a keeper of disturbances takes no more (disturb/model.py).
+#: More than that take longer to set than a trial; a keeper of disturbances takes no more (disturb/orders.py).
 MAX_FIREWALL_RULES = 10_000
 
 FACTORS: tuple[Factor, ...] = (

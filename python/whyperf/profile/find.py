@@ -5,7 +5,7 @@ from pathlib import Path
 
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.load import load
-from whyperf.profile.model import Profile
+from whyperf.profile.profile_document import Profile
 
 
 def shipped_folder() -> Path:

@@ -15,7 +15,7 @@ from whyperf.profile.errors import ProfileError, joined, repeated
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.mistakes import of_factors, of_structure
-from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
+from whyperf.profile.profile_document import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
 from whyperf.profile.schedule import Schedule, read_schedule
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.profile.workload import Workload, read_workload, shipped_workload_names

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import factor_named
 from whyperf.profile.levels import all_levels, one_level
-from whyperf.profile.model import DesignTable, Pipe, ProfileTable, SweepTable
+from whyperf.profile.profile_document import DesignTable, Pipe, ProfileTable, SweepTable
 
 
 def of_structure(written: Mapping[str, Any], error: ValidationError) -> list[ProfileError]:

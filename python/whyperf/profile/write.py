@@ -8,7 +8,7 @@ from typing import Any
 
 from whyperf.foreign import parse_toml, read_text
 from whyperf.profile.errors import ProfileError
-from whyperf.profile.model import Design, Profile, Sweep
+from whyperf.profile.profile_document import Design, Profile, Sweep
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.profile.workload import Workload
 

@@ -23,13 +23,13 @@ from whyperf.report.cost.section import CostSection
 from whyperf.report.cost.styles import class_styles
 from whyperf.report.explanation import ExplanationSection
 from whyperf.report.fleet import FleetSection
-from whyperf.report.fleet.looks import fleet_styles
+from whyperf.report.fleet.heat_colors import fleet_styles
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import changes
 from whyperf.report.stages import StagesSection
-from whyperf.report.stages.looks import stage_styles
+from whyperf.report.stages.stage_colors import stage_styles
 from whyperf.report.table import cells_table
 
 EXPLANATION = "explanation.html.j2"

@@ -8,7 +8,7 @@ from typing import get_args
 from whyperf.foreign import shell_line
 from whyperf.plan import LOCAL, MODEL, STAGED_TRANSPORTS, Plan, build
 from whyperf.profile import Level, Profile, ProfileError, as_set, find, parse, shipped_names
-from whyperf.profile.model import PROFILE_HZ, Pipe
+from whyperf.profile.profile_document import PROFILE_HZ, Pipe
 from whyperf.record import Experiment, RecordError, kept_profile
 
 _WATCH = ["whyperf", "watch"]

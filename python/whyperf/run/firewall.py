@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from whyperf.disturb.action import DisturbError
-from whyperf.disturb.model import Firewall, Orders, Place
 from whyperf.disturb.network import FirewallRules
+from whyperf.disturb.orders import Firewall, Orders, Place
 from whyperf.plan import Cell
 from whyperf.run.agents.agent import Agent
 from whyperf.run.ends import FAR

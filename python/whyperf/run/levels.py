@@ -5,7 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from whyperf.plan import Level, Plan, PlannedTrial
-from whyperf.profile.model import PROFILE_HZ
+from whyperf.profile.profile_document import PROFILE_HZ
 from whyperf.record import Experiment
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session

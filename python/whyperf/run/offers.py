@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from whyperf.plan.model import Cell
+from whyperf.plan.plan_document import Cell
 from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import Fault, RunError

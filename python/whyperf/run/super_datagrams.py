@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from whyperf.plan.model import Cell
+from whyperf.plan.plan_document import Cell
 from whyperf.profile.path import has_path
 from whyperf.run.errors import Fault, RunError
 from whyperf.wire import HostFacts

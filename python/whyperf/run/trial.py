@@ -20,8 +20,8 @@ from whyperf.run.firewall import firewall
 from whyperf.run.fleet import CLOCKS_AT_ONCE, PAIRS_AT_ONCE, at_once
 from whyperf.run.session import Session
 from whyperf.run.spec import trial_specs
+from whyperf.run.summed_progress import Together
 from whyperf.run.target import Kind
-from whyperf.run.together import Together
 from whyperf.wire import ReplyFinished, ReplyProgress, RequestPrepare, Role
 
 Progress = Callable[[str, ReplyProgress], None]

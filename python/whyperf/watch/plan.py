@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from whyperf.plan import LOCAL, WATCHED, Cell, Plan, PlannedConnection, PlannedWatch, StopRule
-from whyperf.plan.model import Testbed, identify
+from whyperf.plan.plan_document import Testbed, identify
 from whyperf.profile import resolve
-from whyperf.watch.model import WatchQuestion
+from whyperf.watch.request import WatchQuestion
 from whyperf.watch.sockets import WatchedEnds
 
 #: The name of the profile of watched results; there is none.

@@ -13,8 +13,8 @@ from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION, Experiment, RecordError, known_cost
 from whyperf.record.errors import failure, is_full
 from whyperf.record.kinds import UNREADABLE
-from whyperf.watch.model import WatchedSide, WatchQuestion
 from whyperf.watch.plan import watched_plan
+from whyperf.watch.request import WatchedSide, WatchQuestion
 from whyperf.watch.session import address_of
 from whyperf.watch.sockets import Host, Socket, WatchedEnds, paired, read_sockets
 from whyperf.watch.split import SideTables, TrialEnd

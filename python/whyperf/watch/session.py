@@ -16,8 +16,8 @@ from whyperf.run.agents import pipes
 from whyperf.run.agents.agent import Agent, Clock
 from whyperf.run.agents.received import Deadline, ReceivedTables
 from whyperf.run.errors import NoAnswerError
-from whyperf.watch.model import WatchedSide
 from whyperf.watch.pipe_connections import connections_of
+from whyperf.watch.request import WatchedSide
 from whyperf.watch.spool import TableSpool
 from whyperf.wire import HostFacts, ReplyFinished, ReplyWatched, RequestWatch, Selection, WatchedConnection
 

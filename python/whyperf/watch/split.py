@@ -19,7 +19,7 @@ from whyperf.analyze.read.watched import RECEIVED_PAYLOAD, SENT_PAYLOAD
 from whyperf.record import is_table, wrong_in_table
 from whyperf.record.durable import restrict
 from whyperf.record.parquet import bytes_in_memory
-from whyperf.watch.model import WatchedSide
+from whyperf.watch.request import WatchedSide
 from whyperf.watch.sockets import Host, Role, Socket
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.tools.model import OWN, ToolsComparison
+from lab.tools.tool_runs import OWN, ToolsComparison
 from tests.e2e.conftest import Ours
 from tests.e2e.whyperf_command import whyperf as started
 

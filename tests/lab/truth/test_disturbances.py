@@ -13,8 +13,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from lab.disturb.disturbances import Disturbance, Orders
 from lab.disturb.disturber import Disturber
-from lab.disturb.model import Disturbance, Orders
 from lab.disturb.tools import lacks
 from tests.lab.truth.two_sides import inside, places_of, printed, two_sides
 from whyperf.run.errors import KeeperLostError
@@ -219,7 +219,7 @@ def test_a_disturbance_acts_during_its_trial_only(name: str, sides: Sides) -> No
 _KILLED = """
 import os, signal, sys
 from unittest.mock import Mock
-from lab.disturb.model import Orders
+from lab.disturb.disturbances import Orders
 from lab.disturb.disturber import Disturber
 from whyperf.run.observer import Observer
 orders = Orders.model_validate_json(sys.argv[1])

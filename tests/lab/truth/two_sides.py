@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 
 ADDRESSES = {"near": "192.0.2.1", "far": "192.0.2.2"}
 

@@ -25,7 +25,7 @@ from lab.truth.levels import Explained, View
 from lab.truth.workflow.on_model import simulated
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CauseProbability, CellExplanation, JointGain
+from whyperf.explain.explanation import CauseProbability, CellExplanation, JointGain
 
 #: Any seed: what holds of it holds of all.
 SEED = 7

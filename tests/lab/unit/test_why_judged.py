@@ -7,7 +7,7 @@ from lab.situations.why import JudgedWhy, judged_why, print_why_judged, why_shar
 from lab.truth.situation import Ingredient, Situation
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Known, Why
-from whyperf.explain.model import Level
+from whyperf.explain.explanation import Level
 
 WRITES = Ingredient(name="small-writes", causes=("tiny_writes",), factors={"write_size_bytes": 1000})
 

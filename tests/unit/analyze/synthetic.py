@@ -16,7 +16,7 @@ import polars as pl
 
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
-from whyperf.plan.model import Plan, identify
+from whyperf.plan.plan_document import Plan, identify
 
 SECOND = 1_000_000_000
 MS = 1_000_000

@@ -12,7 +12,7 @@ import polars as pl
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
-from whyperf.plan.model import Plan, identify
+from whyperf.plan.plan_document import Plan, identify
 
 
 def workload(arrivals: Mapping[str, Any], transaction: str = "rr") -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from whyperf.cli.exits import UsageError
 from whyperf.cli.inputs.evidence import AskedEvidence, asked_evidence
 from whyperf.plan import PlannedStages
-from whyperf.profile.model import PROFILE_HZ
+from whyperf.profile.profile_document import PROFILE_HZ
 
 
 @pytest.mark.parametrize(

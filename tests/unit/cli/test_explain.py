@@ -17,7 +17,7 @@ from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.model import CauseProbability
+from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.record import Experiment
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from whyperf.cli.output.explanation import extremes, has_curve
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.plan import Plan, build
 from whyperf.profile import find
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.explain.experiment_samples import why
 from whyperf.cli.live.why import ERASE, WhyLine
 from whyperf.cli.output.why import print_why
-from whyperf.explain.model import Change
+from whyperf.explain.explanation import Change
 
 
 def test_a_command_is_never_broken_into_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.analyze.cost.budget import TrialCosts
-from whyperf.analyze.cost.read import SampledCosts
+from whyperf.analyze.cost.stored_budget import SampledCosts
 from whyperf.compare.costs import _VALUES_OF_NAME, CostTable, cost_tables, side_difference, split
 
 NAMES = (None, "tcp_ack", "tcp_sendmsg", "skb_clone", "memcpy")

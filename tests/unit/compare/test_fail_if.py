@@ -3,8 +3,8 @@
 import pytest
 
 from tests.whole.report.compare import drawn_comparisons as made
+from whyperf.compare.comparison import CellPair, DifferenceTest
 from whyperf.compare.limits import LimitError, exceeded, limit_of, without_row
-from whyperf.compare.model import CellPair, DifferenceTest
 
 
 def pair(ratio: float | None, p_value: float | None = 0.001, *, is_significant: bool = True) -> CellPair:

@@ -14,8 +14,8 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.obstacles import refuse_other_path
 from whyperf.explain.experiments.question import question_of, toml_of
 from whyperf.explain.experiments.tries import CHANGE, Planned
+from whyperf.explain.explanation import Change, Verdict
 from whyperf.explain.headline import cell_headline
-from whyperf.explain.model import Change, Verdict
 from whyperf.explain.predicted import as_printed, command_label, gain_line
 from whyperf.explain.rules import Finding, judge
 from whyperf.explain.rules.changes import change_for

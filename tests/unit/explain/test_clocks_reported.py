@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.explain.budget.shares import budget_of_sums
-from whyperf.explain.model import Chronograph
+from whyperf.explain.explanation import Chronograph
 from whyperf.report.explanation.bars import excess
 
 MS = 1_000_000

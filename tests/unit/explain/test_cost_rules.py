@@ -8,9 +8,9 @@ import pytest
 from tests.unit.explain.test_rules import CASES, COSTLY, MS, ON_CPU, at_receiver, at_sender, costs, facts
 from whyperf.explain.causes import Cause
 from whyperf.explain.cost_facts import ClassFacts, CostFacts
+from whyperf.explain.explanation import Verdict
 from whyperf.explain.headline import WITHOUT_LOG, cell_headline
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.model import Verdict
 from whyperf.explain.predicted import as_printed, gain_line
 from whyperf.explain.rules import judge
 from whyperf.explain.rules.costs import BY_CLASS, limits

@@ -16,7 +16,7 @@ from whyperf.explain.experiments.environments import (
     not_tried,
 )
 from whyperf.explain.experiments.tries import TOGETHER
-from whyperf.explain.model import Level
+from whyperf.explain.explanation import Level
 from whyperf.explain.wording.experiments import try_words
 
 SMALL = {RECEIVE: "4096 131072 6291456", SEND: "4096\t16384\t16384", "net.ipv4.tcp_congestion_control": "cubic"}

@@ -18,7 +18,7 @@ from whyperf.analyze.read.inputs import Inputs
 from whyperf.explain.experiments.answer import Answer, Why
 from whyperf.explain.experiments.goals import MIN_ABOVE, NS, RATE, SLOWER, Goal, Percentile, goal_of
 from whyperf.explain.experiments.obstacles import Obstacle
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.wording.experiments import answer_words, bar_words, goal_words, headline_of, not_reproduced_words
 from whyperf.plan import Plan
 

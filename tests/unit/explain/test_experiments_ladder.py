@@ -17,7 +17,7 @@ from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
 from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of, likelihood
 from whyperf.explain.experiments.signs import MIN_AGAIN, Sign, Slower, signs_likelihood, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
-from whyperf.explain.model import CauseProbability
+from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.wording.experiments import answer_words
 
 NOISE = 0.04

@@ -10,7 +10,7 @@ from whyperf.explain.experiments.ladder import ORIGINAL
 from whyperf.explain.experiments.obstacles import Obstacle, refuse_other_host, refuse_other_path, refuse_untriable
 from whyperf.explain.experiments.question import BLOCKS, question_of
 from whyperf.explain.experiments.tries import CHANGE, Planned, making
-from whyperf.explain.model import Change, Level, Verdict
+from whyperf.explain.explanation import Change, Level, Verdict
 from whyperf.plan import MODEL, Cell, Plan, build
 from whyperf.profile import Factors, Profile, find, parse, shipped_names
 

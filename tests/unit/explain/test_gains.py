@@ -8,8 +8,8 @@ from tests.unit.explain.test_rules import facts
 from whyperf.explain.host_facts import Calls, HostFacts, Processors
 from whyperf.explain.path_facts import BottleneckRate, RequestCycle, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.cold import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
 from whyperf.explain.rules.intervals import calibrated
+from whyperf.explain.rules.sleeping_ends import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
 from whyperf.explain.trial_facts import ExchangeFacts, Facts, RequestedLoad
 from whyperf.explain.wording.catalog import statement
 

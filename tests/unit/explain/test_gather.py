@@ -11,6 +11,7 @@ import pytest
 from tests.unit.analyze.flow import traces
 from whyperf.explain.experiment import _on_one_machine
 from whyperf.explain.gather import by_payload
+from whyperf.explain.gather.all_facts import _is_queued_back
 from whyperf.explain.gather.bottleneck import bottleneck_rate
 from whyperf.explain.gather.deliveries import _while_full
 from whyperf.explain.gather.delivery_steps import Steps
@@ -18,7 +19,6 @@ from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.gather.sockets import sampled
-from whyperf.explain.gather.whole import _is_queued_back
 from whyperf.explain.path_facts import QueueFacts, RequestCycle, SegmentFacts
 from whyperf.explain.segment_log import read_logs
 from whyperf.record import Experiment

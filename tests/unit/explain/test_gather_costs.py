@@ -8,7 +8,7 @@ import pytest
 from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.cost.cost_samples import Stack
 from tests.unit.analyze.cost.sampled_results import RECEIVER, add_samples
-from whyperf.analyze.cost.read import read_cost
+from whyperf.analyze.cost.stored_budget import read_cost
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.gather import costs as gathering
 from whyperf.explain.gather import costs_of, with_costs

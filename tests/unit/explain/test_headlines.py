@@ -3,8 +3,8 @@
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import CellExplanation, Change, Verdict
 from whyperf.explain.headline import cell_headline, experiment_headline
-from whyperf.explain.model import CellExplanation, Change, Verdict
 
 
 def cell(cause: Cause, *, is_read: bool = True) -> CellExplanation:

@@ -3,8 +3,8 @@
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Change, Level, Verdict
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.model import Change, Level, Verdict
 from whyperf.explain.wording.catalog import statement
 from whyperf.plan import Cell
 

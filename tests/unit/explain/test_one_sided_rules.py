@@ -18,7 +18,7 @@ from tests.unit.explain.watched_cases import (
     sockets,
 )
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 from whyperf.explain.predicted import as_printed
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.rules.watched.choice import rules_for

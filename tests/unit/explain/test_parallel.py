@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyperf.explain.model import CellExplanation, Pattern, Phase
+from whyperf.explain.explanation import CellExplanation, Pattern, Phase
 from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.wording.patterns import acks_per_window
 from whyperf.plan import Plan, build

@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.explain.test_rules import MS, PATH, facts
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Budget, StateShare
 from whyperf.explain.gather.active import ALWAYS
+from whyperf.explain.gather.all_facts import shares_of
 from whyperf.explain.gather.populations import populations
-from whyperf.explain.gather.whole import shares_of
-from whyperf.explain.model import Budget, StateShare
 from whyperf.explain.path_facts import WindowFacts
 from whyperf.explain.rules import judge
 from whyperf.explain.trial_facts import Facts, Population

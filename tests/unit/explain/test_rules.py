@@ -10,9 +10,9 @@ import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.cost_facts import ClassFacts, CostFacts
+from whyperf.explain.explanation import Losses, Pattern, Spell, Verdict
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
-from whyperf.explain.model import Losses, Pattern, Spell, Verdict
 from whyperf.explain.path_facts import LostRun, OutageFacts, QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding

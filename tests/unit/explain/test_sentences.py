@@ -12,7 +12,7 @@ import pytest
 from tests.unit.explain.test_rules import CASES
 from tests.unit.explain.watched_cases import CASES as WATCHED_CASES
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Value
+from whyperf.explain.explanation import Value
 from whyperf.explain.rules import judge
 from whyperf.explain.wording.catalog import render, templates, unit_of
 

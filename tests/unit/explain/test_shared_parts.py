@@ -10,10 +10,10 @@ from tests.unit.explain.test_exchanges import trial
 from tests.unit.explain.test_host_limits import counters, found
 from tests.unit.explain.test_rules import facts
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.gather import with_link_use
 from whyperf.explain.headline import experiment_headline
 from whyperf.explain.host_limits import HostLimits
-from whyperf.explain.model import CellExplanation
 from whyperf.explain.rules import judge
 from whyperf.explain.rules.shared_parts import FULL_RATIO
 

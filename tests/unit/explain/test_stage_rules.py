@@ -13,9 +13,9 @@ from whyperf.analyze.stages.trial import analyzed
 from whyperf.cli.output.explanation import explained
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import TrialQuestion
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.gather import with_stages
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import CellExplanation
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.rules.stages import refined
 from whyperf.explain.stage_facts import StageFacts, StageTime

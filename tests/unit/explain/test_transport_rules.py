@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.explain.test_rules import MS, ON_CPU, PATH, at_receiver, facts
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Change
+from whyperf.explain.explanation import Change
 from whyperf.explain.path_facts import BottleneckRate
 from whyperf.explain.rules import judge
 from whyperf.explain.rules.changes import change_for

@@ -23,7 +23,7 @@ from tests.unit.explain.watched_cases import (
 from whyperf.cli.output.explanation import _change
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import started_command
-from whyperf.explain.model import ChangeStep
+from whyperf.explain.explanation import ChangeStep
 from whyperf.explain.predicted import step_label
 from whyperf.explain.rules import judge
 from whyperf.explain.setup import Setup

@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.explain.experiment import with_whose_rate
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 
 
 @pytest.mark.parametrize(

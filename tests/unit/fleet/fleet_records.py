@@ -12,7 +12,7 @@ import polars as pl
 
 from tests.unit.analyze import synthetic as made
 from whyperf.hosts import HostPair, Pattern
-from whyperf.plan.model import Plan, PlannedFleet, Testbed, identify
+from whyperf.plan.plan_document import Plan, PlannedFleet, Testbed, identify
 
 
 @dataclass(frozen=True)

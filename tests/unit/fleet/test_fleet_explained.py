@@ -17,9 +17,9 @@ from whyperf.analyze.fleet.result import (
 from whyperf.analyze.spread import Spread
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
+from whyperf.explain.explanation import CellExplanation, Value, Verdict
 from whyperf.explain.fleet import explain_fleet
 from whyperf.explain.fleet.causes import cause_of
-from whyperf.explain.model import CellExplanation, Value, Verdict
 from whyperf.record import Experiment
 
 

@@ -221,7 +221,7 @@ MANY = 20_000
     ],
 )
 def test_a_hostile_file_is_refused(name: str, text: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyperf.hosts.model.MAX_NAMED", 5_000)
+    monkeypatch.setattr("whyperf.hosts.known_hosts.MAX_NAMED", 5_000)
     assert problem in refused(text, name)
 
 

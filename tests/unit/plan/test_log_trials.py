@@ -5,7 +5,7 @@ import json
 import pytest
 
 from whyperf.plan import Level, Plan, build, estimate
-from whyperf.plan.model import identify
+from whyperf.plan.plan_document import identify
 from whyperf.profile import Profile, parse
 
 TEXT = """

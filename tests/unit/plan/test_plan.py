@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from whyperf.foreign.documents import MAX_VALUES
 from whyperf.hosts import MAX_PAIRS
-from whyperf.plan import Plan, PlannedFleet, build, model
-from whyperf.plan.model import identify
+from whyperf.plan import Plan, PlannedFleet, build, plan_document
+from whyperf.plan.plan_document import identify
 from whyperf.profile import Profile, ProfileError, find, parse
 
 WINDOWS = st.lists(st.integers(64, 1 << 20), min_size=1, max_size=5, unique=True)
@@ -182,10 +182,10 @@ FLEET = PlannedFleet(pattern="pairs", far=("far7",), via="docker")
     ("target", "change", "key"),
     [
         # Without a question, as kind `loopback` needs none, the agent would be run on far7 by ssh.
-        ("far7", {"testbed": model.Testbed(kind="loopback")}, "testbed.kind"),
-        ("far7", {"testbed": model.Testbed(kind="model")}, "testbed.kind"),
-        ("far7", {"testbed": model.Testbed(kind="watched")}, "testbed.kind"),
-        ("loopback", {"testbed": model.Testbed(kind="network")}, "testbed.kind"),
+        ("far7", {"testbed": plan_document.Testbed(kind="loopback")}, "testbed.kind"),
+        ("far7", {"testbed": plan_document.Testbed(kind="model")}, "testbed.kind"),
+        ("far7", {"testbed": plan_document.Testbed(kind="watched")}, "testbed.kind"),
+        ("loopback", {"testbed": plan_document.Testbed(kind="network")}, "testbed.kind"),
         ("loopback", {"fleet": FLEET}, "fleet"),
         ("testbed", {"fleet": FLEET}, "fleet"),
         ("loopback", {"near": ("near8",)}, "near"),

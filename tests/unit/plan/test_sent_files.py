@@ -13,7 +13,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.goals import RATE, First
 from whyperf.explain.experiments.question import question_of
 from whyperf.explain.experiments.tries import Planned
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.plan import LOCAL, Plan, announcements, build, own_folders, refuse_other_files, sent_files
 from whyperf.profile import ProfileError, find, parse
 from whyperf.record import Experiment

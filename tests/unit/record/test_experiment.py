@@ -227,7 +227,7 @@ def test_a_log_trial_without_its_log_is_made_again_on_request(
 def test_a_prepared_folder_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two plans with one identifier of 48 bits are found within hours."""
     other = sample_plan(seed=5)
-    monkeypatch.setattr("whyperf.plan.model.identify", lambda _: PLAN.id)
+    monkeypatch.setattr("whyperf.plan.plan_document.identify", lambda _: PLAN.id)
     folder = tmp_path / "sample"
     created(folder).close()
     (folder / "plan.json").write_text(other.named("sample").model_copy(update={"id": PLAN.id}).to_json())

@@ -14,8 +14,8 @@ import pytest
 from tests.unit.record.record_samples import sample_plan
 from tests.whole.records.golden import unpack
 from whyperf.cli import main
-from whyperf.plan import model
-from whyperf.plan.model import identify
+from whyperf.plan import plan_document
+from whyperf.plan.plan_document import identify
 from whyperf.record import Experiment, RecordError
 from whyperf.record.export.documents import anonymous_cell, anonymous_profile
 from whyperf.record.export.known_names import KnownNames
@@ -76,7 +76,7 @@ def planted(kind: str, folder: Path) -> Path:
     plan = made.plan.model_copy(
         update={
             "target": "robertine@web3.acme-corp.example",
-            "testbed": model.Testbed(kind="network"),
+            "testbed": plan_document.Testbed(kind="network"),
             "near": ("alicia@10.20.30.41",),
             "profile": "acme-backup",
             "about": "for robertine, db7 to web3.acme-corp.example",

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.unit.record.record_samples import sample_plan
-from whyperf.profile.model import PROFILE_HZ
+from whyperf.profile.profile_document import PROFILE_HZ
 from whyperf.run import interleaved
 
 

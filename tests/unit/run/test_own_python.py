@@ -8,7 +8,7 @@ import pytest
 from tests.hostile_folder import HostileFolder
 from whyperf import __version__
 from whyperf.cli.workflows.studies import _call
-from whyperf.disturb.model import Orders
+from whyperf.disturb.orders import Orders
 from whyperf.run.keeping import Keeper
 
 PRODUCT = Path(__file__).parents[3] / "python" / "whyperf"

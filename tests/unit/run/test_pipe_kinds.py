@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from whyperf import __version__
-from whyperf.profile.model import Pipe
+from whyperf.profile.profile_document import Pipe
 from whyperf.run import adapters
 from whyperf.run.agents import pipes
 from whyperf.run.agents.pipes import calls, kinds, push

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from whyperf.run.together import Together
+from whyperf.run.summed_progress import Together
 
 PAIRS = [{"near": "near", "far": "far"}, {"near": "near2", "far": "far2"}]
 

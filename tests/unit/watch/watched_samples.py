@@ -14,7 +14,7 @@ import polars as pl
 
 from tests.unit.analyze.synthetic import HOST_FACTS
 from whyperf.record.kinds import COLUMNS
-from whyperf.watch.model import WatchedSide, WatchQuestion
+from whyperf.watch.request import WatchedSide, WatchQuestion
 
 TYPES = {"u32": pl.UInt32(), "u64": pl.UInt64(), "bool": pl.Boolean(), "text": pl.String()}
 UNKNOWN = ("opening_mono_ns", "opened_mono_ns", "window_requested_bytes", "first_call_mono_ns", "last_call_mono_ns")

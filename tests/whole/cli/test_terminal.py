@@ -14,7 +14,7 @@ from tests.unit.analyze.cost.sampled_results import RECEIVER, SENDER, add_sample
 from whyperf.cli.app import main
 from whyperf.foreign import visible
 from whyperf.plan import Plan
-from whyperf.plan.model import identify
+from whyperf.plan.plan_document import identify
 
 #: Sets a terminal's title, hides what follows, and reverses its direction; no result of ours has any of it.
 HOSTILE = "\x1b]0;owned\x07\x1b[8m\x9b2J\u202e"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Value, Verdict
+from whyperf.explain.explanation import Value, Verdict
 from whyperf.explain.rules.gain import SUPER_SEGMENT_BYTES
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState

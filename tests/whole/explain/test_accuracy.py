@@ -3,7 +3,7 @@
 from lab.truth.levels import View
 from tests.accuracy import FILE, Injected, answer, lines
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 
 WINDOW = Injected("receive_buffer", ("receive_buffer", "window_scaling"))
 CLEAN = Injected("undisturbed", ("capacity",), is_undisturbed=True)

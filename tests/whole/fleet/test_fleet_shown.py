@@ -15,7 +15,7 @@ from whyperf.cli.output.cells_csv import print_csv
 from whyperf.cli.output.fleet import fleet_lines, shared_text
 from whyperf.record import Experiment
 from whyperf.report.fleet import fleet_section
-from whyperf.report.fleet.looks import STEPS, fleet_styles, step_of
+from whyperf.report.fleet.heat_colors import STEPS, fleet_styles, step_of
 
 TRIAL = made.Trial(duration_s=0.6, warmup_s=0.2)
 

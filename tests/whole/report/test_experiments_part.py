@@ -13,7 +13,7 @@ from tests.whole.report.test_page import checked, page, plain_text
 from whyperf.analyze import summarize_inputs
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Why
-from whyperf.explain.model import Change
+from whyperf.explain.explanation import Change
 from whyperf.record import Experiment
 from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.experiments import MAX_FOLDED, MAX_MARKS, MAX_SHOWN, Axis, axis_of, experiments_view

@@ -11,7 +11,7 @@ from tests.unit.explain.situations import situations
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import Summary
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import (
+from whyperf.explain.explanation import (
     Anomaly,
     Budget,
     CellExplanation,

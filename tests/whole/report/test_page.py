@@ -10,7 +10,7 @@ from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.model import Change, Evidence, Verdict
+from whyperf.explain.explanation import Change, Evidence, Verdict
 from whyperf.explain.store import write_explanation
 from whyperf.record import Experiment
 from whyperf.record.kept import fingerprint_of

@@ -12,7 +12,7 @@ from tests.unit.analyze import synthetic as made
 from tests.whole.report.test_explanation_page import verdict
 from tests.whole.report.test_page import page, plain_text
 from whyperf.analyze import Summary, summarize
-from whyperf.explain.model import Change
+from whyperf.explain.explanation import Change
 from whyperf.plan import Plan, build
 from whyperf.profile import Level, find
 from whyperf.record import Experiment

@@ -11,7 +11,7 @@ import pytest
 
 from whyperf.cli import main
 from whyperf.plan import Plan, PlannedStages, build
-from whyperf.plan.model import PlannedFleet, PlannedWatch
+from whyperf.plan.plan_document import PlannedFleet, PlannedWatch
 from whyperf.profile import Profile, find, load
 from whyperf.record import Experiment, RecordError
 from whyperf.record.experiment import _Kept

@@ -21,8 +21,8 @@ from whyperf.analyze import summarize
 from whyperf.record import Experiment, RecordError
 from whyperf.record.kinds import wrong_in_table
 from whyperf.watch import split
-from whyperf.watch.model import WatchedSide
 from whyperf.watch.record import keep_watched
+from whyperf.watch.request import WatchedSide
 
 Keep = Callable[..., Experiment]
 

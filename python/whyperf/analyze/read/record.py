@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from whyperf.analyze.fleet.large import SHRINK, is_large
-from whyperf.analyze.fleet.read import read_fleet
+from whyperf.analyze.fleet.sides import read_fleet
 from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.tables import TABLES

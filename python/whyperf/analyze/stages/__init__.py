@@ -10,7 +10,7 @@ from whyperf.analyze.stages.fits import Fit, Split, Unsplit, fit_of
 from whyperf.analyze.stages.intervals import Amount
 from whyperf.analyze.stages.kinds import BY_DIRECTION, Stage, stage_of
 from whyperf.analyze.stages.messages import Lives, Messages, StageShare, lives_of, messages
-from whyperf.analyze.stages.read import HostStages, StagesReport, has_stages, read_stages
+from whyperf.analyze.stages.of_host import HostStages, StagesReport, has_stages, read_stages
 from whyperf.analyze.stages.sizes import SizePoint, by_size
 from whyperf.analyze.stages.totals import DirectionTotals, StageTotal, totals
 from whyperf.analyze.stages.trial import TrialStages, trial_stages

@@ -13,7 +13,7 @@ import polars as pl
 from whyperf.analyze.stages.fits import MIN_ROWS, fit_of
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios, sums_by_batch
 from whyperf.analyze.stages.kinds import OUT
-from whyperf.analyze.stages.read import HostStages
+from whyperf.analyze.stages.of_host import HostStages
 
 HOLDS_COPY: Final = "tcp_out"
 COPY: Final = "copy_in"

@@ -11,8 +11,8 @@ from whyperf.analyze.stages.copies import COPY, CopyCost, copy_cost, with_copies
 from whyperf.analyze.stages.fits import Fit, fit_of
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios, sums_by_batch
 from whyperf.analyze.stages.kinds import BY_DIRECTION
+from whyperf.analyze.stages.of_host import HostStages
 from whyperf.analyze.stages.probe_cost import costs_by_host
-from whyperf.analyze.stages.read import HostStages
 from whyperf.analyze.stages.trial import TrialStages, analyzed, hosts_of
 from whyperf.record import LOST, Experiment, Manifest, Trials
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.stages.intervals import Amount, amounts, resampled_sums
 from whyperf.analyze.stages.kinds import BETWEEN, IN, OUT, READ_ENTRY_ON_PATH, RECEIVER, SENDER, Stage
+from whyperf.analyze.stages.of_host import HostStages
 from whyperf.analyze.stages.ranges import StageRows, streams_of
-from whyperf.analyze.stages.read import HostStages
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

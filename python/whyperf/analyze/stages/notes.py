@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from whyperf.analyze.stages.kinds import title_of
+from whyperf.analyze.stages.of_host import StagesReport, gaps_of, report_of
 from whyperf.analyze.stages.probe_cost import ProbeCost, cost_by_trials, costs_by_host
-from whyperf.analyze.stages.read import StagesReport, gaps_of, report_of
 from whyperf.analyze.text import count, octets, percent
 from whyperf.record import LOST, Experiment, RecordError, Trials
 from whyperf.wire import StageLimit

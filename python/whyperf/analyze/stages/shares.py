@@ -7,7 +7,7 @@ import polars as pl
 
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios, sums_by_batch
 from whyperf.analyze.stages.kinds import APPLICATION, BY_DIRECTION
-from whyperf.analyze.stages.read import HostStages
+from whyperf.analyze.stages.of_host import HostStages
 
 PROCESS = "process"
 USER, COPY, SYSTEM, SOFTIRQ = "user", "copy", "system", "softirq"

@@ -12,8 +12,8 @@ import polars as pl
 from whyperf.analyze.stages.fits import MIN_ROWS, size_classes
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios
 from whyperf.analyze.stages.kinds import BY_DIRECTION, CAUSED_BY_SOME, stage_of
+from whyperf.analyze.stages.of_host import HostStages
 from whyperf.analyze.stages.ranges import streams_of
-from whyperf.analyze.stages.read import HostStages
 from whyperf.analyze.stages.totals import reference
 
 

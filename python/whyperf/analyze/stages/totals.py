@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from whyperf.analyze.stages.fits import Fit, Split, Unsplit, fit_of, split_of
 from whyperf.analyze.stages.intervals import Amount, batches_of, ratios, sums_by_batch
 from whyperf.analyze.stages.kinds import BY_DIRECTION, CAUSED_BY_SOME, READ_ENTRY, REFERENCE, Stage
+from whyperf.analyze.stages.of_host import HostStages
 from whyperf.analyze.stages.ranges import streams_of
-from whyperf.analyze.stages.read import HostStages
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.flow.trial import FlowTrial
 from whyperf.analyze.stages.copies import with_copies_apart
 from whyperf.analyze.stages.messages import Messages, lives_of, messages
-from whyperf.analyze.stages.read import HostStages, read_stages
+from whyperf.analyze.stages.of_host import HostStages, read_stages
 from whyperf.analyze.stages.sizes import SizePoint, by_size
 from whyperf.analyze.stages.totals import DirectionTotals, totals
 from whyperf.analyze.stages.waterfall import Waterfall, waterfalls

@@ -8,8 +8,8 @@ import numpy as np
 
 from whyperf.analyze.stages.kinds import BETWEEN, RECEIVER, SENDER, Stage
 from whyperf.analyze.stages.messages import GAPS, ON_PATH, ROWS_OF, SLOW, Lives, both_sides
+from whyperf.analyze.stages.of_host import HostStages
 from whyperf.analyze.stages.ranges import StageRows
-from whyperf.analyze.stages.read import HostStages
 
 MIN_GAP_NS, MIN_BETWEEN_NS = 1.0, 250.0
 """A shorter gap is none; between two stages of one host as much is what the probes took, which is taken off both."""

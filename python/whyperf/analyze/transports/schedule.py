@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from whyperf.analyze.fleet.inputs import pair_of
-from whyperf.profile.schedule.read import MAX_FLOWS
+from whyperf.profile.schedule.own_schedule import MAX_FLOWS
 
 Document = Mapping[str, Any]
 MAX_CONNECTIONS = 65_536

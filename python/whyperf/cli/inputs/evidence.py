@@ -4,7 +4,7 @@ from typing import NamedTuple, get_args
 
 from whyperf.cli.exits import SHOWN_CHARACTERS, UsageError
 from whyperf.plan import Level, PlannedStages
-from whyperf.profile.model import MAX_PROFILE_HZ, PROFILE_HZ
+from whyperf.profile.profile_document import MAX_PROFILE_HZ, PROFILE_HZ
 
 PROFILE = "profile"
 STAGES = "stages"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from whyperf.cli.exits import UsageError
 from whyperf.plan import LOCAL, HostPair, PlannedFleet
-from whyperf.profile.model import FleetTable
+from whyperf.profile.profile_document import FleetTable
 from whyperf.run import Kind, Target
 
 _OF_SETS = frozenset("[@!&^")

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from whyperf.cli.exits import NAMESPACES
-from whyperf.hosts.model import is_numeric
+from whyperf.hosts.known_hosts import is_numeric
 
 MAX_LOOKED_AT = 256
 """Namespaces that are asked for their addresses, each for some milliseconds."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from whyperf.cli.exits import UsageError, say
 from whyperf.profile import BY_NAME, Factors, Level, Overrides, Profile, ProfileError, levels_of_text
 from whyperf.profile.combination import schedule_of
-from whyperf.profile.model import Sweep
+from whyperf.profile.profile_document import Sweep
 
 SCALE = "schedule_scale"
 OPTION = "--scale"

@@ -27,9 +27,7 @@ from whyperf.cli.streams import print_json
 from whyperf.compare import CellPair, Comparison, Limit, Source, compare_sources, without_row
 from whyperf.compare.budgets import OTHER
 from whyperf.compare.compare import MAX_DETAILED
-from whyperf.compare.headline import headlines
-from whyperf.compare.limits import ratios_of
-from whyperf.compare.model import (
+from whyperf.compare.comparison import (
     BudgetDifference,
     ClassDifference,
     ComparedResult,
@@ -37,6 +35,8 @@ from whyperf.compare.model import (
     QuantityDifference,
     SideDifference,
 )
+from whyperf.compare.headline import headlines
+from whyperf.compare.limits import ratios_of
 from whyperf.explain.states import name_of
 from whyperf.foreign import shell_line
 from whyperf.report.compare.texts import function_text, signed_cycles, signed_value, value_text

@@ -11,8 +11,8 @@ from whyperf.analyze.cost.classes import INTERRUPTS_ON, NOT_ATTRIBUTED
 from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.folded import folded_lines
 from whyperf.analyze.cost.pprof import pprof_profile
-from whyperf.analyze.cost.read import read_cost, read_stacks
 from whyperf.analyze.cost.result import Amount, CellCost, Cost, FunctionCost, SideCost
+from whyperf.analyze.cost.stored_budget import read_cost, read_stacks
 from whyperf.analyze.cost.text import EVENTS, PER_KBYTE, Basis, basis_of, cycles, function_text
 from whyperf.analyze.measures.costs import TSC_UNIT
 from whyperf.analyze.spread import interval_name

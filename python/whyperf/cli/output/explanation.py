@@ -15,11 +15,11 @@ from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.output.console import result_console
 from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, Workers, connected
-from whyperf.explain.alike import alike
 from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.explanation import CellExplanation, Explanation, Verdict
 from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
+from whyperf.explain.joined_verdicts import alike
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
-from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import change_label, command_label, confidence_text, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation

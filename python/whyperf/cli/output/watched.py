@@ -11,7 +11,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, say
 from whyperf.cli.output.console import Console
 from whyperf.cli.output.explanation import CommandLine, explained
 from whyperf.cli.streams import json_text
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.predicted import command_label, gain_line, step_label
 from whyperf.record import Experiment, RecordError
 from whyperf.record.errors import is_full

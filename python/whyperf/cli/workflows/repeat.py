@@ -22,8 +22,8 @@ from whyperf.cli.output.why import print_why
 from whyperf.cli.workflows.watch import WatchQuery, run_again
 from whyperf.cli.workflows.why import MAX_CHANGE, shown
 from whyperf.disturb.action import DisturbError, run
-from whyperf.disturb.model import Namespace, Orders
 from whyperf.disturb.namespace import OF_HOST, entering
+from whyperf.disturb.orders import Namespace, Orders
 from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.environments import (
@@ -41,7 +41,7 @@ from whyperf.explain.experiments.ladder import AT_ONCE, MIN_PAIRS, ORIGINAL, Lad
 from whyperf.explain.experiments.obstacles import Obstacle, refuse_unwritable
 from whyperf.explain.experiments.question import BLOCKS, NAME
 from whyperf.explain.experiments.tries import Levels, Planned
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.wording.experiments import try_words
 from whyperf.record import Experiment
 from whyperf.run import RunError

@@ -26,7 +26,7 @@ from whyperf.plan import Level
 from whyperf.record import RecordError, watch_folder
 from whyperf.record.errors import refuse_exchangeable
 from whyperf.run import AgentError, RunError
-from whyperf.watch.model import WatchedSide, WatchQuestion
+from whyperf.watch.request import WatchedSide, WatchQuestion
 from whyperf.watch.session import WatchedPlace, WatchOrder, WatchSession
 from whyperf.watch.tracker import Side, Tracker
 from whyperf.wire import ReplyWatched

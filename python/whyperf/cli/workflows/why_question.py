@@ -24,7 +24,7 @@ from whyperf.explain.experiments.obstacles import (
 )
 from whyperf.explain.experiments.question import BLOCKS, question_of
 from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
-from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.explain.setup import Setup
 from whyperf.plan import Cell, Plan
 from whyperf.profile import Profile, parse

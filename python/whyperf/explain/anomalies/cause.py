@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from whyperf.analyze.summary import CellResult
 from whyperf.explain.anomalies.evidence import known_of
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 
 MORE_PART = 0.05
 """By so much a part must be larger than at the neighbors to be a cause."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.summary import CellResult
-from whyperf.explain.model import CellExplanation, Phase
+from whyperf.explain.explanation import CellExplanation, Phase
 
 MIN_RATIO = 0.15
 """A size or count must differ by so much, in either direction, to be listed."""

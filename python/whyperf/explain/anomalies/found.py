@@ -11,9 +11,9 @@ from whyperf.explain.anomalies.bends import Bend, find_bend
 from whyperf.explain.anomalies.cause import bend_cause, point_cause
 from whyperf.explain.anomalies.curves import Curve, curves_of
 from whyperf.explain.anomalies.evidence import Difference, differences, known_of
+from whyperf.explain.anomalies.grouped import FindingGroup, Member, together
 from whyperf.explain.anomalies.standing_out import Candidate, standing_out
-from whyperf.explain.anomalies.together import FindingGroup, Member, together
-from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Value
+from whyperf.explain.explanation import Anomaly, CellExplanation, Evidence, Value
 from whyperf.explain.wording.anomalies import because, cycles, evidence_of, levels, off, other_levels, place, span
 from whyperf.explain.wording.catalog import known, render
 

@@ -13,7 +13,7 @@ import polars as pl
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget.gaps import Gaps
-from whyperf.explain.model import TOLERANCE_NS, Chronograph
+from whyperf.explain.explanation import TOLERANCE_NS, Chronograph
 from whyperf.explain.segment_log import Bools
 
 CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")

@@ -13,7 +13,7 @@ from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget.attached import Lifespan
 from whyperf.explain.budget.shares import budget_of_sums
-from whyperf.explain.model import Budget
+from whyperf.explain.explanation import Budget
 from whyperf.explain.states import SenderState
 
 

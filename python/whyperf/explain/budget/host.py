@@ -19,7 +19,7 @@ from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import MAX_LONGEST, budget_of_sums, longest_of, sums_of
 from whyperf.explain.budget.stream import Arrived
-from whyperf.explain.model import Budget, Chronograph, Spell
+from whyperf.explain.explanation import Budget, Chronograph, Spell
 from whyperf.explain.segment_log import LoggedConnection, SegmentLog
 from whyperf.explain.states import ReceiverState, SenderState
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import polars as pl
 
-from whyperf.explain.model import Budget, Chronograph, Spell, StateShare
+from whyperf.explain.explanation import Budget, Chronograph, Spell, StateShare
 
 MAX_LONGEST = 3
 """Spans of a state that are listed one by one."""

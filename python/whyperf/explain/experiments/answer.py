@@ -14,7 +14,7 @@ from whyperf.explain.experiments.ladder import Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
 from whyperf.explain.experiments.signs import Slower
 from whyperf.explain.experiments.tries import WITHOUT, Planned
-from whyperf.explain.model import CauseProbability, Change, Evidence, Level, Verdict
+from whyperf.explain.explanation import CauseProbability, Change, Evidence, Level, Verdict
 
 FORMAT = 1
 

@@ -6,7 +6,7 @@ from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, RAISED_IN_PART, Gains, likelihood
 from whyperf.explain.experiments.signs import Slower, empties_queue, ends_losses, signs_likelihood
 from whyperf.explain.experiments.tries import Planned
-from whyperf.explain.model import CauseProbability
+from whyperf.explain.explanation import CauseProbability
 
 Beliefs = Mapping[str, float]
 """The probability of each candidate, by name; together 1."""

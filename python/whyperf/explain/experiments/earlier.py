@@ -14,7 +14,7 @@ from whyperf.analyze.text import count, significant
 from whyperf.explain.experiments.kept import MAX_BYTES, made_of, newest
 from whyperf.explain.experiments.ladder import ORIGINAL
 from whyperf.explain.experiments.outcomes import gains_of
-from whyperf.explain.model import Level
+from whyperf.explain.explanation import Level
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.changes import change_text, interval_text
 from whyperf.record import Experiment, RecordError

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from whyperf.analyze.read.inputs import Inputs
-    from whyperf.explain.model import CellExplanation
+    from whyperf.explain.explanation import CellExplanation
     from whyperf.plan import Plan
 
 Kind = Literal["rate", "latency"]

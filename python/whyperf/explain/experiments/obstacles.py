@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Value, Verdict
+from whyperf.explain.explanation import Value, Verdict
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.changes import change_text
 from whyperf.foreign import foreign_owner

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RAISED_TOGETHER
-from whyperf.explain.model import Level, Verdict
+from whyperf.explain.explanation import Level, Verdict
 from whyperf.explain.rules.buffer_sizes import DEFAULT, setter_of_buffer
 from whyperf.explain.rules.commands import OFFLOADS, largest
 from whyperf.explain.setup import Setup

@@ -5,7 +5,7 @@ from typing import Literal
 
 from whyperf.analyze.fleet.result import HostDifference
 from whyperf.explain.causes import LOSS_KINDS, Cause
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 
 Place = Literal["sender", "receiver", "path", "not_known"]
 

@@ -7,9 +7,9 @@ from typing import Literal
 from whyperf.analyze.fleet.inputs import label
 from whyperf.analyze.fleet.result import Fleet, FleetPair, SlowHost
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import CellExplanation, FleetDiagnosis, PairDiagnosis, SlowHostDiagnosis, Verdict
 from whyperf.explain.fleet.causes import FAMILIES, LOSSES, OF_CPUS, WAITS, Place, cause_of, place_of
 from whyperf.explain.fleet.wording import difference_evidence, fleet_words, rate_evidence, slow_verdict, slow_words
-from whyperf.explain.model import CellExplanation, FleetDiagnosis, PairDiagnosis, SlowHostDiagnosis, Verdict
 
 Confidence = Literal["high", "medium", "low"]
 #: Explains a pair, from 0, whose rate is given.

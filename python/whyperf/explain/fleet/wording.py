@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from whyperf.analyze.fleet.result import Fleet, FleetPair, HostDifference, SlowHost
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Change, Evidence, SlowHostDiagnosis, Value, Verdict
+from whyperf.explain.explanation import Change, Evidence, SlowHostDiagnosis, Value, Verdict
 from whyperf.explain.wording.catalog import known, render, templates
 
 NAMED_DIFFERENCES = 2

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from whyperf.analyze.cost.classes import IDLE, OTHER_PROGRAMS, UNKNOWN
-from whyperf.analyze.cost.read import has_samples, read_cost
 from whyperf.analyze.cost.result import CellCost, ClassCost, SideCost
+from whyperf.analyze.cost.stored_budget import has_samples, read_cost
 from whyperf.analyze.cost.text import PER_KBYTE, basis_of, function_text
 from whyperf.explain.cost_facts import ClassFacts, CostFacts
 from whyperf.explain.trial_facts import Facts

@@ -6,8 +6,8 @@ The mean of a connection that waits for its window and of one that waits for its
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from whyperf.explain.explanation import Budget
 from whyperf.explain.gather.active import Active
-from whyperf.explain.model import Budget
 from whyperf.explain.path_facts import WindowFacts
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Population

@@ -13,7 +13,7 @@ receiving host lost.
 from collections.abc import Collection
 
 from whyperf.analyze.flow import FlowTrial, read_user
-from whyperf.explain.model import Pattern
+from whyperf.explain.explanation import Pattern
 from whyperf.explain.pattern.phases import describe_pattern
 from whyperf.explain.segment_log import LoggedConnection, SegmentLog, SegmentLogs
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from whyperf.explain.model import Statement
+from whyperf.explain.explanation import Statement
 from whyperf.explain.pattern.packets import Packets
 from whyperf.explain.pattern.stretches import Stretch
 from whyperf.explain.segment_log import LoggedConnection

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow.log import ACK_REASONS
-from whyperf.explain.model import CyclePlace
+from whyperf.explain.explanation import CyclePlace
 from whyperf.explain.pattern.packets import HOLDS, RELEASES, Packets
 from whyperf.explain.pattern.stretches import Stretch
 

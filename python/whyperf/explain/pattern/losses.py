@@ -3,7 +3,7 @@
 import polars as pl
 
 from whyperf.analyze.flow.acks import IS_PURE_ACK
-from whyperf.explain.model import Losses
+from whyperf.explain.explanation import Losses
 from whyperf.explain.segment_log import LoggedConnection
 
 

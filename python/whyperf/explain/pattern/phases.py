@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import Runs, find_payloads, runs_of
 from whyperf.analyze.flow.log import ACK_REASONS
-from whyperf.explain.model import CyclePlace, Pattern, Phase, Statement
+from whyperf.explain.explanation import CyclePlace, Pattern, Phase, Statement
 from whyperf.explain.pattern.changes import what_changed
 from whyperf.explain.pattern.cycles import Cycles, cycles_of, overlap_ratio, places, stop_and_go_ratio
 from whyperf.explain.pattern.losses import find_losses

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from whyperf.explain.explanation import Level
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Level
 from whyperf.explain.rules.commands import largest, raise_sysctls
 from whyperf.explain.setup import Setup
 

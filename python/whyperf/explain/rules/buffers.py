@@ -1,7 +1,7 @@
 """Buffers and windows: what may be unacknowledged at once."""
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence
+from whyperf.explain.explanation import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,

@@ -1,7 +1,7 @@
 """Causes named where nothing can be removed: a host's CPU is busy moving payload, or others have it."""
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence
+from whyperf.explain.explanation import Evidence
 from whyperf.explain.rules import datagrams, gain
 from whyperf.explain.rules.finding import FULL_RATIO, Finding, figure, is_on_cpu, others_on_cpu, state_evidence
 from whyperf.explain.rules.watched.threads import doing

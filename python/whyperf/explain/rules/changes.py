@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Change, Level, Value
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Change, Level, Value
 from whyperf.explain.rules.buffer_sizes import DEFAULT, bounds_of_buffer, setter_of_buffer, size_of_buffer
 from whyperf.explain.rules.commands import (
     DEVICE,
@@ -24,7 +24,7 @@ from whyperf.explain.rules.commands import (
 from whyperf.explain.rules.cost_remedies import has_small_calls, remedy_for
 from whyperf.explain.rules.costs import BY_CLASS
 from whyperf.explain.rules.datagrams import is_reader_busy
-from whyperf.explain.rules.fast import fast_queue, starved_alpha
+from whyperf.explain.rules.fast_queue import fast_queue, starved_alpha
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.rules.watched.steps import with_steps
 from whyperf.explain.setup import Setup

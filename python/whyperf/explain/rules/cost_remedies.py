@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Level
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Level
 from whyperf.explain.rules.commands import DEVICE
 from whyperf.explain.trial_facts import Facts
 

@@ -14,8 +14,8 @@ from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.text import EVENTS
 from whyperf.explain.causes import Cause
 from whyperf.explain.cost_facts import ClassFacts, CostFacts, CostPart
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.capacity import SMALL_WRITES
 from whyperf.explain.rules.cost_remedies import remedy_for

@@ -3,8 +3,8 @@
 from math import sqrt
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     LOST_BEHIND_PATH,

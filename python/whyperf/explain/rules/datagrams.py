@@ -1,7 +1,7 @@
 """Fate of datagrams: there is no window, so what the path or the receiver cannot take is lost."""
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence
+from whyperf.explain.explanation import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import BUSY, UNDECIDED, Finding, figure
 from whyperf.explain.trial_facts import DatagramFacts, Facts

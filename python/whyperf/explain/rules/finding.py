@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from whyperf.explain.budget.shares import MAX_LONGEST
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts, State
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.gain import Gain
 from whyperf.explain.states import SenderState
 from whyperf.explain.trial_facts import Facts

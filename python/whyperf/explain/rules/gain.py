@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
+from whyperf.explain.explanation import Statement, Value
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Statement, Value
-from whyperf.explain.rules.cold import CORE_BPS, warm_ns
+from whyperf.explain.rules.sleeping_ends import CORE_BPS, warm_ns
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import Interruption, MemoryLimit, Queue
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cpu import other_load, shared_cpu
 from whyperf.explain.rules.finding import APPLICATION_LIMITED_RATIO, WINDOWS, Finding, clipped, figure, state_evidence

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from whyperf.explain.model import JointGain, Value, Verdict
+from whyperf.explain.explanation import JointGain, Value, Verdict
 from whyperf.explain.rules.finding import MIN_CERTAINTY, Finding
 from whyperf.explain.rules.gain import UPPER_BOUNDS, Gain
 from whyperf.explain.rules.intervals import has_next_limit

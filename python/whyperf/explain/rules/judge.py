@@ -7,12 +7,12 @@ from typing import NamedTuple
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
 from whyperf.explain.decide import KEPT_FROM, NAMED_FROM, Candidate, confidence_in, ranked_causes
-from whyperf.explain.model import CauseProbability, Evidence, JointGain, Value, Verdict
+from whyperf.explain.explanation import CauseProbability, Evidence, JointGain, Value, Verdict
 from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (
     acks,
     application,
-    asked,
+    asked_rate,
     buffers,
     costs,
     cpu,
@@ -110,8 +110,8 @@ RULES: tuple[Rule, ...] = (
     transports.own_full_path,
     transports.own_random_loss,
     transports.own_small_queue,
-    asked.asked_stream,
-    asked.asked_transactions,
+    asked_rate.asked_stream,
+    asked_rate.asked_transactions,
     host_limits.cpu_quota,
     host_limits.pause,
     host_limits.short_load,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Value
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.path_facts import LostRun
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Value
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     LOST_BEHIND_PATH,

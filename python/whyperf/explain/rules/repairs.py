@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence
+from whyperf.explain.explanation import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import Finding, clipped, figure, is_on_cpu
 from whyperf.explain.trial_facts import Facts

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import costs
 from whyperf.explain.rules.costs import REFINED, limiting_role
 from whyperf.explain.rules.finding import Finding, figure

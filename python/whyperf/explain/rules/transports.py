@@ -1,7 +1,7 @@
 """QUIC, UDT and SRT: what their libraries count of windows, losses and round trips. No state of TCP is assumed."""
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence
+from whyperf.explain.explanation import Evidence
 from whyperf.explain.rules.finding import UNDECIDED, Finding, clipped, figure, is_on_cpu
 from whyperf.explain.rules.gain import FULL_LINE_USE, NEIGHBOR_RTT_NS
 from whyperf.explain.trial_facts import Facts, TransportFacts

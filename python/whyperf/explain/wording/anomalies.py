@@ -7,10 +7,10 @@ from whyperf.analyze.text import count, factor_name, factor_unit, level_text, le
 from whyperf.explain.anomalies.bends import Bend
 from whyperf.explain.anomalies.curves import Curve
 from whyperf.explain.anomalies.evidence import Difference
+from whyperf.explain.anomalies.grouped import FindingGroup
 from whyperf.explain.anomalies.standing_out import Candidate
-from whyperf.explain.anomalies.together import FindingGroup
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Evidence, Phase
+from whyperf.explain.explanation import CellExplanation, Evidence, Phase
 from whyperf.explain.wording.catalog import listed, render
 from whyperf.explain.wording.patterns import sends, size_text
 

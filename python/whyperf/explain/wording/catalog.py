@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds, significant
-from whyperf.explain.model import Statement, Value
+from whyperf.explain.explanation import Statement, Value
 from whyperf.explain.states import name_of
 
 FILE = Path(__file__).with_name("catalog.toml")

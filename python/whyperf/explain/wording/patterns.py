@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.text import percent, seconds, significant
-from whyperf.explain.model import CyclePlace, Losses, Pattern, Phase
+from whyperf.explain.explanation import CyclePlace, Losses, Pattern, Phase
 from whyperf.explain.wording.catalog import capitalized, render, templates
 
 STOP_AND_GO = 0.8

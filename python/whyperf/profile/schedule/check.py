@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factor import Level
-from whyperf.profile.schedule.model import Flow, Schedule, regions
+from whyperf.profile.schedule.flow_schedule import Flow, Schedule, regions
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import TypedDict
 
 from whyperf.profile.factor import Level
-from whyperf.profile.schedule.model import Direction, Flow, Schedule
+from whyperf.profile.schedule.flow_schedule import Direction, Flow, Schedule
 
 MINUTE_S = 60.0
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import Level
-from whyperf.profile.model import Design, Profile, Sweep
-from whyperf.profile.uperf.read import read
+from whyperf.profile.profile_document import Design, Profile, Sweep
+from whyperf.profile.uperf.elements import read
 from whyperf.profile.uperf.tokens import tokenize
 from whyperf.profile.uperf.translate import translate
 from whyperf.profile.workload import Metric, ready

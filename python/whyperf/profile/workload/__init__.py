@@ -5,7 +5,8 @@ factors, so that one workload serves many cells. What it becomes for a cell is t
 `crates/schema/src/workload.rs`.
 """
 
-from whyperf.profile.workload.model import (
+from whyperf.profile.workload.checked import load_workload, looks_like_workload, read_workload
+from whyperf.profile.workload.resolved import (
     METRICS,
     STREAM,
     STREAM_RECEIVE,
@@ -15,7 +16,6 @@ from whyperf.profile.workload.model import (
     near_receives,
     ready,
 )
-from whyperf.profile.workload.read import load_workload, looks_like_workload, read_workload
 from whyperf.profile.workload.shipped import shipped_workload, shipped_workload_names, shipped_workloads_folder
 from whyperf.profile.workload.tables import Metric
 

@@ -4,8 +4,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from whyperf.profile.workload.model import Workload
-from whyperf.profile.workload.read import load_workload
+from whyperf.profile.workload.checked import load_workload
+from whyperf.profile.workload.resolved import Workload
 
 
 def shipped_workloads_folder() -> Path:

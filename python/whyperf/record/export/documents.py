@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from whyperf.plan import LOCAL, MODEL, WATCHED, Plan
-from whyperf.plan.model import identify
+from whyperf.plan.plan_document import identify
 from whyperf.profile import ProfileError, find, parse, shipped_names
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.profile.uperf.tokens import past_comment

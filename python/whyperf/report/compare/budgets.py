@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from whyperf.analyze.text import seconds
 from whyperf.compare.budgets import OTHER
-from whyperf.compare.model import BudgetDifference, Comparison
+from whyperf.compare.comparison import BudgetDifference, Comparison
 from whyperf.report.compare.pairs import MAX_COSTS, PairName, largest, pair_name
 from whyperf.report.compare.texts import signed
 from whyperf.report.explanation.bars import NAMED_RATIO

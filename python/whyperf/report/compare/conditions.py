@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from whyperf.analyze.text import count, factor_name, level_with_unit
-from whyperf.compare.model import Comparison
+from whyperf.compare.comparison import Comparison
 from whyperf.report.compare.texts import NONE
 
 _KINDS = {"host": "Hosts", "plan": "Plan", "setting": "Settings"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.cost.tree import Frame
 from whyperf.analyze.text import count
-from whyperf.compare.model import ClassDifference, Comparison, FunctionDifference, SideDifference
+from whyperf.compare.comparison import ClassDifference, Comparison, FunctionDifference, SideDifference
 from whyperf.report.compare.pairs import MAX_COSTS, PairName, cost_pairs, largest, pair_name
 from whyperf.report.compare.texts import (
     NONE,

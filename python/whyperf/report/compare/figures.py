@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.text import count, factor_name, level_with_unit
-from whyperf.compare.model import CellPair, Comparison, QuantityDifference
+from whyperf.compare.comparison import CellPair, Comparison, QuantityDifference
 from whyperf.report.compare.axis import Tick, Whisker, ratio_axis
 from whyperf.report.compare.pairs import MAX_FIGURES, PairName, largest, pair_name
 from whyperf.report.compare.texts import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.text import count
+from whyperf.compare.comparison import CellPair, Comparison, QuantityDifference
 from whyperf.compare.headline import headlines
-from whyperf.compare.model import CellPair, Comparison, QuantityDifference
 from whyperf.report.compare.pairs import change_of, pair_name
 from whyperf.report.compare.texts import ratio_text, value_text
 

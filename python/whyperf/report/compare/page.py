@@ -11,7 +11,7 @@ from whyperf import __version__
 from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.cost.tree import Frame
 from whyperf.analyze.text import count, percent, setting
-from whyperf.compare.model import Comparison
+from whyperf.compare.comparison import Comparison
 from whyperf.report.assets import asset, options, prose, together
 from whyperf.report.cache import templates
 from whyperf.report.compare.budgets import budgets_of

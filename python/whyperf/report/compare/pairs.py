@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 
 from whyperf.analyze.text import setting
-from whyperf.compare.model import CellPair, Comparison
+from whyperf.compare.comparison import CellPair, Comparison
 
 MAX_FIGURES = 120
 """At most this many pairs have a table of figures."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from whyperf.analyze.cost.classes import BPF, OWN_BPF
 from whyperf.analyze.cost.text import cycles, name_text
 from whyperf.analyze.text import bit_rate, percent, seconds, si, significant
-from whyperf.compare.model import Better, DifferenceTest, FunctionDifference
+from whyperf.compare.comparison import Better, DifferenceTest, FunctionDifference
 
 NONE = "\N{EM DASH}"
 MINUS = "\N{MINUS SIGN}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from whyperf.analyze.cost.text import EVENTS, cycles
 from whyperf.analyze.text import count, significant
-from whyperf.compare.model import ClassDifference, SideDifference
+from whyperf.compare.comparison import ClassDifference, SideDifference
 from whyperf.report.compare.texts import Mark, mark_of, signed_cycles
 from whyperf.report.cost.styles import look_of
 from whyperf.report.explanation.styles import Look

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.cost.read import has_samples, read_cost, read_trees
 from whyperf.analyze.cost.result import Amount, CellCost, ClassCost, SideCost
+from whyperf.analyze.cost.stored_budget import has_samples, read_cost, read_trees
 from whyperf.analyze.cost.text import Basis, basis_of, cycles, function_text
 from whyperf.analyze.cost.tree import Frame
 from whyperf.analyze.spread import interval_name

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Anomaly
+from whyperf.explain.explanation import Anomaly
 from whyperf.report.explanation.cards import cause_title, where
 
 SIGNS = {"peak": "▲", "drop": "▼", "knee": "◆", "plateau": "▬"}

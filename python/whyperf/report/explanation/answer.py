@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Why
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 from whyperf.explain.wording.experiments import headline_of, not_reproduced_words
 from whyperf.report.explanation.cards import Card
 

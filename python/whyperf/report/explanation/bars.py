@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.text import count, percent, seconds
-from whyperf.explain.model import TOLERANCE_NS, Budget, Chronograph
+from whyperf.explain.explanation import TOLERANCE_NS, Budget, Chronograph
 from whyperf.explain.states import SenderState
 from whyperf.report.explanation.styles import Look, look_of, rank_of
 

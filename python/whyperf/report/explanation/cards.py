@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.analyze.text import percent, seconds
-from whyperf.explain.alike import alike
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Verdict
+from whyperf.explain.explanation import Evidence, Verdict
+from whyperf.explain.joined_verdicts import alike
 from whyperf.explain.predicted import command_label, confidence_text, gain_line, step_label
 from whyperf.profile import Level, as_set
 

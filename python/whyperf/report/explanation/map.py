@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_title, level_text, level_with_unit, sweep_title
-from whyperf.explain.model import CellExplanation
+from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.states import SenderState
 from whyperf.report.charts.layout import Axis, Layout, choose
 from whyperf.report.charts.metric import metric_of

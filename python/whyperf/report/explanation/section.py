@@ -7,7 +7,7 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Why
-from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
+from whyperf.explain.explanation import Anomaly, CellExplanation, Evidence, Explanation
 from whyperf.explain.predicted import confidence_text
 from whyperf.foreign import shell_line
 from whyperf.plan import CONNECTION

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.analyze.text import count, percent, seconds, significant
-from whyperf.explain.model import Budget, CyclePlace, Pattern, Phase
+from whyperf.explain.explanation import Budget, CyclePlace, Pattern, Phase
 from whyperf.explain.wording.catalog import render
 
 MAX_PLACES = 16

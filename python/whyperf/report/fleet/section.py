@@ -7,12 +7,12 @@ from whyperf.analyze.fleet.result import Fleet, FleetHost, FleetPair
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import Summary
 from whyperf.analyze.text import bit_rate, count, percent, seconds, setting, significant
-from whyperf.explain.model import FleetDiagnosis, PairDiagnosis
+from whyperf.explain.explanation import FleetDiagnosis, PairDiagnosis
 from whyperf.plan import Plan
 from whyperf.report.charts.metric import per_second
 from whyperf.report.explanation.cards import cause_title
 from whyperf.report.explanation.styles import Look
-from whyperf.report.fleet.looks import scale, state_look, step_of
+from whyperf.report.fleet.heat_colors import scale, state_look, step_of
 from whyperf.report.table import Column, Entry, Table
 
 MAX_CELLS = 8

@@ -14,7 +14,7 @@ from whyperf.report.flow.connections import Connections
 from whyperf.report.flow.drawing import Drawing
 from whyperf.report.flow.viewer import Viewer, asset, blocks_json, data, scripts
 from whyperf.report.stages import StagesSection
-from whyperf.report.stages.looks import stage_styles
+from whyperf.report.stages.stage_colors import stage_styles
 
 STAGES = "stages.html.j2"
 

@@ -13,8 +13,8 @@ from whyperf.record.errors import as_record_error
 from whyperf.report.flow.about import Steps, frame, of_log, of_track, steps_for
 from whyperf.report.flow.connections import connections
 from whyperf.report.flow.drawing import About, Drawing, draw
+from whyperf.report.flow.log_tracks import read_tracks
 from whyperf.report.flow.page import HostFacts, Page, render
-from whyperf.report.flow.read import read_tracks
 from whyperf.report.flow.rows import host_rows
 from whyperf.report.flow.summary import FlowSummary
 from whyperf.report.flow.terms import TERMS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.stages import DirectionTotals, HostStages, TrialStages, Waterfall
 from whyperf.analyze.text import octets, percent, seconds
 from whyperf.report.explanation.styles import Look
-from whyperf.report.stages.looks import look_of
+from whyperf.report.stages.stage_colors import look_of
 from whyperf.report.stages.texts import direction_text
 
 NAMED_RATIO = 0.13

@@ -14,8 +14,8 @@ from whyperf.record import Experiment, Trials
 from whyperf.report.explanation.styles import Look
 from whyperf.report.stages.drawn import MIN_RATIO, MessageFall, StageBar, falls_of, stage_bars
 from whyperf.report.stages.figure import SizeFigure, size_figures
-from whyperf.report.stages.looks import all_stages, look_of
 from whyperf.report.stages.modeled import differences, lines, modeled
+from whyperf.report.stages.stage_colors import all_stages, look_of
 from whyperf.report.stages.texts import KBYTE, Block, blocks_of, limits_of, notes_of
 
 MAX_CELLS = 60

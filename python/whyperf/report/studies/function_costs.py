@@ -7,8 +7,8 @@ writes of 8 KB by that with 100 connections and writes of 64 KB. Cycles per KByt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.cost.read import has_samples, read_cost, read_trees
 from whyperf.analyze.cost.result import CellCost
+from whyperf.analyze.cost.stored_budget import has_samples, read_cost, read_trees
 from whyperf.analyze.cost.tree import Frame
 from whyperf.analyze.text import percent, significant
 from whyperf.record import Experiment, Trials

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from whyperf.analyze.cost.read import has_samples, read_cost
 from whyperf.analyze.cost.result import CellCost, Cost, SideCost
+from whyperf.analyze.cost.stored_budget import has_samples, read_cost
 from whyperf.analyze.text import percent, setting
 from whyperf.record import Experiment, Trials
 from whyperf.report.charts.blocks import Section, StudyTable

@@ -6,8 +6,8 @@ Both are known in two ways: by stage times of sampled segments, and by stack sam
 from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.cost.classes import APPLICATION
-from whyperf.analyze.cost.read import has_samples, read_cost
 from whyperf.analyze.cost.result import CellCost, ClassCost, SideCost
+from whyperf.analyze.cost.stored_budget import has_samples, read_cost
 from whyperf.analyze.stages import Amount, TrialStages
 from whyperf.analyze.stages.experiment import CellStages
 from whyperf.analyze.stages.shares import CpuShares, cpu_shares

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from lab.disturb.disturbances import Disturbance
 from lab.disturb.keeper import Schedule
-from lab.disturb.model import Disturbance
 from whyperf.disturb.action import Item
 
 

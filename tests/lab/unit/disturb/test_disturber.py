@@ -8,9 +8,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from lab.disturb.disturbances import Burn, Disturbance, Sysctl
 from lab.disturb.disturber import Disturber
-from lab.disturb.model import Burn, Disturbance, Sysctl
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 from whyperf.run import RunError
 from whyperf.run.errors import KeeperLostError, PipeClosedError
 from whyperf.run.observer import Observer

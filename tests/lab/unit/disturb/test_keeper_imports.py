@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.disturb.disturbances import Burn, Orders
 from lab.disturb.keeping import TimedKeeper
-from lab.disturb.model import Burn, Orders
 from tests.hostile_folder import HostileFolder
-from whyperf.disturb.model import Place
+from whyperf.disturb.orders import Place
 
 
 def test_the_keeper_and_its_programs_import_nothing_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

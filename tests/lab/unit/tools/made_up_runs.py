@@ -1,6 +1,6 @@
 """Runs of tools that are made up: so many bit/s, in blocks of different speed."""
 
-from lab.tools.model import OWN, Load, Progress, Reported, Run, SideUse
+from lab.tools.tool_runs import OWN, Load, Progress, Reported, Run, SideUse
 
 LOAD = Load(workload="stream", connections=1, warmup_s=1, duration_s=2)
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from lab.tools.model import Load
 from lab.tools.printed import (
     PrintedError,
     iperf3_reported,
@@ -12,6 +11,7 @@ from lab.tools.printed import (
     nuttcp_reported,
     uperf_reported,
 )
+from lab.tools.tool_runs import Load
 
 STREAM = Load(workload="stream", connections=1, warmup_s=1, duration_s=1)
 UDP = STREAM.model_copy(update={"workload": "udp"})

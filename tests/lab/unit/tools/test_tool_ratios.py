@@ -6,8 +6,8 @@ import pytest
 from lab.tools.comparison import ToolsQuestion, compared_tools
 from lab.tools.differences import figures_of, ratio_of, verdicts_of
 from lab.tools.evidence import own_rate, progress_of
-from lab.tools.model import OWN, Load, Look, Run, SideLook, ToolsComparison, Variant, Workload
 from lab.tools.report import page
+from lab.tools.tool_runs import OWN, Load, Look, Run, SideLook, ToolsComparison, Variant, Workload
 from tests.lab.unit.tools.made_up_runs import LOAD, NOISE, blocks, run
 
 SECOND = 1_000_000_000

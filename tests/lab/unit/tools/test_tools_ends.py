@@ -7,7 +7,7 @@ import pytest
 
 from lab.app import main
 from lab.tools import workflow as tools
-from lab.tools.model import OWN, Run, ToolsComparison
+from lab.tools.tool_runs import OWN, Run, ToolsComparison
 from tests.lab.unit.tools.made_up_runs import blocks
 from whyperf.plan import build
 from whyperf.profile import ProfileError, parse

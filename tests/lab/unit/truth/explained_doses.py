@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.truth import Catalog, load_catalog, plan_truth
 from lab.truth.grade import Grade, grade
-from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.explanation import CellExplanation, Explanation, Verdict
 from whyperf.plan import Plan
 
 HELD_OUT = "held_out = [{ pacing_rate_bps = 1500000 }]\n"

@@ -11,7 +11,7 @@ from lab.truth.grade import Grade
 from lab.truth.output.page import markdown
 from tests.lab.unit.truth.explained_doses import HELD_OUT, graded, paced
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Change, Level, Verdict
+from whyperf.explain.explanation import Change, Level, Verdict
 
 
 def verdict(gain: float | None, **change: Level) -> Verdict:

@@ -9,7 +9,7 @@ from lab.truth.grade import Grade
 from lab.truth.output.page import as_json, markdown, with_figures
 from tests.lab.unit.truth.explained_doses import graded, paced
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Budget, Chronograph, StateShare, Verdict
+from whyperf.explain.explanation import Budget, Chronograph, StateShare, Verdict
 
 PAIR = """
 [[pair]]

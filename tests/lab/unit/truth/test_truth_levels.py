@@ -11,7 +11,7 @@ from lab.truth.output.level_page import levels_json, levels_section, situations_
 from tests.lab.unit.truth.explained_doses import explained, plan_of
 from tests.lab.unit.truth.test_field_catalog import TWO
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 
 HELPS_WINDOW = {"two-situation": 100.0, "two-without1": 200.0, "two-without2": 101.0, "two-control": 400.0}
 """Rates of which only removing the window raises that of the situation."""

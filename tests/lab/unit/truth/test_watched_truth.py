@@ -29,7 +29,7 @@ from lab.truth.watched.grade import (
 )
 from lab.truth.watched.page import as_json, figure_rows, markdown, run_rows
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.profile import ProfileError
 
 SMALL = """

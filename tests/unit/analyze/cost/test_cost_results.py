@@ -15,9 +15,9 @@ from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.cost.classes import NOT_ATTRIBUTED
-from whyperf.analyze.cost.read import read_cost, read_stacks
 from whyperf.analyze.cost.result import SideCost
 from whyperf.analyze.cost.samples import MAX_NAME_CHARACTERS
+from whyperf.analyze.cost.stored_budget import read_cost, read_stacks
 from whyperf.analyze.read.record import read_inputs
 from whyperf.record import Experiment
 

@@ -14,7 +14,7 @@ from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze.cost.budget import trial_rows, weighed_stacks
 from whyperf.analyze.cost.pprof import pprof_profile
-from whyperf.analyze.cost.read import read_cost, read_trees
+from whyperf.analyze.cost.stored_budget import read_cost, read_trees
 from whyperf.analyze.cost.tree import MAX_DEPTH, REST, Frame, compared, side_trees
 from whyperf.record import Experiment
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from whyperf.analyze.flow import EndEvidence, FlowEnd, FlowTrial
-from whyperf.analyze.stages.read import gaps_of
+from whyperf.analyze.stages.of_host import gaps_of
 from whyperf.explain.gather.table import read_columns
 from whyperf.record import RecordError, parquet
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.stages import HostStages, StagesReport
-from whyperf.analyze.stages.read import COLUMNS, prepared
+from whyperf.analyze.stages.of_host import COLUMNS, prepared
 
 EMPTY_PAIR_NS = 40
 BLOCK_BYTES = 65_536

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.analyze.stages.planted_stages import Planted
 from tests.unit.analyze.stages.staged_results import staged
 from whyperf.analyze.stages.notes import GAPS, LIMITS, gap_sentence, limit_sentences, stage_notes
-from whyperf.analyze.stages.read import moved_packets
+from whyperf.analyze.stages.of_host import moved_packets
 from whyperf.wire import StageLimit, StageLimitKind
 
 LACKING = "This kernel lacks the tracepoint sock:sk_data_ready. What it would show is missing: stage Wake-up."

@@ -28,7 +28,7 @@ from whyperf.analyze.transports.samples import connections, round_trips, sender_
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.transports.summary import summarize_transports
 from whyperf.analyze.transports.time_series import ActiveInterval
-from whyperf.profile.schedule.read import MAX_FLOWS
+from whyperf.profile.schedule.own_schedule import MAX_FLOWS
 from whyperf.record import RecordError
 
 SHARED = [Flow(0, 40, lambda at: 80e6 if at < 10 or at >= 30 else 60e6), Flow(10, 30, constant(20e6))]

@@ -13,7 +13,7 @@ from whyperf.explain.anomalies.curves import Curve, curves_of
 from whyperf.explain.anomalies.evidence import known_of
 from whyperf.explain.anomalies.standing_out import _p_value
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, CyclePlace, Losses, Pattern, Phase
+from whyperf.explain.explanation import CellExplanation, CyclePlace, Losses, Pattern, Phase
 from whyperf.explain.wording.anomalies import cycle, off
 
 DROP: Rates = {5120: (20, 20.2), 6144: (20, 20.1), 7168: (15, 15.1), 8192: (20, 20.2), 9216: (20, 20.1)}

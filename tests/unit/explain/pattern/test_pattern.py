@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analyze.flow.traces import OPENING, trace, write
-from whyperf.explain.model import Pattern, Phase, Statement
+from whyperf.explain.explanation import Pattern, Phase, Statement
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.wording.catalog import statement

@@ -6,7 +6,7 @@ elements that are left open. `VARIABLES` has a value for each variable.
 
 from collections.abc import Mapping
 
-from whyperf.profile.uperf.read import read
+from whyperf.profile.uperf.elements import read
 from whyperf.profile.uperf.translate import Translation, translate
 
 VARIABLES: dict[str, str] = {

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from whyperf.analyze.cost.classes import by_name
-from whyperf.compare.costs import split
-from whyperf.compare.model import (
+from whyperf.compare.comparison import (
     BudgetDifference,
     CellPair,
     ClassDifference,
@@ -18,6 +17,7 @@ from whyperf.compare.model import (
     SideDifference,
     StateDifference,
 )
+from whyperf.compare.costs import split
 from whyperf.compare.quantities import QUANTITIES
 
 

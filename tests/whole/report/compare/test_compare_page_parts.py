@@ -17,7 +17,7 @@ from whyperf.analyze.cost.classes import classes
 from whyperf.analyze.cost.text import cycles
 from whyperf.analyze.cost.tree import Frame, compared
 from whyperf.compare import Source, compare_sources
-from whyperf.compare.model import ClassDifference, Comparison, SideDifference
+from whyperf.compare.comparison import ClassDifference, Comparison, SideDifference
 from whyperf.report.compare import compare_page, write_compare_page
 from whyperf.report.compare.axis import MAX_LIMIT, ratio_axis
 from whyperf.report.compare.cost import cost_view

@@ -11,7 +11,7 @@ from tests.unit.analyze.workload_samples import Exchange, in_blocks
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from tests.whole.report.test_page import page
 from whyperf.analyze.cost.classes import classes
-from whyperf.analyze.cost.read import read_cost
+from whyperf.analyze.cost.stored_budget import read_cost
 from whyperf.record import Experiment
 from whyperf.report.cost.section import MAX_BARS, MAX_CELLS, CostSection, cost_section
 from whyperf.report.cost.styles import in_order, look_of

@@ -12,7 +12,7 @@ from tests.unit.analyze.flow import traces
 from tests.whole.report.flow.flow_results import experiment
 from whyperf.analyze.flow import FlowTrial, open_trial, read_log
 from whyperf.report.flow.about import frame
-from whyperf.report.flow.read import ACK, make_relative, read_tracks
+from whyperf.report.flow.log_tracks import ACK, make_relative, read_tracks
 from whyperf.report.flow.track import Track, held, outstanding
 
 TRACE = """

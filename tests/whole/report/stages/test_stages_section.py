@@ -16,8 +16,8 @@ from whyperf.cli.app import main
 from whyperf.cli.exits import DONE
 from whyperf.record import Experiment
 from whyperf.report.stages import read_staged, stages_section
-from whyperf.report.stages.looks import all_stages, look_of
 from whyperf.report.stages.modeled import differences, lines, modeled
+from whyperf.report.stages.stage_colors import all_stages, look_of
 from whyperf.report.stages.texts import blocks_of, split_text
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Value
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.rules.finding import BUSY, WINDOWS, Finding, figure, is_on_cpu
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
 from whyperf.explain.rules.watched.exchanges import is_alternating

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.buffers import DELAYED_ACK_NS, TIMER_ERROR_RATIO
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu

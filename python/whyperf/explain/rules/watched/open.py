@@ -4,7 +4,7 @@ them."""
 from collections.abc import Sequence
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Value
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.rules.finding import UNDECIDED, Finding
 from whyperf.explain.trial_facts import Facts
 

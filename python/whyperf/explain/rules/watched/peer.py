@@ -1,7 +1,7 @@
 """The receiver alone: what it sees of a peer that could send more, and of the path."""
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Value
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.rules.finding import SEGMENTS, WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.rules.watched.arrivals import (
     MIN_LATE_RATIO,

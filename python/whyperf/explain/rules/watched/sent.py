@@ -1,8 +1,8 @@
 """Causes that only samples of the sender's socket show: Nagle's rule, overtaking segments, a busy program."""
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.gather.segments import MIN_HELD_NS
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     PERHAPS_LIMITED_RATIO,

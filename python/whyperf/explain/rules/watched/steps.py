@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Change, ChangeStep, Value
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Change, ChangeStep, Value
 from whyperf.explain.rules.commands import DEVICE, is_host_wide, raise_sysctls
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.setup import Setup

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.buffers import LARGE_BUFFER_BYTES, flight_of
 from whyperf.explain.rules.finding import WINDOWS, Finding, clipped, figure, is_on_cpu, state_evidence

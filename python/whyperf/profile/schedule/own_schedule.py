@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 
 from whyperf.profile.errors import ProfileError, joined, suggestion
 from whyperf.profile.factor import CONGESTION_NAME, Level
-from whyperf.profile.schedule.model import NO_SCHEDULE, Flow, Schedule
+from whyperf.profile.schedule.flow_schedule import NO_SCHEDULE, Flow, Schedule
 from whyperf.profile.schedule.shipped import SHIPPED
 
 NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"

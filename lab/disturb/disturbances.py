@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from whyperf.disturb.model import Place, Side
+from whyperf.disturb.orders import Place, Side
 
 MAX_PAUSE_S = 2.0
 """A side that is stopped for longer counts as gone: its agent sends no heartbeat."""

@@ -17,7 +17,7 @@ from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
 from whyperf.profile.levels import one_level
 from whyperf.profile.options import carrying
-from whyperf.profile.workload.model import STREAM, STREAM_RECEIVE, Workload
+from whyperf.profile.workload.resolved import STREAM, STREAM_RECEIVE, Workload
 from whyperf.profile.workload.steps import MOVING, OPENING, follow_connections, step_value
 from whyperf.profile.workload.tables import (
     DatagramsTable,

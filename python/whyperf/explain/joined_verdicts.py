@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from whyperf.analyze.text import percent
-from whyperf.explain.model import Verdict
+from whyperf.explain.explanation import Verdict
 
 
 def alike(verdicts: Sequence[Verdict]) -> list[list[int]]:

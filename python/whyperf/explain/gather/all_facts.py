@@ -9,9 +9,10 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
+from whyperf.explain.explanation import Budget
 from whyperf.explain.gather.ack_delays import ack_delay_ns
 from whyperf.explain.gather.active import ALWAYS, Active, scheduled
-from whyperf.explain.gather.asked import asked
+from whyperf.explain.gather.asked_rate import asked
 from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.conversation import conversation
@@ -35,7 +36,6 @@ from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.gather.transports import transport_facts
 from whyperf.explain.gather.watched import acks_arrived_ratio, moved_bytes, watched_sockets
 from whyperf.explain.host_facts import Devices, HostFacts, Sockets
-from whyperf.explain.model import Budget
 from whyperf.explain.path_facts import QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState

@@ -18,7 +18,7 @@ from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.plan import Cell, Plan, build
-from whyperf.plan.blocks import permutation
+from whyperf.plan.stop import permutation
 from whyperf.profile import BY_NAME, Level, Overrides, Profile, ProfileError, Sweep
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file

@@ -14,8 +14,8 @@ from lab.disturb.disturbances import Disturbance
 from lab.truth.catalog import Catalog
 from lab.truth.situation import Situation
 from whyperf.plan import MODEL, Plan, build
-from whyperf.plan.blocks import permutation
 from whyperf.plan.plan_document import identify
+from whyperf.plan.stop import permutation
 from whyperf.profile import Design, Factors, Profile, Sweep
 
 NAME = "truth"

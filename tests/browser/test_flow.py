@@ -19,10 +19,10 @@ from whyperf.report.flow import drawing, levels, tiles
 from whyperf.report.flow.about import Steps
 from whyperf.report.flow.connections import Column, Connections
 from whyperf.report.flow.drawing import draw
-from whyperf.report.flow.page import HostFacts, render
-from whyperf.report.flow.page import Page as FlowPage
 from whyperf.report.flow.terms import ACK_REASON_NAMES, CONTEXT_NAMES, RETRANSMISSION_NAMES
 from whyperf.report.flow.track import Track
+from whyperf.report.flow.write import HostFacts, render
+from whyperf.report.flow.write import Page as FlowPage
 
 Where = Literal["inside", "outside"]
 

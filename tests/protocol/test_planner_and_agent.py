@@ -15,8 +15,7 @@ from tests.protocol.pipe_talk import Talk
 from whyperf.plan import Cell, PlannedTrial, build
 from whyperf.plan.on_model import KNOWN
 from whyperf.plan.plan_document import MODEL
-from whyperf.plan.schedules import with_schedules
-from whyperf.plan.workloads import with_workloads
+from whyperf.plan.schedules import with_schedules, with_workloads
 from whyperf.profile import Level, ProfileError, find
 from whyperf.profile.combination import resolve
 from whyperf.profile.options import OF_SOCKETS, OPTIONS, TRANSPORTS

@@ -11,7 +11,7 @@ from lab.tools.tool_runs import OWN, Ratio, ToolsComparison
 from whyperf import __version__
 from whyperf.report.assets import asset, together
 from whyperf.report.cache import templates
-from whyperf.report.compare.axis import RatioAxis, Whisker, ratio_axis
+from whyperf.report.compare.figures import RatioAxis, Whisker, ratio_axis
 
 
 def page(found: ToolsComparison) -> str:

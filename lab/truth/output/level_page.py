@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lab.truth.level_figures import CONFIDENCES, REQUIRED, RIGHT_AT, Tally, tallies
 from lab.truth.levels import TITLES, Diagnosis, View
 from lab.truth.situation import Situation
-from whyperf.analyze.markdown import table
+from whyperf.analyze.text import table
 
 HEADINGS = (
     *("Evidence", "Diagnoses", "Right first", "Right second", "Not known", "of them with the cause named", "Wrong"),

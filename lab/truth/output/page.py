@@ -10,8 +10,7 @@ from lab.truth.grade import COUNTS_FROM, Grade
 from lab.truth.levels import Diagnosis
 from lab.truth.output.level_page import levels_json, levels_section, situations_section
 from lab.truth.situation import Situation
-from whyperf.analyze.markdown import table
-from whyperf.analyze.text import significant
+from whyperf.analyze.text import significant, table
 from whyperf.explain.causes import Cause
 from whyperf.explain.wording.catalog import render
 from whyperf.profile import Factors, Level

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lab.truth.one_sided import OUTCOMES, WatchedView
 from lab.truth.watched.grade import TITLES, JudgedRun, OutcomeShares, ViewGrade, confusions, figures
-from whyperf.analyze.markdown import table
+from whyperf.analyze.text import table
 
 FIGURE_HEADINGS = (
     "Evidence",

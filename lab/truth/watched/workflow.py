@@ -21,7 +21,7 @@ from whyperf.cli.durations import duration
 from whyperf.cli.exits import DONE, DOUBTFUL, Stopped, UsageError, say
 from whyperf.cli.live import interrupts
 from whyperf.cli.streams import print_json
-from whyperf.plan.blocks import permutation
+from whyperf.plan.stop import permutation
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host
 
 if TYPE_CHECKING:

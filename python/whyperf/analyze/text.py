@@ -1,9 +1,19 @@
-"""Quantities, factors and levels as text: SI prefixes for rates, whole numbers for bytes."""
+"""Quantities, factors and levels as text: SI prefixes for rates, whole numbers for bytes.
+
+Tables in Markdown.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from whyperf.profile.factors import BY_NAME
+
+
+def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A table; bars in its cells are escaped."""
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 

@@ -5,10 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from whyperf.hosts import LOCAL, MAX_PAIRS
-from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import COMMAND_LINE, expand, without_testbed_factors
-from whyperf.plan.far_hosts import far_host_notes, parts_of
-from whyperf.plan.fleets import refuse_unknown_loads
+from whyperf.plan.far_hosts import far_host_notes, parts_of, refuse_unknown_loads
 from whyperf.plan.on_model import for_model
 from whyperf.plan.only import kept
 from whyperf.plan.plan_document import (
@@ -24,8 +22,8 @@ from whyperf.plan.plan_document import (
     identify,
     kind_of,
 )
-from whyperf.plan.schedules import with_schedules
-from whyperf.plan.workloads import with_workloads
+from whyperf.plan.schedules import with_schedules, with_workloads
+from whyperf.plan.stop import randomized_blocks
 from whyperf.profile import FACTORS, Design, Overrides, Profile, ProfileError
 from whyperf.profile.conditions import AFTER, BEFORE
 from whyperf.profile.profile_document import RunsOn

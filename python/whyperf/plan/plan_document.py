@@ -185,7 +185,7 @@ Level = Literal["user", "counters", "segments"]
 
 class PlannedStages(PlanModel):
     """Sampling of segments for stage times: of `one_in` blocks of the sequence space one; None: as many as cost
-    little, see `whyperf.run.stages`.
+    little, see `whyperf.run.spec`.
     """
 
     one_in: int | None = Field(default=None, ge=1, le=65_536)

@@ -21,8 +21,8 @@ from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.profile.path import has_path
 from whyperf.report.charts.layout import distinguishing_axes, sweeps_of
 from whyperf.report.charts.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
-from whyperf.report.cpus_in_use import cpus_text
 from whyperf.report.needed_window import SOURCES, known_window
+from whyperf.report.properties import cpus_text
 
 
 @dataclass(frozen=True)

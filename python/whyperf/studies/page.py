@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from whyperf.analyze.markdown import table
-from whyperf.analyze.text import percent
+from whyperf.analyze.text import percent, table
 from whyperf.studies.catalog import Chosen, Study, StudyEntry, as_typed
 from whyperf.studies.checks import number_text
 from whyperf.studies.documents import source_sentence

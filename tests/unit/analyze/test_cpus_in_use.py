@@ -11,7 +11,7 @@ from whyperf.analyze.cell_results import summarize_inputs
 from whyperf.analyze.measures.adapters import cell_adapters
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.summary import CellResult
-from whyperf.report.cpus_in_use import cpus_in_use
+from whyperf.report.properties import cpus_in_use
 from whyperf.report.table import Table, cells_table
 
 BUSY = {"sender": 0.5, "receiver": 0.25}

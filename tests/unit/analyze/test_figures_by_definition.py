@@ -15,12 +15,11 @@ from scipy import stats
 from whyperf.analyze import text
 from whyperf.analyze.bootstrap import RESAMPLES, median_intervals
 from whyperf.analyze.flow.steps import by_value, divided, quotient, share, sum_in_steps
-from whyperf.analyze.measures.overlap import sum_within, with_overlap
+from whyperf.analyze.measures.windows import sum_within, with_overlap
 from whyperf.analyze.spread import spreads
-from whyperf.analyze.steady.changepoint import pettitt
 from whyperf.analyze.steady.levels import two_levels
 from whyperf.analyze.steady.rates import rates_between
-from whyperf.analyze.steady.warmup import mser5
+from whyperf.analyze.steady.steadiness import mser5, pettitt
 from whyperf.analyze.tracing_overhead import ENOUGH_PAIRS, LevelCost, ProbeCost, Ratio, change_text, cost_text
 from whyperf.analyze.warnings import cell_rules
 from whyperf.analyze.warnings.catalog import RaisedWarning

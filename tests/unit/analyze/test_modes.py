@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from whyperf.analyze.steady.dip import critical_dip, dip
-from whyperf.analyze.steady.modes import modes_of, modes_over_time
+from whyperf.analyze.steady.modes import critical_dip, dip, modes_of, modes_over_time
 from whyperf.analyze.steady.rates import Floats
 
 FAMILIES: dict[str, Callable[[np.random.Generator, int], Floats]] = {

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from whyperf.analyze.steady.rates import Floats
-from whyperf.analyze.steady.steadiness import judge
-from whyperf.analyze.steady.warmup import mser5
+from whyperf.analyze.steady.steadiness import judge, mser5
 
 
 def noise(count: int, ratio: float, seed: int) -> Floats:

@@ -7,8 +7,7 @@ import pytest
 
 from tests.unit.analyze.stages.planted_stages import COSTS, Planted
 from tests.unit.analyze.stages.staged_results import staged
-from whyperf.analyze.stages.experiment import CellStages, read_cells
-from whyperf.analyze.stages.trial import analyzed
+from whyperf.analyze.stages.experiment import CellStages, analyzed, read_cells
 from whyperf.calibrate import Measured, narrowing, priors, stage_costs, step_checks
 from whyperf.calibrate.costs import STAGED, UNTIMED
 from whyperf.calibrate.identify import Found

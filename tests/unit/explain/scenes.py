@@ -19,8 +19,8 @@ from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
 from whyperf.explain.budget import receiver as receiving
 from whyperf.explain.budget import sender as sending
 from whyperf.explain.budget.calls import Calls, calls_from, with_thread
-from whyperf.explain.budget.merge import spans_of
 from whyperf.explain.budget.sender import Options, Peer
+from whyperf.explain.budget.shares import spans_of
 from whyperf.explain.segment_log import LoggedConnection
 
 US = 1000

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.explain import scenes
 from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.gaps import Activity
-from whyperf.explain.budget.merge import spans_of
 from whyperf.explain.budget.sender import Options, Peer
-from whyperf.explain.budget.shares import sums_of
+from whyperf.explain.budget.shares import spans_of, sums_of
 
 MSS = 1448
 

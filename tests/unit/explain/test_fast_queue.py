@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.explain.test_rules import facts
 from whyperf.explain.rules.changes import _small_queue
-from whyperf.explain.rules.fast_queue import starved_alpha
+from whyperf.explain.rules.transports import starved_alpha
 from whyperf.explain.setup import Setup
 from whyperf.profile import Level
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.analyze.stages.planted_stages import Planted
 from tests.unit.analyze.stages.staged_results import staged
 from whyperf.analyze.stages import TrialStages
-from whyperf.analyze.stages.trial import analyzed
+from whyperf.analyze.stages.experiment import analyzed
 from whyperf.cli.output.explanation import explained
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import TrialQuestion

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from whyperf.analyze.fleet.instants import MIN_LATE_NS, instants_of
+from whyperf.analyze.fleet.sides import MIN_LATE_NS, instants_of
 from whyperf.plan import HostPair
 from whyperf.record import Manifest
 

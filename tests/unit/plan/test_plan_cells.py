@@ -19,7 +19,7 @@ from whyperf.plan import (
     trial_seconds,
     wants_trial,
 )
-from whyperf.plan.blocks import permutation
+from whyperf.plan.stop import permutation
 from whyperf.profile import Profile, ProfileError, parse
 
 SWEEPS = """

@@ -4,7 +4,7 @@ import pytest
 
 from whyperf.plan import EXTRA_PREFIXES, PlannedStages, PlannedWorkload, build
 from whyperf.profile import Profile, ProfileError, parse
-from whyperf.run.stages import MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, OVERHEAD_PPM, WINDOW_MS, stages_spec
+from whyperf.run.spec import MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, OVERHEAD_PPM, WINDOW_MS, stages_spec
 
 TEXT = """
 about = "A test."

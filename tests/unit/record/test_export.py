@@ -18,8 +18,7 @@ from whyperf.plan import plan_document
 from whyperf.plan.plan_document import identify
 from whyperf.record import Experiment, RecordError
 from whyperf.record.export.documents import anonymous_cell, anonymous_profile
-from whyperf.record.export.known_names import KnownNames
-from whyperf.record.export.pseudonyms import Pseudonyms
+from whyperf.record.export.pseudonyms import KnownNames, Pseudonyms
 from whyperf.record.export.tables import copy_table
 
 #: Everything of the planted original that says whose hosts were measured.

@@ -9,7 +9,7 @@ from tests.unit.analyze.transport_samples import write
 from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report.transports.cells import scheduled_cells
-from whyperf.report.transports.matrix import fairness_matrix
+from whyperf.report.transports.section import fairness_matrix
 
 ACTIVE = ((0.0, 6.0), (2.0, 8.0))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from whyperf.analyze.cost.budget import OCTETS_PER_KBYTE
-from whyperf.analyze.measures.overlap import sum_within
+from whyperf.analyze.measures.windows import sum_within
 from whyperf.analyze.read.assemble import on_controller_clock
 from whyperf.analyze.read.inputs import Cell, Inputs
 from whyperf.analyze.trials import Measured

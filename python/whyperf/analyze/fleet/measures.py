@@ -4,8 +4,8 @@ import polars as pl
 
 from whyperf.analyze.fleet.inputs import PAIR, FleetInputs
 from whyperf.analyze.measures.goodput import jain
-from whyperf.analyze.measures.overlap import with_overlap
 from whyperf.analyze.measures.transactions import trial_transactions
+from whyperf.analyze.measures.windows import with_overlap
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.trials import Measured
 

@@ -11,7 +11,7 @@ are the truth, and system time is what is left of the wall time (`_split`).
 
 import polars as pl
 
-from whyperf.analyze.measures.overlap import with_overlap
+from whyperf.analyze.measures.windows import with_overlap
 
 KINDS = ("user", "system", "irq", "softirq", "steal", "idle")
 """Kinds of CPU time in /proc/stat, as the record groups them."""

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from whyperf.analyze.measures.overlap import with_overlap
+from whyperf.analyze.measures.windows import with_overlap
 
 _KEYS = ("trial", "connection")
 

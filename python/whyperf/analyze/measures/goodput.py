@@ -13,8 +13,8 @@ Three kinds of trial (see the glossary for goodput, and `ttcp` for the transfer)
 
 import polars as pl
 
-from whyperf.analyze.measures.overlap import sum_within
 from whyperf.analyze.measures.transactions import received_octets
+from whyperf.analyze.measures.windows import sum_within
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.read.watched import is_counted
 from whyperf.analyze.steady.settle import settle

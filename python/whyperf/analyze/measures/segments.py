@@ -3,7 +3,7 @@
 import polars as pl
 
 from whyperf.analyze.measures.goodput import MAX_SINGLE
-from whyperf.analyze.measures.overlap import with_overlap
+from whyperf.analyze.measures.windows import with_overlap
 
 COUNTS = {"retransmitted_segments": "retransmitted_segments", "data_segments_out": "data_segments"}
 """Columns of `tcp_info` by what they are called here."""

@@ -5,7 +5,7 @@ The near host executes a workload, so its rows count executions; bytes are count
 
 import polars as pl
 
-from whyperf.analyze.measures.overlap import with_overlap
+from whyperf.analyze.measures.windows import with_overlap
 
 #: Near hosts are `near`, `near2`, …: one a pair of agents.
 IS_NEAR = pl.col("host").str.starts_with("near")

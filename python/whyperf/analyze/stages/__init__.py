@@ -6,6 +6,7 @@ stage, `waterfalls` single messages. `trial_stages` does all of it for a trial.
 """
 
 from whyperf.analyze.stages.copies import CopyCost, copy_cost, with_copies_apart
+from whyperf.analyze.stages.experiment import TrialStages, trial_stages
 from whyperf.analyze.stages.fits import Fit, Split, Unsplit, fit_of
 from whyperf.analyze.stages.intervals import Amount
 from whyperf.analyze.stages.kinds import BY_DIRECTION, Stage, stage_of
@@ -13,7 +14,6 @@ from whyperf.analyze.stages.messages import Lives, Messages, StageShare, lives_o
 from whyperf.analyze.stages.of_host import HostStages, StagesReport, has_stages, read_stages
 from whyperf.analyze.stages.sizes import SizePoint, by_size
 from whyperf.analyze.stages.totals import DirectionTotals, StageTotal, totals
-from whyperf.analyze.stages.trial import TrialStages, trial_stages
 from whyperf.analyze.stages.waterfall import Span, Waterfall, waterfalls
 
 __all__ = [

@@ -1,16 +1,25 @@
-"""The indicators of a cell over its trials."""
+"""The indicators of a cell over its trials.
 
+The metrics of RFC 6349, "Framework for TCP Throughput Testing".
+
+The median of times of which some are only known to be longer than what was seen.
+"""
+
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+import numpy as np
 import polars as pl
 
 from whyperf.analyze.read.inputs import Cell, Inputs
 from whyperf.analyze.spread import Spread, spreads
+from whyperf.analyze.transports.adapting import Wait
 from whyperf.analyze.transports.indicators import Harmed, Indicators, RegionFigures, RttFigures, indicators
 from whyperf.analyze.transports.result import (
     CpuCost,
+    Duration,
     FlowResult,
     FlowShare,
     Harm,
@@ -19,9 +28,75 @@ from whyperf.analyze.transports.result import (
     TransferTest,
     Transports,
 )
-from whyperf.analyze.transports.rfc6349 import buffer_delay_ratio, efficiency_ratio, ideal_bps, transfer_time_ratio
 from whyperf.analyze.transports.samples import sender_samples
-from whyperf.analyze.transports.survival import duration
+
+#: Headers of IP and TCP with its timestamps (RFC 7323), which Linux sends in every segment, by IP version.
+HEADERS_BYTES = {4: 20 + 20 + 12, 6: 40 + 20 + 12}
+ETHERNET_HEADER_BYTES = 14
+
+
+def ideal_bps(rate_bps: float, mtu_bytes: int, ip_version: int) -> float:
+    """Payload that TCP can carry at most over a bottleneck, in bit/s (section 3.3.1).
+
+    `rate_bps` counts the packets of `mtu_bytes` with their Ethernet header, as the emulated path does.
+    """
+    return rate_bps * (mtu_bytes - HEADERS_BYTES[ip_version]) / (mtu_bytes + ETHERNET_HEADER_BYTES)
+
+
+def transfer_time_ratio(ideal: float, achieved: float) -> float | None:
+    """Actual over ideal transfer time of the same payload (section 4.1); 1 is perfect."""
+    return ideal / achieved if achieved > 0 else None
+
+
+def efficiency_ratio(transmitted: float, retransmitted: float) -> float | None:
+    """Share of what was transmitted that was no retransmission (section 4.2), in the same unit both."""
+    return (transmitted - retransmitted) / transmitted if transmitted > 0 else None
+
+
+def buffer_delay_ratio(mean_rtt: float, baseline_rtt: float) -> float | None:
+    """The ratio by which a round trip under load is longer than the baseline (section 4.3); 0 is no queue."""
+    return (mean_rtt - baseline_rtt) / baseline_rtt if baseline_rtt > 0 else None
+
+
+HALF = 0.5
+#: Differences of sums of probabilities that are no differences.
+EXACT = 1e-12
+
+
+def duration(waits: Sequence[Wait]) -> Duration:
+    """Median and 95 % interval of `waits`, pooled over flows, regions and trials.
+
+    The product-limit estimator (E. L. Kaplan, P. Meier, JASA 53, 1958), which takes a wait that was cut for what it
+    is; the interval is that of R. Brookmeyer and J. Crowley (Biometrics 38, 1982) with log-log transformed limits.
+    A median is None where half of the waits or more were cut before.
+    """
+    cut = sum(not wait.reached for wait in waits)
+    if not waits or cut == len(waits):
+        return Duration(count=len(waits), cut_count=cut)
+    from scipy import stats  # noqa: PLC0415 - takes a second to load, and few verbs need it
+
+    reached = [wait.seconds for wait in waits if wait.reached]
+    beyond = [wait.seconds for wait in waits if not wait.reached]
+    survival = stats.ecdf(stats.CensoredData(uncensored=reached, right=beyond)).sf
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # Where the curve is 1 or 0 there are no limits.
+        warnings.simplefilter("ignore")
+        limits = survival.confidence_interval(method="log-log")
+
+    def half(curve: object) -> float | None:
+        probabilities = np.asarray(curve.probabilities)  # type: ignore[attr-defined]
+        below = np.flatnonzero(probabilities <= HALF + EXACT)
+        return float(np.asarray(survival.quantiles)[below[0]]) if below.size else None
+
+    known = len(reached) > 2
+    return Duration(
+        median_s=half(survival),
+        low_s=half(limits.low) if known else None,
+        high_s=half(limits.high) if known else None,
+        count=len(waits),
+        cut_count=cut,
+    )
+
 
 BITS_PER_KBYTE = 8 * 1024
 

@@ -1,4 +1,7 @@
-"""Prints the segment flow as text or JSON, writes its page, and returns the exit code."""
+"""Prints the segment flow as text or JSON, writes its page, and returns the exit code.
+
+Prints processing times: a table for each direction at each host, and for the messages of each direction.
+"""
 
 import shlex
 import textwrap
@@ -17,16 +20,66 @@ from whyperf.analyze.stages.probe_cost import costs_by_host
 from whyperf.analyze.text import percent, setting, significant
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
-from whyperf.cli.output.console import print_whole, result_console
-from whyperf.cli.output.stages import print_stages, print_wrapped
+from whyperf.cli.output.console import Console, print_whole, result_console
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
 from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, warnings, write
 from whyperf.report.flow.connections import Column, connections
 from whyperf.report.flow.rows import host_rows
 from whyperf.report.repeat import command
-from whyperf.report.stages import stages_json, trial_section
+from whyperf.report.stages import Block, blocks_of, notes_of, stages_json, trial_section
 from whyperf.report.stages.section import ABOUT
+
+SUMS = ("All stages", "Whole time")
+MIN_WIDTH = 40
+GAP = 2
+"""Spaces between two columns."""
+
+
+def print_stages(console: Console, found: TrialStages, host: str | None = None) -> None:
+    """All tables, or with `host` those that it has a part in."""
+    for block in blocks_of(found):
+        if host is None or host in block.hosts:
+            _print_block(console, block)
+    console.print()
+    for note in notes_of(found):
+        print_wrapped(console, f"Note: {note}")
+
+
+def print_wrapped(console: Console, text: str, indent: str = "") -> None:
+    """A sentence in lines that fit the console; its further lines are indented, too."""
+    width = max(MIN_WIDTH, console.width - 1)
+    for line in textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False):
+        console.print(line, soft_wrap=True)
+
+
+def _print_block(console: Console, block: Block) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    for number, (heading, width) in enumerate(zip(block.columns, _widths(block, console.width), strict=True)):
+        table.add_column(heading, justify="right" if number else "left", width=width)
+    for number, row in enumerate(block.rows):
+        # The sum stands apart, also from what is not in it.
+        if row[0] in SUMS or (number and block.rows[number - 1][0] in SUMS):
+            table.add_section()
+        table.add_row(*row)
+    console.print()
+    print_wrapped(console, block.heading)
+    console.print(table)
+    for note in block.notes:
+        print_wrapped(console, note, "  ")
+
+
+def _widths(block: Block, room: int) -> list[int]:
+    """The width of each column: headings are broken between words where the room is small, and cells are not."""
+    cells = [max((len(row[number]) for row in block.rows), default=0) for number in range(len(block.columns))]
+    whole = [max(width, len(heading)) for width, heading in zip(cells, block.columns, strict=True)]
+    if sum(whole) + GAP * (len(whole) - 1) <= room:
+        return whole
+    return [
+        max(width, *(len(word) for word in heading.split()))
+        for width, heading in zip(cells, block.columns, strict=True)
+    ]
+
 
 LABEL = 16
 #: The terminal lists at most this many connections; the page and --json have all.

@@ -21,8 +21,8 @@ from whyperf.analyze.text import ENDS, bit_rate, count, level_with_unit, percent
 from whyperf.analyze.transports.result import Duration, Transports
 from whyperf.profile.path_factors import MAKERS
 from whyperf.report.charts.metric import per_second
-from whyperf.report.cpus_in_use import cpus_in_use
 from whyperf.report.needed_window import needed_window_lines
+from whyperf.report.properties import cpus_in_use
 
 WIDTH = 16
 #: Prints a number with its unit.

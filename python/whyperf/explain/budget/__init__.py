@@ -5,7 +5,7 @@ spans of states and their shares. Where there is no log, the kernel's chronograp
 budget of the sender. Instants are ns after the start of the load on the controller's clock.
 """
 
-from whyperf.explain.budget.merge import SPAN_COLUMNS
+from whyperf.explain.budget.shares import SPAN_COLUMNS
 from whyperf.explain.budget.trial import TrialBudgets, budgets_of
 
 __all__ = ["SPAN_COLUMNS", "TrialBudgets", "budgets_of"]

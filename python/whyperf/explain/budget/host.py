@@ -14,10 +14,18 @@ from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.attached import Lifespan, before_first_segment, is_empty_at_first
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
-from whyperf.explain.budget.lifetime import receiver_lifetime, sender_lifetime
-from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
-from whyperf.explain.budget.shares import MAX_LONGEST, budget_of_sums, longest_of, sums_of
+from whyperf.explain.budget.shares import (
+    MAX_LONGEST,
+    budget_of_sums,
+    labeled,
+    longest_of,
+    receiver_lifetime,
+    sender_lifetime,
+    spans_of,
+    sums_of,
+    within,
+)
 from whyperf.explain.budget.stream import Arrived
 from whyperf.explain.explanation import Budget, Chronograph, Spell
 from whyperf.explain.segment_log import LoggedConnection, SegmentLog

@@ -11,8 +11,7 @@ from whyperf.explain.budget.attached import attached, read_queues, sampled_spans
 from whyperf.explain.budget.chronographs import read_samples
 from whyperf.explain.budget.coarse import coarse_budgets, running_ratio
 from whyperf.explain.budget.host import HostBudgets, HostEvidence, explain_receiver, explain_sender, read_evidence
-from whyperf.explain.budget.lifetime import sender_lifetime
-from whyperf.explain.budget.merge import SPAN_COLUMNS
+from whyperf.explain.budget.shares import SPAN_COLUMNS, sender_lifetime
 from whyperf.explain.explanation import Budget, Spell, Value
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.wording.catalog import render

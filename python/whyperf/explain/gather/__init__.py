@@ -4,8 +4,8 @@ from whyperf.explain.gather.all_facts import gather_facts
 from whyperf.explain.gather.costs import costs_of, with_costs
 from whyperf.explain.gather.direction import by_payload
 from whyperf.explain.gather.half_duplex import with_link_use
-from whyperf.explain.gather.links import carrying_device, stated_link_bps
 from whyperf.explain.gather.program import with_program
+from whyperf.explain.gather.sockets import carrying_device, stated_link_bps
 from whyperf.explain.gather.stages import stages_of, with_stages
 
 __all__ = [

@@ -11,7 +11,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.active import ALWAYS, Active
-from whyperf.explain.gather.request_cycle import request_cycle
+from whyperf.explain.gather.exchanges import request_cycle
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.segment_log import SegmentLog
 from whyperf.explain.watched_facts import Conversation

@@ -8,9 +8,9 @@ import polars as pl
 
 from whyperf.explain.gather.bottleneck import bottleneck_rate
 from whyperf.explain.gather.delays import queue_of_logs
+from whyperf.explain.gather.exchanges import request_cycle
 from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_events, random_part, random_weights
 from whyperf.explain.gather.losses import Wire, losses, on_wire
-from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first
 from whyperf.explain.path_facts import Losses, SegmentFacts, WindowFacts

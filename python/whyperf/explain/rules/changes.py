@@ -24,8 +24,8 @@ from whyperf.explain.rules.commands import (
 from whyperf.explain.rules.cost_remedies import has_small_calls, remedy_for
 from whyperf.explain.rules.costs import BY_CLASS
 from whyperf.explain.rules.datagrams import is_reader_busy
-from whyperf.explain.rules.fast_queue import fast_queue, starved_alpha
 from whyperf.explain.rules.finding import Finding
+from whyperf.explain.rules.transports import fast_queue, starved_alpha
 from whyperf.explain.rules.watched.steps import with_steps
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts

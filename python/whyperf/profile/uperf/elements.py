@@ -1,16 +1,61 @@
 """From words to elements: uperf's flat state machine, in which a closing tag only clears a flag.
 
 A missing `</transaction>`, or one too many, is therefore no mistake (uperf 1.0.8, src/parse.c).
+
+The content of a uperf profile, element by element.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from whyperf.profile.errors import ProfileError, suggestion
-from whyperf.profile.uperf.options import parse_options, substituted
+from whyperf.profile.uperf.options import Options, parse_options, substituted
 from whyperf.profile.uperf.quantities import integer, is_perhaps_minutes, time_ns
 from whyperf.profile.uperf.tokens import Token, in_one_line, tokenize
-from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
+
+
+@dataclass
+class Flowop:
+    """A flowop: its type as written, lower-cased; empty until one is given."""
+
+    line: int
+    type: str = ""
+    options: Options = field(default_factory=Options)
+
+
+@dataclass
+class Transaction:
+    """Flowops and how often they are executed."""
+
+    line: int
+    iterations: int = 1
+    #: Takes the place of `iterations`.
+    duration_ns: int | None = None
+    #: Executions a second of each virtual user; 0: as fast as it can.
+    rate: int = 0
+    flowops: list[Flowop] = field(default_factory=list)
+
+
+@dataclass
+class Group:
+    """Virtual users that execute the same transactions."""
+
+    line: int
+    name: str
+    strands: int = 0
+    are_processes: bool = False
+    transactions: list[Transaction] = field(default_factory=list)
+
+
+@dataclass
+class Tree:
+    """The whole profile, and what should be known of how it was read."""
+
+    name: str = ""
+    groups: list[Group] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
 
 #: Elements and attributes, known by how a word begins.
 ELEMENTS = (

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import cast
 
+from whyperf.profile.uperf.elements import Flowop
 from whyperf.profile.uperf.options import RandomSize
-from whyperf.profile.uperf.tree import Flowop
 from whyperf.wire import FileToSend, Operation, OperationThink, Size, Step
 
 OPENING = ("connect", "accept")

@@ -1,6 +1,6 @@
 """Options that have no part in a run: those that uperf ignores too, and those that whyperf lacks."""
 
-from whyperf.profile.uperf.tree import Flowop
+from whyperf.profile.uperf.elements import Flowop
 
 #: Flowops of which uperf uses an option; elsewhere it stores the value and never looks at it again.
 USED_BY: dict[str, frozenset[str]] = {

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from whyperf.profile.factors import Level
+from whyperf.profile.uperf.elements import Flowop, Group, Tree
 from whyperf.profile.uperf.flowops import OPENING
 from whyperf.profile.uperf.tokens import in_one_line
-from whyperf.profile.uperf.tree import Flowop, Group, Tree
 
 Value = TypeVar("Value")
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from whyperf.analyze.stages.writes import with_copies_placed
+from whyperf.analyze.stages.of_host import with_copies_placed
 
 COLUMNS = ("row", "stage", "sequence", "payload_bytes", "copied_bytes", "thread")
 

@@ -10,9 +10,8 @@ from tests.unit.analyze.stages.planted_stages import COSTS, EMPTY_PAIR_NS, IN, O
 from tests.unit.analyze.synthetic import known
 from whyperf.analyze.stages import Amount, Fit, HostStages, Split, by_size, copy_cost, fit_of, totals, with_copies_apart
 from whyperf.analyze.stages.fits import split_of
-from whyperf.analyze.stages.of_host import prepared
+from whyperf.analyze.stages.of_host import prepared, with_copies_placed
 from whyperf.analyze.stages.ranges import StageRows
-from whyperf.analyze.stages.writes import with_copies_placed
 
 SIZES = [64, 512, 1448, 4096, 16_384, 65_536] * 60
 

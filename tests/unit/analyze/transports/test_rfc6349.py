@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyperf.analyze.transports.rfc6349 import (
+from whyperf.analyze.transports.summary import (
     buffer_delay_ratio,
     efficiency_ratio,
     ideal_bps,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.analyze.synthetic import known
-from whyperf.analyze.transports.sharing import fairness, goodput_harm, rtt_harm, stability
+from whyperf.analyze.transports.indicators import fairness, goodput_harm, rtt_harm, stability
 
 GOODPUTS = st.lists(st.floats(1e3, 1e10), min_size=2, max_size=30).map(np.array)
 

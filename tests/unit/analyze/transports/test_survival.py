@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.analyze.transports.adapting import Wait
-from whyperf.analyze.transports.survival import duration
+from whyperf.analyze.transports.summary import duration
 
 WAITS = st.lists(st.builds(Wait, st.integers(1, 12).map(float), st.booleans()), min_size=1, max_size=25)
 

@@ -4,8 +4,7 @@ import pytest
 
 from tests.unit.profile.uperf.uperf_profiles import VARIABLES
 from whyperf.profile.errors import ProfileError
-from whyperf.profile.uperf.elements import MAX_GROUPS, MAX_TRANSACTIONS, read
-from whyperf.profile.uperf.tree import Tree
+from whyperf.profile.uperf.elements import MAX_GROUPS, MAX_TRANSACTIONS, Tree, read
 
 
 def elements(text: str) -> Tree:

@@ -19,9 +19,8 @@ from whyperf.analyze.cost.tree import Frame, compared
 from whyperf.compare import Source, compare_sources
 from whyperf.compare.comparison import ClassDifference, Comparison, SideDifference
 from whyperf.report.compare import compare_page, write_compare_page
-from whyperf.report.compare.axis import MAX_LIMIT, ratio_axis
 from whyperf.report.compare.cost import cost_view
-from whyperf.report.compare.figures import figures_of
+from whyperf.report.compare.figures import MAX_LIMIT, figures_of, ratio_axis
 from whyperf.report.compare.pairs import MAX_COSTS, MAX_FLAMES, change_of, flame_pairs
 from whyperf.report.compare.texts import MINUS
 from whyperf.report.compare.waterfall import MAX_BARS, waterfall_of

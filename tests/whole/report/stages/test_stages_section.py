@@ -10,13 +10,13 @@ from tests.unit.analyze.stages.planted_stages import Planted
 from tests.unit.analyze.stages.staged_results import staged
 from tests.whole.report.test_page import page
 from whyperf.analyze.stages import Amount, Split
-from whyperf.analyze.stages.trial import analyzed
+from whyperf.analyze.stages.experiment import analyzed
 from whyperf.calibrate import CalibratedHost
 from whyperf.cli.app import main
 from whyperf.cli.exits import DONE
 from whyperf.record import Experiment
 from whyperf.report.stages import read_staged, stages_section
-from whyperf.report.stages.modeled import differences, lines, modeled
+from whyperf.report.stages.section import differences, lines, modeled
 from whyperf.report.stages.stage_colors import all_stages, look_of
 from whyperf.report.stages.texts import blocks_of, split_text
 

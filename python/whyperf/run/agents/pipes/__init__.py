@@ -5,8 +5,7 @@ of a pipe's command, [hosts] checks the names of hosts and resolves them.
 """
 
 from whyperf.run.agents.pipes.binary import agent_binary, local
-from whyperf.run.agents.pipes.hosts import SHOWN_LENGTH, refuse_unusable_host
-from whyperf.run.agents.pipes.kinds import SSH, PipeKind, by_name
+from whyperf.run.agents.pipes.kinds import SHOWN_LENGTH, SSH, PipeKind, by_name, refuse_unusable_host
 from whyperf.run.agents.pipes.push import NO_AGENT
 
 __all__ = [

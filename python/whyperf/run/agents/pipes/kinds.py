@@ -1,4 +1,7 @@
-"""The kinds of pipes: which command leads to a host, and how that command takes what it shall run there."""
+"""The kinds of pipes: which command leads to a host, and how that command takes what it shall run there.
+
+Names of hosts: which ones a pipe's command may get.
+"""
 
 import os
 import shlex
@@ -9,11 +12,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from whyperf.foreign import parse_json
+from whyperf.hosts import is_usable_host
 from whyperf.run import adapters
 from whyperf.run.agents.pipes import push
 from whyperf.run.agents.pipes.binary import local
-from whyperf.run.agents.pipes.hosts import SHOWN_LENGTH, refuse_unusable_host
 from whyperf.run.errors import Fault, RunError
+
+SHOWN_LENGTH = 40
+
+
+def refuse_unusable_host(host: str) -> None:
+    """Refuses what a pipe's command, or a command of its configuration, could take for anything but a host.
+
+    Names come from command lines and from the plan.json of results that somebody else may have made.
+
+    Raises:
+        RunError: it is no name of a host.
+    """
+    if not is_usable_host(host):
+        shown = host if len(host) <= SHOWN_LENGTH else f"{host[:SHOWN_LENGTH]}…"
+        raise RunError(f'"{shown}" cannot be a host; give a name or an address as for ssh', Fault.USAGE)
+
 
 PLACE = "{host}"
 _SSH_COMMAND = "WHYPERF_SSH"

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 FOLDS = 6
 """Parts of the situations, each judged with the weights of the others."""
 MAX_STEPS = 250
-OF_FEATURES, OF_FAMILIES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 3.0, 20.0, 2.0, 0.5
+OF_FEATURES, OF_FAMILIES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 9.0, 60.0, 2.0, 0.5
 """Precisions of the normal priors: of what a finding itself has, of an observation for a family of causes, for a cause
 alone, of a level for a cause, and of a cause. Of 1 to 30 those with the greatest likelihood on situations left out."""
 MIN_PROBABILITY = 1e-9

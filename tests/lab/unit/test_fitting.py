@@ -7,10 +7,14 @@ from random import Random
 
 import pytest
 
-from lab.situations.evidence import Weighed
+from lab.situations.evidence import Weighed, limits_undisturbed
 from lab.situations.fitting import fit, left_out, log_likelihood, outcome, predicted
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import Candidate
+from whyperf.explain.host_facts import HostFacts, Processors
+from whyperf.explain.observe import NAMED, observe
+from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
 
 
 def row(number: int, shown: float, right: str) -> Weighed:
@@ -64,3 +68,19 @@ def test_what_shows_nothing_says_nothing() -> None:
 def test_what_a_decision_is_worth(probable: dict[str, float], right: str, worth: str) -> None:
     weighed = dataclasses.replace(row(1, 0.5, right), is_undisturbed=right == ANOTHER)
     assert outcome(weighed, probable, 0.7) == worth
+
+
+@pytest.mark.parametrize(
+    ("group", "factors", "wanted", "limits"),
+    [
+        ("stream", {"path_rate_bps": 1_000_000}, 0.1, {ANOTHER, "bottleneck"}),
+        ("stream", {"path_rate_bps": 1_000_000}, 0.95, {ANOTHER, "bottleneck", "capacity"}),
+        ("stream", {}, 0.95, {ANOTHER, "capacity"}),
+        ("requests", {"path_rate_bps": 1_000_000}, 0.1, {ANOTHER, "round_trip"}),
+    ],
+)
+def test_a_load_that_nothing_disturbs_has_the_limits_of_its_situation(
+    group: str, factors: dict[str, int], wanted: float, limits: set[str]
+) -> None:
+    facts = Facts("a trial", sender=HostFacts(processors=Processors(thread_ratio=wanted)))
+    assert limits_undisturbed(group, Setup(factors), observe(facts, NAMED)) == limits

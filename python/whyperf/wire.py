@@ -196,7 +196,7 @@ PathImplementation: TypeAlias = Literal["auto", "router", "netem"]
 
 class Privileges(TypedDict):
     """
-    What the agent may do on its host, and could be given. Capabilities are named as in capabilities(7), of those that
+    Privileges that the agent has on its host or could get. Capabilities are named as in capabilities(7), of those that
     whyperf uses.
     """
 
@@ -333,7 +333,7 @@ class RequestDescribeHost(TypedDict):
 
 class RequestDescribeOpening(TypedDict):
     """
-    How many connections the listening side has accepted, after the connecting side failed. Answer:
+    The number of connections that the listening side has accepted, after the connecting side failed. Answer:
     [`Reply::Opening`].
     """
 
@@ -414,7 +414,7 @@ StageLimitKind: TypeAlias = Literal[
 
 
 class StageLimit(TypedDict):
-    """What keeps stages of a trial from being shown on one host."""
+    """One thing that keeps stages of a trial from being shown on one host."""
 
     device: str | None
     kind: StageLimitKind
@@ -535,7 +535,7 @@ class Instead(TypedDict):
 
 
 class Loan(TypedDict):
-    """How an end finds what the other has loaded into the kernel of the machine they share."""
+    """The way that an end finds what the other has loaded into the kernel of the machine they share."""
 
     calls_map: U32 | None
     connections_map: U32
@@ -633,7 +633,7 @@ class OperationDisconnect(TypedDict):
 
 class ProfileReport(TypedDict):
     """
-    What the stack samples of one end of a trial are worth. The time that they stand for is that of the phase that is
+    The worth of the stack samples of one end of a trial. The time that they stand for is that of the phase that is
     measured.
     """
 
@@ -709,7 +709,7 @@ class ReplyProgress(TypedDict):
 
 
 class SamplingChange(TypedDict):
-    """How many blocks are sampled from a moment on."""
+    """The share of blocks that is sampled from a moment on."""
 
     mono_ns: Count
     one_in_count: U32
@@ -743,7 +743,7 @@ Hosts: TypeAlias = Annotated[list[SimulatedHost], Len(2)]
 
 
 class StagesLoan(TypedDict):
-    """How an end finds the programs for stage times that the other has loaded."""
+    """The way that an end finds the programs for stage times that the other has loaded."""
 
     control_map: U32
     cpus_map: U32
@@ -765,7 +765,7 @@ class ReplyPrepared(TypedDict):
 
 
 class StagesReport(TypedDict):
-    """What the stage times of one end of a trial are worth."""
+    """The worth of the stage times of one end of a trial."""
 
     block_bytes: U32
     broken_off: str | None
@@ -782,7 +782,7 @@ class StagesReport(TypedDict):
 
 
 class EvidenceReport(TypedDict):
-    """What the evidence of one end of a trial is worth."""
+    """The worth of the evidence of one end of a trial."""
 
     asked: Evidence
     broken_off: str | None
@@ -822,7 +822,7 @@ class StagesSpec(TypedDict):
 
 
 class TestbedMiddle(TypedDict):
-    """What lies between the ends, read back from the kernel."""
+    """The part that lies between the ends, read back from the kernel."""
 
     cpu: U32 | None
     devices: list[str]
@@ -1004,7 +1004,7 @@ class RequestWatch(TypedDict):
 
 
 class SimulatedEndSystem(TypedDict):
-    """What an end system counted."""
+    """The counts of an end system."""
 
     busy_share: BusyShare
     data_segments: U64
@@ -1105,7 +1105,7 @@ class QueueSpec(TypedDict):
 
 
 class DirectionSpec(TypedDict):
-    """What one direction does to packets. The default lets everything pass at once."""
+    """The treatment of packets by one direction. The default lets everything pass at once."""
 
     ack_thinning: U32
     cross_traffic: list[CrossTraffic]
@@ -1383,7 +1383,7 @@ class Group(TypedDict):
 
 
 class Workload(TypedDict):
-    """What both sides do in one trial."""
+    """The work of both sides in one trial."""
 
     groups: list[Group]
     name: str

@@ -19,8 +19,8 @@ anybody would look for."""
 MIN_OTHERS = 0.05
 """The same of other programs: each host has some that take 1 to 4 % of a CPU."""
 MIN_BUSY, MIN_SHARED, MIN_COSTLY = 0.4, 0.3, 0.5
-"""The part of a CPU that a side uses or waits for at least where that CPU limits it, where both sides share one, and where single
-functions are what it is busy with: a thread that waits in between is busy for less than the whole time."""
+"""The part of a CPU that a side uses or waits for at least where that CPU limits it, where both sides share one, and
+where single functions are what it is busy with: a thread that waits in between is busy for less than all the time."""
 UNSCALED_BYTES = 65_535
 """The largest window without window scaling (RFC 7323 section 2.2)."""
 FEW_CONNECTIONS = 4

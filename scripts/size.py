@@ -26,7 +26,7 @@ STUDIES = (
 )
 """Folders that only the five studies need."""
 ENDINGS = {".py": "python", ".rs": "rust", ".c": "c", ".h": "c", ".js": "c", ".css": "c"}
-GENERATED = "python/whyperf/schema/wire.py"
+GENERATED = "python/whyperf/wire.py"
 LONG_LINES = 500
 """From so many code lines on, a file is listed by name."""
 

@@ -131,8 +131,8 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
             made = Planned(each.name, factors, each.relieves, each.is_remedy)
-            how_often = {"raises_else": each.raises_else, "may_raise": each.may_raise}
-            single.append(replace(made, **how_often, is_slower=each.is_slower))
+            how_often = replace(made, raises_else=each.raises_else, may_raise=each.may_raise)
+            single.append(replace(how_often, is_slower=each.is_slower))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     remedies = [each for each in single if each.name in joined]
     return single + together(remedies, lambda factors: setup.possible(factors) == factors)

@@ -149,12 +149,13 @@ prove-fleet: setup-bench setup-test    ## many hosts as namespaces: connections,
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 
-schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, the tables of docs/, and the rows of whyperf list
+schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, the tables of docs/, the picture of ARCHITECTURE.md, and the rows of whyperf list
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-schema --test all codes::
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-bpf-build --test structures
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/wire_types.py >target/wire.py && mv target/wire.py python/whyperf/wire.py
 	$(BIN)/python -m scripts.doc_tables
+	$(BIN)/python -m scripts.rooms
 
 dist: setup-run    ## wheels, Debian packages and a container image, into dist/ (DIST="wheel" for a part)
 	@scripts/packages dist

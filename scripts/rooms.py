@@ -15,8 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from scripts.size import ENDINGS, counted, part_of
-
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES, CRATES = ROOT / "python" / "whyperf", ROOT / "crates"
 PICTURE = ROOT / "docs" / "images" / "rooms.svg"
@@ -28,13 +26,13 @@ COLUMN = {stage: number for number, stage in enumerate(STAGES)} | {"all": STAGES
 #: Pixels: the picture, and the room above the boxes of a language; a box, and the gap to the next row; the distance of
 #: arrows at a box, that from an arrow to what it passes, and that from row to row.
 WIDTH, MARGIN, HEADING = 1100, 20, 84
-BOX_WIDTH, BOX_HEIGHT, GAP = 92, 38, 24
+BOX_WIDTH, BOX_HEIGHT, GAP = 92, 28, 24
 SPACE, CLEARANCE, PITCH = 14, 8, BOX_HEIGHT + GAP
 TEXTS = (
-    "Boxes: packages of python/whyperf by stage, with their code lines to two digits. Arrows: imports,",
+    "Boxes: packages of python/whyperf by stage. Arrows: imports,",
     "without those that follow from other arrows. Dashed: only for build scripts.",
     "run starts whyperf-agent on each host, and exchanges messages with it through a pipe: requests to the agent,",
-    "replies and tables from it. Below: the crates that it is built from, with the code lines of src.",
+    "replies and tables from it. Below: the crates that it is built from.",
 )
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
 <title>The packages and crates of whyperf, and what each imports</title>
@@ -92,13 +90,6 @@ def crates(section: str) -> Imports:
     """The crates of the workspace that a section of each crate's manifest names."""
     manifests = {path.parent.name: tomllib.loads(path.read_text()) for path in CRATES.glob("*/Cargo.toml")}
     return {name: manifests.keys() & manifests[name].get(section, {}).keys() for name in sorted(manifests)}
-
-
-def code_lines(folder: Path) -> str:
-    """The code lines below a folder, without tests, to two digits: more would change with most commits."""
-    names = [str(file.relative_to(ROOT)) for file in folder.rglob("*") if file.suffix in ENDINGS]
-    lines = sum(counted(name, (ROOT / name).read_text())[0] for name in names if part_of(name) != "tests")
-    return f"{float(f'{lines:.1e}'):,.0f}"
 
 
 def reduced(imports: Imports) -> Imports:
@@ -177,8 +168,7 @@ def drawn(boxes: dict[str, Box], imports: Imports, folder: Path, top: int, *, so
     for name, box in boxes.items():
         x, y, width = round(box.x), top + box.row * PITCH, WIDTH - 2 * MARGIN if box.is_bar else BOX_WIDTH
         yield f'<rect class="{folder.name}" x="{x - width // 2}" y="{y}" width="{width}" height="{BOX_HEIGHT}" rx="4"/>'
-        yield f'<text class="name" x="{x}" y="{y + 16}">{name}</text>'
-        yield f'<text x="{x}" y="{y + 32}">{code_lines(folder / name / ("src" if folder == CRATES else ""))}</text>'
+        yield f'<text class="name" x="{x}" y="{y + 19}">{name}</text>'
 
 
 def picture() -> str:

@@ -247,7 +247,7 @@ def in_virtual_time(scheduler: Scheduler, processes: Any, **scaled: Any) -> Iter
         "agents.pipes.local": lambda netns=None: ["agent", *([netns] if netns else [])],
         "agents.pipes.ssh": lambda host, netns=None: ["ssh", host, *([netns] if netns else [])],
         "agents.pipes.address_of": lambda host, _version: processes.address_of(host),
-        "together.Lock": threads.Lock,
+        "summed_progress.Lock": threads.Lock,
         "trial.time": time,
         "trial.ThreadPoolExecutor": lambda _: Executor(scheduler),
         "trial.wait": lambda *arguments, **options: wait_for_futures(scheduler, *arguments, **options),

@@ -122,7 +122,7 @@ def _note(experiment: Experiment, trials: int) -> str:
     return (
         f"{use}Each row covers a whole trial as the sender "
         f"recorded it; ACK reasons are from the receiver.{more} To draw a trial down to single segments: "
-        f"`{shell_line(['whyperf', 'flow', str(experiment.folder)])} TRIAL`."
+        f"`{shell_line(['whyperf', 'show', '--view', 'flow', str(experiment.folder)])} TRIAL`."
     )
 
 

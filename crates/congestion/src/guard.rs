@@ -5,8 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use crate::registered::Refused;
-use crate::registration::{open_map, unregister};
+use crate::registration::{Refused, open_map, unregister};
 
 /// The verb under which a binary that uses this crate calls [`stand_guard`].
 pub const GUARD_VERB: &str = "guard-congestion-control";

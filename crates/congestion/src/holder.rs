@@ -2,7 +2,8 @@
 
 use crate::algorithms::Algorithm;
 use crate::kernel;
-use crate::registered::{Refused, Registered};
+use crate::registered::Registered;
+use crate::registration::Refused;
 
 /// The congestion controls that this process has registered. Dropping it unregisters them; a
 /// connection that uses one keeps it until it closes.

@@ -22,4 +22,4 @@ pub use algorithms::{ALGORITHMS, Algorithm};
 pub use guard::{GUARD_VERB, stand_guard};
 pub use holder::Holder;
 pub use list::{ability, list};
-pub use registered::Refused;
+pub use registration::Refused;

@@ -5,18 +5,12 @@ use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, set_print};
 
 use crate::algorithms::Algorithm;
 use crate::guard::Guard;
+use crate::registration::Refused;
 
 /// Linux before 6.1 lacks functions that the programs call, or lets none call them.
 const OLDEST_KERNEL: (u32, u32) = (6, 1);
 /// include/uapi/linux/bpf.h; Linux 6.4: the registration ends with the file descriptor of a link.
 const BPF_F_LINK: u32 = 1 << 13;
-
-/// Why a congestion control cannot be had, in a sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// The sentence.
-    pub reason: String,
-}
 
 /// A registration; the kernel forgets the name when it is dropped, or the process ends.
 pub(crate) struct Registered {

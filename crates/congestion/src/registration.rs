@@ -8,6 +8,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::algorithms::{ALGORITHMS, Algorithm};
 
+/// Why a congestion control cannot be had, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The sentence.
+    pub reason: String,
+}
+
 /// Open files that are searched for a map, at most: any user may have millions.
 const MAX_FILES: usize = 100_000;
 

@@ -3,7 +3,7 @@
 //! The world asks an end system what its process is at after each of its events, and only where a log is kept; an end
 //! system itself keeps nothing of past calls.
 
-use crate::end_system::EndState;
+use crate::end_state::EndState;
 use crate::time::Ps;
 
 /// The action of a call.

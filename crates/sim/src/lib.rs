@@ -17,6 +17,7 @@ pub mod calls;
 pub mod coalescing;
 pub mod cost;
 pub mod cpu;
+pub mod end_state;
 pub mod end_system;
 pub mod event_queue;
 pub mod link;

@@ -5,7 +5,22 @@ use libbpf_rs::btf::types::Typedef;
 use schema::evidence::{Evidence, Hook};
 use std::collections::BTreeMap;
 
-use super::object::Extent;
+/// The sizes to give to what the programs write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Connections that are counted separately, of each side.
+    pub connections: u32,
+    /// CPUs the machine may have.
+    pub cpus: u32,
+    /// Records of a CPU's log: a power of two, or 0 for no log.
+    pub log_slots: u32,
+    /// The same of its log of calls.
+    pub call_slots: u32,
+    /// Ends that are watched: one, or both of a trial.
+    pub ends: u32,
+    /// Sockets that can be chosen at a time; 0: those of one port are watched.
+    pub chosen: u32,
+}
 
 /// A program and the tracepoint it is attached to.
 pub struct Place {

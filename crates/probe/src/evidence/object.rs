@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::slice;
 use std::sync::Once;
 
-use super::hooks::{PLACES, Place, refuse_calls};
+use super::hooks::{Extent, PLACES, Place, refuse_calls};
 use super::layout::{Call, Constants, LogHead, Record};
 use crate::host::privileges::remedy;
 
@@ -24,23 +24,6 @@ static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_ol
 static CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen.bpf.o.z"));
 /// The same for such kernels.
 static OLD_CHOOSING_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_chosen_old.bpf.o.z"));
-
-/// The sizes to give to what the programs write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
-    /// Connections that are counted separately, of each side.
-    pub connections: u32,
-    /// CPUs the machine may have.
-    pub cpus: u32,
-    /// Records of a CPU's log: a power of two, or 0 for no log.
-    pub log_slots: u32,
-    /// The same of its log of calls.
-    pub call_slots: u32,
-    /// Ends that are watched: one, or both of a trial.
-    pub ends: u32,
-    /// Sockets that can be chosen at a time; 0: those of one port are watched.
-    pub chosen: u32,
-}
 
 /// A loaded object. Dropping it removes everything from the kernel.
 pub struct Programs {

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::hooks::Extent;
 use super::layout::{Call, Connection, Control, Cpu, ENDS, LoadThread, LogHead, Record, Tuple};
 use super::mapped::Mapped;
-use super::object::{Extent, Programs, Refused, bytes_of};
+use super::object::{Programs, Refused, bytes_of};
 
 /// The map of the load's threads, as in `bpf/maps.h`.
 const LOAD_THREADS: LentHash = LentHash { name: "load_threads", key_bytes: bytes_of::<LoadThread>(), value_bytes: 1, max_entries: 32_768 };

@@ -9,9 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::hooks::Extent;
 use super::layout::{Call, Connection, Cpu, ENDS, End, LISTENING, PORTS, Record, Vector};
 use super::log::LogReader;
-use super::object::{Extent, Programs, Refused, bytes_of, missed_runs_count_of};
+use super::object::{Programs, Refused, bytes_of, missed_runs_count_of};
 use super::shared::{Shared, possible_cpus};
 
 /// Memory of all CPUs' logs of an end together.

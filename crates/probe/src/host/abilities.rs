@@ -1,17 +1,12 @@
 //! The abilities that the host allows this process, each tried where trying changes nothing.
 
-use std::thread;
-
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::Pid;
 use schema::host::Ability;
 
-use super::privileges::remedy;
+use super::privileges::{Verdict, has_capability, on_own_thread, remedy};
 use super::{cpus, netem, realtime, system};
 use crate::cpu::CpuProbe;
-
-/// A yes or a no, and why.
-pub(super) type Verdict = Result<String, String>;
 
 /// All abilities, in the order they are shown.
 pub(super) fn list() -> Vec<Ability> {
@@ -29,18 +24,6 @@ fn ability(name: &str, verdict: Verdict, lost_without: &str) -> Ability {
     let can = verdict.is_ok();
     let (Ok(reason) | Err(reason)) = verdict;
     Ability { name: name.to_owned(), can, reason, lost_without: lost_without.to_owned() }
-}
-
-/// Runs `work` on a thread that ends with it, so that whatever it got ends too.
-pub(super) fn on_own_thread(work: impl FnOnce() -> Verdict + Send) -> Verdict {
-    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|_| Err("the attempt ended unexpectedly".to_owned())))
-}
-
-/// True if the process has the capability of this number (capabilities(7)) in effect.
-pub(super) fn has_capability(number: u32) -> bool {
-    let status = system::read("/proc/self/status");
-    let effective = system::field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    effective.is_some_and(|mask| mask >> number & 1 == 1)
 }
 
 fn network_namespaces() -> Verdict {

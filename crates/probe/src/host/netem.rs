@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket};
 
-use super::abilities::{Verdict, on_own_thread};
+use super::privileges::{Verdict, on_own_thread};
 use super::system;
 
 /// Judges whether netem can be used.

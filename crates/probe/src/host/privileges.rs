@@ -3,11 +3,27 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
 
 use nix::sys::statvfs::{FsFlags, statvfs};
 use schema::host::Privileges;
 
 use super::system;
+
+/// A yes or a no, and why.
+pub(super) type Verdict = Result<String, String>;
+
+/// Runs `work` on a thread that ends with it, so that whatever it got ends too.
+pub(super) fn on_own_thread(work: impl FnOnce() -> Verdict + Send) -> Verdict {
+    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|_| Err("the attempt ended unexpectedly".to_owned())))
+}
+
+/// True if the process has the capability of this number (capabilities(7)) in effect.
+pub(super) fn has_capability(number: u32) -> bool {
+    let status = system::read("/proc/self/status");
+    let effective = system::field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    effective.is_some_and(|mask| mask >> number & 1 == 1)
+}
 
 /// The capabilities that some part of whyperf uses, by their numbers (linux/capability.h).
 const CAPABILITIES: [(&str, u32); 7] = [

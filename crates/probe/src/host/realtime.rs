@@ -1,6 +1,6 @@
 //! Finds out whether threads may run under real-time scheduling.
 
-use super::abilities::{Verdict, on_own_thread};
+use super::privileges::{Verdict, on_own_thread};
 
 /// Tries `SCHED_FIFO` at the lowest priority on a thread that ends at once.
 pub(super) fn verdict() -> Verdict {

@@ -7,7 +7,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-use super::abilities::has_capability;
+use super::privileges::has_capability;
 
 /// Names of the settings; a kernel has those it has.
 const NAMES: &[&str] = &[

@@ -1,8 +1,7 @@
 //! The places in the kernel where stages begin and end.
 
-use schema::evidence::{Evidence, Hook};
+use schema::evidence::Evidence;
 
-use super::object::StagePrograms;
 use crate::evidence::hooks::Place;
 
 const fn place(group: &'static str, program: &'static str, gives: &'static str) -> Place {
@@ -43,17 +42,3 @@ pub const PLACES: [Place; 27] = [
     place("skb", "skb_copy_datagram_iovec", "stage copy_out"),
     place("sock", "sock_recv_length", "stage call_exit of reads"),
 ];
-
-/// Every hook, and whether it can be used; tries what can be tried without sampling anything.
-pub fn hooks() -> Vec<Hook> {
-    let tried = StagePrograms::load(1, 2);
-    let verdict = |place: &Place| match &tried {
-        Ok(programs) => {
-            let name = format!("{}:{}", place.group, place.program);
-            let missing = programs.missing().iter().find(|hook| hook.name == name);
-            missing.cloned().unwrap_or_else(|| place.hook(Ok("the kernel took the program")))
-        }
-        Err(refused) => place.hook(Err(&refused.reason)),
-    };
-    PLACES.iter().map(verdict).collect()
-}

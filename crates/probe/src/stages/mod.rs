@@ -25,6 +25,6 @@ pub mod limits;
 mod object;
 mod watch;
 
-pub use hooks::hooks;
 pub use layout::StageRecord;
+pub use object::hooks;
 pub use watch::{Gap, StageLog, StageWatch, Usage, cpu_of_log};

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 
 use super::hooks::PLACES;
 use super::layout::{ENDS, LEVELS, StageRecord};
+use crate::evidence::hooks::Place;
 use crate::evidence::object::{bytes_of, info_of, is_forbidden, refusal, unpacked};
 use crate::evidence::{LogHead, Refused, silence};
 
@@ -128,4 +129,18 @@ fn load_without(cpus: u32, log_slots: u32, refused: &BTreeMap<&'static str, Stri
         }
     }
     object.load()
+}
+
+/// Every hook, and whether it can be used; tries what can be tried without sampling anything.
+pub fn hooks() -> Vec<Hook> {
+    let tried = StagePrograms::load(1, 2);
+    let verdict = |place: &Place| match &tried {
+        Ok(programs) => {
+            let name = format!("{}:{}", place.group, place.program);
+            let missing = programs.missing().iter().find(|hook| hook.name == name);
+            missing.cloned().unwrap_or_else(|| place.hook(Ok("the kernel took the program")))
+        }
+        Err(refused) => place.hook(Err(&refused.reason)),
+    };
+    PLACES.iter().map(verdict).collect()
 }

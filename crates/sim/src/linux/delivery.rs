@@ -1,17 +1,8 @@
 //! Rate at which segments reach the other host, sampled at every acknowledgment (`tcp_rate.c`; Cheng, Cardwell, Yeganeh,
 //! Jacobson, "Delivery Rate Estimation", draft-cheng-iccrg-delivery-rate-estimation).
 
-use crate::linux::write_queue::Buffer;
+use crate::linux::write_queue::{AtDeparture, Buffer};
 use crate::time::Ps;
-
-/// The deliveries as known when a buffer left.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AtDeparture {
-    delivered: u64,
-    delivered_at: Ps,
-    first_sent_at: Ps,
-    is_application_limited: bool,
-}
 
 /// The deliveries of a connection.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,9 +1,17 @@
 //! The send side's buffers: super-segments that writes fill, sent ones in front, unsent ones behind.
 
 use crate::linux::buffer::{OVERHEAD_BYTES, truesize};
-use crate::linux::delivery::AtDeparture;
 use crate::time::Ps;
 use std::collections::VecDeque;
+
+/// The deliveries as known when a buffer left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtDeparture {
+    pub(super) delivered: u64,
+    pub(super) delivered_at: Ps,
+    pub(super) first_sent_at: Ps,
+    pub(super) is_application_limited: bool,
+}
 
 /// A buffer of the queue (`struct sk_buff`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

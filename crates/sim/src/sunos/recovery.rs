@@ -1,7 +1,7 @@
 //! The reaction of 4.3BSD-Tahoe's TCP to loss: timers in ticks of 500 ms, slow start, fast retransmit, and
 //! what the receiver keeps (Stevens 25.7 to 25.11, 27.8, 27.9, 29.4).
 
-use super::tcp::{SlowStart, TcpRules};
+use super::rules::{SlowStart, TcpRules};
 use crate::segment::Segment;
 
 /// Most ticks until a segment is sent again: 64 s (`TCPTV_REXMTMAX`).

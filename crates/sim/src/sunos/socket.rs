@@ -1,48 +1,9 @@
 //! The socket layer of `SunOS` 4.1: how much of a write is copied at once and into how many buffers, when a writer
 //! sleeps, and in which pieces what was received lies.
 
-use super::spec::{Rules, WriteRule};
+pub use super::rules::{Pieces, SendBuffers};
+use super::rules::{Rules, WriteRule};
 use std::collections::VecDeque;
-
-/// The way that a segment is stored where it was received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pieces {
-    /// The first buffer's bytes.
-    pub first: u32,
-    /// The others'.
-    pub others: u32,
-}
-
-/// Into which buffers the socket layer copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SendBuffers {
-    /// Bytes of a cluster. It is used where at least half as much of the call is left and there is room for a whole one.
-    pub cluster: u32,
-    /// Bytes of a small buffer, which is used elsewhere.
-    pub small: u32,
-}
-
-impl SendBuffers {
-    /// `MCLBYTES` and `MLEN` of 4.3BSD.
-    pub const SUNOS_4_1: Self = Self { cluster: 1024, small: 112 };
-    /// One buffer for each piece.
-    pub const WHOLE_PIECES: Self = Self { cluster: u32::MAX, small: u32::MAX };
-
-    /// Counts buffers that the next `bytes` of a call with `remaining` left fill, where `room` is free (the inner loop
-    /// of 4.3BSD's `sosend`).
-    fn count(self, mut bytes: u32, mut remaining: u32, mut room: u64) -> u32 {
-        let mut count = 0;
-        while bytes > 0 {
-            let is_cluster = remaining >= self.cluster / 2 && room >= u64::from(self.cluster);
-            let stored = if is_cluster { self.cluster } else { self.small }.min(bytes);
-            bytes -= stored;
-            remaining -= stored;
-            room -= u64::from(stored);
-            count += 1;
-        }
-        count
-    }
-}
 
 /// The part of a write that is copied at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

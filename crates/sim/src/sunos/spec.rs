@@ -2,9 +2,8 @@
 
 use crate::cost::Cost;
 use crate::link::framing::Framing;
-use crate::sunos::socket::{Pieces, SendBuffers};
-use crate::sunos::tcp::TcpRules;
-use crate::time::{MS, Ps};
+pub use crate::sunos::rules::{Pieces, Rules, WriteRule};
+use crate::time::Ps;
 
 /// Buffers of a socket whose size nobody asked for: `tcp_sendspace` and `tcp_recvspace`.
 pub const DEFAULT_WINDOW_BYTES: u32 = 4096;
@@ -32,45 +31,6 @@ pub struct Costs {
     pub copy_out: Cost,
     /// A run of one of TCP's timers.
     pub timer: Ps,
-}
-
-/// When a writer sleeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriteRule {
-    /// 4.3BSD's `sosend`: nothing of a write that still has a piece's worth is put into less room than
-    /// that while as much is queued, and nothing of one that has a cluster's worth into less than a cluster's.
-    WholePieces,
-    /// Only when there is no room at all.
-    AnyRoom,
-}
-
-/// The rules of the socket layer and of TCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
-    /// Bytes of a write that are copied before TCP is called.
-    pub copy_limit_bytes: u32,
-    /// Into which buffers they are copied.
-    pub send_buffers: SendBuffers,
-    /// When a writer sleeps.
-    pub write: WriteRule,
-    /// TCP's.
-    pub tcp: TcpRules,
-    /// The timer of delayed acknowledgments, which runs freely.
-    pub fast_timer: Ps,
-    /// The timer in whose ticks retransmission is counted.
-    pub slow_timer: Ps,
-}
-
-impl Rules {
-    /// Those of `SunOS` 4.1 (study 1).
-    pub const SUNOS_4_1: Self = Self {
-        copy_limit_bytes: 4096,
-        send_buffers: SendBuffers::SUNOS_4_1,
-        write: WriteRule::WholePieces,
-        tcp: TcpRules::SUNOS_4_1,
-        fast_timer: 200 * MS,
-        slow_timer: 500 * MS,
-    };
 }
 
 /// The way that segments come from memory to the line and back.

@@ -6,64 +6,8 @@
 //! Not modeled: urgent data, options, and the handshake.
 
 use super::recovery::Recovery;
+pub use super::rules::{Nagle, SlowStart, TcpRules};
 use crate::segment::Segment;
-
-/// Which small segments wait while anything is without acknowledgment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nagle {
-    /// None: `TCP_NODELAY`.
-    Off,
-    /// Those smaller than the MSS (RFC 896).
-    BelowSegment,
-    /// Those smaller than the MSS and than half the largest window (study 1; Stevens 26.4).
-    BelowHalfWindow,
-}
-
-/// Where the congestion window limits what is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SlowStart {
-    /// Nowhere.
-    Never,
-    /// Behind a loss alone: a connection on the local subnet begins with the whole window.
-    AfterLoss,
-    /// From the first segment on.
-    Always,
-}
-
-/// The rules of TCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TcpRules {
-    /// Which small segments wait.
-    pub nagle: Nagle,
-    /// Percent of the receive buffer by which the window must have opened to be worth a segment.
-    pub update_percent: u32,
-    /// Segments by which it must have opened to be worth one where the receive buffer is empty; 0: however many.
-    pub update_segments: u32,
-    /// Where the congestion window limits what is sent.
-    pub slow_start: SlowStart,
-    /// Duplicate acknowledgments after which a segment is sent again; 0: however many.
-    pub duplicate_acks: u32,
-    /// True if what arrives out of order is kept.
-    pub keeps_out_of_order: bool,
-    /// Least ticks of the slow timer until a segment is sent again.
-    pub least_retransmission_ticks: u32,
-    /// Ticks of the slow timer after which a window that is too small is asked for with a byte.
-    pub persist_ticks: u32,
-}
-
-impl TcpRules {
-    /// Those of `SunOS` 4.1 (study 1; Stevens 25.3, 26.3 to 26.7, 27.6).
-    pub const SUNOS_4_1: Self = Self {
-        nagle: Nagle::BelowHalfWindow,
-        update_percent: 35,
-        update_segments: 2,
-        slow_start: SlowStart::AfterLoss,
-        duplicate_acks: 3,
-        keeps_out_of_order: true,
-        least_retransmission_ticks: 2,
-        persist_ticks: 10,
-    };
-}
 
 /// One end of a connection.
 #[derive(Debug, Clone)]

@@ -16,8 +16,7 @@ from lab.situations.families import FAMILIES, family_of
 from lab.situations.judge import Outcome, weighed_outcome
 from whyperf.explain.calibration.weights import Weights
 from whyperf.explain.causes import Cause
-from whyperf.explain.decide import CANDIDATES, FEATURES, as_ranked, probabilities
-from whyperf.explain.traces import LACKING
+from whyperf.explain.decide import CANDIDATES, FEATURES, as_ranked, probabilities, scores
 
 Floats = NDArray[np.float64]
 FOLDS = 6
@@ -31,19 +30,22 @@ MIN_SPREAD = 1e-3
 """Of a column; one that is 0 everywhere has none."""
 
 
-def fit(rows: Sequence[Weighed]) -> Weights:
-    """The weights with which what was right is most probable; each situation counts alike."""
-    return _Fit(rows).weights
+def fit(rows: Sequence[Weighed], base: Weights | None = None) -> Weights:
+    """The weights with which what was right is most probable; each situation counts alike.
+
+    With `base`, what earlier situations gave is not forgotten: the prior is around these weights.
+    """
+    return _Fit(rows, base or Weights()).weights
 
 
-def left_out(rows: Sequence[Weighed], seed: int = 1) -> list[dict[str, float]]:
+def left_out(rows: Sequence[Weighed], seed: int = 1, base: Weights | None = None) -> list[dict[str, float]]:
     """The probabilities of each row's candidates, by weights fitted without its situation."""
     names = sorted({row.situation for row in rows})
     Random(seed).shuffle(names)
     part = {name: number % FOLDS for number, name in enumerate(names)}
     found: dict[int, dict[str, float]] = {}
     for fold in range(FOLDS):
-        weights = fit([row for row in rows if part[row.situation] != fold])
+        weights = fit([row for row in rows if part[row.situation] != fold], base)
         found |= {number: predicted(row, weights) for number, row in enumerate(rows) if part[row.situation] == fold}
     return [found[number] for number in range(len(rows))]
 
@@ -72,6 +74,7 @@ class _Fit:
     """The rows as arrays, and the weights that fit them."""
 
     rows: Sequence[Weighed]
+    base: Weights
 
     def __post_init__(self) -> None:
         rows, causes = self.rows, {name: number for number, name in enumerate(CANDIDATES)}
@@ -90,7 +93,7 @@ class _Fit:
             for candidate in row.found:
                 self.found[number, causes[candidate.cause]] = list(candidate.features.values())
             self.right[number, [causes[name] for name in row.right]] = 1
-            self.offset[number, [causes[name] for name in row.lacking]] = math.log(LACKING)
+            self.offset[number] = list(scores(row.found, row.shown, row.level, self.base, row.lacking).values())
         # In units of its spread: what is seldom there, or small, may say as much as what always is.
         self.spread = np.maximum(MIN_SPREAD, np.sqrt((self.shown**2).mean(axis=0)))
         self.shown /= self.spread
@@ -144,15 +147,19 @@ class _Fit:
 
         found = minimize(loss, np.zeros(ends[-1]), jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS})
         features, families, own, by_level = parts(found.x)
+        base, of_shown = self.base, (self.family @ families + own) / self.spread
         return Weights(
-            features=_named(FEATURES, features),
-            levels={name: _named(self.levels, row) for name, row in zip(CANDIDATES, by_level, strict=True)},
+            features=_added(base.features, FEATURES, features),
+            levels={
+                name: _added(base.levels.get(name, {}), self.levels, row)
+                for name, row in zip(CANDIDATES, by_level, strict=True)
+            },
             observations={
-                name: _named(self.observations, row)
-                for name, row in zip(CANDIDATES, (self.family @ families + own) / self.spread, strict=True)
+                name: _added(base.observations.get(name, {}), self.observations, row)
+                for name, row in zip(CANDIDATES, of_shown, strict=True)
             },
         )
 
 
-def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
-    return {name: float(value) for name, value in zip(names, values, strict=True)}
+def _added(base: Mapping[str, float], names: Sequence[str], values: Floats) -> dict[str, float]:
+    return {**base, **{name: base.get(name, 0.0) + float(value) for name, value in zip(names, values, strict=True)}}

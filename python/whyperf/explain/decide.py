@@ -136,8 +136,19 @@ def probabilities(
         by: the weights.
         lacking_trace: the causes that hardly limit (`traces.lacking`).
     """
+    found_scores = scores(found, shown, level, by, lacking_trace)
+    greatest = max(found_scores.values())
+    likelihoods = {name: exp(score - greatest) for name, score in found_scores.items()}
+    whole = sum(likelihoods.values())
+    return {name: value / whole for name, value in likelihoods.items()}
+
+
+def scores(
+    found: Sequence[Candidate], shown: Mapping[str, float], level: str, by: Weights, lacking_trace: Collection[str]
+) -> dict[str, float]:
+    """The logarithm of the likelihood of each of `CANDIDATES`, but for a constant; arguments as of `probabilities`."""
     of_rules = {str(candidate.cause): candidate.features for candidate in found}
-    scores = {
+    return {
         name: _dot(by.observations.get(name, {}), shown)
         + by.levels.get(name, {}).get(level, 0.0)
         + by.levels.get(name, {}).get("", 0.0)
@@ -145,10 +156,6 @@ def probabilities(
         + (log(LACKING) if name in lacking_trace else 0.0)
         for name in CANDIDATES
     }
-    greatest = max(scores.values())
-    likelihoods = {name: exp(score - greatest) for name, score in scores.items()}
-    whole = sum(likelihoods.values())
-    return {name: value / whole for name, value in likelihoods.items()}
 
 
 def scaled(observed: Observations) -> dict[str, float]:

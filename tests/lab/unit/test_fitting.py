@@ -36,6 +36,14 @@ def test_what_speaks_for_a_cause_gets_its_weight() -> None:
     assert predicted(row(0, -0.9, "bottleneck"), weights)["bottleneck"] > 0.9
 
 
+def test_what_earlier_situations_gave_is_kept_on_top() -> None:
+    base = fit(rows_of(1))
+    few = [row(number, 0.9, "random_loss") for number in range(6)]
+    on_top, alone = fit(few, base), fit(few)
+    shown = row(0, -0.9, "bottleneck")
+    assert predicted(shown, on_top)["bottleneck"] > 0.8 > predicted(shown, alone)["bottleneck"]
+
+
 def test_situations_left_out_are_judged_as_well() -> None:
     rows = rows_of(2)
     probable = left_out(rows)

@@ -32,7 +32,7 @@ def modules(crate: str) -> dict[Module, Path]:
 
 
 def names(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each path that the code names, without its tests: where it begins, and the words behind."""
+    """Each path that the code names, without its tests: where it starts, and what follows."""
     code = re.sub(r"//[^\n]*", "", re.split(r"#\[cfg\(test\)\]\s*mod tests", text)[0])
     for found in USE.finditer(code):
         head, tail = found[1], [word for word in found[2].split("::") if word]
@@ -57,9 +57,9 @@ def used(crate: str) -> dict[Module, set[Module]]:
     own = modules(crate)
     found: dict[Module, set[Module]] = {module: set() for module in own if module}
     for module, others in found.items():
-        for head, words in names(own[module].read_text()):
+        for head, path in names(own[module].read_text()):
             base = {"crate": (), "super": module[:-1], "self": module}[head]
-            for word in words:
+            for word in path:
                 if word != "super" and (*base, word) not in own:
                     break
                 base = base[:-1] if word == "super" else (*base, word)

@@ -40,7 +40,7 @@ PLACE, PROGRAMS = "testbed", "programs"
 """Where a seed is judged, each by itself: our own load on the testbed, and programs of others on it."""
 JUDGED = "judged.json"
 LOOKS = TRIALS + 1
-"""Trials of a situation that are judged: those that make its label, and the one with the log."""
+"""Trials of a situation that are judged, those without a log first."""
 
 
 def command(  # noqa: PLR0917 - the command line

@@ -48,6 +48,8 @@ def command(
     if (known := len({row.situation for row in rows})) < FOLDS:
         raise UsageError(f"{known} judged situations are too few to leave some out; give sets with {FOLDS} or more")
     base = weights() if on_top else Weights()
+    if twice := [folder.name for folder in sets if folder.name in base.source]:
+        raise UsageError(f"the present weights are fitted on {twice[0]}; leave out --on-top, or the set")
     print_weighed("Situations left out of the fit", rows, left_out(rows, base=base))
     fitted = fit(rows, base)
     for folder in check or ():

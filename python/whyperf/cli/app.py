@@ -42,7 +42,7 @@ from whyperf.cli.exits import (
     say,
     wants_traceback,
 )
-from whyperf.cli.groups import ABOUT, FIRST, GROUPS, VIEWS, alone
+from whyperf.cli.groups import ABOUT, FIRST, GROUPS, VIEWS, alone, word_of
 from whyperf.cli.memory import bound_memory
 from whyperf.cli.streams import drop_output, prepare
 
@@ -196,7 +196,7 @@ def _command() -> Any:
 
 def _in_own_options(given: list[str]) -> list[str]:
     """The command line, or that of whyperf which does what one of netperf or flent asks for, after saying so."""
-    if not given or (given[0] in VERBS and given[0] != run.NAME):
+    if not given or (given[0] in (*VERBS, *GROUPS) and given[0] != run.NAME):
         return given
     from whyperf.cli.inputs.other_tools import meant  # noqa: PLC0415 - keeps help quick
 
@@ -209,7 +209,7 @@ def _in_own_options(given: list[str]) -> list[str]:
 def _question(error: Exception, given: Sequence[str]) -> "Meant | None":
     """The command line that a profile or workload means which was typed as an option."""
     option = getattr(error, "option_name", None)
-    if option is None or not given or (given[0] in VERBS and given[0] != run.NAME):
+    if option is None or not given or (given[0] in (*VERBS, *GROUPS) and given[0] != run.NAME):
         return None
     from whyperf.cli.inputs.iperf3 import instead_of  # noqa: PLC0415 - keeps help quick
     from whyperf.cli.inputs.verbs import question_of_option  # noqa: PLC0415 - as above
@@ -228,12 +228,12 @@ def _usage(error: Exception, given: Sequence[str]) -> str:
         # Click's own suggestion sees a likeness between `localhost` and `cost`.
         message = message.partition(" Did you mean")[0].removesuffix(".")
         is_moved = typed[0] in OF_LABORATORY
-        meant = in_laboratory(typed) if is_moved else instead(typed, VERBS, _options_of_run())
+        meant = in_laboratory(typed) if is_moved else instead(typed, (*VERBS, *GROUPS), _options_of_run())
         return f"{message[:1].lower()}{message[1:]}; {meant}"
     # Click knows the verb of most mistakes; not where an option lacks its value.
     verb = given[0] if given and given[0] in (*VERBS, *GROUPS) else None
     option = getattr(error, "option_name", None)
-    path = "whyperf" if verb is None else f"whyperf {verb}"
+    path = "whyperf" if verb is None else f"whyperf {word_of(verb)}"
     if (known := hint(verb, option, given)) is not None:
         # Click's own suggestions are options of similar letters.
         return f"{message[:1].lower()}{message[1:].partition(' (Possible')[0]}; {known}"
@@ -257,6 +257,8 @@ def _refused(found: Mapping[str, Any]) -> str:
         return f"{value} is below the limit, {limits['ge']}"
     if found["type"] == "int_parsing":
         return f'"{value}" is not a whole number'
+    if found["type"] == "float_parsing":
+        return f'"{value}" is not a number'
     return str(found["msg"]).removeprefix("Value error, ")
 
 
@@ -306,7 +308,10 @@ def _meaning(verb: str | None, error: Exception) -> str:
     if found is None:
         found = next((each for each in _command().commands[verb].params if name in each.opts), None)
     text = getattr(found, "help", None)
-    return "" if found is None or not text else f"{'/'.join(found.opts)} is: {text.removesuffix('.')}; "
+    if found is None or not text:
+        return ""
+    typed = found.metavar if found.param_type_name == "argument" and found.metavar else "/".join(found.opts)
+    return f"{typed} is: {text.removesuffix('.')}; "
 
 
 def _options_of_run() -> dict[str, bool]:

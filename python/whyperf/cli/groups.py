@@ -52,4 +52,4 @@ def alone(given: Sequence[str]) -> tuple[list[str], str]:
     if name not in VIEWS:
         return line, ""
     rest = line[at + (1 if joined != line[at] else 2) :]
-    return [VIEWS[name], *line[1:at], *rest], ""
+    return [VIEWS[name], *line[1:at], *rest], f"{SHOW} {VIEW}"

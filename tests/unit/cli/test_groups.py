@@ -40,9 +40,10 @@ def test_the_help_shows_ten_commands_the_studies_and_the_groups(capsys: pytest.C
     assert [word for word in listed if word in {*VERBS, *GROUPS}] == [*FIRST, "studies", *GROUPS]
 
 
-def test_the_help_of_a_command_names_its_group(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["model", "simulate", "--help"]) == 0
-    assert "whyperf model simulate" in capsys.readouterr().out
+@pytest.mark.parametrize("words", ["model simulate", "site slurm", "show --view flow", "show --view cost"])
+def test_the_help_of_a_command_names_what_stands_before_it(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words.split(), "--help"]) == 0
+    assert f"whyperf {words} [" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,11 @@ def test_the_help_of_a_command_names_its_group(capsys: pytest.CaptureFixture[str
     [
         (("show", "--view", "nosuch"), "there is no view nosuch; --view takes flow, stages, cost"),
         (("model", "nosuch"), "see `whyperf model --help`"),
+        (("model", "--window", "64K"), "see `whyperf model --help`"),
+        (("sites",), "did you mean `whyperf site`?"),
+        (("modle", "simulate"), "did you mean `whyperf model simulate`?"),
+        (("model", "simulate", "--nosuch"), "see `whyperf model simulate --help`"),
+        (("why", "--budget", "x"), '"x" is not a number'),
     ],
 )
 def test_a_word_that_is_none_of_them_is_refused(

@@ -46,6 +46,7 @@ class Shortcut(NamedTuple):
 _LENGTH = "Bytes per send call; with --udp, payload of a datagram."
 _RATE = "Rate at which each connection writes, such as 500M; 0: unlimited."
 _PACE = "Upper bound of each connection's rate (SO_MAX_PACING_RATE)."
+_LINK, _LOST = "Bottleneck of the emulated path, such as 200M.", "Packets that the emulated path loses, such as 0.1%."
 _TRIP = "Round-trip time of an emulated path, such as 20ms: testbed only."
 SHORTCUTS: tuple[Shortcut, ...] = (
     Shortcut("time", ("-t", "--time", "--duration"), "Duration in seconds.", "S", factor="duration_s"),
@@ -85,8 +86,15 @@ SHORTCUTS: tuple[Shortcut, ...] = (
     Shortcut("mptcp", ("-m", "--mptcp"), "Multipath TCP.", panel=IPERF3, factor="transport", level="mptcp"),
     Shortcut("affinity", ("-A", "--affinity"), "CPU of the load on each side.", "NEAR[,FAR]", IPERF3),
     Shortcut("path_rtt", ("--rtt", "--delay"), _TRIP, "TIME", PATH, factor="path_rtt_ms"),
-    Shortcut("path_rate", ("--rate",), "Its bottleneck, such as 200M.", "RATE", PATH, factor="path_rate_bps"),
-    Shortcut("path_loss", ("--loss",), "Packets that it loses, such as 0.1%.", "SHARE", PATH, factor="path_loss"),
+    Shortcut("path_rate", ("--rate",), _LINK, "RATE", PATH, factor="path_rate_bps"),
+    Shortcut(
+        "path_loss",
+        ("--loss",),
+        "Packets that the emulated path loses, such as 0.1%.",
+        "SHARE",
+        PATH,
+        factor="path_loss",
+    ),
 )
 
 
@@ -95,4 +103,4 @@ def levels(given: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     for shortcut in SHORTCUTS:
         if shortcut.factor:
             value = given[shortcut.name]
-            yield shortcut.factor, (shortcut.level if value is True else value or None)
+            yield shortcut.factor, shortcut.level if value is True else None if value is False else value

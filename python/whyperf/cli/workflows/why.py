@@ -207,11 +207,17 @@ class _Running:
 
     def __post_init__(self) -> None:
         question = self.question
-        prior = prior_of(question.cell.probabilities, question.excluded)
+        untraced = question.cell.without_trace
+        prior = prior_of(question.cell.probabilities, question.excluded, untraced)
         named = {each.name for each in question.tries} if question.is_named else ()
         prior_spread = question.goal.prior_spread
         self.ladder = Ladder(
-            list(question.tries), prior, question.excluded, question.pairs, named, prior_spread=prior_spread
+            list(question.tries),
+            prior,
+            {*question.excluded, *untraced},
+            question.pairs,
+            named,
+            prior_spread=prior_spread,
         )
         self.speeds, self.signs = SpeedsByTrial(self.made, question.goal), Signs(self.made)
         self._sweeps = {cell.id: cell.sweep for cell in self.made.plan.cells}

@@ -201,8 +201,7 @@ def question_about(
     seen = FirstRate(
         found.rate_bps, look.loses, look.announced_bytes, is_foreign=is_foreign(plan), allows_harm=allows_harm
     )
-    tries = planned(setup, seen, look.goal.kind)
-    out = excluded(setup).union(found.without_trace)
+    tries, out = planned(setup, seen, look.goal.kind), excluded(setup)
     if verdict is not None:
         chosen = _verdict(found, verdict)
         refuse_untriable(chosen, verdict, found.verdicts)

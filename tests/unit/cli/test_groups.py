@@ -40,10 +40,10 @@ def test_the_help_shows_ten_commands_the_studies_and_the_groups(capsys: pytest.C
     assert [word for word in listed if word in {*VERBS, *GROUPS}] == [*FIRST, "studies", *GROUPS]
 
 
-@pytest.mark.parametrize("words", ["model simulate", "site slurm", "show --view flow", "show --view cost"])
-def test_the_help_of_a_command_names_what_stands_before_it(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words.split(), "--help"]) == 0
-    assert f"whyperf {words} [" in capsys.readouterr().out
+@pytest.mark.parametrize("typed", ["model simulate", "site slurm", "show --view flow", "show --view cost"])
+def test_the_help_of_a_command_names_what_stands_before_it(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*typed.split(), "--help"]) == 0
+    assert f"whyperf {typed} [" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

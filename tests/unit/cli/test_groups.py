@@ -53,7 +53,7 @@ def test_the_help_of_a_command_names_what_stands_before_it(typed: str, capsys: p
         (("model", "nosuch"), "see `whyperf model --help`"),
         (("model", "--window", "64K"), "see `whyperf model --help`"),
         (("sites",), "did you mean `whyperf site`?"),
-        (("modle", "simulate"), "did you mean `whyperf model simulate`?"),
+        (("mode", "simulate"), "did you mean `whyperf model simulate`?"),
         (("model", "simulate", "--nosuch"), "see `whyperf model simulate --help`"),
         (("why", "--budget", "x"), '"x" is not a number'),
     ],

@@ -87,7 +87,8 @@ for group, members in GROUPS.items():
         _add(own, word)
     app.add_typer(own, name=group)
 _add(app, studies.NAME)
-for word in (*VIEWS.values(), *(word for members in GROUPS.values() for word in members)):
+# The words of earlier versions.
+for word in (*dict.fromkeys(VIEWS.values()), *(word for members in GROUPS.values() for word in members)):
     _add(app, word, hidden=True)
 
 

@@ -149,6 +149,16 @@ def test_a_process_that_does_not_run_is_a_pause(tmp_path: Path) -> None:
     assert pause.lost_ratio == pytest.approx(0.9 * 8 / 17)
 
 
+def test_pauses_that_leave_few_looks_at_the_threads_are_seen(tmp_path: Path) -> None:
+    lengths = [USUAL] * 5 + [7 * USUAL] * 4
+    recorded = looks(tmp_path, lengths, ran=[0.9] * 5 + [0.1] * 4, waited=[0.0] * 9, moved=[1000] * 5 + [1000] * 4)
+    file = tmp_path / "threads.near.parquet"
+    pl.read_parquet(file).filter(~pl.col("interval").is_in([2, 3, 4])).write_parquet(file)
+    [pause] = kept(recorded)
+    assert (pause.kind, pause.longest_ns, pause.length_ns) == ("paused", 6 * USUAL, 24 * USUAL)
+    assert pause.rate_ratio == pytest.approx(1 / 7)
+
+
 def test_a_sampler_that_comes_late_while_its_threads_run_is_no_pause(tmp_path: Path) -> None:
     lengths = [USUAL] * 9 + [8 * USUAL]
     recorded = looks(tmp_path, lengths, ran=[0.9] * 10, waited=[0.0] * 10, moved=[1000] * 9 + [8000])

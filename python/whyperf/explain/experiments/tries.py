@@ -85,7 +85,7 @@ class Try:
         is_remedy: whether it undoes these causes and nothing else, so that a higher rate shows one of them.
         is_joined: whether it is made with all remedies at once: what can do harm is not.
         raises_else: how often it raises the rate where another cause limits.
-        may_raise: causes where it raises the rate as often as not.
+        may_raise: causes where it may raise the rate or not (`outcomes.RAISED_IN_PART`).
         is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (signs.py).
         only_for: the kind of goal that it can be of help for; None for each.
     """
@@ -130,9 +130,8 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
             continue
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
-            made = Planned(each.name, factors, each.relieves, each.is_remedy)
-            how_often = replace(made, raises_else=each.raises_else, may_raise=each.may_raise)
-            single.append(replace(how_often, is_slower=each.is_slower))
+            made = Planned(each.name, factors, each.relieves, each.is_remedy, is_slower=each.is_slower)
+            single.append(replace(made, raises_else=each.raises_else, may_raise=each.may_raise))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     remedies = [each for each in single if each.name in joined]
     return single + together(remedies, lambda factors: setup.possible(factors) == factors)

@@ -450,7 +450,7 @@ def _by_experiments(experiment: Experiment) -> dict[str, list[str]]:
     lines: dict[str, list[str]] = {}
     for cell, sentence in verified_earlier(experiment):
         lines.setdefault(cell, []).append(sentence)
-    if (tried := latest(experiment)) is not None:
+    if (tried := latest(experiment)) is not None and tried.tried:
         own = lines.setdefault(tried.cell, [])
         own.append(f"By experiments{'' if tried.is_reproduced else ', at another rate'}: {headline_of(tried)}")
         # Of a watched command only the answer is kept, not what its runs moved.

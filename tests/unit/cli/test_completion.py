@@ -36,6 +36,11 @@ def test_programs_that_run_are_offered_by_their_names_and_kernel_threads_are_not
     assert not any(name.startswith(("ksoftirqd/", "kthreadd")) for name in completion.programs("k"))
 
 
+def test_the_views_of_a_result_are_offered() -> None:
+    assert completion.views("") == ["flow", "stages", "cost"]
+    assert completion.views("st") == ["stages"]
+
+
 def in_folder(name: str) -> None:
     for file in (Path(f"{name}.toml"), Path("results") / name / "plan.json"):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,13 @@ def experiments(incomplete: str) -> list[str]:
     return _offered(found, incomplete)
 
 
+def views(incomplete: str) -> list[str]:
+    """Parts of a result that `show` prints."""
+    from whyperf.cli.groups import VIEWS  # noqa: PLC0415 - as above
+
+    return _offered(VIEWS, incomplete)
+
+
 def studies(incomplete: str) -> list[str]:
     """Studies and their entries."""
     from whyperf.studies.catalog import whole_catalog  # noqa: PLC0415 - as above

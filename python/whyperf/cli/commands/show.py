@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from whyperf.cli.commands import completion
 from whyperf.cli.commands.arguments import ExperimentArgument, WindowForOption
 from whyperf.cli.exits import UsageError
 from whyperf.cli.groups import VIEW, VIEWS
@@ -45,6 +46,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             VIEW,
             metavar="VIEW",
+            autocompletion=completion.views,
             help="Show a part of the result: flow (segments), stages (processing times) or cost (functions). Each has "
             "options of its own: whyperf show --view flow --help.",
         ),

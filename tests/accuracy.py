@@ -17,7 +17,7 @@ from tests.unit.explain.situations import situations
 from tests.unit.explain.stored_trials import NAMES, VIEWS, facts_at
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Verdict
-from whyperf.explain.rules.judge import judged
+from whyperf.explain.limits.judge import judged
 
 FILE = Path(__file__).with_suffix(".txt")
 Answer = Literal["right", "candidate", "not known", "wrong"]

@@ -13,12 +13,12 @@ from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import ANOTHER, Cause
-from whyperf.explain.decide import CANDIDATES, Candidate, level_of, scaled
+from whyperf.explain.decide import CANDIDATES, Candidate, candidates_of, level_of
 from whyperf.explain.experiment import TrialQuestion, gathered
-from whyperf.explain.observe import NAMED, Observations, observe
-from whyperf.explain.rules.judge import candidates_of, found_in, settled
+from whyperf.explain.limits.every import found_in
+from whyperf.explain.limits.held import busiest
+from whyperf.explain.limits.settled import settled
 from whyperf.explain.setup import Setup
-from whyperf.explain.traces import lacking
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
 
@@ -33,28 +33,19 @@ class Weighed:
         situation: whose trial.
         view: the level.
         level: as the decision calls it.
-        found: what rules find.
-        shown: the observations as weights take them.
-        lacking: the causes whose trace is not there.
+        found: what every limit takes.
         right: the candidates that may be named; of those that may stand for no limit, the ones that are here.
         is_undisturbed: nothing that was injected limits, so that it is right to name nothing.
-        today: what the rules' verdict was worth.
+        today: what the verdict was worth.
     """
 
     situation: str
     view: str
     level: str
     found: tuple[Candidate, ...]
-    shown: Mapping[str, float]
-    lacking: frozenset[str]
     right: frozenset[str]
     is_undisturbed: bool
     today: str
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The causes that rules find."""
-        return frozenset(str(candidate.cause) for candidate in self.found)
 
 
 def weighed_in(folder: Path) -> Iterator[Weighed]:
@@ -99,18 +90,15 @@ def _of_program(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, Trial
 def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
     """Combines what facts show with what was judged of them."""
     is_undisturbed = str(Cause.NOT_KNOWN) in row["accepted"]
-    observed = observe(facts, NAMED)
     right = set(row["accepted"])
     if is_undisturbed and not facts.is_watched:
         # The record of a watched program has neither a path nor a load that would say more.
-        right = limits_undisturbed(row["group"], setup, observed)
+        right = limits_undisturbed(row["group"], setup, facts)
     return Weighed(
         row["situation"],
         row["view"],
         level_of(facts),
-        tuple(candidates_of(found_in(facts), facts, setup)),
-        scaled(observed),
-        lacking(facts, observed),
+        tuple(candidates_of(found_in(facts))),
         frozenset(right.intersection(CANDIDATES) or {ANOTHER}),
         is_undisturbed,
         row["outcome"],
@@ -118,20 +106,22 @@ def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
 
 
 MIN_CPU = 0.8
-"""A side that wants so much of a CPU has it as its limit, as rules have it (docs/background/explain.md)."""
+"""A side that wants so much of a CPU has it as its limit (docs/background/explain.md)."""
+
+MIN_USE = 0.6
+"""Part of the path's rate that an exchange uses where the path is what it waits for most."""
 
 
-def limits_undisturbed(group: str, setup: Setup, observed: Observations) -> set[str]:
+def limits_undisturbed(group: str, setup: Setup, facts: Facts) -> set[str]:
     """The limits of a load that nothing disturbs, as far as its situation has them; all of them are accepted.
 
     A weight must not learn that a path limits where there is none. On situations left out of the fit fewer verdicts
     are wrong then (6 to 4 %, 4 to 2 % and 4 to 2 % at three levels of seed 20261203).
     """
     right = {ANOTHER, *map(str, LIMITS.get(group, ()))}
-    has_path = setup.level("path_rate_bps") != "none"
-    wanted = [observed[f"{side}.cpu.wanted"].value or 0.0 for side in ("sender", "receiver")]
-    if has_path and group not in LIMITS:
+    path = setup.level("path_rate_bps")
+    if isinstance(path, int | float) and (group not in LIMITS or (facts.rate_bps or 0.0) >= MIN_USE * path):
         right.add(str(Cause.BOTTLENECK))
-    if not has_path or max(wanted) > MIN_CPU:
+    if path == "none" or busiest(facts) > MIN_CPU:
         right.add(str(Cause.CAPACITY))
     return right

@@ -29,16 +29,12 @@ def command(
         list[Path] | None,
         typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),
     ] = None,
-    on_top: Annotated[
-        bool, typer.Option("--on-top", help="Begin with the weights that explain uses, so that what gave them counts.")
-    ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the weights that explain uses.")] = False,
 ) -> None:
-    """Fit how much each observation says for each family of causes, and say how right the decision then is."""
+    """Fit how much the figures of each limit say for its cause, and say how right the decision then is."""
     # Imported here: scipy loads for a second.
     from lab.situations.evidence import JUDGED, weighed_in  # noqa: PLC0415
     from lab.situations.fitting import FOLDS, fit, left_out, predicted  # noqa: PLC0415
-    from whyperf.explain.calibration.weights import Weights, weights  # noqa: PLC0415
 
     for folder in (*sets, *(check or ())):
         if not (folder / JUDGED).is_file():
@@ -47,17 +43,14 @@ def command(
     rows = [row for folder in sets for row in weighed_in(folder)]
     if (known := len({row.situation for row in rows})) < FOLDS:
         raise UsageError(f"{known} judged situations are too few to leave some out; give sets with {FOLDS} or more")
-    base = weights() if on_top else Weights()
-    if twice := [folder.name for folder in sets if folder.name in base.source]:
-        raise UsageError(f"the present weights are fitted on {twice[0]}; leave out --on-top, or the set")
-    print_weighed("Situations left out of the fit", rows, left_out(rows, base=base))
-    fitted = fit(rows, base)
+    print_weighed("Situations left out of the fit", rows, left_out(rows))
+    fitted = fit(rows)
     for folder in check or ():
         if not (others := list(weighed_in(folder))):
             raise UsageError(f"--check {folder} has no judged situation")
         print_weighed(str(folder), others, [predicted(row, fitted) for row in others])
     if write:
-        _write(fitted, sets, len({row.situation for row in rows}), base.source)
+        _write(fitted, sets, len({row.situation for row in rows}))
     raise typer.Exit(DONE)
 
 
@@ -90,17 +83,15 @@ MIN_WEIGHT = 0.02
 """Smaller weights are left out: of a value of 1 one moves a likelihood by 2 %."""
 
 
-def _write(weights: "Weights", sets: Sequence[Path], situations: int, earlier: str) -> None:
+def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
     from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
 
-    source = f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}"
-    source = f"{earlier}; on top of them {source}" if earlier else source
     document = {
-        "source": source,
+        "source": f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}",
         "date": f"{datetime.now():%Y-%m-%d}",
         "features": _rounded(weights.features),
+        "own": {name: _rounded(of) for name, of in weights.own.items()},
         "levels": {name: _rounded(of) for name, of in weights.levels.items()},
-        "observations": {name: _rounded(of) for name, of in weights.observations.items()},
     }
     # A value a line, so that a change can be read.
     WEIGHTS.write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")

@@ -34,17 +34,15 @@ from whyperf.explain.gather import (
     with_stages,
 )
 from whyperf.explain.headline import cell_headline, experiment_headline
+from whyperf.explain.limits.judge import judged
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.observe import NAMED, observe
 from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed, joint_as_printed
-from whyperf.explain.rules import judged
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
-from whyperf.explain.traces import lacking
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import render, uncapitalized
 from whyperf.plan import LOG_PREFIX
@@ -290,7 +288,6 @@ def _explained(experiment: Experiment, question: TrialQuestion) -> CellExplanati
         patterns=list(facts.patterns),
         verdicts=verdicts,
         probabilities=probabilities,
-        without_trace=sorted(lacking(facts, observe(facts, NAMED))),
         joint=joint_as_printed(joint),
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )

@@ -325,8 +325,6 @@ class CellExplanation(FrozenModel):
     verdicts: list[Verdict]
     probabilities: list[CauseProbability] = Field(default_factory=list)
     """The most probable first; empty where nothing was weighed."""
-    without_trace: list[str] = Field(default_factory=list)
-    """Causes whose trace would be seen, and is not there: they hardly limit."""
     joint: list[JointGain] = Field(default_factory=list)
     headline: str
     transactions_per_s: float | None = None

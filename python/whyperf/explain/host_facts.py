@@ -86,7 +86,6 @@ class Sockets:
         payload_bytes: what they moved.
         calls_count: write or read calls.
         buffer_bytes: send buffer of the sender, receive buffer of the receiver, as granted.
-        clamp_bytes: upper bound of the announced window.
         mss_bytes: largest segment.
         no_delay: Nagle is off.
         transport: what carried the payload.
@@ -98,7 +97,6 @@ class Sockets:
     payload_bytes: int = 0
     calls_count: int | None = None
     buffer_bytes: int | None = None
-    clamp_bytes: int | None = None
     mss_bytes: int | None = None
     no_delay: bool | None = None
     transport: str | None = None

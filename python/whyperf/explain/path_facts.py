@@ -20,7 +20,6 @@ class WindowFacts:
             `delivered_bps_max` the most.
         application_limited_ratio: part of the samples in which nothing waited to be sent (tcpi_notsent_bytes), or the
             sender's kernel says that it had too little to send (tcpi_delivery_rate_app_limited).
-        leaves_slow_start: whether the slow-start threshold was ever set.
         window_scaling: whether both sides agreed on it; without it no window is above 65,535 bytes.
     """
 
@@ -34,7 +33,6 @@ class WindowFacts:
     delivered_bps_high: float | None = None
     delivered_bps_max: float | None = None
     application_limited_ratio: float | None = None
-    leaves_slow_start: bool | None = None
     window_scaling: bool | None = None
 
     @property
@@ -71,8 +69,7 @@ class Losses:
         segments_per_run: how many segments such a run had, of those that were not a queue's.
         backlog_rank: where losses stand among all segments by the backlog before the bottleneck: 0.5 is anywhere, 1 at
             the fullest only.
-        random_ratio: the most likely part of the loss events that came without regard to that backlog; `random_low`
-            and `random_high` are the bounds of its 90 % interval.
+        random_ratio: the most likely part of the loss events that came without regard to that backlog.
         burst_likelihood_log10: decimal logarithm of the likelihood ratio of burst losses over independent losses.
         examples: the longest runs, with their place.
     """
@@ -83,8 +80,6 @@ class Losses:
     segments_per_run: float | None = None
     backlog_rank: float | None = None
     random_ratio: float | None = None
-    random_low: float | None = None
-    random_high: float | None = None
     burst_likelihood_log10: float | None = None
     examples: tuple[LostRun, ...] = ()
 
@@ -118,16 +113,14 @@ class QueueFacts:
 
     Attributes:
         standing_ratio: part of the time in which a queue stood.
-        delay_ns_median: the median delay above the smallest, and `delay_ns_high` the 95th percentile.
+        delay_ns_median: the median delay above the smallest.
         own_ratio: part of that delay that the own segments before the bottleneck explain; needs the log.
         jitter_ratio: how far a delay is from the one shortly before, over the median delay, while a queue stands: a
             queue fills and drains, jitter leaps.
         full_bps: the median own rate while the queue was longest, headers included.
         full_spread: how far that rate varies: its range from the 10th to the 90th percentile, over the median.
-        full_count: in how many steps, or segments, the queue was that long.
         full_ratio: part of the time, or of the segments, in which the queue was that long.
         losses_full_ratio: part of the losses that came then.
-        lossy_count: how many steps had losses.
         back_delay_ns_median: the median delay of ACKs above the smallest, without a log above half of the smallest
             round trip; needs both hosts.
         is_of_acks: whether most of the delay is that of ACKs: no queue before a bottleneck. Without a log only; with
@@ -137,15 +130,12 @@ class QueueFacts:
 
     standing_ratio: float | None = None
     delay_ns_median: float | None = None
-    delay_ns_high: float | None = None
     own_ratio: float | None = None
     jitter_ratio: float | None = None
     full_bps: float | None = None
     full_spread: float | None = None
-    full_count: int | None = None
     full_ratio: float | None = None
     losses_full_ratio: float | None = None
-    lossy_count: int | None = None
     back_delay_ns_median: float | None = None
     is_of_acks: bool = False
     marked_ratio: float | None = None

@@ -48,12 +48,10 @@ class WatchedSockets:
         receive_rtt_ns: the median round trip as receive autotuning sees it, and `receive_rtt_ns_low` the 10th
             percentile; None where it sees none. Of a sender that pauses, its pauses are in it.
         late_ratio: segments that came behind a gap, over those with payload.
-        silent_ratio: part of the time between samples in which nothing came.
         rate_spread: how far the rate of what came varies from sample to sample: the range from the 10th to the 90th
             percentile over the median; None where it was silent for half of the time.
         quiet_ratio: part of the samples that find no payload for three round trips, and 10 ms.
         came_segments: segments with payload that came, and `went_segments` that left.
-        came_count: all segments that came, ACKs included, and `went_count` that left.
         segment_bytes: the mean payload of a segment that came, and `full_bytes` that of a full one (tcpi_rcv_mss).
         pmtu_bytes: the path's MTU, and `mss_bytes` the largest segment of the direction with most payload.
         program_connections: connections of its process that moved payload meanwhile, this one included.
@@ -81,13 +79,10 @@ class WatchedSockets:
     receive_rtt_ns: int | None = None
     receive_rtt_ns_low: int | None = None
     late_ratio: float | None = None
-    silent_ratio: float | None = None
     rate_spread: float | None = None
     quiet_ratio: float | None = None
     came_segments: int | None = None
     went_segments: int | None = None
-    came_count: int | None = None
-    went_count: int | None = None
     segment_bytes: float | None = None
     full_bytes: int | None = None
     pmtu_bytes: int | None = None
@@ -101,11 +96,6 @@ class WatchedSockets:
         if self.came_segments is None or self.went_segments is None:
             return None
         return self.came_segments + self.went_segments
-
-    @property
-    def acks_ratio(self) -> float | None:
-        """Segments that came, over those with payload that left: ACKs, as long as one side sends."""
-        return None if self.came_count is None or not self.went_segments else self.came_count / self.went_segments
 
     @property
     def are_full(self) -> bool | None:

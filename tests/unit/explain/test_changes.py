@@ -9,16 +9,31 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.explain.test_rules import CASES, LOST, OF_QUEUE, ON_CPU, RANDOM_LOSSES, SINGLE, Case, at_receiver, facts
+from tests.unit.explain.limit_cases import (
+    CASES,
+    LOST,
+    OF_QUEUE,
+    ON_CPU,
+    ON_ONE_CPU,
+    RANDOM_LOSSES,
+    SINGLE,
+    Case,
+    at_receiver,
+    facts,
+    limit_of,
+)
 from whyperf.explain.causes import Cause
+from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.experiments.obstacles import refuse_other_path
 from whyperf.explain.experiments.question import question_of, toml_of
 from whyperf.explain.experiments.tries import CHANGE, Planned
 from whyperf.explain.explanation import Change, Verdict
 from whyperf.explain.headline import cell_headline
+from whyperf.explain.limits.every import found_in
+from whyperf.explain.limits.judge import _Predicting, _verdict
+from whyperf.explain.limits.limit import Limit
+from whyperf.explain.limits.stages import refined
 from whyperf.explain.predicted import as_printed, command_label, gain_line
-from whyperf.explain.rules import Finding, judge
-from whyperf.explain.rules.changes import change_for
 from whyperf.explain.setup import Kind, Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement, templates
@@ -107,12 +122,17 @@ def planned(stated: Factors, kind: Kind) -> tuple[Profile, Plan] | None:
             stated = {name: level for name, level in stated.items() if name != key}
 
 
-def verdicts_of(found: Facts, setup: Setup) -> list[Verdict]:
-    return [as_printed(verdict) for verdict in judge(found, setup)]
+def changed(limit: Limit, found: Facts, setup: Setup) -> Change:
+    change = change_for(limit, found, setup)
+    assert change is not None
+    return change
 
 
-def changes_of(found: Facts, setup: Setup) -> list[Change]:
-    return [verdict.change for verdict in verdicts_of(found, setup) if verdict.change is not None]
+def verdict_with(change: Change, **values: Any) -> Verdict:
+    return Verdict(
+        cause=Cause.PACING_RATE, claim="It is paced.", confidence="high", evidence=[], refuted_by="", change=change,
+        **values,
+    )  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -145,8 +165,9 @@ def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_eac
         for end in (case.speaks.sender, case.speaks.receiver)
     )
     found = replace(case.speaks, sender=sender, receiver=receiver, **whole)
-    for verdict in verdicts_of(found, Setup(cell.factors, kind, hosts, devices)):
-        if (change := verdict.change) is None:
+    setup = Setup(cell.factors, kind, hosts, devices)
+    for limit in found_in(found):
+        if (change := change_for(refined(limit, found), found, setup)) is None:
             continue
         assert change.by_hand
         assert_raises(change, hosts)
@@ -157,11 +178,11 @@ def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_eac
             if name == "mtu_bytes":
                 assert int(level) > int(now)
         if change.factors:
-            refuse_other_path(verdict, plan)
-            asked = [Planned(CHANGE, change.factors, (verdict.cause,))]
+            refuse_other_path(verdict_with(change), plan)
+            asked = [Planned(CHANGE, change.factors, (limit.cause,))]
             _, tried = question_of(profile, plan, cell, asked, None)
-            changed = next(cell for cell in tried.cells if cell.sweep == CHANGE)
-            assert {name: changed.factors[name] for name in change.factors} == change.factors
+            other = next(cell for cell in tried.cells if cell.sweep == CHANGE)
+            assert {name: other.factors[name] for name in change.factors} == change.factors
 
 
 def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
@@ -179,10 +200,6 @@ def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
     assert not re.search(r"ethtool -G|tc qdisc (change|add|replace)", text)
 
 
-def first(found: Facts, setup: Setup, cause: Cause) -> Verdict:
-    return next(verdict for verdict in verdicts_of(found, setup) if verdict.cause is cause)
-
-
 LATE = {"out_of_order_ratio": 0.2, "losses.ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01}
 WAITS = {"shares": {"congestion_window": 0.9}}
 OVER_PATH: Factors = {"path_rtt_ms": 10.0, "path_rate_bps": 200_000_000, "path_loss": "none"}
@@ -193,27 +210,27 @@ SMALL = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_by
 
 
 @pytest.mark.parametrize(
-    ("found", "cause", "has", "lacks", "change"),
+    ("cause", "found", "has", "lacks", "change"),
     [
-        (facts(WAITS, segments=LATE), Cause.REORDERING, {}, {"path_reorder": 0.1}, {"path_reorder": 0.0}),
+        (Cause.REORDERING, facts(WAITS, segments=LATE), {}, {"path_reorder": 0.1}, {"path_reorder": 0.0}),
         (
-            facts(WAITS, segments=LOST | OF_QUEUE),
             Cause.SMALL_QUEUE,
+            facts(WAITS, segments=LOST | OF_QUEUE),
             {"path_queue": "2bdp"},
             {"path_queue": "0.1bdp"},
             {"path_queue": "bdp"},
         ),
         (
-            facts(WAITS, segments=LOST | RANDOM_LOSSES | SINGLE),
             Cause.RANDOM_LOSS,
+            facts(WAITS, segments=LOST | RANDOM_LOSSES | SINGLE),
             {"path_loss": "bursts:0/0.5"},
             {"path_loss": 0.01},
             {"path_loss": 0.0},
         ),
-        (SPLIT, Cause.OFFLOADS_OFF, {}, {"gro": False}, {"gro": True}),
+        (Cause.OFFLOADS_OFF, SPLIT, {}, {"gro": False}, {"gro": True}),
         (
-            facts({"shares": {"pacing": 0.95}}, segments=PACED, rate_bps=49e6),
             Cause.PACING_RATE,
+            facts({"shares": {"pacing": 0.95}}, segments=PACED, rate_bps=49e6),
             {},
             {"pacing_rate_bps": 50_000_000},
             {"pacing_rate_bps": "default"},
@@ -222,24 +239,23 @@ SMALL = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_by
     ids=lambda value: value.value if isinstance(value, Cause) else "",
 )
 def test_a_change_is_named_only_where_the_cell_lacks_it(
-    found: Facts, cause: Cause, has: Factors, lacks: Factors, change: Factors
+    cause: Cause, found: Facts, has: Factors, lacks: Factors, change: Factors
 ) -> None:
-    (none, *_), (named, *_) = (
-        [verdict.change for verdict in verdicts_of(found, Setup(OVER_PATH | extra)) if verdict.cause is cause]
-        for extra in (has, lacks)
-    )
-    assert none is not None
-    assert named is not None
+    none, named = (changed(limit_of(cause, found), found, Setup(OVER_PATH | extra)) for extra in (has, lacks))
     assert none.factors == {}
     assert none.by_hand
     assert named.factors == change
 
 
+def larger_window(setup: Setup, found: Facts = SMALL) -> Change:
+    """What undoes a small receive buffer."""
+    return changed(limit_of(Cause.RECEIVE_BUFFER, found), found, setup)
+
+
 def test_a_sysctl_keeps_what_the_host_has_and_is_left_out_where_nothing_would_be_raised() -> None:
     def command(rmem: str, rmem_max: str) -> str:
         hosts = {"far": {"sysctls": {"net.ipv4.tcp_rmem": rmem, "net.core.rmem_max": rmem_max}}}
-        change = first(SMALL, Setup({"window_bytes": 16_384}, hosts=hosts), Cause.RECEIVE_BUFFER).change
-        assert change is not None
+        change = larger_window(Setup({"window_bytes": 16_384}, hosts=hosts))
         assert change.command_host == "far"
         return change.command
 
@@ -250,8 +266,7 @@ def test_a_sysctl_keeps_what_the_host_has_and_is_left_out_where_nothing_would_be
     assert command("8192 262144 300000", "9" * 5000) == "sysctl net.ipv4.tcp_rmem net.core.rmem_max"
     assert command("4096 131072 33554432", "4194304") == ""
     # What the record does not have is looked up, not written.
-    missing = first(SMALL, Setup(), Cause.RECEIVE_BUFFER).change
-    assert missing is not None
+    missing = larger_window(Setup())
     assert missing.command == "sysctl net.ipv4.tcp_rmem"
     assert not missing.is_host_wide
 
@@ -262,10 +277,7 @@ def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -
 
     def change(system: str) -> Change:
         hosts = {end: {"parameters": {name: {"system": system}}} for end in ("near", "far")}
-        setup = Setup({"hosts": name, "window_bytes": 16_384}, "model", hosts)
-        found = first(SMALL, setup, Cause.RECEIVE_BUFFER).change
-        assert found is not None
-        return found
+        return larger_window(Setup({"hosts": name, "window_bytes": 16_384}, "model", hosts))
 
     assert change("sunos-4.1").factors == {"window_bytes": 65_535}
     assert change("sunos-4.1").command == ""
@@ -283,12 +295,18 @@ def test_hosts_of_the_model_without_linux_get_a_larger_window_and_no_command() -
     assert Setup({"hosts": name}, "model").possible(of_quick_ack) == of_quick_ack
 
 
+def verdict_of(cause: Cause, found: Facts, setup: Setup) -> Verdict:
+    """The verdict on the limit of a cause, however probable it is."""
+    limit = limit_of(cause, found)
+    return _verdict(limit, found, _Predicting([limit], found, setup))
+
+
 def test_a_full_cpu_without_linux_is_not_to_be_checked_with_a_command_of_linux() -> None:
     name = "sparc2+sba-100@2.2.6"
 
     def refuted_by(system: str) -> str:
         hosts = {end: {"parameters": {name: {"system": system}}} for end in ("near", "far")}
-        return first(facts(ON_CPU), Setup({"hosts": name}, "model", hosts), Cause.CAPACITY).refuted_by
+        return verdict_of(Cause.CAPACITY, facts(ON_CPU), Setup({"hosts": name}, "model", hosts)).refuted_by
 
     assert "ethtool -k" in refuted_by("linux")
     assert "ethtool" not in refuted_by("sunos-4.1")
@@ -304,44 +322,43 @@ def test_no_remedy_for_other_systems_names_what_only_linux_has() -> None:
 def test_no_buffer_is_named_that_the_hosts_limit_cuts_to_what_there_is() -> None:
     found = at_receiver({"sockets.buffer_bytes": 425_984})(SMALL)
     limited = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "212992"}}})
-    assert [change.factors for change in changes_of(found, limited)] == [{}]
+    assert larger_window(limited, found).factors == {}
     roomy = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "4194304"}}})
-    assert [change.factors for change in changes_of(found, roomy)] == [{"receive_buffer_bytes": 262_144}]
+    assert larger_window(roomy, found).factors == {"receive_buffer_bytes": 262_144}
     # A buffer that is larger than the kernel would choose is not left to it.
     own = Setup({"receive_buffer_bytes": 425_984}, hosts={"far": {"sysctls": {"net.ipv4.tcp_rmem": "4096 8192 8192"}}})
-    assert [change.factors for change in changes_of(found, own)] == [{}]
+    assert larger_window(own, found).factors == {}
 
 
 def test_small_segments_that_the_cell_asks_for_are_no_matter_of_the_mtu() -> None:
     found = facts(ON_CPU | {"sockets.mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
-    (change, *_) = changes_of(found, Setup({"mss_bytes": 536}))
+    change = changed(limit_of(Cause.SMALL_MTU, found), found, Setup({"mss_bytes": 536}))
     assert change.factors == {"mss_bytes": "default"}
     assert "MTU" not in change.command
 
 
+SMALL_SEGMENTS = Limit(Cause.SMALL_MTU, 0.9)
+
+
 def test_a_larger_mtu_is_no_change_where_something_on_the_path_keeps_segments_small() -> None:
-    small = at_receiver({})(facts({"sockets.mss_bytes": 1160, **ON_CPU}))
-    finding = Finding(Cause.SMALL_MTU, 0.9, 0.9, ())
+    small = facts({"sockets.mss_bytes": 1160, **ON_CPU})
     devices = {host: {"mtu_bytes": 1500} for host in ("near", "far")}
-    clamped = change_for(finding, small, Setup(testbed="network", devices=devices))
-    assert clamped is not None
+    clamped = changed(SMALL_SEGMENTS, small, Setup(testbed="network", devices=devices))
     assert (clamped.code, clamped.factors) == ("small_mtu.clamped", {})
     assert clamped.command == "tracepath HOST"
     assert not clamped.is_host_wide
     # The devices' own MTU bounds it, or nothing is known of one of them.
     for mtu in (1212, None):
-        found = change_for(finding, small, Setup(testbed="network", devices=devices | {"far": {"mtu_bytes": mtu}}))
-        assert found is not None
-        assert found.code == "small_mtu"
+        setup = Setup(testbed="network", devices=devices | {"far": {"mtu_bytes": mtu}})
+        assert changed(SMALL_SEGMENTS, small, setup).code == "small_mtu"
 
 
 def test_a_device_with_a_large_mtu_gets_no_command() -> None:
     found = facts(ON_CPU | {"sockets.mss_bytes": 1448})
-    finding, large, usual = Finding(Cause.SMALL_MTU, 0.9, 0.9, ()), {"mtu_bytes": 9216}, {"mtu_bytes": 1500}
+    large, usual = {"mtu_bytes": 9216}, {"mtu_bytes": 1500}
 
     def command(near: dict[str, int], far: dict[str, int]) -> tuple[str, str, bool]:
-        change = change_for(finding, found, Setup(testbed="network", devices={"near": near, "far": far}))
-        assert change is not None
+        change = changed(SMALL_SEGMENTS, found, Setup(testbed="network", devices={"near": near, "far": far}))
         return change.command, change.command_host, change.is_host_wide
 
     assert command(usual, large) == ("ip link set dev DEV mtu 9000", "near", True)
@@ -350,13 +367,9 @@ def test_a_device_with_a_large_mtu_gets_no_command() -> None:
 
 
 def test_a_change_that_gains_nothing_is_not_printed_and_its_advice_stays() -> None:
-    verdict = Verdict(
-        cause=Cause.RECEIVE_BUFFER, claim="", confidence="high", evidence=[], refuted_by="",
-        change=Change(factors={"window_bytes": "default"}, by_hand="Leave it.", command="sysctl -w a=1"),
-        predicted_gain=1.049, predicted_low=1.0, predicted_high=1.1,
-    )  # fmt: skip
-    change = as_printed(verdict).change
-    assert change == Change(by_hand="Leave it.")
+    change = Change(factors={"window_bytes": "default"}, by_hand="Leave it.", command="sysctl -w a=1")
+    verdict = verdict_with(change, predicted_gain=1.049, predicted_low=1.0, predicted_high=1.1)
+    assert as_printed(verdict).change == Change(by_hand="Leave it.")
     assert gain_line(as_printed(verdict)) == "Predicted gain: less than 5.0 %, too little to matter"
     worth = verdict.model_copy(update={"predicted_gain": 1.05})
     assert as_printed(worth) == worth
@@ -364,10 +377,9 @@ def test_a_change_that_gains_nothing_is_not_printed_and_its_advice_stays() -> No
 
 @pytest.mark.parametrize(("high", "is_open"), [(10.0, False), (10.1, True)])
 def test_an_interval_of_more_than_five_times_predicts_nothing(high: float, *, is_open: bool) -> None:
-    verdict = Verdict(
-        cause=Cause.PACING_RATE, claim="", confidence="high", evidence=[], refuted_by="",
-        predicted_gain=4.0, predicted_low=2.0, predicted_high=high, predicted_from="the ends",
-    )  # fmt: skip
+    verdict = verdict_with(
+        Change(), predicted_gain=4.0, predicted_low=2.0, predicted_high=high, predicted_from="the ends"
+    )
     found = as_printed(verdict)
     assert (found.predicted_gain is None) is is_open
     assert ("cannot be predicted from this evidence" in gain_line(found)) is is_open
@@ -379,10 +391,10 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
     far = {"rtt_ns_min": 10_000_000, "rtt_ns_median": 11_000_000}
     found = facts(WAITS, windows=far, segments=LATE | {"segment_bytes_mean": 1448.0}, goodput_bps=187e6)
     knows, does_not = (
-        judge(found, Setup(OVER_PATH | {"path_reorder": 0.1}, knows_path_rate=is_known))[0]
+        verdict_of(Cause.REORDERING, found, Setup(OVER_PATH | {"path_reorder": 0.1}, knows_path_rate=is_known))
         for is_known in (True, False)
     )
-    assert (knows.cause, knows.lost_ratio, knows.claim) == (does_not.cause, does_not.lost_ratio, does_not.claim)
+    assert (knows.lost_ratio, knows.claim) == (does_not.lost_ratio, does_not.claim)
     assert does_not.predicted_gain is not None
     assert does_not.predicted_gain > 4
     assert knows.model_gain == pytest.approx(200 * 1448 / 1514 / 187, abs=1e-3)
@@ -390,7 +402,7 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
     assert knows.predicted_basis == statement("emulated_path", path_bps=200e6)
     # Payload that goes the other way has the other rate.
     back = Setup(OVER_PATH | {"path_rate_back_bps": 374_000_000})
-    turned = judge(replace(found, is_turned=True), back)[0]
+    turned = verdict_of(Cause.REORDERING, replace(found, is_turned=True), back)
     assert turned.predicted_gain == pytest.approx(2 * 1448 / 1514, abs=1e-3)
 
 
@@ -405,26 +417,21 @@ def test_what_goes_back_over_a_path_is_changed_on_its_way_back(
     segments: dict[str, Any], cause: Cause, factors: Factors
 ) -> None:
     both_ways: Factors = {"path_loss": 0.01, "path_loss_back": 0.01, "path_reorder": 0.1}
-    change = first(facts(WAITS, segments=segments, is_turned=True), Setup(OVER_PATH | both_ways), cause).change
-    assert change is not None
-    assert change.factors == factors
+    turned = facts(WAITS, segments=segments, is_turned=True)
+    assert changed(limit_of(cause, turned), turned, Setup(OVER_PATH | both_ways)).factors == factors
 
 
 @pytest.mark.parametrize(("cpus", "is_named"), [([0], False), ([0, 1], True)])
 def test_no_cpu_of_its_own_is_promised_where_there_is_one(cpus: list[int], *, is_named: bool) -> None:
-    (case,) = [case for case in CASES if case.cause is Cause.SHARED_CPU]
+    found = facts(ON_ONE_CPU, ON_ONE_CPU, one_machine=True)
     hosts = {host: {"cpus": cpus} for host in ("near", "far")}
-    change = first(case.speaks, Setup({"near_cpus": "0", "far_cpus": "0"}, hosts=hosts), Cause.SHARED_CPU).change
-    assert change is not None
+    change = changed(limit_of(Cause.SHARED_CPU, found), found, Setup({"near_cpus": "0", "far_cpus": "0"}, hosts=hosts))
     assert bool(change.factors) is bool(change.command) is is_named
 
 
 def test_the_headline_names_the_change_of_a_gain_that_is_left_open() -> None:
-    verdict = Verdict(
-        cause=Cause.PACING_RATE, claim="It is paced.", confidence="high", evidence=[], refuted_by="",
-        change=Change(factors={"pacing_rate_bps": "default"}), predicted_gain=20.0, predicted_low=10.0,
-        predicted_high=100.0,
-    )  # fmt: skip
+    change = Change(factors={"pacing_rate_bps": "default"})
+    verdict = verdict_with(change, predicted_gain=20.0, predicted_low=10.0, predicted_high=100.0)
     assert cell_headline([as_printed(verdict)], "segments") == (
         "It is paced. The gain of pacing_rate_bps=default cannot be predicted from this evidence."
     )

@@ -1,94 +1,104 @@
-"""The decision: what is observed, and how probable it makes each cause."""
+"""The decision: what each limit takes and would bring, and how probable that makes its cause."""
 
+import math
 from collections.abc import Sequence
 
 import pytest
 
-from lab.truth.levels import View
 from tests.unit.explain.situations import situations
 from whyperf.explain.calibration.weights import Weights, weights
-from whyperf.explain.causes import Cause
-from whyperf.explain.decide import CANDIDATES, FEATURES, Candidate, level_of, probabilities, scaled
-from whyperf.explain.observe import NAMED, Observation, observe
-from whyperf.explain.rules.judge import judged
+from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.decide import (
+    CANDIDATES,
+    FEATURES,
+    MAX_GAIN,
+    MIN_PROBABILITY,
+    MIN_SHARE,
+    UNFOUND,
+    Candidate,
+    as_ranked,
+    candidates_of,
+    level_of,
+    probabilities,
+)
+from whyperf.explain.limits.gain import gain
+from whyperf.explain.limits.judge import judged
+from whyperf.explain.limits.limit import Limit
 from whyperf.explain.trial_facts import Facts
 
-MAX_OBSERVATIONS = 150
+POLICER = Candidate(Cause.POLICER, 0.5)
 
 
-def test_observations_have_names_of_their_own_and_are_few() -> None:
-    names = [named.name for named in NAMED]
-    assert len(names) == len(set(names)) <= MAX_OBSERVATIONS
-
-
-def test_what_nobody_saw_is_missing_with_a_reason() -> None:
-    observed = observe(Facts("a trial"), NAMED)
-    assert observed.keys() == {named.name for named in NAMED}
-    thread, asked = observed["sender.cpu.thread"], observed["load.asked"]
-    assert (thread.value, asked.value) == (None, None)
-    assert "does not have it" in thread.missing
-    assert "the load has none" in asked.missing
-
-
-def test_every_level_has_the_same_names_and_a_log_has_more_values() -> None:
-    seen = {situation.view: observe(situation.facts, NAMED) for situation in situations()}
-    assert len({frozenset(observed) for observed in seen.values()}) == 1
-    known = {view: sum(found.value is not None for found in observed.values()) for view, observed in seen.items()}
-    assert known[View.SEGMENTS] > known[View.COUNTERS] >= known[View.USER]
-
-
-def test_probabilities_are_those_of_the_weights() -> None:
-    shown = scaled(observe(Facts("a trial", connections=4), NAMED))
-    equal = probabilities([], shown, "segments", Weights())
+def test_without_weights_all_are_as_probable() -> None:
+    equal = probabilities([POLICER], "segments", Weights())
     assert equal == pytest.approx(dict.fromkeys(CANDIDATES, 1 / len(CANDIDATES)))
 
-    def likely(level: str = "user", found: Sequence[Candidate] = (), **weights: object) -> set[str]:
-        probable = probabilities(found, shown, level, Weights.model_validate(weights))
-        return {name for name, value in probable.items() if value > 0.9}
 
-    assert likely("segments", levels={"bottleneck": {"segments": 50.0}}) == {"bottleneck"}
-    assert likely("user", levels={"bottleneck": {"segments": 50.0}}) == set()
-    assert likely("user", levels={"bottleneck": {"": 50.0}}) == {"bottleneck"}
-    assert likely(observations={"random_loss": {"connections": 50.0}}) == {"random_loss"}
-    # What is missing says nothing.
-    assert likely(observations={"random_loss": {"link.used": 50.0}}) == set()
-    policer = Candidate(Cause.POLICER, 0.5, 0.9)
-    assert likely(found=[policer], features={"found": 50.0}) == {"policer"}
-    assert likely(found=[policer], features={"open": 50.0}) == set()
-
-
-def test_sizes_are_weighed_by_what_they_allow() -> None:
-    seen = {
-        (name, shown)
-        for situation in situations()[:50]
-        for name, shown in scaled(observe(situation.facts, NAMED)).items()
-    }
-    names = {name for name, _ in seen}
-    assert "ceiling.window" in names
-    assert not {"rate", "window.announced", "link.rate", "sender.buffer"} & names
-    # No value outweighs all others.
-    assert max(abs(shown) for _, shown in seen) < 4
-
-
-def test_what_speaks_against_a_cause_is_as_far_below_zero() -> None:
-    (bursts,) = (named for named in NAMED if named.name == "loss.bursts")
-    shown = {value: scaled({"": Observation(bursts, value)})[""] for value in (-50.0, -1.0, 0.0, 1.0, 50.0)}
-    assert list(shown.values()) == sorted(set(shown.values()))
-    assert shown[0.0] == 0
+@pytest.mark.parametrize(
+    ("given", "level", "found", "likely"),
+    [
+        ({"levels": {"policer": {"segments": 50.0}}}, "segments", [POLICER], {"policer"}),
+        ({"levels": {"policer": {"segments": 50.0}}}, "user", [POLICER], set()),
+        ({"levels": {"policer": {"": 50.0}}}, "user", [POLICER], {"policer"}),
+        ({"features": {"share": 100.0}}, "user", [POLICER], {"policer"}),
+        # The weights of a cause are on top of those of all.
+        ({"features": {"share": 100.0}, "own": {"policer": {"share": -100.0}}}, "user", [POLICER], set()),
+        # A cause that takes nothing has no figures, and no level: all of them are as likely.
+        ({"levels": {"policer": {"": 50.0}}, "own": {"policer": {"share": 100.0}}}, "user", [], set()),
+        ({"features": {UNFOUND: -50.0}}, "user", [], {ANOTHER}),
+    ],
+)
+def test_probabilities_are_those_of_the_weights(
+    given: dict[str, object], level: str, found: Sequence[Candidate], likely: set[str]
+) -> None:
+    probable = probabilities(found, level, Weights.model_validate(given))
+    assert {name for name, value in probable.items() if value > 0.9} == likely
+    assert sum(probable.values()) == pytest.approx(1)
 
 
 def test_a_gain_that_nothing_predicts_is_no_gain_of_1() -> None:
-    unknown, none, double = (Candidate(Cause.BOTTLENECK, 0.5, 0.9, gain).features for gain in (None, 1.0, 2.0))
+    unknown, none, double = (Candidate(Cause.BOTTLENECK, 0.5, ratio).features for ratio in (None, 1.0, 2.0))
     assert (unknown["gain.missing"], none["gain.missing"]) == (1, 0)
     assert (unknown["gain.none"], none["gain.none"], double["gain.none"]) == (0, 1, 0)
-    assert double["gain"] == pytest.approx(0.693, abs=0.001)
+    assert double["gain"] == pytest.approx(math.log(2))
+    assert double["gain.share"] == pytest.approx(math.log(2) / 2)
+
+
+def test_a_ceiling_speaks_by_how_far_from_the_rate_it_is() -> None:
+    near, above, below, unknown = (
+        Candidate(Cause.BOTTLENECK, 0.5, ceiling=ceiling).features for ceiling in (1.0, 2.0, 0.5, None)
+    )
+    assert (near["ceiling"], near["ceiling.missing"], unknown["ceiling.missing"]) == (0, 0, 1)
+    assert above["ceiling"] == pytest.approx(below["ceiling"]) == pytest.approx(math.log(2))
+
+
+def test_no_share_and_no_gain_outweighs_all_others() -> None:
+    least, whole = Candidate(Cause.POLICER, 1e-9, 1e9).features, Candidate(Cause.POLICER, 1.0, 0.5).features
+    assert (least["share.log"], whole["share.log"]) == (math.log(MIN_SHARE), 0)
+    assert (least["gain"], whole["gain"]) == (math.log(MAX_GAIN), 0)
+
+
+def test_of_each_cause_the_limit_that_takes_most_is_weighed() -> None:
+    double = gain(2.0, 1.5, "cpu")
+    found = [
+        Limit(Cause.RANDOM_LOSS, 0.2, gain=double),
+        Limit(Cause.RANDOM_LOSS, 0.4),
+        Limit(Cause.PAUSE, 0.3, gain=double, ceiling=1.1),
+        Limit(Cause.NOT_KNOWN, 0.9),
+    ]
+    assert candidates_of(found) == [Candidate(Cause.RANDOM_LOSS, 0.4), Candidate(Cause.PAUSE, 0.3, 2.0, 1.1)]
+
+
+def test_a_ranking_is_of_what_is_not_next_to_nothing_and_knows_what_has_evidence() -> None:
+    ranked = as_ranked({"bottleneck": 0.3, "policer": 0.69, "pause": MIN_PROBABILITY / 2}, [POLICER])
+    assert [(each.cause, each.is_found) for each in ranked] == [("policer", True), ("bottleneck", False)]
 
 
 def test_checked_in_weights_are_of_what_there_is() -> None:
-    known, names = weights(), {named.name for named in NAMED}
-    assert known.features.keys() <= set(FEATURES)
-    assert known.levels.keys() | known.observations.keys() <= set(CANDIDATES)
-    assert {name for of in known.observations.values() for name in of} <= names
+    known = weights()
+    assert known.features.keys() <= {*FEATURES, UNFOUND}
+    assert known.levels.keys() | known.own.keys() <= set(CANDIDATES)
+    assert {name for own in known.own.values() for name in own} <= set(FEATURES)
 
 
 def test_each_side_of_another_program_is_a_level_of_its_own() -> None:
@@ -96,10 +106,8 @@ def test_each_side_of_another_program_is_a_level_of_its_own() -> None:
     assert level_of(Facts("a trial", level="user")) == "user"
 
 
-def test_all_ranked_causes_a_trial_add_up_to_one() -> None:
+def test_all_ranked_causes_of_a_trial_add_up_to_one() -> None:
     for situation in situations()[::20]:
-        probabilities = judged(situation.facts, situation.setup).probabilities
-        assert sum(each.probability for each in probabilities) == pytest.approx(1, abs=0.15)
-        assert [each.probability for each in probabilities] == sorted(
-            (each.probability for each in probabilities), reverse=True
-        )
+        ranked = [each.probability for each in judged(situation.facts, situation.setup).probabilities]
+        assert sum(ranked) == pytest.approx(1, abs=0.15)
+        assert ranked == sorted(ranked, reverse=True)

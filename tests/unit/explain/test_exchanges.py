@@ -1,4 +1,4 @@
-"""Transactions and datagrams: what the application counts of them, and what the rules make of it."""
+"""Transactions and datagrams: what the application counts of them, and what the limits make of it."""
 
 from pathlib import Path
 from typing import Any
@@ -6,15 +6,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.unit.explain.test_rules import MS, facts
+from tests.unit.explain.limit_cases import MS, facts, limit_of, share_of
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.causes import Cause
+from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.gather.exchanges import datagrams, exchanges
-from whyperf.explain.headline import cell_headline
-from whyperf.explain.rules import judge
 from whyperf.explain.setup import Setup
-from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, RequestedLoad
+from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, Facts, RequestedLoad
 
 SECOND = 1_000 * MS
 ONE_BYTE: dict[str, Any] = {"calls.bytes_mean": 1.0, "calls.count": 20_000}
@@ -88,7 +87,7 @@ def test_drops_before_the_measured_phase_do_not_count(tmp_path: Path) -> None:
 OVER_UDP = Setup({"workload": "udp-stream", "transport": "udp"})
 
 
-def flood(receiver: dict[str, Any]) -> Any:
+def flood(receiver: dict[str, Any]) -> Facts:
     sender = {"processors.thread_ratio": 0.98, "calls.bytes_mean": 64.0, "calls.count": 300_000}
     return facts(
         sender, {"sockets.buffer_bytes": 8192, **receiver}, transport="udp", datagrams=FLOODED, level="counters"
@@ -96,83 +95,86 @@ def flood(receiver: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("busy", "changed", "why"),
-    [(0.97, {"datagram_merge": True}, "reader_busy"), (0.3, {"receive_buffer_bytes": 4 << 20}, "small_buffer")],
+    ("busy", "others", "why", "changed"),
+    [
+        (0.97, None, "reader_busy", {"datagram_merge": True}),
+        # A CPU that others have is no CPU with time.
+        (0.3, 0.6, "reader_busy", {"datagram_merge": True}),
+        (0.3, None, "small_buffer", {"receive_buffer_bytes": 4 << 20}),
+    ],
 )
-def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dict[str, object], why: str) -> None:
-    verdicts = judge(flood({"processors.thread_ratio": busy}), OVER_UDP)
-    assert [verdict.cause for verdict in verdicts] == [Cause.RECEIVER_LOSS]
-    assert verdicts[0].confidence == "high"
-    assert verdicts[0].code == f"receiver_loss.socket.{why}"
-    assert verdicts[0].change is not None
-    assert verdicts[0].change.factors == changed
-    assert "--evidence" not in cell_headline(verdicts, "counters", "udp")
+def test_a_flooded_socket_drops_because_its_reader_is_busy_or_its_buffer_small(
+    busy: float, others: float | None, why: str, changed: dict[str, object]
+) -> None:
+    found = flood({"processors.thread_ratio": busy, "processors.other_ratio": others})
+    dropping = limit_of(Cause.RECEIVER_LOSS, found)
+    assert (dropping.code, dropping.values["other_ratio"]) == (f"receiver_loss.socket.{why}", others)
+    assert dropping.share == pytest.approx(2 / 3)
+    change = change_for(dropping, found, OVER_UDP)
+    assert change is not None
+    assert change.factors == changed
 
 
-def test_a_cpu_that_others_have_is_no_cpu_with_time() -> None:
-    verdict = judge(flood({"processors.thread_ratio": 0.3, "processors.other_ratio": 0.6}), OVER_UDP)[0]
-    assert verdict.cause is Cause.RECEIVER_LOSS
-    assert verdict.values["other_ratio"] == 0.6
-    assert verdict.change is not None
-    assert verdict.change.factors == {"datagram_merge": True}
-
-
-def test_what_is_lost_before_the_socket_is_reported_and_no_capacity() -> None:
+def test_datagrams_that_never_arrive_are_lost_by_the_path_and_not_by_the_receiver() -> None:
     lost = DatagramFacts(sent_count=100_000, taken_count=80_000, dropped_count=0, taken_bytes=1, span_ns=SECOND)
-    found = judge(facts({"processors.thread_ratio": 0.98}, transport="udp", datagrams=lost, level="counters"))[0]
-    assert found.cause is Cause.NOT_KNOWN
-    assert found.values["missed_ratio"] == pytest.approx(0.2)
+    found = facts({"processors.thread_ratio": 0.98}, transport="udp", datagrams=lost, level="counters")
+    assert share_of(Cause.RECEIVER_LOSS, found) == 0
+    for cause, code in ((Cause.BOTTLENECK, "bottleneck.datagrams"), (Cause.RANDOM_LOSS, "random_loss.datagrams")):
+        missing = limit_of(cause, found)
+        assert missing.code == code
+        assert missing.values["missed_ratio"] == missing.share == pytest.approx(0.2)
 
 
-def test_exchanges_are_known_without_a_log() -> None:
+def test_small_messages_are_small_writes_only_where_nobody_answers_each() -> None:
     busy = {**ONE_BYTE, "processors.thread_ratio": 0.95}
-    with_answers = judge(facts(busy, ONE_BYTE, exchanges=ASKED, level="counters"))[0]
-    assert with_answers.cause is Cause.CAPACITY
-    assert (with_answers.code, with_answers.values["transactions_per_s"]) == ("capacity.transactions", 10_000)
-    without = judge(facts(busy, ONE_BYTE, level="counters"))[0]
-    assert without.cause is Cause.TINY_WRITES
 
+    def asking(exchanges: ExchangeFacts | None) -> Facts:
+        return facts(busy, ONE_BYTE, exchanges=exchanges, level="counters")
 
-def test_many_writes_for_an_answer_are_tiny_all_the_same() -> None:
-    asked = ExchangeFacts(count=500, per_s=500.0, calls_each=512.0, latency_ns=2.0 * MS)
-    found = judge(facts({**ONE_BYTE, "processors.thread_ratio": 0.95}, exchanges=asked, level="counters"))[0]
-    assert found.cause is Cause.TINY_WRITES
+    full = limit_of(Cause.CAPACITY, asking(ASKED))
+    assert (full.code, full.values["transactions_per_s"]) == ("capacity.transactions", 10_000)
+    assert share_of(Cause.TINY_WRITES, asking(ASKED)) == 0
+    # Many writes for an answer are tiny all the same.
+    for others in (None, ExchangeFacts(count=500, per_s=500.0, calls_each=512.0, latency_ns=2.0 * MS)):
+        assert share_of(Cause.TINY_WRITES, asking(others)) > 0.9
 
 
 @pytest.mark.parametrize("level", ["counters", "segments"])
-def test_hosts_that_alternate_are_reported_as_waiting_for_each_other(level: str) -> None:
-    verdict = judge(
-        facts({"processors.thread_ratio": 0.39}, {"processors.thread_ratio": 0.3}, exchanges=ASKED, level=level)
-    )[0]
-    assert (verdict.code, verdict.values["transaction_ns"]) == ("capacity.alternating", 100_000)
+def test_hosts_that_alternate_wait_for_each_other(level: str) -> None:
+    found = facts({"processors.thread_ratio": 0.39}, {"processors.thread_ratio": 0.3}, exchanges=ASKED, level=level)
+    alternating = limit_of(Cause.CAPACITY, found)
+    assert (alternating.code, alternating.values["transaction_ns"]) == ("capacity.alternating", 100_000)
+    assert alternating.share == pytest.approx(0.69)
 
 
 def test_a_transaction_over_a_path_waits_for_its_round_trip() -> None:
-    trip = {"rtt_ns_min": 20 * MS}
     asked = ExchangeFacts(count=45, per_s=45.0, calls_each=2.0, latency_ns=22.0 * MS)
-    assert judge(facts(windows=trip, exchanges=asked, level="counters"))[0].cause is Cause.ROUND_TRIP
+    far, near = (facts(windows={"rtt_ns_min": trip}, exchanges=asked, level="counters") for trip in (20 * MS, MS // 20))
+    assert share_of(Cause.ROUND_TRIP, far) == pytest.approx(20 / 22)
+    assert share_of(Cause.ROUND_TRIP, near) == 0
 
 
 def test_a_pause_is_one_only_where_neither_end_works() -> None:
-    idle = {"shares": {"not_writing": 0.7}, "processors.thread_ratio": 0.1}
-    assert (
-        judge(facts(idle, {"processors.thread_ratio": 0.1}, exchanges=ASKED, level="counters"))[0].cause
-        is Cause.THINK_TIME
-    )
-    answering = judge(facts(idle, {"processors.thread_ratio": 0.7}, exchanges=ASKED, level="counters"))[0]
-    assert answering.cause is Cause.CAPACITY
+    def asking(answering: float) -> Facts:
+        idle = {"shares": {"not_writing": 0.7}, "processors.thread_ratio": 0.1}
+        return facts(idle, {"processors.thread_ratio": answering}, exchanges=ASKED, level="counters")
+
+    assert share_of(Cause.THINK_TIME, asking(0.1)) > 0.5
+    assert share_of(Cause.THINK_TIME, asking(0.7)) < share_of(Cause.CAPACITY, asking(0.7)) == pytest.approx(0.8)
+    assert share_of(Cause.THINK_TIME, asking(0.9)) == 0
 
 
-def test_reordering_without_a_log_costs_no_more_than_what_was_sent_again() -> None:
+def reordered(again: float) -> Facts:
+    """Segments that arrive late, of which the part `again` is sent again for nothing."""
     late = {"out_of_order_ratio": 0.02, "data_segments": 20_000, "spurious_ratio": 1.0, "reordering_events": 40}
     windows = {"cwnd_segments_median": 40, "rtt_ns_median": MS}
-    few = facts(
-        {"shares": {"unknown": 0.9}}, windows=windows, segments={**late, "retransmitted_ratio": 5e-5}, level="counters"
-    )
-    assert judge(few)[0].cause is Cause.NOT_KNOWN
-    many = facts(
-        {"shares": {"unknown": 0.9}}, windows=windows, segments={**late, "retransmitted_ratio": 4e-3}, level="counters"
-    )
-    found = judge(many)[0]
-    assert found.cause is Cause.REORDERING
-    assert found.lost_ratio == pytest.approx(0.48)
+    segments = {**late, "retransmitted_ratio": again}
+    return facts({"shares": {"unknown": 0.9}}, windows=windows, segments=segments, level="counters")
+
+
+def test_reordering_without_a_log_costs_what_is_sent_again_for_nothing() -> None:
+    assert share_of(Cause.REORDERING, reordered(4e-3)) > 0.4
+
+
+def test_one_segment_that_is_sent_again_costs_next_to_nothing() -> None:
+    assert share_of(Cause.REORDERING, reordered(5e-5)) == 0

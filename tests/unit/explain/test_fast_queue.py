@@ -2,13 +2,14 @@
 
 import pytest
 
-from tests.unit.explain.test_rules import facts
-from whyperf.explain.rules.changes import _small_queue
-from whyperf.explain.rules.transports import starved_alpha
+from whyperf.explain.causes import Cause
+from whyperf.explain.changes.fast_control import starved_alpha
+from whyperf.explain.changes.own_load import change_for
+from whyperf.explain.explanation import Change
+from whyperf.explain.limits.limit import Limit
 from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
 from whyperf.profile import Level
-
-TCP = facts(transport="tcp")
 
 
 def setup(**levels: Level) -> Setup:
@@ -34,14 +35,20 @@ def test_a_queue_below_alpha_starves_fast(levels: dict[str, Level], alpha: int |
     assert starved_alpha(setup(**levels)) == alpha
 
 
+def change(setup: Setup) -> Change:
+    found = change_for(Limit(Cause.SMALL_QUEUE, 0.5), Facts("t"), setup)
+    assert found is not None
+    return found
+
+
 def test_the_change_names_fast_and_a_queue_for_it() -> None:
-    change = _small_queue(None, TCP, setup(path_queue="10p"))  # type: ignore[arg-type]
-    assert (change.code, change.factors) == ("small_queue.fast", {"path_queue": "40p"})
-    assert "FAST keeps up to 20 segments" in change.by_hand
-    assert "as Reno does" in change.by_hand
+    found = change(setup(path_queue="10p"))
+    assert (found.code, found.factors) == ("small_queue.fast", {"path_queue": "40p"})
+    assert "FAST keeps up to 20 segments" in found.by_hand
+    assert "as Reno does" in found.by_hand
 
 
 def test_the_queue_has_room_for_all_connections() -> None:
-    change = _small_queue(None, TCP, setup(path_queue="60p", connections=4))  # type: ignore[arg-type]
-    assert change.factors == {"path_queue": "160p"}
-    assert starved_alpha(setup(**change.factors, connections=4)) is None
+    found = change(setup(path_queue="60p", connections=4))
+    assert found.factors == {"path_queue": "160p"}
+    assert starved_alpha(setup(**found.factors, connections=4)) is None

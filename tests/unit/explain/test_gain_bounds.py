@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from whyperf.explain.limits import gain
 from whyperf.explain.path_facts import BottleneckRate, Pacing, SegmentFacts, WindowFacts
-from whyperf.explain.rules import gain
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from whyperf.explain.calibration.tables import GainClass, Gains, instead
-from whyperf.explain.rules.gain import Gain
-from whyperf.explain.rules.intervals import calibrated
+from whyperf.explain.limits.gain import Gain
+from whyperf.explain.limits.intervals import calibrated
 from whyperf.explain.wording.catalog import statement
 
 

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.explain.test_rules import facts
 from whyperf.explain.host_facts import Calls, HostFacts, Processors
+from whyperf.explain.limits import gain
+from whyperf.explain.limits.intervals import calibrated
+from whyperf.explain.limits.sleeping_ends import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
 from whyperf.explain.path_facts import BottleneckRate, RequestCycle, SegmentFacts, WindowFacts
-from whyperf.explain.rules import gain
-from whyperf.explain.rules.intervals import calibrated
-from whyperf.explain.rules.sleeping_ends import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
 from whyperf.explain.trial_facts import ExchangeFacts, Facts, RequestedLoad
 from whyperf.explain.wording.catalog import statement
 
@@ -43,7 +42,7 @@ def test_a_line_is_compared_with_what_was_measured_without_the_log() -> None:
     assert gain.of_share(lucky, 0.5, by_line=True).ratio == pytest.approx(20)
 
 
-def test_a_line_that_is_hardly_seen_is_reported_with_less_certainty() -> None:
+def test_a_line_that_is_hardly_seen_has_a_wider_interval() -> None:
     dim = replace(LINE, bottleneck=replace(LINE.bottleneck, steadiness=0.1))
     found = gain.of_share(ends(0.01, 0.01, segments=dim, windows=FAR), 0.5, by_line=True)
     assert found.ratio == pytest.approx(10)
@@ -241,5 +240,6 @@ def test_twice_the_rate_ends_at_a_busy_cpu_or_at_what_may_be_under_way(
 ) -> None:
     """4 transactions may be under way at once; with 100 a second, 35 ms each, 3.5 are."""
     exchanges = None if latency_ms is None else ExchangeFacts(100, 100.0, 2.0, latency_ms * 1e6)
-    found = facts({"processors.thread_ratio": busy}, asked=RequestedLoad(slots=4), exchanges=exchanges)
+    sender = HostFacts(processors=Processors(thread_ratio=busy))
+    found = Facts("t", sender=sender, asked=RequestedLoad(slots=4), exchanges=exchanges)
     assert gain.of_twice(found).ratio == pytest.approx(expected)

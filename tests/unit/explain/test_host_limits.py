@@ -1,4 +1,4 @@
-"""What limits a host from outside its sockets: from the record's tables to facts, and what the rules make of them."""
+"""What limits a host from outside its sockets: from the record's tables to facts, and what these limits take."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,15 +7,39 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.unit.explain.limit_cases import (
+    BEHIND_QUEUE,
+    DROPPING,
+    HOGGED,
+    MS,
+    PATH,
+    QUOTA,
+    SHAPER,
+    SOCKETS_FULL,
+    STOPPED,
+    at_receiver,
+    counted,
+    cpu,
+    facts,
+    limit_of,
+    limits,
+    link,
+    of_windows,
+    share_of,
+    shares,
+)
 from tests.unit.explain.test_exchanges import trial
-from tests.unit.explain.test_rules import DROPPING, HOGGED, MS, PATH, QUOTA, SHAPER, SOCKETS_FULL, STOPPED, facts
 from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.causes import Cause
+from whyperf.explain.changes.own_load import change_for
+from whyperf.explain.explanation import Change
 from whyperf.explain.gather.host_limits import host_limits
 from whyperf.explain.gather.interruptions import interruptions
 from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
-from whyperf.explain.rules import judge
+from whyperf.explain.limits import windows
+from whyperf.explain.limits.limit import LIMIT_FROM
 from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
 
 SECOND = 1_000 * MS
 
@@ -193,25 +217,42 @@ def test_a_lack_that_lasts_all_the_time_is_no_part_of_it(tmp_path: Path) -> None
     assert kept(recorded) == ()
 
 
-WRITES_LITTLE: dict[str, Any] = {"shares": {"not_writing": 0.7}, "processors.thread_ratio": 0.3}
+def change(cause: Cause, of: Facts, setup: Setup | None = None) -> Change:
+    made = change_for(limit_of(cause, of), of, setup or Setup())
+    assert made is not None
+    return made
+
+
+WRITES_LITTLE = shares(not_writing=0.7) | cpu(thread=0.3)
+
+
+def test_a_quota_takes_the_time_in_which_it_stops_the_threads() -> None:
+    stopped = counted(limits(quota=QUOTA) | WRITES_LITTLE)
+    limit = limit_of(Cause.CPU_QUOTA, stopped)
+    assert limit.code == "cpu_quota"
+    assert limit.share == pytest.approx(0.68)
+    assert limit.gain is not None
+    assert limit.gain.ratio == pytest.approx(1 / (1 - 0.68))
+    assert [row.code for row in limit.evidence] == ["throttled", "quota_thread"]
+    # A thread is stopped for no longer than it does not run.
+    busy = counted(limits(quota=QUOTA) | cpu(thread=0.9))
+    assert share_of(Cause.CPU_QUOTA, busy) == pytest.approx(0.1)
 
 
 def test_what_a_quota_stops_is_not_the_applications_idleness() -> None:
-    assert judge(facts(WRITES_LITTLE, level="counters"))[0].cause is Cause.SLOW_WRITER
-    stopped = judge(facts(WRITES_LITTLE | {"limits": HostLimits(quota=QUOTA)}, level="counters"))
-    assert [verdict.cause for verdict in stopped] == [Cause.CPU_QUOTA]
-    assert stopped[0].model_gain == pytest.approx(1 / (1 - 0.68), rel=0.1)
+    waiting = counted(limits(quota=QUOTA) | WRITES_LITTLE | cpu(thread=0.3, run_queue=0.68))
+    assert share_of(Cause.SLOW_WRITER, waiting) < LIMIT_FROM < share_of(Cause.CPU_QUOTA, waiting)
+    assert share_of(Cause.SLOW_WRITER, counted(WRITES_LITTLE)) == pytest.approx(0.7)
 
 
-def test_a_quota_that_costs_nothing_on_a_full_path_is_not_named() -> None:
-    path = {"bottleneck.bps": 50e6, "bottleneck.steadiness": 0.95, "bottleneck.use_ratio": 0.99}
+def test_a_quota_costs_next_to_nothing_on_a_full_path() -> None:
     full = facts(
-        {"limits": HostLimits(quota=replace(QUOTA, stopped_ratio=0.3))},
-        windows={**PATH, "rtt_ns_median": 19 * MS},
-        segments={**path, "segment_bytes_mean": 1448.0},
+        limits(quota=replace(QUOTA, stopped_ratio=0.3)),
+        windows=BEHIND_QUEUE,
+        segments=link(50e6, steadiness=0.95, use=0.99) | {"segment_bytes_mean": 1448.0},
         rate_bps=47e6,
     )
-    assert Cause.CPU_QUOTA not in {verdict.cause for verdict in judge(full)}
+    assert share_of(Cause.CPU_QUOTA, full) < LIMIT_FROM
 
 
 @pytest.mark.parametrize(
@@ -222,142 +263,112 @@ def test_a_quota_that_costs_nothing_on_a_full_path_is_not_named() -> None:
     ],
 )
 def test_the_command_reads_the_groups_own_files(kind: str, group: str, files: str) -> None:
-    quota = replace(QUOTA, group=group, kind=kind)
-    change = judge(facts(WRITES_LITTLE | {"limits": HostLimits(quota=quota)}, level="counters"))[0].change
-    assert change is not None
-    assert (change.command, change.command_host, change.is_host_wide) == (files, "near", False)
+    made = change(Cause.CPU_QUOTA, counted(limits(quota=replace(QUOTA, group=group, kind=kind))))
+    assert (made.command, made.command_host, made.is_host_wide) == (files, "near", False)
+
+
+HITS, DROPS = replace(SOCKETS_FULL, tcp_hits=0, hits=50), replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20)
 
 
 @pytest.mark.parametrize(
-    ("memory", "counts", "buffer", "is_named"),
+    ("memory", "counts", "buffer", "code"),
     [
-        (replace(SOCKETS_FULL, tcp_hits=0, hits=50), {"TcpExtRcvPruned": 9}, 6 << 20, True),
+        (SOCKETS_FULL, {}, 6 << 20, "memory_limit.group"),
+        (HITS, {"TcpExtRcvPruned": 9}, 6 << 20, "memory_limit.group"),
         # A container whose page cache is reclaimed meets its limit all the time.
-        (replace(SOCKETS_FULL, tcp_hits=0, hits=50), {}, 6 << 20, False),
+        (HITS, {}, 6 << 20, None),
         # A small receive buffer drops data without any lack of memory.
-        (replace(SOCKETS_FULL, tcp_hits=0, hits=50), {"TcpExtRcvPruned": 9}, 16_384, False),
-        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), {"TcpExtTCPRcvQDrop": 9}, 6 << 20, True),
-        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), {"TcpExtPruneCalled": 900}, 6 << 20, True),
-        # Here the buffer is what is full.
-        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=8 << 20), {"TcpExtPruneCalled": 900}, 6 << 20, False),
-        (replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), {"TcpExtPruneCalled": 3}, 6 << 20, False),
-        (None, {"TcpExtTCPMemoryPressures": 1}, 6 << 20, True),
-        (None, {"TcpExtTCPRcvQDrop": 9}, 6 << 20, False),
+        (HITS, {"TcpExtRcvPruned": 9}, 16_384, None),
+        (DROPS, {"TcpExtTCPRcvQDrop": 9}, 6 << 20, "memory_limit.group"),
+        (DROPS, {"TcpExtPruneCalled": 900}, 6 << 20, "memory_limit.group"),
+        (None, {"TcpExtTCPMemoryPressures": 1}, 6 << 20, "memory_limit"),
+        (None, {"TcpExtTCPRcvQDrop": 9}, 6 << 20, None),
     ],
 )
-def test_memory_is_named_where_sockets_lack_it(
-    memory: MemoryLimit | None, counts: dict[str, int], buffer: int, *, is_named: bool
+def test_memory_is_a_limit_where_sockets_lack_it(
+    memory: MemoryLimit | None, counts: dict[str, int], buffer: int, code: str | None
 ) -> None:
-    held = facts(
-        {"shares": {"receive_window_buffer": 0.8}},
-        {"limits": HostLimits(memory=memory, counts=counts), "sockets.buffer_bytes": buffer},
-        windows={**PATH, "announced_bytes_max": 26_624},
-    )
-    assert (judge(held)[0].cause is Cause.MEMORY_LIMIT) is is_named
+    receiver = limits(memory=memory, counts=counts) | {"sockets.buffer_bytes": buffer}
+    found = windows.memory_limit(facts(shares(receive_window_buffer=0.5, rto_wait=0.3), receiver, windows=PATH))
+    assert (found and found.code, found and found.share) == (code, code and pytest.approx(0.8))
 
 
-@pytest.mark.parametrize(("timeouts", "is_named"), [(8, True), (40, False)])
-@pytest.mark.parametrize(("level", "state"), [("counters", "unknown"), ("segments", "congestion_window")])
-def test_timeouts_after_drops_for_lack_of_memory_are_its_cost(
-    level: str, state: str, timeouts: int, *, is_named: bool
-) -> None:
-    limits = HostLimits(
-        memory=replace(SOCKETS_FULL, tcp_hits=0, tcp_limit_bytes=1 << 20), counts={"TcpExtTCPRcvQDrop": 8}
-    )
-    lossy = facts(
-        {"shares": {state: 0.9}, "limits": HostLimits(counts={"TcpExtTCPTimeouts": timeouts})},
-        {"limits": limits, "sockets.buffer_bytes": 6 << 20},
-        windows=PATH,
-        segments={"retransmitted_ratio": 0.15, "data_segments": 35_930},
-        level=level,
-    )
-    assert (judge(lossy)[0].cause is Cause.MEMORY_LIMIT) is is_named
+def test_a_single_drop_costs_what_its_window_takes_to_grow_back() -> None:
+    def dropping(queue: Queue) -> Facts:
+        sender = limits(queues=(queue,)) | shares(congestion_window=0.9)
+        return facts(sender, windows=PATH, segments={"data_segments": 5_000})
+
+    once = dropping(replace(DROPPING, sent_packets=5_000, dropped_packets=1))
+    assert LIMIT_FROM < share_of(Cause.LOCAL_QUEUE, once) < 0.5
+    assert share_of(Cause.LOCAL_QUEUE, replace(once, life_ns=100 * once.life_ns)) == 0
+    assert share_of(Cause.LOCAL_QUEUE, dropping(DROPPING)) == pytest.approx(0.9)
+    # Of a million packets 20 are next to nothing.
+    few = dropping(replace(DROPPING, sent_packets=1_000_000, dropped_packets=20))
+    assert share_of(Cause.LOCAL_QUEUE, few) == 0
 
 
-@pytest.mark.parametrize(
-    ("retransmitted", "has_halved", "is_named"), [(0.0, True, True), (0.01, True, False), (0.0, False, False)]
-)
-def test_a_single_drop_counts_where_it_alone_can_have_halved_the_window(
-    retransmitted: float, *, has_halved: bool, is_named: bool
-) -> None:
-    once = facts(
-        {
-            "limits": HostLimits(queues=(replace(DROPPING, sent_packets=5_000, dropped_packets=1),)),
-            "shares": {"congestion_window": 0.9},
-        },
-        windows={**PATH, "leaves_slow_start": has_halved},
-        segments={"retransmitted_ratio": retransmitted},
-    )
-    assert (Cause.LOCAL_QUEUE in {verdict.cause for verdict in judge(once)}) is is_named
+def behind(shaper: Queue, rate_bps: float) -> Facts:
+    return counted(limits(queues=(shaper,)) | {"sockets.mss_bytes": 1448}, rate_bps=rate_bps)
 
 
 def test_a_shaper_that_drops_before_it_is_full_gains_its_rate() -> None:
-    dropping = replace(SHAPER, dropped_packets=323)
-    shaped = facts(
-        {"limits": HostLimits(queues=(dropping,)), "sockets.mss_bytes": 1448}, level="counters", rate_bps=100e6
-    )
-    verdict = judge(shaped)[0]
-    assert verdict.code == "local_queue"
-    assert verdict.predicted_gain == pytest.approx(200 / (100 * (1 + 66 / 1448)), rel=0.01)
-    assert verdict.change is not None
-    assert verdict.change.command == "tc -s qdisc show dev eth0"
+    shaped = behind(replace(SHAPER, dropped_packets=323), 100e6)
+    limit = limit_of(Cause.LOCAL_QUEUE, shaped)
+    assert limit.code == "local_queue"
+    assert limit.gain is not None
+    assert limit.gain.ratio == pytest.approx(200 / (100 * (1 + 66 / 1448)), rel=0.01)
+    assert change(Cause.LOCAL_QUEUE, shaped).command == "tc -s qdisc show dev eth0"
 
 
-def test_a_shaper_that_holds_nothing_back_is_not_the_limit() -> None:
-    idle = replace(SHAPER, overlimits=20)
-    near_its_rate = facts({"limits": HostLimits(queues=(idle,)), "sockets.mss_bytes": 1448}, rate_bps=190e6)
-    assert Cause.LOCAL_QUEUE not in {verdict.cause for verdict in judge(near_its_rate)}
-
-
-def test_few_drops_of_an_own_queue_limit_nothing() -> None:
-    few = replace(DROPPING, sent_packets=1_000_000, dropped_packets=20)
-    lossy = facts({"limits": HostLimits(queues=(few,)), "shares": {"loss_recovery": 0.5}}, windows=PATH)
-    assert Cause.LOCAL_QUEUE not in {verdict.cause for verdict in judge(lossy)}
+def test_a_shaper_is_the_limit_where_its_rate_is_reached_and_packets_wait_for_it() -> None:
+    full = limit_of(Cause.LOCAL_QUEUE, behind(SHAPER, 190e6))
+    assert (full.code, full.share) == ("local_queue.shaper", 1.0)
+    for other in (behind(replace(SHAPER, overlimits=20), 190e6), behind(SHAPER, 90e6)):
+        assert share_of(Cause.LOCAL_QUEUE, other) == 0
 
 
 UNSCALED = facts(
-    {"shares": {"receive_window_buffer": 0.9}},
+    shares(receive_window_buffer=0.9),
     {"sockets.buffer_bytes": 6 << 20},
-    windows={**PATH, "announced_bytes_max": 65_535, "window_scaling": False},
+    windows=PATH | {"announced_bytes_max": 65_535, "window_scaling": False},
 )
 
 
-def test_without_window_scaling_no_larger_buffer_is_proposed() -> None:
-    verdicts = judge(UNSCALED, Setup(hosts={"near": {}, "far": {}}))
-    assert [verdict.cause for verdict in verdicts] == [Cause.WINDOW_SCALING]
-    assert verdicts[0].change is not None
-    assert verdicts[0].change.factors == {}
-    assert verdicts[0].change.command == "sysctl net.ipv4.tcp_window_scaling"
+def test_without_window_scaling_a_full_window_is_the_buffers_only_where_that_is_smaller() -> None:
+    small = at_receiver({"sockets.buffer_bytes": 32_768})
+    for of, unscaled, buffer in (
+        (UNSCALED, 0.9, 0.0),
+        (small(UNSCALED), 0.0, 0.9),
+        (of_windows(window_scaling=True)(UNSCALED), 0.0, 0.9),
+    ):
+        found = (share_of(Cause.WINDOW_SCALING, of), share_of(Cause.RECEIVE_BUFFER, of))
+        assert found == pytest.approx((unscaled, buffer))
 
 
 def test_window_scaling_is_switched_on_where_it_is_off() -> None:
     on, off = ({"sysctls": {"net.ipv4.tcp_window_scaling": value}} for value in ("1", "0"))
-    change = judge(UNSCALED, Setup(hosts={"near": on, "far": off}))[0].change
-    assert change is not None
-    assert (change.command, change.command_host) == ("sysctl -w net.ipv4.tcp_window_scaling=1", "far")
-    assert change.is_host_wide
-    between = judge(UNSCALED, Setup(hosts={"near": on, "far": on}))[0].change
-    assert between is not None
-    assert (between.command, between.is_host_wide) == ("sysctl net.ipv4.tcp_window_scaling", False)
+
+    def scaling(near: dict[str, Any], far: dict[str, Any]) -> tuple[str, str, bool]:
+        made = change(Cause.WINDOW_SCALING, UNSCALED, Setup(hosts={"near": near, "far": far}))
+        # No larger buffer is proposed.
+        assert made.factors == {}
+        return made.command, made.command_host, made.is_host_wide
+
+    assert scaling(on, off) == ("sysctl -w net.ipv4.tcp_window_scaling=1", "far", True)
+    # Something between the hosts removes the option, or nothing is known of them.
+    assert scaling(on, on) == scaling({}, {}) == ("sysctl net.ipv4.tcp_window_scaling", "", False)
 
 
-def test_a_buffer_below_the_largest_unscaled_window_is_the_limit_itself() -> None:
-    small = replace(
-        UNSCALED, receiver=replace(UNSCALED.receiver, sockets=replace(UNSCALED.receiver.sockets, buffer_bytes=32_768))
-    )
-    assert judge(small)[0].cause is Cause.RECEIVE_BUFFER
-
-
-def test_a_busy_host_is_named_once_and_never_as_capacity() -> None:
-    hogged: dict[str, Any] = {"limits": HostLimits(interruptions=(HOGGED,)), "processors.thread_ratio": 0.85}
-    verdicts = judge(facts(hogged, level="counters"))
-    assert [verdict.code for verdict in verdicts] == ["other_load.part.programs"]
-    throughout = {"processors.run_queue_ratio": 0.3, "processors.other_ratio": 0.4, "shares": {"waits_for_cpu": 0.3}}
-    both = judge(facts(hogged | throughout, level="counters"))
-    assert [verdict.cause for verdict in both].count(Cause.OTHER_LOAD) == 1
+def test_of_other_programs_counts_what_costs_more_a_part_of_the_time_or_all_of_it() -> None:
+    hogged = limits(interruptions=(HOGGED,))
+    part = limit_of(Cause.OTHER_LOAD, counted(hogged | cpu(thread=0.85)))
+    whole = limit_of(Cause.OTHER_LOAD, counted(hogged | cpu(withheld=0.4, other=0.5)))
+    assert [part.code, whole.code] == ["other_load.part.programs", "other_load.withheld.programs"]
+    assert [part.share, whole.share] == pytest.approx([0.3 * 0.55, 0.4])
 
 
 def test_a_pause_gains_what_the_other_intervals_have() -> None:
-    verdict = judge(facts({"limits": HostLimits(interruptions=(STOPPED,))}, level="counters"))[0]
-    assert verdict.cause is Cause.PAUSE
-    assert verdict.lost_ratio == pytest.approx(0.225)
+    limit = limit_of(Cause.PAUSE, counted(limits(interruptions=(STOPPED,))))
+    assert limit.share == pytest.approx(0.225)
+    assert limit.gain is not None
+    assert limit.gain.ratio == pytest.approx(1 / (1 - 0.225))

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.explain.test_rules import MS, PATH, facts
+from tests.unit.explain.limit_cases import MS, PATH, counted, link
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Budget, StateShare
 from whyperf.explain.gather.active import ALWAYS
 from whyperf.explain.gather.all_facts import shares_of
 from whyperf.explain.gather.populations import populations
+from whyperf.explain.limits.every import found_in
+from whyperf.explain.limits.judge import judge
+from whyperf.explain.limits.populations import of_populations
 from whyperf.explain.path_facts import WindowFacts
-from whyperf.explain.rules import judge
 from whyperf.explain.trial_facts import Facts, Population
 
 SECOND = 1_000 * MS
@@ -57,29 +59,39 @@ def test_connections_that_are_alike_are_none(shares: tuple[Mapping[str, float], 
 
 def mixed_facts(*shares: Mapping[str, float]) -> Facts:
     budgets = [budget(number, part) for number, part in enumerate(shares)]
-    whole = facts({"shares": shares_of(budgets)}, windows=PATH, level="counters", connections=len(shares))
+    whole = counted({"shares": shares_of(budgets)}, windows=PATH, connections=len(shares))
     return replace(whole, populations=found(*shares))
+
+
+def test_a_limit_of_some_connections_counts_for_their_part() -> None:
+    of = mixed_facts(HELD, HELD, HELD, PAUSING)
+    limits = {limit.cause: limit for limit in of_populations(of, found_in)}
+    assert limits.keys() == {Cause.RECEIVE_BUFFER, Cause.SLOW_WRITER}
+    writer = limits[Cause.SLOW_WRITER]
+    assert (writer.values["part_count"], writer.values["whole_count"]) == (1, 4)
+    assert writer.values["lost_ratio"] == pytest.approx(0.95)
+    # What holds a part of the connections costs that part of the time.
+    assert writer.share == pytest.approx(0.95 / 4, abs=0.01)
+    assert limits[Cause.RECEIVE_BUFFER].share == pytest.approx(0.9 * 3 / 4, abs=0.01)
+    (alike,) = of_populations(mixed_facts(HELD, HELD), found_in)
+    assert "part_count" not in alike.values
 
 
 def test_a_verdict_says_of_how_many_connections_it_is_true() -> None:
     verdicts = judge(mixed_facts(HELD, HELD, HELD, PAUSING))
-    assert [verdict.cause for verdict in verdicts] == [Cause.RECEIVE_BUFFER, Cause.SLOW_WRITER]
-    assert verdicts[0].claim.startswith("3 of 4 connections: the receive buffer is too small")
-    assert verdicts[1].values["part_count"] == 1
-    assert verdicts[1].values["lost_ratio"] == pytest.approx(0.95)
-    # What holds a part of the connections costs that part of the time.
-    assert verdicts[1].lost_ratio == pytest.approx(0.95 / 4, abs=0.01)
-    alike = judge(mixed_facts(HELD, HELD))
-    assert "part_count" not in alike[0].values
+    buffer = next(verdict for verdict in verdicts if verdict.cause is Cause.RECEIVE_BUFFER)
+    assert buffer.claim.startswith("3 of 4 connections: the receive buffer is too small")
 
 
 def test_a_full_path_stands_before_connections_that_pause() -> None:
-    line = {"bottleneck.bps": 100e6, "bottleneck.steadiness": 0.95, "bottleneck.use_ratio": 0.97}
-    bulk = {"unknown": 1.0}
-    budgets = [budget(number, part) for number, part in enumerate((bulk, PAUSING, PAUSING, PAUSING))]
-    whole = facts({"shares": shares_of(budgets)}, segments=line, level="counters")
+    budgets = [budget(number, part) for number, part in enumerate(({"unknown": 1.0}, PAUSING, PAUSING, PAUSING))]
+    whole = counted({"shares": shares_of(budgets)}, segments=link(100e6, steadiness=0.95, use=0.97))
     whole = replace(whole, windows=QUEUED)
+
+    def most(of: Facts) -> Cause:
+        return max(of_populations(of, found_in), key=lambda limit: limit.share).cause
+
     parts = populations(budgets, ALWAYS, shares_of, lambda _: QUEUED)
-    assert [verdict.cause for verdict in judge(replace(whole, populations=parts))] == [Cause.BOTTLENECK]
+    assert most(replace(whole, populations=parts)) is Cause.BOTTLENECK
     # Taken together they hid it.
-    assert judge(whole)[0].cause is not Cause.BOTTLENECK
+    assert most(whole) is Cause.SLOW_WRITER

@@ -1,19 +1,28 @@
-"""The sentences on each case of the rules, in one file that a reviewer can read.
+"""The sentences on each limit, in one file that a reviewer can read.
 
 `python -m tests.unit.explain.test_sentences` writes the file anew.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.unit.explain.test_rules import CASES
+from tests.unit.explain.limit_cases import CASES, Case
+from tests.unit.explain.situations import situations
 from tests.unit.explain.watched_cases import CASES as WATCHED_CASES
+from tests.unit.explain.watched_cases import WatchedCase
 from whyperf.explain.causes import Cause
-from whyperf.explain.explanation import Value
-from whyperf.explain.rules import judge
+from whyperf.explain.explanation import Value, Verdict
+from whyperf.explain.limits.every import found_in
+from whyperf.explain.limits.judge import _Predicting, _verdict
+from whyperf.explain.limits.limit import Limit
+from whyperf.explain.limits.stages import refined
+from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import render, templates, unit_of
 
 FILE = Path(__file__).with_name("sentences.txt")
@@ -46,15 +55,36 @@ def example(name: str) -> Value:
     return BY_UNIT.get(unit, name.upper())
 
 
+OWN: tuple[Case | WatchedCase, ...] = (*CASES, *WATCHED_CASES)
+
+
+def limits_in(of: Facts) -> dict[str, Limit]:
+    """Each limit of a scene by its code, with what stack samples add."""
+    return {found.code: found for found in (refined(limit, of) for limit in found_in(of))}
+
+
+def verdict_on(limit: Limit, of: Facts) -> Verdict:
+    return _verdict(limit, of, _Predicting([limit], of, Setup()))
+
+
+@cache
+def scenes() -> dict[str, tuple[Limit, Facts]]:
+    """Each limit in a scene: in the one that is made for it, and else in the first that shows it, or a measured trial.
+
+    Where a scene has no rate, it is 1 Gbit/s.
+    """
+    own = {case.code: replace(case.speaks, rate_bps=case.speaks.rate_bps or 1e9) for case in reversed(OWN)}
+    found = {code: (limits_in(of)[code], of) for code, of in own.items()}
+    for scene in (*own.values(), *(situation.facts for situation in situations())):
+        found = {code: (limit, scene) for code, limit in limits_in(scene).items()} | found
+    return found
+
+
 def lines() -> Iterator[str]:
-    """The first verdict on each case of the rules, with its evidence."""
-    for number, case in enumerate(CASES):
-        verdict = judge(case.speaks)[0]
-        yield f"case {number} {verdict.code}: {verdict.claim}"
-        yield from (f"    {row.code}: {row.words}" for row in verdict.evidence)
-    for watched in WATCHED_CASES:
-        verdict = judge(watched.speaks)[0]
-        yield f"watched: {watched.name}, {verdict.code}: {verdict.claim}"
+    """The verdict on each limit, with its evidence."""
+    for code, (limit, of) in sorted(scenes().items()):
+        verdict = verdict_on(limit, of)
+        yield f"{code}: {verdict.claim}"
         yield from (f"    {row.code}: {row.words}" for row in verdict.evidence)
 
 
@@ -68,6 +98,12 @@ def test_every_template_is_filled_in(kind: str) -> None:
 
 def test_every_sentence_reads_as_reviewed() -> None:
     assert list(lines()) == FILE.read_text().splitlines()
+
+
+def test_a_limit_is_said_without_a_rate_as_well() -> None:
+    for case in OWN:
+        of = replace(case.speaks, rate_bps=None)
+        assert all(verdict_on(limit, of).claim for limit in limits_in(of).values()), case.code
 
 
 def test_every_cause_has_its_sentences() -> None:

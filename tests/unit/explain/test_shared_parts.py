@@ -1,6 +1,5 @@
 """A bus, or the processor on an adapter, that is busy all the time is named; where it is not, nothing is said of it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,16 +7,22 @@ import pytest
 
 from tests.unit.explain.test_exchanges import trial
 from tests.unit.explain.test_host_limits import counters, found
-from tests.unit.explain.test_rules import facts
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.gather import with_link_use
 from whyperf.explain.headline import experiment_headline
+from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.host_limits import HostLimits
-from whyperf.explain.rules import judge
-from whyperf.explain.rules.shared_parts import FULL_RATIO
+from whyperf.explain.limits.judge import judge
+from whyperf.explain.limits.settled import FULL_RATIO, settled
+from whyperf.explain.trial_facts import Facts
 
 SECOND = 1_000_000_000
+
+
+def host(busy: dict[str, float], adapters: int = 1) -> HostFacts:
+    """A host whose parts are busy for so much of the time."""
+    return HostFacts(limits=HostLimits(parts=busy, adapters_count=adapters), shares={"send_buffer": 0.8})
 
 
 @pytest.mark.parametrize(
@@ -30,28 +35,27 @@ SECOND = 1_000_000_000
     ],
 )
 def test_a_part_that_is_always_busy_is_the_only_verdict(part: str, code: str, start: str) -> None:
-    (verdict,) = judge(facts({"limits": HostLimits(parts={part: 0.99}), "shares": {"send_buffer": 0.8}}))
+    (verdict,) = judge(Facts("t", sender=host({part: 0.99})))
     assert (verdict.cause, verdict.code) == (Cause.CAPACITY, code)
     assert verdict.claim.startswith(start)
     assert verdict.change is None
 
 
 def test_adapters_that_share_a_bus_are_counted() -> None:
-    limits = HostLimits(parts={"bus": 0.99}, adapters_count=2)
-    (verdict,) = judge(facts({"limits": limits}))
+    (verdict,) = judge(Facts("t", sender=host({"bus": 0.99}, adapters=2)))
     assert verdict.claim.endswith("Its 2 adapters share that bus.")
 
 
 def test_of_two_buses_alike_the_senders_is_named() -> None:
-    limits = [{"limits": HostLimits(parts={"bus": busy})} for busy in (0.98, 0.981)]
-    (verdict,) = judge(facts(limits[0], receiver=limits[1]))
-    assert verdict.values["role"] == "sender"
+    limit = settled(Facts("t", sender=host({"bus": 0.98}), receiver=host({"bus": 0.981})))
+    assert limit is not None
+    assert limit.values["role"] == "sender"
 
 
 @pytest.mark.parametrize(("busy", "is_named"), [(FULL_RATIO, True), (FULL_RATIO - 0.01, False)])
-def test_a_part_is_the_limit_from_a_ratio_on(busy: float, is_named: bool) -> None:
-    verdicts = judge(facts(receiver={"limits": HostLimits(parts={"receive_processor": busy})}))
-    assert (verdicts[0].code == "capacity.receive_processor") == is_named
+def test_a_part_is_the_limit_from_a_ratio_on(busy: float, *, is_named: bool) -> None:
+    limit = settled(Facts("t", receiver=host({"receive_processor": busy})))
+    assert (limit is not None and limit.code == "capacity.receive_processor") is is_named
 
 
 def test_a_sweep_names_what_is_shared_apart_from_a_cpu() -> None:
@@ -59,7 +63,7 @@ def test_a_sweep_names_what_is_shared_apart_from_a_cpu() -> None:
         cell="c", trial="1", rate_bps=None, dominant_state=None, missing=[], budgets=[], patterns=[], verdicts=[],
         headline="",
     )  # fmt: skip
-    verdicts = [judge(facts({"limits": HostLimits(parts={part: 0.99})})) for part in ("bus", *["half_duplex"] * 2)]
+    verdicts = [judge(Facts("t", sender=host({part: 0.99}))) for part in ("bus", *["half_duplex"] * 2)]
     cells = [empty.model_copy(update={"verdicts": found}) for found in verdicts]
     assert experiment_headline(cells) == "2 of 3 settings are limited by a half-duplex link, 1 by a bus."
 
@@ -91,10 +95,10 @@ def test_both_directions_count_on_a_link_of_half_duplex(
 ) -> None:
     sampled(tmp_path, "near", 80_000, 0)
     sampled(tmp_path, "far", 10_000, 80_000 * 1448)
-    host = {"parameters": {"a": {"values": {"time_stamps": {"value": time_stamps}}}}}
-    found = with_link_use(
-        replace(facts(), link_bps=1e9), trial(tmp_path), {"near": host, "far": host}, {"duplex": duplex, "link": link}
-    )
+    options = {"parameters": {"a": {"values": {"time_stamps": {"value": time_stamps}}}}}
+    ends = Facts("t", link_bps=1e9, sender=HostFacts(host="near"), receiver=HostFacts(host="far"))
+    hosts, factors = dict.fromkeys(("near", "far"), options), {"duplex": duplex, "link": link}
+    found = with_link_use(ends, trial(tmp_path), hosts, factors)
     assert found.sender.limits.parts.get("half_duplex") == (None if busy is None else pytest.approx(busy, rel=1e-4))
 
 

@@ -1,4 +1,4 @@
-"""Stage times as evidence of verdicts: which stage takes a CPU's time, and in which one a packet waits."""
+"""Stage times as evidence of limits: which stage takes a CPU's time, and in which one a packet waits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +16,8 @@ from whyperf.explain.experiment import TrialQuestion
 from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.gather import with_stages
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.rules.finding import Finding
-from whyperf.explain.rules.stages import refined
+from whyperf.explain.limits.limit import Limit
+from whyperf.explain.limits.stages import refined
 from whyperf.explain.stage_facts import StageFacts, StageTime
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
@@ -42,14 +42,14 @@ def facts(sender: tuple[StageTime, ...] = (), receiver: tuple[StageTime, ...] = 
 
 
 def rows(cause: Cause, of: Facts, **values: str) -> list[tuple[str, str]]:
-    found = refined(Finding(cause, 0.5, 0.9, (), values=values), of)
+    found = refined(Limit(cause, 0.5, values=values), of)
     return [(row.code, str(row.values["stage"])) for row in found.evidence]
 
 
 def test_a_cpu_that_is_the_limit_has_its_dearest_stage() -> None:
     of = facts(receiver=(stage("copy_out", 900, 10), stage("tcp_in", 400), stage("wakeup_wait", 0, 9000)))
     assert rows(Cause.RECEIVER_CPU, of) == [("stage_cpu", "Copy out")]
-    (row,) = refined(Finding(Cause.RECEIVER_CPU, 0.5, 0.9, ()), of).evidence
+    (row,) = refined(Limit(Cause.RECEIVER_CPU, 0.5), of).evidence
     assert (row.host, row.table, row.value, row.unit) == ("far", "stages", 900, "ns")
     assert row.words == (
         "Copy out takes most of the processing of a packet at the receiver: 900 ns of 1.30 µs (69 %), at 1,448 bytes "
@@ -73,7 +73,7 @@ def test_slow_copies_are_named() -> None:
         (Cause.ROUND_TRIP, {"qdisc_wait": 5_000, "wakeup_wait": 7_000}, "Wakeup wait"),
     ],
 )
-def test_a_verdict_on_waiting_names_the_longest_wait_that_it_may_be_about(
+def test_a_limit_of_waiting_names_the_longest_wait_that_it_may_be_about(
     cause: Cause, waits: dict[str, float], longest: str
 ) -> None:
     of = facts(receiver=tuple(stage(name, waiting_ns=ns) for name, ns in waits.items()))
@@ -87,12 +87,12 @@ def test_waits_as_short_as_any_switch_are_not_shown() -> None:
 def test_interrupts_that_are_put_off_are_shown_with_the_wait_for_them() -> None:
     for brought, shown in ((1.9, None), (8.0, 8.0)):
         of = facts(receiver=(stage("softirq_wait", waiting_ns=20_000),), packets_per_interrupt=brought)
-        (row,) = refined(Finding(Cause.OTHER_LOAD, 0.5, 0.9, (), values={"role": "receiver"}), of).evidence
+        (row,) = refined(Limit(Cause.OTHER_LOAD, 0.5, values={"role": "receiver"}), of).evidence
         assert row.values.get("interrupt_packets") == shown
         assert ("one interrupt brings 8 packets" in row.words) is (shown is not None)
 
 
-def test_a_verdict_on_one_side_is_about_that_side_and_the_stage_in_which_it_lost_its_cpu() -> None:
+def test_a_limit_of_one_side_is_about_that_side_and_the_stage_in_which_it_lost_its_cpu() -> None:
     of = facts(sender=(stage("copy_in", 900, 47_000),), receiver=(stage("softirq_wait", waiting_ns=90_000),))
     assert rows(Cause.OTHER_LOAD, of, role="sender") == [("stage_kept", "Copy in")]
     assert rows(Cause.OTHER_LOAD, of, role="receiver") == [("stage_wait", "Softirq wait")]
@@ -106,23 +106,22 @@ def test_a_program_that_takes_more_than_the_network_code_is_shown(application_ns
     of = facts(receiver=(stage("copy_out", 1_000),))
     assert of.receiver.stages is not None
     receiver = replace(of.receiver, stages=replace(of.receiver.stages, application_ns=application_ns))
-    found = refined(Finding(Cause.SLOW_READER, 0.5, 0.9, ()), replace(of, receiver=receiver))
+    found = refined(Limit(Cause.SLOW_READER, 0.5), replace(of, receiver=receiver))
     assert [row.code for row in found.evidence] == ["stage_application"] * is_shown
 
 
-def test_other_verdicts_have_no_stages() -> None:
+def test_other_limits_have_no_stages() -> None:
     of = facts(receiver=(stage("copy_out", 900), stage("wakeup_wait", waiting_ns=50_000)))
     assert rows(Cause.RANDOM_LOSS, of) == []
     assert rows(Cause.RECEIVE_BUFFER, of) == []
 
 
 def test_without_stage_times_nothing_changes() -> None:
-    finding = Finding(Cause.RECEIVER_CPU, 0.5, 0.9, ())
-    assert refined(finding, facts()) is finding
+    limit = Limit(Cause.RECEIVER_CPU, 0.5)
+    assert refined(limit, facts()) is limit
 
 
 def test_facts_have_the_stages_of_each_side_and_what_makes_messages_slow() -> None:
-
     delays = np.zeros(800)
     delays[::90] = 60_000
     planted = Planted([1448] * 800, extra_ns={"wakeup_wait": delays})

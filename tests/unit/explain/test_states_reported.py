@@ -1,7 +1,7 @@
 """Each limit state has one name wherever it is printed."""
 
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.rules.finding import state_evidence
+from whyperf.explain.limits.limit import state_evidence
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.report.explanation.styles import look_of

@@ -11,8 +11,8 @@ from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_event
 from whyperf.explain.gather.losses import Wire, backlog, losses
 from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.limits.losses import burst_loss, random_loss, small_queue
 from whyperf.explain.path_facts import LostRun, SegmentFacts
-from whyperf.explain.rules import judge
 from whyperf.explain.segment_log import SegmentLog
 from whyperf.explain.trial_facts import Facts
 
@@ -94,10 +94,13 @@ def logs(drops: Drops, *, rounds: int, seed: int, connections: int = 1) -> tuple
     return SegmentLog(sender), SegmentLog(receiver)
 
 
-def causes(segments: SegmentFacts) -> list[Cause]:
-    """The verdict for a sender that waited for its congestion window most of the time."""
+def parts(segments: SegmentFacts) -> dict[Cause, float]:
+    """What each kind of loss takes of a sender that waited for its congestion window, over what all three take."""
     sender = HostFacts(host="near", shares={"congestion_window": 0.9})
-    return [Fact.cause for Fact in judge(Facts("log", life_ns=1000 * MS, sender=sender, segments=segments))]
+    facts = Facts("log", life_ns=1000 * MS, sender=sender, segments=segments)
+    found = [limit for ask in (small_queue, random_loss, burst_loss) if (limit := ask(facts)) is not None]
+    whole = sum(limit.share for limit in found)
+    return {limit.cause: limit.share / whole for limit in found}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -111,40 +114,41 @@ def causes(segments: SegmentFacts) -> list[Cause]:
     ids=["queue", "random", "bursts"],
 )
 def test_the_losses_of_a_second_show_what_took_them(drops: Callable[[], Drops], cause: Cause, seed: int) -> None:
-    assert causes(segment_facts(*logs(drops(), rounds=100, seed=seed)))[0] is cause
+    assert parts(segment_facts(*logs(drops(), rounds=100, seed=seed)))[cause] > 0.6
 
 
 def test_connections_before_one_queue_are_seen_together() -> None:
     found = segment_facts(*logs(tail_drop(18), rounds=60, seed=1, connections=2))
-    assert (found.losses.random_high or 1) <= 0.5
+    assert found.losses.random_ratio is not None
+    assert found.losses.random_ratio < 0.3
     assert found.losses.examples
 
 
 def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
     few = [segment_facts(*logs(in_bursts(0.002, 0.2), rounds=8, seed=seed)) for seed in range(40)]
-    lossy = [log for log in few if log.losses.events]
-    diagnosed = [causes(log)[0] for log in lossy]
-    assert Cause.NOT_KNOWN in diagnosed
-    # Rarely wrong at random: that a queue takes them, or that they come singly.
-    wrong = sum(cause in {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS} for cause in diagnosed)
-    assert wrong <= len(diagnosed) // 10
+    found = [parts(log) for log in few if log.losses.events]
+    assert any(max(of_log.values()) < 0.7 for of_log in found)
+    # Rarely wrong: that a queue takes them, or that they come one by one.
+    others = [max(of_log.get(Cause.SMALL_QUEUE, 0), of_log.get(Cause.RANDOM_LOSS, 0)) for of_log in found]
+    assert sum(part > 0.8 for part in others) <= len(found) // 10
 
 
 @pytest.mark.parametrize(
     ("ranks", "least", "most"),
     [([0.99] * 10, 0.0, 0.3), ([0.05 + 0.1 * n for n in range(10)], 0.5, 1.0), ([0.99] * 20 + [0.3] * 20, 0.2, 0.8)],
 )
-def test_the_random_share_lies_in_its_interval(ranks: list[float], least: float, most: float) -> None:
+def test_the_random_share_follows_from_the_backlogs_that_losses_met(
+    ranks: list[float], least: float, most: float
+) -> None:
     part = random_part(ranks)
     assert part is not None
-    assert least <= part.low < part.mean < part.high <= most
+    assert least <= part <= most
 
 
 def test_one_loss_says_nothing_of_whose_it_is() -> None:
     part = random_part([0.97])
     assert part is not None
-    assert part.low < 0.2
-    assert part.high > 0.8
+    assert 0.3 < part < 0.7
     assert random_part([]) is None
 
 

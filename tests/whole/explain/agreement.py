@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Value, Verdict
-from whyperf.explain.rules.gain import SUPER_SEGMENT_BYTES
+from whyperf.explain.limits.gain import SUPER_SEGMENT_BYTES
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
 from whyperf.explain.trial_facts import Facts

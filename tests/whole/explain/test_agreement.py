@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from lab.truth.one_sided import WatchedView
+from tests.unit.explain.limit_cases import MS, facts
 from tests.unit.explain.situations import situations
 from tests.unit.explain.stored_trials import NAMES, VIEWS, unpack_trial
-from tests.unit.explain.test_rules import MS, facts
 from tests.whole.explain.agreement import Explained, contradictions
 from whyperf.analyze.flow import FlowTrial, as_watched, at_levels, open_trial
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.gather import by_payload, gather_facts
 from whyperf.explain.host_limits import HostLimits, Queue
-from whyperf.explain.rules.judge import judged
+from whyperf.explain.limits.judge import judged
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
@@ -65,7 +65,7 @@ def test_no_stored_explanation_contradicts_itself(stored: Callable[[], Iterator[
 TRIPS = {"rtt_ns_min": 10 * MS, "rtt_ns_median": 19 * MS, "cwnd_segments_median": 30}
 LINK = {"bottleneck.bps": 97.6e6, "bottleneck.steadiness": 0.95, "queue.standing_ratio": 0.9}
 FLIGHT = {"flight_bytes_max": 774_680, "rtt_ns_median": 2 * MS}
-LAN = {"rtt_ns_min": 300_000, "rtt_ns_median": 400_000, "cwnd_segments_median": 10, "leaves_slow_start": True}
+LAN = {"rtt_ns_min": 300_000, "rtt_ns_median": 400_000, "cwnd_segments_median": 10}
 TBF = Queue("eth0", "tbf", sent_packets=20_000, dropped_packets=4, overlimits=9_000, rate_bps=1e9, limit_bytes=300_000)
 LARGE_WINDOW = {"announced_bytes_max": 8_688, "announced_bytes_median": 8_688}
 FOUND = {

@@ -154,7 +154,7 @@ class _Repeating:
 
     def __post_init__(self) -> None:
         """Nothing was tried yet."""
-        self.ladder = Ladder(list(self.tries), prior_of(self.cell.probabilities, (), self.cell.without_trace))
+        self.ladder = Ladder(list(self.tries), prior_of(self.cell.probabilities))
         self._random = random.Random(self.experiment.plan.id)
 
     @property

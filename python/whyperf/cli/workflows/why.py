@@ -207,14 +207,13 @@ class _Running:
 
     def __post_init__(self) -> None:
         question = self.question
-        untraced = question.cell.without_trace
-        prior = prior_of(question.cell.probabilities, question.excluded, untraced)
+        prior = prior_of(question.cell.probabilities, question.excluded)
         named = {each.name for each in question.tries} if question.is_named else ()
         prior_spread = question.goal.prior_spread
         self.ladder = Ladder(
             list(question.tries),
             prior,
-            {*question.excluded, *untraced},
+            question.excluded,
             question.pairs,
             named,
             prior_spread=prior_spread,

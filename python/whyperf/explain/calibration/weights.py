@@ -17,16 +17,16 @@ class Weights(CalibrationTable):
     Attributes:
         source: the drawn situations that they are fitted on.
         date: of the fit.
-        features: of what rules find, by the name of the figure.
+        features: of what a limit takes, by the name of the figure.
+        own: of each candidate, by the name of the figure: what is different for it.
         levels: of each candidate by evidence level; "" is that of all.
-        observations: of each candidate by the name of the observation.
     """
 
     source: str = ""
     date: str = ""
     features: Mapping[str, float] = Field(default_factory=dict)
+    own: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
     levels: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
-    observations: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
 
 
 @cache

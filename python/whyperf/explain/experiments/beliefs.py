@@ -7,7 +7,6 @@ from whyperf.explain.experiments.outcomes import LOWERED, RAISED_IF_RELIEVED, RA
 from whyperf.explain.experiments.signs import Slower, empties_queue, ends_losses, signs_likelihood
 from whyperf.explain.experiments.tries import Planned
 from whyperf.explain.explanation import CauseProbability
-from whyperf.explain.traces import LACKING
 
 Beliefs = Mapping[str, float]
 """The probability of each candidate, by name; together 1."""
@@ -18,16 +17,12 @@ Counters left none to the cause in 9 of 74 situations (seed 20261203): 12 % for 
 cause first in 5 to 14 of 100 situations (lab/first-looks.txt)."""
 
 
-def prior_of(
-    ranked: Sequence[CauseProbability], excluded: Collection[str] = (), untraced: Collection[str] = ()
-) -> Beliefs:
-    """The probabilities that the evidence gave; each cause has some.
-
-    Next to nothing is left of what is `excluded` by the load's own settings, and little of what lacks its trace.
+def prior_of(ranked: Sequence[CauseProbability], excluded: Collection[str] = ()) -> Beliefs:
+    """The probabilities that the evidence gave; each cause has some, and next to nothing what is `excluded` by the
+    load's own settings.
     """
     given = {each.cause: each.probability for each in ranked}
-    least = {name: MIN_SHARE * (LACKING if name in untraced else 1) for name in CANDIDATES}
-    found = {name: max(share, given.get(name, 0.0)) for name, share in least.items()}
+    found = {name: max(MIN_SHARE, given.get(name, 0.0)) for name in CANDIDATES}
     return _whole({name: share if name not in excluded else _NONE * share for name, share in found.items()})
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.changes.commands import raised_numbers
 from whyperf.explain.experiments.tries import TRIES, Levels, Planned, together
-from whyperf.explain.rules.commands import raised_numbers
 from whyperf.explain.setup import Facts
 
 CPUS, CONTROL = "cpus", "congestion_control"

@@ -324,7 +324,7 @@ def _with_queue(
             back = ack_delay_ns(trial, sender, receiver, active, steps.rtt_ns_min)
         queue = replace(sampled, back_delay_ns_median=back, is_of_acks=_is_of_acks(sampled, back, steps))
     else:
-        of_rate = {name: getattr(sampled, name) for name in ("full_bps", "full_spread", "full_count")}
+        of_rate = {name: getattr(sampled, name) for name in ("full_bps", "full_spread")}
         queue = replace(facts.queue, **of_rate)
     is_spaced = (facts.bottleneck.steadiness or 0.0) >= MIN_STEADINESS
     rate = None if is_spaced or queue.is_of_acks or _is_queued_back(facts, steps) else bottleneck_of_steps(steps)

@@ -60,7 +60,6 @@ def queue_of_logs(
     return QueueFacts(
         standing_ratio=float((delays >= stands).mean()),
         delay_ns_median=median,
-        delay_ns_high=float(np.quantile(delays, 0.95)),
         own_ratio=_own_part(wires, link_bps, float(delays.mean())),
         jitter_ratio=float(np.median(leaps)) / usual if usual > 0 else None,
         full_ratio=float((delays >= full_ns).mean()),

@@ -107,7 +107,7 @@ def is_over_full(steps: Steps) -> bool:
 
 def queue_of_steps(steps: Steps) -> QueueFacts:
     """The evidence of the samples on the queue before the bottleneck."""
-    full, lossy, queues = _is_full(steps), steps.lost_segments > 0, steps.queue_ratios[steps.measured]
+    full, queues = _is_full(steps), steps.queue_ratios[steps.measured]
     if not queues.size:
         return QueueFacts(marked_ratio=steps.marked_ratio)
     jitters = steps.jitter_ratios[steps.measured] if steps.jitter_ratios.size else None
@@ -116,14 +116,11 @@ def queue_of_steps(steps: Steps) -> QueueFacts:
     return QueueFacts(
         standing_ratio=float((steps.queued[steps.measured] >= MIN_FULL_QUEUE_RATIO).mean()),
         delay_ns_median=median * steps.rtt_ns_min,
-        delay_ns_high=float(np.quantile(queues, 0.95)) * steps.rtt_ns_min,
         jitter_ratio=None if jitters is None or median <= 0 else float(np.median(jitters)) / median,
         full_bps=float(np.median(steps.rates_bps[in_full])) * steps.with_headers if in_full.any() else None,
         full_spread=_spread(steps.rates_bps[in_full]),
-        full_count=int(in_full.sum()),
         full_ratio=float(_around(full).mean()),
         losses_full_ratio=_lost_in_full(steps.lost_segments, _around(full)),
-        lossy_count=int(lossy.sum()),
         marked_ratio=steps.marked_ratio,
     )
 

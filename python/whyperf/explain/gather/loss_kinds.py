@@ -4,7 +4,6 @@ Both are decided by likelihood ratios, so that few losses show little, and how l
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,20 +12,9 @@ from whyperf.explain.path_facts import LostRun
 OVERRUN_POWER, STRAY_RATIO = 20.0, 0.1
 """Ranks of a queue's drops have the density of the highest of 20 segments drawn at random, 0.95 on average, as they
 have in real logs; one in ten lies anywhere, for a host that was late makes the computed backlog wrong."""
-ONE_SIDED = 0.05
-"""Probability beyond each bound of an interval."""
 MAX_SINGLE_RATIO = 0.5
 """With more segments lost than that no loss is a single one."""
 _STEPS = 200
-
-
-@dataclass(frozen=True)
-class RandomPart:
-    """The random part of the loss events: its expected value, and its 90 % interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 def loss_events(runs: Sequence[LostRun], span_ns: float) -> list[LostRun]:
@@ -44,8 +32,8 @@ def loss_events(runs: Sequence[LostRun], span_ns: float) -> list[LostRun]:
     return found
 
 
-def random_part(ranks: Sequence[float]) -> RandomPart | None:
-    """Estimates how many of the loss events came without regard to the backlog; None without one.
+def random_part(ranks: Sequence[float]) -> float | None:
+    """The expected part of the loss events that came without regard to the backlog; None without any.
 
     Random losses have evenly spread ranks, those of a queue that overflows are at the top: this is the part of the
     first kind in such a mixture, with a uniform prior.
@@ -55,10 +43,7 @@ def random_part(ranks: Sequence[float]) -> RandomPart | None:
     parts = (np.arange(_STEPS) + 0.5) / _STEPS
     likely = np.log(parts + (1 - parts) * _overrun_density(ranks)[:, None]).sum(axis=0)
     belief = np.exp(likely - likely.max())
-    belief /= belief.sum()
-    upto = np.cumsum(belief)
-    low, high = (parts[min(_STEPS - 1, int(np.searchsorted(upto, at)))] for at in (ONE_SIDED, 1 - ONE_SIDED))
-    return RandomPart(float((parts * belief).sum()), float(low), float(high))
+    return float((parts * belief).sum() / belief.sum())
 
 
 def random_weights(ranks: Sequence[float | None], part: float) -> list[float]:

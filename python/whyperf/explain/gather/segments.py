@@ -27,8 +27,6 @@ _TAKEN = (
     *("ack_reason", "flags"),
 )
 
-NO_THRESHOLD = 2**31 - 1
-"""ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
 MAX_CONNECTIONS = 16
 """Connections whose losses are found segment by segment: the ones that sent most."""
 MAX_EXAMPLES = 3
@@ -46,7 +44,6 @@ def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
     data = log.rows.select(_SENT).filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     timed = data.filter(pl.col("srtt_ns") > 0)
     least = [value for value in (sampled.rtt_ns_min, _whole(first(timed, pl.col("srtt_ns").min()))) if value]
-    threshold = (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8)
     return replace(
         sampled,
         announced_bytes_max=_whole(first(data, pl.col("send_window_bytes").max())) or sampled.announced_bytes_max,
@@ -56,7 +53,6 @@ def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
         rtt_ns_min=min(least, default=None),
         rtt_ns_median=_whole(first(timed, pl.col("srtt_ns").median())),
         cwnd_segments_median=_whole(first(data, pl.col("cwnd_segments").median())),
-        leaves_slow_start=bool(first(data, threshold)),
     )
 
 
@@ -234,7 +230,7 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, wires: Wires) -> Segme
     round_trip = first(data.filter(pl.col("srtt_ns") > 0), pl.col("srtt_ns").median()) or 0.0
     events = loss_events(runs, round_trip)
     random = random_part([run.rank for run in events if run.rank is not None])
-    weights = random_weights([run.rank for run in runs], 1.0 if random is None else random.mean)
+    weights = random_weights([run.rank for run in runs], 1.0 if random is None else random)
     sizes = [run.segments for run in runs]
     lost_ratio = lost / max(1, sent)
     return replace(
@@ -246,11 +242,9 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, wires: Wires) -> Segme
             runs=len(runs),
             segments_per_run=float(np.average(sizes, weights=weights)) if runs else None,
             backlog_rank=sum(ranks) / len(ranks) if ranks else None,
-            random_ratio=None if random is None else random.mean,
-            random_low=None if random is None else random.low,
-            random_high=None if random is None else random.high,
+            random_ratio=random,
             burst_likelihood_log10=burst_likelihood_log10(
-                sizes, [run.rank for run in runs], 1.0 if random is None else random.mean, lost_ratio
+                sizes, [run.rank for run in runs], 1.0 if random is None else random, lost_ratio
             )
             if runs
             else None,

@@ -60,15 +60,13 @@ _FLOWS = (
     *("transport", "no_delay", "first_call_mono_ns", "last_call_mono_ns", "payload_bytes", "calls_count"),
 )
 _INFO = (
-    *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments", "ssthresh_segments"),
+    *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments"),
     *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "not_sent_bytes", "pacing_rate_bytes_per_second"),
     *("application_limited", "bytes_acked"),
     *_COUNTS,
 )
 UNLIMITED = 2**63
 """Pacing rates from here on mean none (~0UL in the kernel)."""
-NO_THRESHOLD = 2**31 - 1
-"""ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
 _MIN_RTT_NS = 1
 STEP_NS = 500_000_000
 """Some round trips of most paths: what fills a hole in the sequence is acknowledged all at once."""
@@ -94,7 +92,6 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
         # Nobody counts the calls of another program.
         calls_count=None if trial.is_watched else _whole(first(flows, pl.col("calls_count").sum())),
         buffer_bytes=_whole(first(flows, pl.col(buffer).median())),
-        clamp_bytes=_whole(first(flows, pl.col("window_clamp_bytes").median())),
         mss_bytes=_whole(first(flows, pl.col("mss_bytes").median())),
         no_delay=None if no_delay is None or is_unseen or flows["no_delay"].null_count() else bool(no_delay),
         transport=_transport(flows),
@@ -156,7 +153,6 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         delivered_bps_high=high,
         delivered_bps_max=most,
         application_limited_ratio=first(info.filter(~pl.col("final").fill_null(value=False)), too_little.mean()),
-        leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
         window_scaling=_window_scaling(trial, sender),
     )
     counted = pl.col(*_COUNTS).cast(pl.Int64)

@@ -25,10 +25,7 @@ _INFO = (
     *("segments_in", "segments_out"),
     *("send_mss_bytes", "receive_mss_bytes", "unacked_segments", "cwnd_segments", "rtt_ns_min"),
 )
-_COUNTS = (
-    *("bytes_received", "out_of_order_segments", "data_segments_in", "data_segments_out"),
-    *("segments_in", "segments_out"),
-)
+_COUNTS = (*("bytes_received", "out_of_order_segments", "data_segments_in", "data_segments_out"),)
 FULL_MEMORY_RATIO = 0.75
 """Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most
 buffers."""
@@ -58,8 +55,7 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     own = own if end.evidence.got != "user" else None if own is None else own.with_columns(_UNSEEN)
     queues = None if queues is None else _judged(queues, info)
     trip = None if info is None else info.filter(pl.col("receive_rtt_ns") > 0)
-    taken, late, came, went, came_all, went_all = _counted(info)
-    silent, spread = _arrivals(info)
+    taken, late, came, went = _counted(info)
     return WatchedSockets(
         samples=0 if info is None else info.height,
         is_whole=_all(own, "whole"),
@@ -86,15 +82,12 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         segment_bytes=None if not came or taken is None else taken / came,
         came_segments=came,
         went_segments=went,
-        came_count=came_all,
-        went_count=went_all,
         full_bytes=_whole(first(info, pl.col("receive_mss_bytes").max())),
         pmtu_bytes=_whole(first(info, pl.col("pmtu_bytes").max())),
         mss_bytes=_whole(first(info, pl.col(f"{'send' if end.role == 'sender' else 'receive'}_mss_bytes").max())),
         partial_ratio=None if end.role != "sender" else first(info, _is_partial().mean()),
         quiet_ratio=first(queues, (pl.col("last_data_received_ns") > _longest_gap_ns(info)).mean()),
-        silent_ratio=silent,
-        rate_spread=spread,
+        rate_spread=_arrival_spread(info),
     )
 
 
@@ -216,22 +209,20 @@ UNKNOWN_WINDOW = 2**31
 """Stands for a window that an older kernel does not report."""
 
 
-def _arrivals(info: pl.DataFrame | None) -> tuple[float | None, float | None]:
-    """Computes how often nothing came from one sample to the next, and how far the rate varied otherwise."""
+def _arrival_spread(info: pl.DataFrame | None) -> float | None:
+    """The spread of the rate at which data comes, from one sample to the next."""
     if info is None:
-        return None, None
+        return None
     steps = info.select(
         pl.col("bytes_received").diff().over("connection").alias("bytes"),
         pl.col("sample_mono_ns").diff().over("connection").alias("ns"),
     ).filter(pl.col("ns") > 0)
     if steps.height < MIN_STEPS:
-        return None, None
-    silent = (pl.col("ns").filter(pl.col("bytes") == 0).sum() / pl.col("ns").sum()).alias("silent")
+        return None
     rate = pl.col("bytes") / pl.col("ns")
-    found = steps.select(silent, rate.quantile(0.1).alias("low"), rate.median().alias("usual"),
-                         rate.quantile(0.9).alias("high")).row(0, named=True)  # fmt: skip
-    usual = found["usual"]
-    return found["silent"], (found["high"] - found["low"]) / usual if usual else None
+    low, usual, high = steps.select(rate.quantile(0.1).alias("low"), rate.median().alias("usual"),
+                                    rate.quantile(0.9).alias("high")).row(0)  # fmt: skip
+    return (high - low) / usual if usual else None
 
 
 def _common(rows: pl.DataFrame | None, column: str) -> str:

@@ -1,0 +1,201 @@
+"""Weighs every limit, names one or says that it is not known, and says what comes next."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from whyperf.analyze.text import percent
+from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
+from whyperf.explain.changes.own_load import change_for
+from whyperf.explain.decide import NAMED_FROM, candidates_of, confidence_in, ranked_causes
+from whyperf.explain.explanation import CauseProbability, JointGain, Value, Verdict
+from whyperf.explain.limits.every import found_in
+from whyperf.explain.limits.gain import UPPER_BOUNDS, Gain, bounded
+from whyperf.explain.limits.intervals import UNSEEN_LINK, calibrated
+from whyperf.explain.limits.joint import joint_gains
+from whyperf.explain.limits.limit import Limit, clipped, looked_up
+from whyperf.explain.limits.next_limit import ceilings, without
+from whyperf.explain.limits.populations import of_populations
+from whyperf.explain.limits.settled import settled
+from whyperf.explain.limits.stages import refined
+from whyperf.explain.setup import Setup
+from whyperf.explain.states import NAMES
+from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.wording.catalog import known, render, statement, template, uncapitalized
+
+MAX_CANDIDATES = 3
+"""Causes that are named where none is certain: what somebody can look at one after the other."""
+MIN_SHOWN = 0.12
+"""The share from which on a limit is shown after the verdict."""
+MIN_POSSIBLE = 0.02
+"""The probability below which a cause is not shown, whatever it takes."""
+
+
+class Judgement(NamedTuple):
+    """The verdicts on a trial, the most probable first; joint gains; and how probable each cause is."""
+
+    verdicts: list[Verdict]
+    joint: list[JointGain]
+    probabilities: list[CauseProbability]
+
+
+def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
+    """The verdicts on a trial alone; arguments as of `judged`."""
+    return judged(facts, setup, on_fault=on_fault).verdicts
+
+
+def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> Judgement:
+    """The verdicts on a trial, what is said of it first, never none; and joint gains.
+
+    Args:
+        facts: what the limits look at.
+        setup: what the trial was set up with, to name what to change and to bound gains; no verdict depends on it.
+        on_fault: gets a sentence about a limit that fails; the others are asked nevertheless. Without it the error is
+            raised, as in tests.
+    """
+    setup = setup or Setup()
+    if (alone := settled(facts)) is not None:
+        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup))], [], [])
+    found = of_populations(facts, lambda part: found_in(part, on_fault))
+    ranked = ranked_causes(candidates_of(found), facts)
+    limits = _in_order(found, ranked, facts)
+    limits = [refined(limit, facts) for limit in limits]
+    if facts.watched_sides in {"sender", "receiver"}:
+        # The limit that comes next may be the other side's, which nobody saw.
+        limits = [replace(limit, gain=None) for limit in limits]
+    predicting = _Predicting(limits, facts, setup)
+    verdicts = [_verdict(limit, facts, predicting) for limit in limits]
+    return Judgement(verdicts, joint_gains(limits, verdicts, predicting.printed, predicting.modeled), ranked)
+
+
+def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts: Facts) -> list[Limit]:
+    """The limits with their probabilities, the verdict first: the most probable where that is probable enough, and else
+    that it is not known."""
+    probable = _of_named(ranked)
+    known_limits = [replace(limit, probability=probable.get(limit.cause, 0.0)) for limit in found]
+    known_limits.sort(key=lambda limit: (-limit.probability, -limit.share))
+    shown = [limit for limit in known_limits if limit.probability >= MIN_POSSIBLE and limit.share >= MIN_SHOWN]
+    first = next(iter(known_limits), None)
+    if first is not None and first.probability >= NAMED_FROM:
+        return [first, *(limit for limit in shown if limit is not first)]
+    if ranked and ranked[0].cause == ANOTHER and not shown:
+        return [_not_known(facts)]
+    return [_open(ranked, facts), *shown]
+
+
+def _of_named(ranked: Sequence[CauseProbability]) -> dict[Cause, float]:
+    """Probability that a verdict of each cause is right.
+
+    That the path loses segments is right whatever loses them; that a host can do no more is right where nothing that
+    has a name limits.
+    """
+    each = {found.cause: found.probability for found in ranked}
+    probable = {Cause(cause): value for cause, value in each.items() if cause != ANOTHER}
+    losses = sum(probable.get(cause, 0.0) for cause in LOSS_KINDS)
+    if max((probable.get(cause, 0.0) for cause in LOSS_KINDS), default=0.0) < NAMED_FROM:
+        probable[Cause.PATH_LOSS] = probable.get(Cause.PATH_LOSS, 0.0) + losses
+    probable[Cause.CAPACITY] = probable.get(Cause.CAPACITY, 0.0) + each.get(ANOTHER, 0.0)
+    return probable
+
+
+class _Predicting:
+    """Predicts gains of removing limits, each with what the others leave."""
+
+    def __init__(self, found: Sequence[Limit], facts: Facts, setup: Setup) -> None:
+        self._found, self._facts, self.setup = found, facts, setup
+        self._ceilings = ceilings(facts, setup, found)
+        self._path_bps = setup.path_bps(is_turned=facts.is_turned)
+
+    def modeled(self, removed: Sequence[Limit]) -> Gain | None:
+        """By the model of limits alone."""
+        found = without(removed, self._found, self._ceilings, self._facts)
+        return None if found is None else bounded(found, self._facts, self._path_bps)
+
+    def printed(self, removed: Sequence[Limit]) -> Gain | None:
+        """With the interval that the errors of such predictions ask for, and no further than a known line."""
+        found = self.modeled(removed)
+        if found is None:
+            return None
+        gain = bounded(calibrated(found, self._facts.level), self._facts, self._path_bps)
+        # The plan has the rate of the path: it is no bound here.
+        is_known = gain.basis.code == UNSEEN_LINK and self._path_bps is not None
+        return replace(gain, basis=statement("hosts")) if is_known else gain
+
+
+def _verdict(limit: Limit, facts: Facts, predicting: _Predicting) -> Verdict:
+    """The verdict on a limit, with its texts, its change and its gain."""
+    modeled, gain = predicting.modeled([limit]), predicting.printed([limit])
+    # A bound is what a gain cannot exceed, and says nothing of what it will be.
+    is_bound = limit.gain is not None and limit.gain.basis.code in UPPER_BOUNDS
+    expected = None if is_bound else gain
+    share, right_ratio = clipped(limit.share), clipped(limit.probability)
+    values = known({"lost_ratio": share, **limit.values})
+    if "{log_shows}" in template("claim", limit.code):
+        values["log_shows"] = _log_shows(facts)
+    if not predicting.setup.has_linux_only:
+        # A command that other systems do not have.
+        values.pop("check_with", None)
+    return Verdict(
+        code=limit.code,
+        values=values,
+        cause=limit.cause,
+        claim=_claim(limit, values),
+        lost_ratio=round(share, 4),
+        confidence=confidence_in(right_ratio),
+        certainty=round(right_ratio, 3),
+        right_ratio=round(right_ratio, 3),
+        evidence=[looked_up(row, facts.level) for row in limit.evidence],
+        refuted_by=render("refuted_by", limit.code, values),
+        change=change_for(limit, facts, predicting.setup),
+        model_gain=None if modeled is None else round(modeled.ratio, 3),
+        predicted_gain=None if expected is None else round(expected.ratio, 3),
+        predicted_low=None if expected is None else round(expected.low, 3),
+        predicted_high=None if gain is None else round(gain.high, 3),
+        predicted_from="" if gain is None else render("basis", gain.basis.code, gain.basis.values),
+        predicted_basis=None if gain is None else gain.basis,
+    )
+
+
+def _claim(limit: Limit, values: Mapping[str, Value]) -> str:
+    """The sentence, after how many of the connections it is about."""
+    claim = render("claim", limit.code, values)
+    return render("part", "claim", {**values, "claim": uncapitalized(claim)}) if "part_count" in values else claim
+
+
+def _open(ranked: Sequence[CauseProbability], facts: Facts) -> Limit:
+    """No limit is probable enough to be named: the candidates are the most probable causes."""
+    named = [found for found in ranked if found.cause != ANOTHER][:MAX_CANDIDATES]
+    values: dict[str, Value | None] = {
+        "causes": [found.cause for found in named],
+        "right_ratio": round(named[0].probability, 3) if named else 0.0,
+        "next": render("next", _next(facts), {}),
+    }
+    return Limit(Cause.NOT_KNOWN, 0.0, variant="ranked", values=values)
+
+
+def _log_shows(facts: Facts) -> str:
+    """Which log there is none of yet shows more."""
+    if facts.level != "segments":
+        return render("log_shows", "none", {})
+    return render("log_shows", "one_host" if facts.watched_sides in {"", "both"} else "watched_host", {})
+
+
+def _next(facts: Facts) -> str:
+    """Which sentence says what shows more."""
+    if facts.is_watched:
+        return "watched"
+    return facts.level if facts.transport == "tcp" else "transport"
+
+
+def _not_known(facts: Facts) -> Limit:
+    """The evidence shows no limit."""
+    more = render("more", facts.level if facts.transport == "tcp" else "transport", {})
+    if facts.watched_sides in {"sender", "receiver"}:
+        more = render("more", f"watched_{facts.watched_sides}.{facts.level}", {})
+    states = sorted(
+        ((state, ratio) for state, ratio in facts.sender.shares.items() if ratio >= MIN_SHOWN),
+        key=lambda item: -item[1],
+    )
+    shares = ", ".join(f"{uncapitalized(NAMES[S(state)])} {percent(ratio)}" for state, ratio in states)
+    return Limit(Cause.NOT_KNOWN, 0.0, values={"shares": shares or None, "more": more})

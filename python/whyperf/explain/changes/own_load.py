@@ -241,7 +241,7 @@ def _losses(limit: Limit, facts: Facts, setup: Setup) -> Change:
     if facts.datagrams is not None:
         code = "random_loss.datagrams"
     elif limit.variant == "exchanges":
-        code = "random_loss"
+        code = str(limit.cause)
     elif limit.cause is not Cause.BURST_LOSS and not _is_bbr(setup):
         # Only where the transport has other congestion controls.
         code = "random_loss.not_bbr" if _is_tcp(facts) else "random_loss.quic" if facts.transport == "quic" else code

@@ -174,8 +174,9 @@ def random_loss(facts: Facts) -> Limit | None:
     """Losses that have nothing to do with a queue, one at a time; of exchanges, the few that wait for a repetition."""
     if facts.datagrams is not None:
         return _random_datagrams(facts)
-    held_up = _held_up(facts)
-    found = _of_kind(facts, Cause.RANDOM_LOSS, at_random(facts) * (1 - in_bursts(facts)))
+    part = 1 - in_bursts(facts)
+    held_up = _held_up(facts, Cause.RANDOM_LOSS, part)
+    found = _of_kind(facts, Cause.RANDOM_LOSS, at_random(facts) * part)
     return held_up if held_up is not None and (found is None or held_up.share > found.share) else found
 
 
@@ -192,8 +193,8 @@ FEW = 3
 """Fewer segments that were sent again are a disturbance."""
 
 
-def _held_up(facts: Facts) -> Limit | None:
-    """Losses hold up single transactions: with too little under way for fast retransmission, what is lost is sent again
+def _held_up(facts: Facts, cause: Cause, part: float) -> Limit | None:
+    """A kind of loss, with its `part` of what losses cost, holds up single transactions: with too little under way for fast retransmission, what is lost is sent again
     after a timeout, or a probe (RFC 6298, RFC 8985 section 7).
     """
     exchanges, slots = facts.exchanges, facts.asked.slots
@@ -202,7 +203,7 @@ def _held_up(facts: Facts) -> Limit | None:
     again = [end.limits.counts.get("TcpRetransSegs", 0) * (facts.transport == "tcp") for _, end in sides(facts)]
     sent, taken = or_zero(facts.sender.sockets.payload_bytes), or_zero(facts.receiver.sockets.payload_bytes)
     is_unanswered = facts.transport != "tcp" and 0 < taken <= sent - FEW * (facts.sender.calls.bytes_mean or sent)
-    share = clipped(1 - or_zero(exchanges.at_once) / slots) * exchanges.payload_ratio
+    share = clipped(1 - or_zero(exchanges.at_once) / slots) * exchanges.payload_ratio * part
     if share < LIMIT_FROM or (sum(again) < FEW and not is_unanswered):
         return None
     slow = figure("slow_exchanges", "latencies", facts.asker, latency_ns=exchanges.latency_ns, slow_ratio=share)
@@ -212,7 +213,7 @@ def _held_up(facts: Facts) -> Limit | None:
         else figure("sent_again", "host_counters", facts.sender, sent_again_count=again[0], back_again_count=again[1])
     )
     return Limit(
-        Cause.RANDOM_LOSS,
+        cause,
         share,
         (slow, lost),
         gain.of_pauses(facts, share),
@@ -223,9 +224,13 @@ def _held_up(facts: Facts) -> Limit | None:
 
 def burst_loss(facts: Facts) -> Limit | None:
     """Losses that have nothing to do with a queue, many in a row; or spans in which the path let nothing through."""
-    outage = None if is_reverse_outage(facts) else outage_of(facts, Cause.BURST_LOSS)
-    found = None if facts.datagrams else _of_kind(facts, Cause.BURST_LOSS, at_random(facts) * in_bursts(facts))
-    return outage if outage is not None and (found is None or outage.share > found.share) else found
+    part = in_bursts(facts)
+    found = (
+        None if is_reverse_outage(facts) else outage_of(facts, Cause.BURST_LOSS),
+        None if facts.datagrams else _of_kind(facts, Cause.BURST_LOSS, at_random(facts) * part),
+        _held_up(facts, Cause.BURST_LOSS, part),
+    )
+    return max((limit for limit in found if limit is not None), key=lambda limit: limit.share, default=None)
 
 
 def outage_of(facts: Facts, cause: Cause) -> Limit | None:

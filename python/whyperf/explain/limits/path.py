@@ -316,6 +316,8 @@ loss (tuning set)."""
 POLICED_NS, POLICED_TRIPS = 2e6, 0.1
 """Delay of a queue, in ns and over the smallest round trip, from which on there is one: a policer has none, and hosts
 take up to a ms."""
+UNSEEN_SPREAD, OF_UNSEEN = 0.25, 0.5
+"""Spread where nothing shows one, and the part of the share that is left where only samples say that no queue stands."""
 BURST_TIMES, NO_BURST = 1.2, 0.5
 """The path once let that much more through, before the bucket was empty; and what is left of the share where it never
 did: the bucket may be small."""
@@ -332,6 +334,7 @@ def policer(facts: Facts) -> Limit | None:
         # Too few steps with losses to show a rate: a link that is full, without a queue, and loses much.
         policed = line.bps or facts.rate_bps
         spread = 1 - use_of_link(facts) if line.bps else segments.queue.full_spread
+        spread = UNSEEN_SPREAD if spread is None else spread
         lossy = clipped(lost_part(facts) / MANY_LOST)
     if policed is None or spread is None or facts.own is not None or facts.datagrams is not None:
         return None
@@ -341,6 +344,9 @@ def policer(facts: Facts) -> Limit | None:
     least, usual = or_zero(facts.windows.rtt_ns_min), or_zero(facts.windows.rtt_ns_median)
     delay = found.delay_ns if found.bps is not None else usual - least
     no_queue = 1 - clipped(delay / max(POLICED_NS, POLICED_TRIPS * least))
+    if found.bps is None and segments.queue.standing_ratio is not None:
+        # The usual round trip is longer where the last segments of a burst wait for a timer of the receiver.
+        no_queue = max(no_queue, OF_UNSEEN * (1 - segments.queue.standing_ratio))
     share = max(path_wait(facts), lossy) * no_queue * even * lossy * max(NO_BURST, burst)
     if share < LIMIT_FROM:
         return None

@@ -79,8 +79,9 @@ def _weight(cause: Injected) -> int:
 
 def _ingredient(rng: Random, setting: Setting, cause: Injected) -> Ingredient:
     dose = cause.dose(rng, setting)
-    also = dict(zip(cause.causes[1:], cause.because, strict=True))
-    return Ingredient(name=cause.name, causes=cause.causes, also=also, factors=dose.factors, disturb=dose.disturb)
+    also = {**dict(zip(cause.causes[1:], cause.because, strict=True)), **dose.also}
+    causes = (cause.causes[0], *also)
+    return Ingredient(name=cause.name, causes=causes, also=also, factors=dose.factors, disturb=dose.disturb)
 
 
 def _nothing(setting: Setting) -> Ingredient:

@@ -12,7 +12,7 @@ from lab.situations.measuring import rates_of
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
 from whyperf.cli.exits import UsageError
-from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
 from whyperf.explain.decide import CANDIDATES, Candidate, candidates_of, level_of
 from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.limits.every import found_in
@@ -61,6 +61,30 @@ def weighed_in(folder: Path) -> Iterator[Weighed]:
         facts, setup, _ = gathered(*(_of_program(folder, row) if programs else _of_own_load(folder, row)))
         if settled(facts) is None:
             yield weighed(facts, setup, row)
+
+
+def stored() -> Iterator[Weighed]:
+    """The situations that are stored with the tests: causes that were injected on purpose, among them those that are
+    seldom drawn. What was injected is right to say of them."""
+    from tests.accuracy import injected  # noqa: PLC0415 - tests are in the repository, not in a wheel
+    from tests.unit.explain.situations import situations  # noqa: PLC0415 - as above
+
+    for situation in situations():
+        if settled(situation.facts) is not None:
+            continue
+        truth = injected()[situation.experiment]
+        right = {*truth.accepted, *({ANOTHER} if truth.is_undisturbed else ())}
+        if situation.view is not View.SEGMENTS and right.intersection(map(str, LOSS_KINDS)):
+            right.add(str(Cause.PATH_LOSS))
+        yield Weighed(
+            f"stored-{situation.experiment}",
+            situation.view,
+            level_of(situation.facts),
+            tuple(candidates_of(found_in(situation.facts))),
+            frozenset(right.intersection(CANDIDATES) or {ANOTHER}),
+            truth.is_undisturbed,
+            "right",
+        )
 
 
 def _of_own_load(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, TrialQuestion]:

@@ -29,11 +29,14 @@ def command(
         list[Path] | None,
         typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),
     ] = None,
+    is_with_stored: Annotated[
+        bool, typer.Option("--stored", help="Fit on the situations that are stored with the tests, too.")
+    ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the weights that explain uses.")] = False,
 ) -> None:
     """Fit how much the figures of each limit say for its cause, and say how right the decision then is."""
     # Imported here: scipy loads for a second.
-    from lab.situations.evidence import JUDGED, weighed_in  # noqa: PLC0415
+    from lab.situations.evidence import JUDGED, stored, weighed_in  # noqa: PLC0415
     from lab.situations.fitting import FOLDS, fit, left_out, predicted  # noqa: PLC0415
 
     for folder in (*sets, *(check or ())):
@@ -43,14 +46,20 @@ def command(
     rows = [row for folder in sets for row in weighed_in(folder)]
     if (known := len({row.situation for row in rows})) < FOLDS:
         raise UsageError(f"{known} judged situations are too few to leave some out; give sets with {FOLDS} or more")
-    print_weighed("Situations left out of the fit", rows, left_out(rows))
-    fitted = fit(rows)
+    kept = list(stored()) if is_with_stored else []
+    probable = left_out(rows + kept)
+    print_weighed("Situations left out of the fit", rows, probable[: len(rows)])
+    if kept:
+        print_weighed("Stored situations left out of the fit", kept, probable[len(rows) :])
+    fitted = fit(rows + kept)
     for folder in check or ():
         if not (others := list(weighed_in(folder))):
             raise UsageError(f"--check {folder} has no judged situation")
         print_weighed(str(folder), others, [predicted(row, fitted) for row in others])
     if write:
-        _write(fitted, sets, len({row.situation for row in rows}))
+        drawn, injected = (len({row.situation for row in found}) for found in (rows, kept))
+        names = ", ".join(folder.name for folder in sets)
+        _write(fitted, f"{drawn} drawn situations of {names}" + (f" and {injected} stored ones" if injected else ""))
     raise typer.Exit(DONE)
 
 
@@ -83,11 +92,11 @@ MIN_WEIGHT = 0.02
 """Smaller weights are left out: of a value of 1 one moves a likelihood by 2 %."""
 
 
-def _write(weights: "Weights", sets: Sequence[Path], situations: int) -> None:
+def _write(weights: "Weights", source: str) -> None:
     from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
 
     document = {
-        "source": f"{situations} drawn situations of {', '.join(folder.name for folder in sets)}",
+        "source": source,
         "date": f"{datetime.now():%Y-%m-%d}",
         "features": _rounded(weights.features),
         "own": {name: _rounded(of) for name, of in weights.own.items()},

@@ -1,7 +1,7 @@
 """An injection: the names that a verdict may give it, the settings that can have it, and how its dose is drawn."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from random import Random
 
 from lab.disturb.disturbances import Disturbance
@@ -14,10 +14,12 @@ Drawing = Callable[[Random, Setting], "Dose"]
 
 @dataclass(frozen=True)
 class Dose:
-    """The settings of one injection: factors, and what is done to the hosts."""
+    """The settings of one injection: factors, and what is done to the hosts; and further names that a verdict may give
+    it in this setting, each with the reason."""
 
     factors: Factors
     disturb: tuple[Disturbance, ...] = ()
+    also: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -86,13 +86,15 @@ def small_udp_buffer(rng: Random, _: Setting) -> Dose:
 @injected("slow_reader", "reads", slot="think")
 def slow_reader(rng: Random, setting: Setting) -> Dose:
     """Pauses, or computing, after each piece."""
-    return Dose({"think_us": _think_us(rng, setting)})
+    also = {"receiver_cpu": "It reads late because it computes."} if "computes" in setting.traits else {}
+    return Dose({"think_us": _think_us(rng, setting)}, also=also)
 
 
 @injected("slow_writer", "writes", slot="think")
 def slow_writer(rng: Random, setting: Setting) -> Dose:
     """The same of a writer."""
-    return Dose({"think_us": _think_us(rng, setting)})
+    also = {"sender_cpu": "It writes late because it computes."} if "computes" in setting.traits else {}
+    return Dose({"think_us": _think_us(rng, setting)}, also=also)
 
 
 @injected("think_time", "thinks", slot="think")

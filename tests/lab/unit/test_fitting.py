@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from lab.situations.evidence import Weighed, limits_undisturbed
+from lab.situations.evidence import Weighed, limits_undisturbed, stored
 from lab.situations.fitting import fit, left_out, log_likelihood, outcome, predicted
+from lab.truth.levels import View
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import Candidate
 from whyperf.explain.host_facts import HostFacts, Processors
@@ -63,6 +64,16 @@ def test_situations_left_out_are_judged_as_well() -> None:
     worth = Counter(outcome(each, found, 0.5) for each, found in zip(rows, probable, strict=True))
     assert worth["right"] > 0.9 * len(rows)
     assert log_likelihood(rows, probable) > math.log(1 / 2)
+
+
+def test_stored_situations_have_what_was_injected() -> None:
+    rows = {(row.situation, row.view): row for row in stored()}
+    tiny = rows["stored-tiny-writes", View.SEGMENTS]
+    assert (tiny.right, tiny.is_undisturbed) == ({"tiny_writes"}, False)
+    assert Cause.TINY_WRITES in {candidate.cause for candidate in tiny.found}
+    clean = [row for row in rows.values() if row.is_undisturbed]
+    assert clean
+    assert all(ANOTHER in row.right for row in clean)
 
 
 def test_what_shows_nothing_says_nothing() -> None:

@@ -93,6 +93,19 @@ def test_no_two_causes_of_a_situation_set_the_same(drawn: Catalog) -> None:
         assert twice == [], situation.name
 
 
+def test_what_computes_may_have_its_cpu_as_its_cause(drawn: Catalog) -> None:
+    found = {
+        (situation.group, part.name): part.causes
+        for situation in drawn.situation
+        for part in situation.ingredient
+        if part.name in {"slow-reader", "slow-writer"}
+    }
+    for (group, name), causes in found.items():
+        end = {"slow-reader": "receiver_cpu", "slow-writer": "sender_cpu"}[name]
+        assert (end in causes) == group.startswith("computing"), group
+    assert {group.startswith("computing") for group, _ in found} == {True, False}
+
+
 def test_every_cause_has_a_name_that_a_verdict_can_give() -> None:
     for cause in CAUSES:
         assert set(cause.causes) <= set(Cause), cause.name

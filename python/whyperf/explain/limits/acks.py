@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.held import WAITS, busiest, busy, has_log, is_far, samples, use_of_link
+from whyperf.explain.limits.held import WAITS, busy, has_log, is_far, most_moving, samples, use_of_link
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     SEGMENTS,
@@ -144,7 +144,7 @@ def quick_ack(facts: Facts) -> Limit | None:
     if segments.acks_per_segment is None:
         return None
     each = segments.acks_per_segment * (segments.taken_segments_per_packet or 1.0)
-    share = quick * clipped(each / (1 + each)) * busiest(facts)
+    share = quick * clipped(each / (1 + each)) * most_moving(facts)
     if share < LIMIT_FROM:
         return None
     return Limit(

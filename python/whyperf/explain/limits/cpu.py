@@ -8,7 +8,7 @@ from whyperf.explain.host_facts import HostFacts, State
 from whyperf.explain.host_limits import Interruption
 from whyperf.explain.limits import gain
 from whyperf.explain.limits.application import answered_figure, own_side
-from whyperf.explain.limits.held import asleep, busiest, busy, is_far, samples, sides
+from whyperf.explain.limits.held import asleep, busiest, busy, is_far, most_moving, samples, sides
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     WINDOWS,
@@ -94,15 +94,16 @@ def _of_cpu(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: float) 
 def _computing(facts: Facts, end: HostFacts, idle: float) -> float:
     """Time in which an end's program runs and moves no payload."""
     cpu, computing = end.processors, end.calls.computing_ratio
+    outside = or_zero(cpu.own_user_ratio)
     if computing is not None:
-        return min(computing, idle) if end.watched is not None else computing
+        # Of several threads each has a part of the CPU.
+        return min(computing, idle) if end.watched is not None else max(computing, outside * (facts.connections > 1))
     if cpu.thread_ratio is None or facts.own is not None:
         # QUIC, UDT and SRT are libraries of the application: what they do outside the kernel moves payload.
         return 0.0
     # A thread that serves several connections does not write to most of them because it writes to another.
     between = idle - or_zero(cpu.withheld_ratio) if facts.connections == 1 or end.watched is not None else 0.0
-    outside = or_zero(cpu.own_user_ratio)
-    return clipped(min(max(between, outside) if end.watched is None else min(max(between, 0.0), 1.0), cpu.thread_ratio))
+    return clipped(max(min(max(between, 0.0), cpu.thread_ratio), outside if end.watched is None else 0.0))
 
 
 def _of_interrupts(end: HostFacts) -> float:
@@ -331,7 +332,7 @@ def many_connections(facts: Facts) -> Limit | None:
     count, end = round(max(facts.connections, *watched)), max((facts.sender, facts.receiver), key=busy)
     if count < MANY:
         return None
-    share = clipped(OF_MANY + count / 10_000) * busiest(facts)
+    share = clipped(OF_MANY + count / 10_000) * most_moving(facts)
     return Limit(
         Cause.MANY_CONNECTIONS,
         share,
@@ -359,7 +360,7 @@ def small_mtu(facts: Facts) -> Limit | None:
     if mss is None or mss > (JUMBO_BYTES if is_single else SMALL_SEGMENT_BYTES) or (write is not None and write < mss):
         # What is written at a time may be smaller still.
         return None
-    share = busiest(facts) * clipped(1 - mss / LARGE_SEGMENT_BYTES, 0.0, 0.9)
+    share = most_moving(facts) * clipped(1 - mss / LARGE_SEGMENT_BYTES, 0.0, 0.9)
     if share < LIMIT_FROM:
         return None
     return Limit(
@@ -417,7 +418,7 @@ def offloads_off(facts: Facts) -> Limit | None:
     is_late = bool(sent and through >= 3 * sent and or_zero(devices.sent_bytes) < 2 * mss * through)
     is_single = max(packets) < SINGLE
     least = 1.0 if is_late else min(packets)
-    share = busiest(facts) * (OF_BOTH if is_single else OF_ONE) * clipped(SINGLE / least) ** 2
+    share = most_moving(facts) * (OF_BOTH if is_single else OF_ONE) * clipped(SINGLE / least) ** 2
     if share < LIMIT_FROM:
         return None
     place = "at the sender" if is_late or packets[0] < packets[1] else "at the receiver"
@@ -437,7 +438,7 @@ def offloads_off(facts: Facts) -> Limit | None:
 
 def _receive_offload(facts: Facts) -> Limit | None:
     """The receiving device puts nothing together, and how large packets arrive is not known."""
-    share = OF_UNKNOWN * busiest(facts)
+    share = OF_UNKNOWN * most_moving(facts)
     if facts.receiver.devices.receive_offload is not False or share < LIMIT_FROM:
         return None
     row = figure("receive_offload_off", "devices", facts.receiver, receive_offload=0)

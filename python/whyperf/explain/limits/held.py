@@ -106,6 +106,16 @@ def busiest(facts: Facts) -> float:
     return max(busy(facts.sender), busy(facts.receiver))
 
 
+def moving(end: HostFacts) -> float:
+    """Part of a CPU that a side would take to move payload: what its program does outside the kernel is not that."""
+    return clipped(busy(end) - or_zero(end.processors.own_user_ratio))
+
+
+def most_moving(facts: Facts) -> float:
+    """The same of the side that takes more."""
+    return max(moving(facts.sender), moving(facts.receiver))
+
+
 def asleep(end: HostFacts) -> float:
     """Part of the time in which a side's busiest thread neither runs nor waits for a CPU; all of it where nobody sees
     its threads."""

@@ -43,8 +43,22 @@ def pausing(facts: Facts) -> float:
         # Over a path something is nearly always unacknowledged, so that the kernel's clocks take it for busy. Who waits
         # for room in a buffer has nothing more to send either.
         limited = or_zero(facts.windows.application_limited_ratio) - sender.ratio(S.SEND_BUFFER, *FULL)
-        idle = max(idle, limited)
+        idle = max(idle, limited - _waiting_for_timers(facts))
     return clipped(min(idle - or_zero(seen.filled_ratio), asleep(sender)))
+
+
+MIN_RTO_NS = 200_000_000
+"""The shortest retransmission timeout of Linux (TCP_RTO_MIN, include/net/tcp.h)."""
+
+
+def _waiting_for_timers(facts: Facts) -> float:
+    """Time in which a connection waits for a timeout at least: the kernel still calls it limited by its application,
+    as nothing new was sent (tcp_rate_check_app_limited, net/ipv4/tcp_rate.c)."""
+    fired = facts.segments.timeouts
+    if fired is None:
+        fired = facts.sender.limits.counts.get("TcpExtTCPTimeouts", 0)
+    timers = fired * MIN_RTO_NS / max(1, facts.life_ns * facts.connections)
+    return max(clipped(timers), facts.segments.outage.span_ratio)
 
 
 def slow_writer(facts: Facts) -> Limit | None:
@@ -52,8 +66,9 @@ def slow_writer(facts: Facts) -> Limit | None:
     if facts.watched_sides == "receiver":
         return _silent_peer(facts)
     share = pausing(facts)
-    if share < LIMIT_FROM or facts.exchanges is not None or facts.asked.is_greedy:
-        # A sender that always has more to write pauses for others only.
+    is_paced = facts.datagrams is not None and not facts.is_watched
+    if share < LIMIT_FROM or facts.exchanges is not None or facts.asked.is_greedy or is_paced:
+        # A sender that always has more to write pauses for others only, and own datagrams are sent at a rate.
         return None
     return Limit(
         Cause.SLOW_WRITER,

@@ -54,7 +54,9 @@ class Candidate:
     @property
     def features(self) -> dict[str, float]:
         """Figures that speak for it, by the names of the weights."""
-        gain = 0.0 if self.gain is None else log(min(MAX_GAIN, max(1.0, self.gain)))
+        # What takes a part of the time brings no more than the rest allows (Amdahl, AFIPS 1967).
+        alone = 1 / max(1 / MAX_GAIN, 1 - self.share)
+        gain = 0.0 if self.gain is None else log(min(alone, max(1.0, self.gain)))
         return {
             "share.log": log(min(1.0, max(MIN_SHARE, self.share))),
             "share": self.share,

@@ -11,6 +11,9 @@ from lab.situations.judge import LIMITS
 from lab.situations.measuring import rates_of
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
+from lab.truth.watched.catalog import load_watched
+from lab.truth.watched.grade import judged
+from lab.truth.watched.workflow import kept_runs
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
 from whyperf.explain.decide import CANDIDATES, Candidate, candidates_of, level_of
@@ -23,6 +26,8 @@ from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
 
 JUDGED = "judged.json"
+WATCHED = "runs.jsonl"
+"""The runs of programs; of `whyperf-lab truth --watch` there is no `JUDGED`."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,13 @@ class Weighed:
 
 
 def weighed_in(folder: Path) -> Iterator[Weighed]:
-    """The trials of a judged set, each once at each level; the line of `run` has the evidence of counters: left out."""
+    """The trials of a judged set, or of a result of `truth --watch`, each once at each level; the line of `run` has the
+    evidence of counters: left out."""
+    if not (folder / JUDGED).exists():
+        yield from _weighed_programs(folder)
+        return
     rows = json.loads((folder / JUDGED).read_text(encoding="utf-8"))["judged"]
-    programs = (folder / "runs.jsonl").exists()
+    programs = (folder / WATCHED).exists()
     seen: set[tuple[str, str]] = set()
     for row in rows:
         key = (row["trial"], row["view"])
@@ -61,6 +70,30 @@ def weighed_in(folder: Path) -> Iterator[Weighed]:
         facts, setup, _ = gathered(*(_of_program(folder, row) if programs else _of_own_load(folder, row)))
         if settled(facts) is None:
             yield weighed(facts, setup, row)
+
+
+def _weighed_programs(folder: Path) -> Iterator[Weighed]:
+    """The runs of a result of `truth --watch` whose cause counts, each at the views that it was graded at."""
+    with kept_runs(folder) as (runs, _):
+        found = judged(load_watched(), runs)
+    for case in found:
+        for grade in case.graded:
+            assert case.run.kept is not None
+            facts, _, _ = gathered(*_of_kept_run(folder / case.run.kept, grade.view))
+            if settled(facts) is not None:
+                continue
+            right = set(map(str, case.case.accepted))
+            if grade.view is not WatchedView.BOTH_SEGMENTS and right.intersection(map(str, LOSS_KINDS)):
+                right.add(str(Cause.PATH_LOSS))
+            yield Weighed(
+                f"{folder.name}-{case.case.name}-{case.run.dose}",
+                grade.view,
+                level_of(facts),
+                tuple(candidates_of(found_in(facts))),
+                frozenset(right.intersection(CANDIDATES)),
+                is_undisturbed=False,
+                today=grade.outcome,
+            )
 
 
 def stored() -> Iterator[Weighed]:
@@ -103,10 +136,13 @@ def _of_program(folder: Path, row: Mapping[str, Any]) -> tuple[Experiment, Trial
     if not (folder / row["trial"]).is_dir():
         # Older versions kept only what was not right: what is left says nothing of how often verdicts are.
         raise UsageError(f"{folder} lacks the run {row['trial']}; fit on a set all of whose runs were kept")
-    experiment = Experiment.open(folder / row["trial"])
+    return _of_kept_run(folder / row["trial"], WatchedView(row["view"]))
+
+
+def _of_kept_run(folder: Path, view: WatchedView) -> tuple[Experiment, TrialQuestion]:
+    experiment = Experiment.open(folder)
     # The busiest connection is the first.
     trial = next(iter(experiment.plan.trials()))
-    view = WatchedView(row["view"])
     levels = dict.fromkeys(("sender", "receiver"), view.level)
     return experiment, TrialQuestion(trial.cell, trial.id, None, levels, view.sides, by_plan=False)
 

@@ -24,7 +24,7 @@ BARS = (0.5, 0.6, 0.7, 0.8)
 
 
 def command(
-    sets: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Results of whyperf-lab situations.")],
+    sets: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Results of whyperf-lab situations or truth --watch.")],
     check: Annotated[
         list[Path] | None,
         typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),
@@ -36,12 +36,14 @@ def command(
 ) -> None:
     """Fit how much the figures of each limit say for its cause, and say how right the decision then is."""
     # Imported here: scipy loads for a second.
-    from lab.situations.evidence import JUDGED, stored, weighed_in  # noqa: PLC0415
+    from lab.situations.evidence import JUDGED, WATCHED, stored, weighed_in  # noqa: PLC0415
     from lab.situations.fitting import FOLDS, fit, left_out, predicted  # noqa: PLC0415
 
     for folder in (*sets, *(check or ())):
-        if not (folder / JUDGED).is_file():
-            raise UsageError(f"{folder} has no {JUDGED}; name a result of whyperf-lab situations")
+        if not any((folder / name).is_file() for name in (JUDGED, WATCHED)):
+            raise UsageError(
+                f"{folder} has no {JUDGED}; name a result of whyperf-lab situations, or of whyperf-lab truth --watch"
+            )
     say(f"Reading {', '.join(map(str, sets))}")
     rows = [row for folder in sets for row in weighed_in(folder)]
     if (known := len({row.situation for row in rows})) < FOLDS:

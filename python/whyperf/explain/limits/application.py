@@ -184,7 +184,8 @@ def _own_delay(facts: Facts, talk: Conversation) -> Limit | None:
         return None
     if own < share:
         values: dict[str, Value | None] = {"delay_ns": talk.peer_ns}
-        return Limit(Cause.THINK_TIME, share, tuple(conversation_rows(facts, talk, end)), variant="peer", values=values)
+        rows, bare = tuple(conversation_rows(facts, talk, end)), gain.of_share(facts, share)
+        return Limit(Cause.THINK_TIME, share, rows, bare, variant="peer", values=values)
     values = {
         "delay_ns": talk.own_ns,
         "role": role,

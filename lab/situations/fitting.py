@@ -24,6 +24,8 @@ MAX_STEPS = 250
 OF_FEATURES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 0.5, 2.0, 0.5
 """Precisions of the normal priors: of a figure of all limits, of what is different for a cause, of a level for a cause,
 and of a cause. Of 0.1 to 30 those with the greatest likelihood on situations left out (seed 20261203)."""
+MIN_OWN = {"share.log": -0.5, "share": -0.9}
+"""The least that a share counts less for a cause than for all: what takes more of the time is never less probable."""
 MIN_PROBABILITY = 1e-9
 
 
@@ -116,7 +118,10 @@ class _Fit:
             value = 0.5 * (precision * values**2).sum() - (self.each * np.log(right)).sum()
             return float(value), gradient + precision * values
 
-        found = minimize(loss, np.zeros(ends[-1]), jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS})
+        least = np.full(ends[-1], -np.inf)
+        least[ends[0] : ends[1]] = np.tile([MIN_OWN.get(name, -np.inf) for name in FEATURES], causes)
+        bounds = [(low, None) for low in least]
+        found = minimize(loss, np.zeros(ends[-1]), jac=True, bounds=bounds, options={"maxiter": MAX_STEPS})
         features, own, by_level = parts(found.x)
         return Weights(
             features=_named((*FEATURES, UNFOUND), features),

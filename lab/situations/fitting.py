@@ -15,15 +15,16 @@ from lab.situations.evidence import Weighed
 from lab.situations.judge import Outcome, weighed_outcome
 from whyperf.explain.calibration.weights import Weights
 from whyperf.explain.causes import ANOTHER, Cause
-from whyperf.explain.decide import CANDIDATES, FEATURES, UNFOUND, as_ranked, probabilities
+from whyperf.explain.decide import CANDIDATES, FEATURES, UNFOUND, as_ranked, probabilities, unfound_keys
 
 Floats = NDArray[np.float64]
 FOLDS = 6
 """Parts of the situations, each judged with the weights of the others."""
 MAX_STEPS = 250
-OF_FEATURES, OF_CAUSES, OF_LEVELS, OF_ALL = 0.05, 0.5, 2.0, 0.5
+OF_FEATURES, OF_CAUSES, OF_LEVELS, OF_ALL, OF_UNFOUND = 0.05, 0.5, 2.0, 0.5, 4.0
 """Precisions of the normal priors: of a figure of all limits, of what is different for a cause, of a level for a cause,
-and of a cause. Of 0.1 to 30 those with the greatest likelihood on situations left out (seed 20261203)."""
+of a cause, and of one that takes nothing. Of 0.1 to 30 those with the greatest likelihood on situations left out (seed
+20261203; the last one with those of seed 20261210 and of programs)."""
 MIN_OWN = {"share.log": -0.5, "share": -0.9}
 """The least that a share counts less for a cause than for all: what takes more of the time is never less probable."""
 MIN_PROBABILITY = 1e-9
@@ -76,6 +77,8 @@ class _Fit:
         self.levels = ["", *sorted({row.level for row in rows})]
         self.level = np.zeros((len(rows), len(self.levels)))
         self.found = np.zeros((len(rows), len(causes), len(FEATURES)))
+        self.unfound_keys = sorted({key for row in rows for key in unfound_keys(row.level)})
+        self.unfound = np.array([[float(key in unfound_keys(row.level)) for key in self.unfound_keys] for row in rows])
         self.right = np.zeros((len(rows), len(causes)))
         self.is_found = np.zeros((len(rows), len(causes)))
         self.is_found[:, causes[ANOTHER]] = 1
@@ -92,12 +95,17 @@ class _Fit:
     @cached_property
     def weights(self) -> Weights:
         causes, figures = len(CANDIDATES), len(FEATURES)
-        shapes = [(figures + 1,), (causes, figures), (causes, len(self.levels))]
+        shapes = [(figures + 1,), (causes, figures), (causes, len(self.levels)), (causes, len(self.unfound_keys))]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         levels = np.full(shapes[2], float(OF_LEVELS))
         levels[:, 0] = OF_ALL
         precision = np.concatenate(
-            [np.full(figures + 1, OF_FEATURES), np.full(causes * figures, OF_CAUSES), levels.ravel()]
+            [
+                np.full(figures + 1, OF_FEATURES),
+                np.full(causes * figures, OF_CAUSES),
+                levels.ravel(),
+                np.full(math.prod(shapes[3]), OF_UNFOUND),
+            ]
         )
 
         def parts(values: Floats) -> list[Floats]:
@@ -105,16 +113,19 @@ class _Fit:
             return [part.reshape(shape) for part, shape in zip(split, shapes, strict=True)]
 
         def loss(values: Floats) -> tuple[float, Floats]:
-            features, own, by_level = parts(values)
+            features, own, by_level, hidden = parts(values)
             seen = np.einsum("rcf,cf->rc", self.found, features[None, :-1] + own) + self.level @ by_level.T
-            scores = np.where(self.is_found == 1, seen, features[-1])
+            scores = np.where(self.is_found == 1, seen, features[-1] + self.unfound @ hidden.T)
             likelihoods = np.exp(scores - scores.max(axis=1, keepdims=True))
             probable = likelihoods / likelihoods.sum(axis=1, keepdims=True)
             right = (probable * self.right).sum(axis=1) + MIN_PROBABILITY
             slope = (probable - probable * self.right / right[:, None]) * self.each[:, None]
             of_found, unfound = np.einsum("rc,rcf->cf", slope, self.found), (slope * (1 - self.is_found)).sum()
             by_level = (slope * self.is_found).T @ self.level
-            gradient = np.concatenate([of_found.sum(axis=0), [unfound], of_found.ravel(), by_level.ravel()])
+            of_hidden = (slope * (1 - self.is_found)).T @ self.unfound
+            gradient = np.concatenate(
+                [of_found.sum(axis=0), [unfound], of_found.ravel(), by_level.ravel(), of_hidden.ravel()]
+            )
             value = 0.5 * (precision * values**2).sum() - (self.each * np.log(right)).sum()
             return float(value), gradient + precision * values
 
@@ -122,11 +133,14 @@ class _Fit:
         least[ends[0] : ends[1]] = np.tile([MIN_OWN.get(name, -np.inf) for name in FEATURES], causes)
         bounds = [(low, None) for low in least]
         found = minimize(loss, np.zeros(ends[-1]), jac=True, bounds=bounds, options={"maxiter": MAX_STEPS})
-        features, own, by_level = parts(found.x)
+        features, own, by_level, hidden = parts(found.x)
         return Weights(
             features=_named((*FEATURES, UNFOUND), features),
             own={name: _named(FEATURES, row) for name, row in zip(CANDIDATES, own, strict=True)},
-            levels={name: _named(self.levels, row) for name, row in zip(CANDIDATES, by_level, strict=True)},
+            levels={
+                name: _named(self.levels, row) | _named(self.unfound_keys, other)
+                for name, row, other in zip(CANDIDATES, by_level, hidden, strict=True)
+            },
         )
 
 

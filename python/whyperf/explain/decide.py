@@ -21,7 +21,7 @@ from whyperf.explain.trial_facts import Facts
 CANDIDATES: tuple[str, ...] = (*(str(cause) for cause in Cause if cause is not Cause.NOT_KNOWN), ANOTHER)
 """All that is weighed."""
 
-NAMED_FROM = 0.7
+NAMED_FROM = 0.6
 """The probability from which on a cause is named as the limit."""
 HIGH, MEDIUM = 0.9, 0.5
 """Probabilities from which on confidence is high, or medium."""
@@ -130,7 +130,7 @@ def probabilities(found: Sequence[Candidate], level: str, by: Weights) -> dict[s
 def scores(found: Sequence[Candidate], level: str, by: Weights) -> dict[str, float]:
     """The logarithm of the likelihood of each of `CANDIDATES`, but for a constant; arguments as of `probabilities`.
 
-    All causes that take nothing of the trial are as likely: evidence that does not show a cause may lack its trace.
+    A cause that takes nothing of the trial may have left no trace, above all on a side that was not watched.
     """
     each: dict[str, Mapping[str, float]] = {str(candidate.cause): candidate.features for candidate in found}
     each[ANOTHER] = {}
@@ -141,13 +141,19 @@ def scores(found: Sequence[Candidate], level: str, by: Weights) -> dict[str, flo
         + by.levels.get(name, none).get(level, 0.0)
         + by.levels.get(name, none).get("", 0.0)
         if name in each
-        else by.features.get(UNFOUND, 0.0)
+        else by.features.get(UNFOUND, 0.0) + sum(by.levels.get(name, none).get(key, 0.0) for key in unfound_keys(level))
         for name in CANDIDATES
     }
 
 
 UNFOUND = "unfound"
 """The name of the weight of a cause that takes nothing."""
+
+
+def unfound_keys(level: str) -> tuple[str, ...]:
+    """The names of the weights that a cause that takes nothing has of its own, at an evidence level."""
+    side = level.partition(".")[2]
+    return (UNFOUND, f"{UNFOUND}.{side}") if side in {"sender", "receiver"} else (UNFOUND,)
 
 
 def _dot(weighed: Mapping[str, float], values: Mapping[str, float]) -> float:

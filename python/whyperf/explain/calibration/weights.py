@@ -19,7 +19,7 @@ class Weights(CalibrationTable):
         date: of the fit.
         features: of what a limit takes, by the name of the figure.
         own: of each candidate, by the name of the figure: what is different for it.
-        levels: of each candidate by evidence level; "" is that of all.
+        levels: of each candidate by evidence level; "" is that of all, "unfound" that where it takes nothing.
     """
 
     source: str = ""

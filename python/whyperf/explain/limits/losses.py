@@ -31,8 +31,8 @@ from whyperf.explain.limits.limit import (
     state_evidence,
 )
 from whyperf.explain.limits.path import (
-    LOST_FROM,
     LOST_BY_ANY,
+    LOST_FROM,
     datagram_flow,
     datagram_rows,
     library_losses,
@@ -194,8 +194,8 @@ FEW = 3
 
 
 def _held_up(facts: Facts, cause: Cause, part: float) -> Limit | None:
-    """A kind of loss, with its `part` of what losses cost, holds up single transactions: with too little under way for fast retransmission, what is lost is sent again
-    after a timeout, or a probe (RFC 6298, RFC 8985 section 7).
+    """A kind of loss, with its `part` of what losses cost, holds up single transactions: with too little under way for
+    fast retransmission, what is lost is sent again after a timeout, or a probe (RFC 6298, RFC 8985 section 7).
     """
     exchanges, slots = facts.exchanges, facts.asked.slots
     if exchanges is None or exchanges.latency_ns is None or not slots or facts.asked.intended_count is not None:

@@ -88,11 +88,11 @@ def bottleneck(facts: Facts) -> Limit | None:
 
 
 NO_QUEUE = 0.5
-"""The part of a full link's share that is left where no queue shows: a queue may be too short for that, or be kept short."""
+"""The part of a full link's share that is left where no queue shows: a queue may be too short, or be kept short."""
 
 
 def queued(facts: Facts) -> float:
-    """The certainty that a queue stands on the path: by the time in which it does, or by how much longer round trips take."""
+    """The certainty that a queue stands on the path: by the time in which it does, or by how much longer trips take."""
     growth = facts.windows.rtt_growth
     longer = 0.0 if growth is None else clipped((growth - 1) / (QUEUED - 1))
     return max(or_zero(facts.segments.queue.standing_ratio), longer)
@@ -317,7 +317,7 @@ POLICED_NS, POLICED_TRIPS = 2e6, 0.1
 """Delay of a queue, in ns and over the smallest round trip, from which on there is one: a policer has none, and hosts
 take up to a ms."""
 UNSEEN_SPREAD, OF_UNSEEN = 0.25, 0.5
-"""Spread where nothing shows one, and the part of the share that is left where only samples say that no queue stands."""
+"""Spread where nothing shows one, and the part of the share that is left where only samples show no queue."""
 BURST_TIMES, NO_BURST = 1.2, 0.5
 """The path once let that much more through, before the bucket was empty; and what is left of the share where it never
 did: the bucket may be small."""

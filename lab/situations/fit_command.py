@@ -24,9 +24,7 @@ BARS = (0.5, 0.6, 0.7, 0.8)
 
 
 def command(
-    sets: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER…", help="Results of situations or truth --watch.")
-    ],
+    sets: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Results of situations or truth --watch.")],
     check: Annotated[
         list[Path] | None,
         typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),

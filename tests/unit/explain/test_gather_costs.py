@@ -9,6 +9,7 @@ from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.cost.cost_samples import Stack
 from tests.unit.analyze.cost.sampled_results import RECEIVER, add_samples
 from whyperf.analyze.cost.stored_budget import read_cost
+from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.gather import costs as gathering
 from whyperf.explain.gather import costs_of, with_costs
@@ -120,7 +121,7 @@ def test_samples_that_cannot_be_read_are_missing_and_the_rest_is_explained(
 
 def test_an_explanation_of_samples_names_them(sampled: Experiment) -> None:
     found = explain_experiment(sampled)
-    verdict = found.cells[0].verdicts[-1]
+    verdict = next(verdict for verdict in found.cells[0].verdicts if verdict.cause is Cause.CAPACITY)
     assert verdict.code == "capacity.sampled"
     assert verdict.values["class"] == "Copying payload"
     assert "Copying payload" in verdict.claim

@@ -33,6 +33,7 @@ from tests.unit.explain.limit_cases import (
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Losses, Pattern
 from whyperf.explain.limits import losses
+from whyperf.explain.limits.held import lost_to_losses
 from whyperf.explain.path_facts import LostRun
 
 KINDS = (Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS)
@@ -68,7 +69,7 @@ def test_each_kind_of_loss_has_the_part_that_the_log_gives_it(
     whose: dict[str, float], sizes: dict[str, float], expected: tuple[float, ...]
 ) -> None:
     found = facts(shares(congestion_window=0.9), segments=LOST | whose | sizes)
-    parts = [share_of(kind, found) / share_of(Cause.PATH_LOSS, found) for kind in KINDS]
+    parts = [share_of(kind, found) / lost_to_losses(found) for kind in KINDS]
     assert parts == pytest.approx(expected, abs=0.05)
 
 

@@ -79,8 +79,9 @@ def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts:
     first = next(iter(known_limits), None)
     if first is not None and first.probability >= NAMED_FROM:
         return [first, *(limit for limit in shown if limit is not first)]
-    if ranked and ranked[0].cause == ANOTHER and not shown:
-        return [_not_known(facts)]
+    named = _candidates(ranked)
+    if not shown and (ranked[0].cause == ANOTHER or not any(found.is_found for found in named)):
+        return [_not_known(named, facts)]
     return [_open(ranked, facts), *shown]
 
 
@@ -165,13 +166,18 @@ def _claim(limit: Limit, values: Mapping[str, Value]) -> str:
 
 def _open(ranked: Sequence[CauseProbability], facts: Facts) -> Limit:
     """No limit is probable enough to be named: the candidates are the most probable causes."""
-    named = [found for found in ranked if found.cause != ANOTHER][:MAX_CANDIDATES]
+    named = _candidates(ranked)
     values: dict[str, Value | None] = {
         "causes": [found.cause for found in named],
         "right_ratio": round(named[0].probability, 3) if named else 0.0,
         "next": render("next", _next(facts), {}),
     }
     return Limit(Cause.NOT_KNOWN, 0.0, variant="ranked", values=values)
+
+
+def _candidates(ranked: Sequence[CauseProbability]) -> list[CauseProbability]:
+    """The causes that are named where none is certain."""
+    return [found for found in ranked if found.cause != ANOTHER][:MAX_CANDIDATES]
 
 
 def _log_shows(facts: Facts) -> str:
@@ -188,8 +194,8 @@ def _next(facts: Facts) -> str:
     return facts.level if facts.transport == "tcp" else "transport"
 
 
-def _not_known(facts: Facts) -> Limit:
-    """The evidence shows no limit."""
+def _not_known(named: Sequence[CauseProbability], facts: Facts) -> Limit:
+    """The evidence shows no limit; `named` are those that are most probable nevertheless."""
     more = render("more", facts.level if facts.transport == "tcp" else "transport", {})
     if facts.watched_sides in {"sender", "receiver"}:
         more = render("more", f"watched_{facts.watched_sides}.{facts.level}", {})
@@ -198,4 +204,5 @@ def _not_known(facts: Facts) -> Limit:
         key=lambda item: -item[1],
     )
     shares = ", ".join(f"{uncapitalized(NAMES[S(state)])} {percent(ratio)}" for state, ratio in states)
-    return Limit(Cause.NOT_KNOWN, 0.0, values={"shares": shares or None, "more": more})
+    causes = [found.cause for found in named if not found.is_found]
+    return Limit(Cause.NOT_KNOWN, 0.0, values={"shares": shares or None, "causes": causes or None, "more": more})

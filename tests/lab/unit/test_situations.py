@@ -301,9 +301,9 @@ def test_other_programs_make_a_situation_void_unless_they_are_injected() -> None
         ("random_loss", 0.9, True, "random_loss", "right"),
         ("random_loss", 0.9, True, "policer", "wrong"),
         # Not probable enough to be named, or not found: only candidates.
-        ("random_loss", 0.55, True, "random_loss", "candidate"),
+        ("random_loss", 0.6, True, "random_loss", "candidate"),
         ("random_loss", 0.9, False, "random_loss", "candidate"),
-        ("random_loss", 0.55, True, "bottleneck", "not_known"),
+        ("random_loss", 0.6, True, "bottleneck", "not_known"),
         ("another", 0.9, False, "not_known", "right"),
         ("random_loss", 0.9, True, "not_known", "wrong"),
     ],

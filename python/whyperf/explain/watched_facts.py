@@ -35,7 +35,7 @@ class WatchedSockets:
         listens: this side accepted the connection.
         send_buffer_fixed: the program has set SO_SNDBUF, so that the kernel does not size the buffer any more.
         receive_buffer_fixed: the same of SO_RCVBUF.
-        send_buffer_bytes: the median limit of the send buffer, and `receive_buffer_bytes` that of the receive buffer.
+        send_buffer_bytes: the median limit of the send buffer.
         unread_ratio: part of the samples in which payload waits to be read.
         unread_bytes: the median of what waits, where something does.
         pressed_ratio: part of the samples in which what waits is as much as the window that is left, or fills the
@@ -52,7 +52,7 @@ class WatchedSockets:
             percentile over the median; None where it was silent for half of the time.
         quiet_ratio: part of the samples that find no payload for three round trips, and 10 ms.
         came_segments: segments with payload that came, and `went_segments` that left.
-        segment_bytes: the mean payload of a segment that came, and `full_bytes` that of a full one (tcpi_rcv_mss).
+        full_bytes: the payload of a full segment that came (tcpi_rcv_mss).
         pmtu_bytes: the path's MTU, and `mss_bytes` the largest segment of the direction with most payload.
         program_connections: connections of its process that moved payload meanwhile, this one included.
         partial_ratio: part of the samples in which less than a segment waits for the ACK of another one, though the
@@ -68,7 +68,6 @@ class WatchedSockets:
     send_buffer_fixed: bool | None = None
     receive_buffer_fixed: bool | None = None
     send_buffer_bytes: int | None = None
-    receive_buffer_bytes: int | None = None
     unread_ratio: float | None = None
     unread_bytes: int | None = None
     pressed_ratio: float | None = None
@@ -83,7 +82,6 @@ class WatchedSockets:
     quiet_ratio: float | None = None
     came_segments: int | None = None
     went_segments: int | None = None
-    segment_bytes: float | None = None
     full_bytes: int | None = None
     pmtu_bytes: int | None = None
     mss_bytes: int | None = None
@@ -96,18 +94,6 @@ class WatchedSockets:
         if self.came_segments is None or self.went_segments is None:
             return None
         return self.came_segments + self.went_segments
-
-    @property
-    def are_full(self) -> bool | None:
-        """True where nearly all segments that came were full: the sender had more to send. None where not known."""
-        if self.segment_bytes is None or not self.full_bytes:
-            return None
-        return self.segment_bytes >= MIN_FULL * self.full_bytes
-
-
-MIN_FULL = 0.98
-"""Mean payload over that of a full segment, from which on hardly any is short: a program that writes 64 KB at a time,
-and pauses, has one of 46 that is short by half in the mean."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ WAITING = of_receiver(sockets(unread_ratio=0.0, late_ratio=0.0, rate_spread=0.8)
 
 COMING = sockets(
     unread_ratio=0.0, late_ratio=0.0, rate_spread=0.05, receive_rtt_ns=11 * MS,
-    receive_rtt_ns_low=10 * MS, segment_bytes=1447.0, full_bytes=1448, own_window=shape(400_000, 900_000, 900_000),
+    receive_rtt_ns_low=10 * MS, full_bytes=1448, own_window=shape(400_000, 900_000, 900_000),
 )  # fmt: skip
 """Full segments at an even rate; the program reads all."""
 ARRIVING = of_receiver(COMING, shares(waiting=1.0) | ASLEEP, windows=TRIPS, rate_bps=20e6)

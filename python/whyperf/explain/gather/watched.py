@@ -25,7 +25,7 @@ _INFO = (
     *("segments_in", "segments_out"),
     *("send_mss_bytes", "receive_mss_bytes", "unacked_segments", "cwnd_segments", "rtt_ns_min"),
 )
-_COUNTS = (*("bytes_received", "out_of_order_segments", "data_segments_in", "data_segments_out"),)
+_COUNTS = ("out_of_order_segments", "data_segments_in", "data_segments_out")
 FULL_MEMORY_RATIO = 0.75
 """Part of the receive buffer's memory from which on it is full: the rest is less than a packet of 64 KB in most
 buffers."""
@@ -55,7 +55,7 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
     own = own if end.evidence.got != "user" else None if own is None else own.with_columns(_UNSEEN)
     queues = None if queues is None else _judged(queues, info)
     trip = None if info is None else info.filter(pl.col("receive_rtt_ns") > 0)
-    taken, late, came, went = _counted(info)
+    late, came, went = _counted(info)
     return WatchedSockets(
         samples=0 if info is None else info.height,
         is_whole=_all(own, "whole"),
@@ -68,7 +68,6 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         send_buffer_fixed=_all(own, "send_buffer_fixed"),
         receive_buffer_fixed=_all(own, "receive_buffer_fixed"),
         send_buffer_bytes=_whole(first(queues, pl.col("send_buffer_bytes").median())),
-        receive_buffer_bytes=_whole(first(queues, pl.col("receive_buffer_bytes").median())),
         unread_ratio=first(queues, mean.mean()),
         unread_bytes=_whole(first(queues, pl.col("receive_queue_bytes").filter(mean).median())),
         pressed_ratio=first(queues, pl.col("pressed").mean()),
@@ -79,7 +78,6 @@ def watched_sockets(trial: FlowTrial, end: FlowEnd, active: Active = ALWAYS) -> 
         receive_rtt_ns=_whole(first(trip, pl.col("receive_rtt_ns").median())),
         receive_rtt_ns_low=_whole(first(trip, pl.col("receive_rtt_ns").quantile(LOW_QUANTILE))),
         late_ratio=None if not came or late is None else late / came,
-        segment_bytes=None if not came or taken is None else taken / came,
         came_segments=came,
         went_segments=went,
         full_bytes=_whole(first(info, pl.col("receive_mss_bytes").max())),

@@ -20,6 +20,7 @@ from whyperf.explain.decide import CANDIDATES, Candidate, candidates_of, level_o
 from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.limits.every import found_in
 from whyperf.explain.limits.held import busiest
+from whyperf.explain.limits.populations import of_populations
 from whyperf.explain.limits.settled import settled
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
@@ -41,7 +42,7 @@ class Weighed:
         found: what every limit takes.
         right: the candidates that may be named; of those that may stand for no limit, the ones that are here.
         is_undisturbed: nothing that was injected limits, so that it is right to name nothing.
-        today: what the verdict was worth.
+        today: what the verdict was worth; "" where none was judged.
     """
 
     situation: str
@@ -78,22 +79,27 @@ def _weighed_programs(folder: Path) -> Iterator[Weighed]:
         found = judged(load_watched(), runs)
     for case in found:
         for grade in case.graded:
-            assert case.run.kept is not None
+            if case.run.kept is None:
+                raise UsageError(f"{folder} lacks runs of {case.case.name}; fit on a result that kept all runs")
             facts, _, _ = gathered(*_of_kept_run(folder / case.run.kept, grade.view))
             if settled(facts) is not None:
                 continue
-            right = set(map(str, case.case.accepted))
-            if grade.view is not WatchedView.BOTH_SEGMENTS and right.intersection(map(str, LOSS_KINDS)):
-                right.add(str(Cause.PATH_LOSS))
+            right = _with_losses(set(map(str, case.case.accepted)), grade.view)
             yield Weighed(
-                f"{folder.name}-{case.case.name}-{case.run.dose}",
+                f"{folder.name}-{case.case.name}",
                 grade.view,
                 level_of(facts),
-                tuple(candidates_of(found_in(facts))),
+                tuple(candidates_of(of_populations(facts, found_in))),
                 frozenset(right.intersection(CANDIDATES)),
                 is_undisturbed=False,
                 today=grade.outcome,
             )
+
+
+def _with_losses(accepted: set[str], view: str) -> set[str]:
+    """Also that the path loses segments, where only logs of both hosts show how."""
+    is_open = view not in {View.SEGMENTS, WatchedView.BOTH_SEGMENTS}
+    return {*accepted, str(Cause.PATH_LOSS)} if is_open and accepted.intersection(map(str, LOSS_KINDS)) else accepted
 
 
 def stored() -> Iterator[Weighed]:
@@ -106,17 +112,15 @@ def stored() -> Iterator[Weighed]:
         if settled(situation.facts) is not None:
             continue
         truth = injected()[situation.experiment]
-        right = {*truth.accepted, *({ANOTHER} if truth.is_undisturbed else ())}
-        if situation.view is not View.SEGMENTS and right.intersection(map(str, LOSS_KINDS)):
-            right.add(str(Cause.PATH_LOSS))
+        right = {*_with_losses(set(truth.accepted), situation.view), *({ANOTHER} if truth.is_undisturbed else ())}
         yield Weighed(
             f"stored-{situation.experiment}",
             situation.view,
             level_of(situation.facts),
-            tuple(candidates_of(found_in(situation.facts))),
+            tuple(candidates_of(of_populations(situation.facts, found_in))),
             frozenset(right.intersection(CANDIDATES) or {ANOTHER}),
             truth.is_undisturbed,
-            "right",
+            "",
         )
 
 
@@ -150,7 +154,7 @@ def _of_kept_run(folder: Path, view: WatchedView) -> tuple[Experiment, TrialQues
 def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
     """Combines what facts show with what was judged of them."""
     is_undisturbed = str(Cause.NOT_KNOWN) in row["accepted"]
-    right = set(row["accepted"])
+    right = _with_losses(set(row["accepted"]), row["view"])
     if is_undisturbed and not facts.is_watched:
         # The record of a watched program has neither a path nor a load that would say more.
         right = limits_undisturbed(row["group"], setup, facts)
@@ -158,7 +162,7 @@ def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
         row["situation"],
         row["view"],
         level_of(facts),
-        tuple(candidates_of(found_in(facts))),
+        tuple(candidates_of(of_populations(facts, found_in))),
         frozenset(right.intersection(CANDIDATES) or {ANOTHER}),
         is_undisturbed,
         row["outcome"],

@@ -72,7 +72,8 @@ def print_weighed(title: str, rows: "Sequence[Weighed]", probable: Sequence[Mapp
     shown = plain_table("Level", "Bar", *(name.replace("_", " ") for name in OUTCOMES))
     for view in dict.fromkeys(row.view for row in rows):
         own = [number for number, row in enumerate(rows) if row.view == view]
-        kinds = {"today": Counter(rows[number].today for number in own)}
+        judged = Counter(rows[number].today for number in own if rows[number].today)
+        kinds = {"today": judged} if judged else {}
         kinds |= {str(bar): Counter(outcome(rows[number], probable[number], bar) for number in own) for bar in BARS}
         for name, counted in kinds.items():
             shown.add_row(view, name, *(f"{counted[kind] / len(own):.0%}" for kind in OUTCOMES))

@@ -26,7 +26,7 @@ OF_FEATURES, OF_CAUSES, OF_LEVELS, OF_ALL, OF_UNFOUND = 0.05, 0.5, 2.0, 0.5, 4.0
 of a cause, and of one that takes nothing. Of 0.1 to 30 those with the greatest likelihood on situations left out (seed
 20261203; the last one with those of seed 20261210 and of programs)."""
 MIN_OWN = {"share.log": -0.5, "share": -0.9}
-"""The least that a share counts less for a cause than for all: what takes more of the time is never less probable."""
+"""The least that a share counts less for a cause than for all, so that a larger one hardly makes it less probable."""
 MIN_PROBABILITY = 1e-9
 
 

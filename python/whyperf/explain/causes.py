@@ -101,5 +101,5 @@ COUNTING_SEGMENTS = frozenset(
 
 ANOTHER = "another"
 """The candidate that stands for everything that no cause is the name of."""
-LOSS_KINDS = frozenset({Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS})
+LOSS_KINDS = frozenset({Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.POLICER})
 """Kinds of loss on the path. Counters show that segments are lost; only logs of both hosts show where and when."""

@@ -532,7 +532,8 @@ OF_PATHS = (
          of_segments({"policing.spread": 0.8}),
          # Before a link of this rate, a queue stands.
          of_segments({"policing.delay_ns": 8.0 * MS})),
-    case(Cause.POLICER, FEW_STEPS, of_segments({"retransmitted_ratio": 0.001}), of_windows(rtt_ns_median=18 * MS)),
+    case(Cause.POLICER, FEW_STEPS, of_segments({"retransmitted_ratio": 0.001}), of_windows(rtt_ns_median=18 * MS),
+         variant="lossy"),
     case(Cause.LOCAL_QUEUE,
          facts(limits(queues=(SHAPER,)) | {"sockets.mss_bytes": 1448}, windows=BEHIND_QUEUE,
                segments=link(200e6, steadiness=0.9, use=0.96), rate_bps=190e6),
@@ -596,6 +597,11 @@ OF_PATHS = (
     case(Cause.RECEIVER_LOSS,
          facts(shares(rto_wait=0.9), {"devices.dropped_packets": 100},
                segments={"data_packets": 5000, "retransmitted_ratio": 0.02}),
+         at_receiver({"devices.dropped_packets": 0})),
+    # Without a log nobody saw what the sender waited for.
+    case(Cause.RECEIVER_LOSS,
+         counted(shares(unknown=0.9), {"devices.dropped_packets": 100},
+                 segments={"data_packets": 5000, "retransmitted_ratio": 0.02}),
          at_receiver({"devices.dropped_packets": 0})),
     case(Cause.RECEIVER_LOSS,
          facts(transport="udp", datagrams=FLOOD),

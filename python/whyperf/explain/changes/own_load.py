@@ -188,7 +188,7 @@ def _reader(_: Limit, facts: Facts, __: Setup) -> Change:
 def _computing(limit: Limit, facts: Facts, setup: Setup) -> Change:
     if limit.variant.endswith("sampled"):
         return _of_cost(limit, facts, setup) or _change("cost.other", {})
-    if limit.variant == "packets":
+    if limit.variant in {"packets", "packets.written"}:
         return _change("costly_packets", {}, "nft list ruleset")
     if limit.variant == "encrypting":
         return _change("encrypting", {}, "perf top -p PID")

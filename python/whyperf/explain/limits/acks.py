@@ -70,7 +70,7 @@ def nagle_delayed_ack(facts: Facts) -> Limit | None:
     if share < LIMIT_FROM:
         return None
     is_sampled = partial > max(waits, held)
-    kept = facts.segments.cycle.waiting_ratio or max(1e-3, 1 - held)
+    kept = facts.segments.cycle.waiting_ratio or max(1e-3, 1 - max(waits, held))
     return Limit(
         Cause.NAGLE_DELAYED_ACK,
         share,
@@ -112,13 +112,11 @@ def _counted_nagle(facts: Facts) -> Limit | None:
     share = clipped(DELAYED_ACK_NS / each) * part
     is_own = facts.exchanges is not None
     end = facts.asker if is_own else facts.receiver
-    evidence = (
-        figure("latency", "latencies", end, latency_ns=each) if is_own else figure("rtt", WINDOWS, end, rtt_ns=each)
-    )
+    row = known_figure("latency", "latencies", end, latency_ns=each) if is_own else None
     return Limit(
         Cause.NAGLE_DELAYED_ACK,
         share,
-        (evidence, *_of_timer(facts)),
+        figures(row, *_of_timer(facts)),
         gain.of_cycles(facts, 1 - share),
         variant="counted" if is_own else "timer",
         values={"latency_ns": each, "delay_ns": each, "calls_per_exchange": calls, "timer_ns": DELAYED_ACK_NS},

@@ -394,7 +394,7 @@ def _calling(facts: Facts, end: HostFacts, size: float) -> float:
     """Part of the time that an end's calls cost beyond what moving their bytes takes."""
     each = end.calls.ns_mean or facts.life_ns * or_zero(end.processors.thread_ratio) / max(1, end.calls.count or 1)
     called = or_zero(end.calls.in_call_ratio) + or_zero(end.calls.computing_ratio)
-    calling = called / max(0.05, 1 - or_zero(end.calls.runnable_ratio)) if called else moving(end)
+    calling = called / max(0.05, 1 - or_zero(end.calls.runnable_ratio)) if called else moving(facts, end)
     wasted = clipped(1 - gain.COPY_NS_PER_BYTE * size / max(1.0, each))
     return clipped(calling) * wasted * clipped(1 - size / gain.SUPER_SEGMENT_BYTES)
 
@@ -436,7 +436,7 @@ def read_size(facts: Facts) -> Limit | None:
         # An answer is as large as it is, and a datagram is read by itself.
         return None
     if size >= HUGE_READ_BYTES:
-        share = OF_HUGE_READS * moving(end)
+        share = OF_HUGE_READS * moving(facts, end)
         row = figure("read_bytes", "flows", end, call_bytes=size)
         values: dict[str, Value | None] = {"call_bytes": size}
         predicted = gain.of_share(facts, share, saved="receiver")

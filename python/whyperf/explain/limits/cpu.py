@@ -469,7 +469,7 @@ def capacity(facts: Facts) -> Limit | None:
     both = busy(facts.sender) + busy(facts.receiver)
     alternates = exchanges is not None or or_zero(facts.segments.data_back_packets) >= 5
     if alternates and share < BUSY and both > share:
-        return _alternating(facts, clipped(both))
+        return _alternating(facts, clipped(both)) if both >= BUSY_FROM else None
     if share < BUSY_FROM:
         return None
     is_full, size = share >= BUSY_ALL_THE_TIME, facts.sender.calls.bytes_mean

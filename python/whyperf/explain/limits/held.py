@@ -106,14 +106,15 @@ def busiest(facts: Facts) -> float:
     return max(busy(facts.sender), busy(facts.receiver))
 
 
-def moving(end: HostFacts) -> float:
-    """Part of a CPU that a side would take to move payload: what its program does outside the kernel is not that."""
-    return clipped(busy(end) - or_zero(end.processors.own_user_ratio))
+def moving(facts: Facts, end: HostFacts) -> float:
+    """Part of a CPU that a side would take to move payload: what its program does outside the kernel is that only where
+    a library of it is the transport."""
+    return clipped(busy(end) - (or_zero(end.processors.own_user_ratio) if facts.own is None else 0.0))
 
 
 def most_moving(facts: Facts) -> float:
     """The same of the side that takes more."""
-    return max(moving(facts.sender), moving(facts.receiver))
+    return max(moving(facts, facts.sender), moving(facts, facts.receiver))
 
 
 def asleep(end: HostFacts) -> float:

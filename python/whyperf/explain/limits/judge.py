@@ -80,7 +80,7 @@ def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts:
     if first is not None and first.probability >= NAMED_FROM:
         return [first, *(limit for limit in shown if limit is not first)]
     named = _candidates(ranked)
-    if not shown and (ranked[0].cause == ANOTHER or not any(found.is_found for found in named)):
+    if not shown and not any(found.is_found for found in named):
         return [_not_known(named, facts)]
     return [_open(ranked, facts), *shown]
 

@@ -203,10 +203,11 @@ def _held_up(facts: Facts, cause: Cause, part: float) -> Limit | None:
     again = [end.limits.counts.get("TcpRetransSegs", 0) * (facts.transport == "tcp") for _, end in sides(facts)]
     sent, taken = or_zero(facts.sender.sockets.payload_bytes), or_zero(facts.receiver.sockets.payload_bytes)
     is_unanswered = facts.transport != "tcp" and 0 < taken <= sent - FEW * (facts.sender.calls.bytes_mean or sent)
-    share = clipped(1 - or_zero(exchanges.at_once) / slots) * exchanges.payload_ratio * part
+    longer = clipped(1 - or_zero(exchanges.at_once) / slots)
+    share = longer * exchanges.payload_ratio * part
     if share < LIMIT_FROM or (sum(again) < FEW and not is_unanswered):
         return None
-    slow = figure("slow_exchanges", "latencies", facts.asker, latency_ns=exchanges.latency_ns, slow_ratio=share)
+    slow = figure("slow_exchanges", "latencies", facts.asker, latency_ns=exchanges.latency_ns, slow_ratio=longer)
     lost = (
         figure("unanswered", "flows", facts.sender, sent_bytes=sent, taken_bytes=taken)
         if is_unanswered
@@ -218,7 +219,7 @@ def _held_up(facts: Facts, cause: Cause, part: float) -> Limit | None:
         (slow, lost),
         gain.of_pauses(facts, share),
         variant="exchanges",
-        values={"latency_ns": exchanges.latency_ns, "transactions_per_s": exchanges.per_s},
+        values={"latency_ns": exchanges.latency_ns, "transactions_per_s": exchanges.per_s, "lost_ratio": longer},
     )
 
 
@@ -373,7 +374,8 @@ def receiver_loss(facts: Facts) -> Limit | None:
     if facts.datagrams is not None:
         return _socket_loss(facts)
     dropped, again = facts.receiver.devices.dropped_packets or 0, or_zero(facts.segments.retransmitted_ratio)
-    held = facts.sender.ratio(S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW, S.PACING)
+    states = (S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW, S.PACING)
+    held = clipped(facts.sender.ratio(*states, *(() if has_log(facts) else unseen(facts.sender))))
     part = max(facts.lost_in_receiver_ratio, EITHER if dropped and again else 0.0)
     if held * part < LIMIT_FROM:
         return None

@@ -49,6 +49,7 @@ FLOW = frozenset(
         Cause.SEND_BUFFER,
         Cause.WRITE_WINDOW_MISMATCH,
         Cause.SMALL_QUEUE,
+        Cause.PATH_LOSS,
         Cause.REORDERING,
         Cause.SHARED_BOTTLENECK,
         Cause.POLICER,

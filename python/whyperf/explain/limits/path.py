@@ -350,6 +350,21 @@ def policer(facts: Facts) -> Limit | None:
     share = max(path_wait(facts), lossy) * no_queue * even * lossy * max(NO_BURST, burst)
     if share < LIMIT_FROM:
         return None
+    if found.bps is None:
+        sent = segments.data_segments or 0
+        counted = {"lost_count": round(lost_part(facts) * sent), "sent_count": sent}
+        return Limit(
+            Cause.POLICER,
+            share,
+            (
+                figure("lost_count", WINDOWS, facts.sender, lost_segments_ratio=lost_part(facts), **counted),
+                state_evidence(facts.sender, "sender", *waiting_states(facts)),
+            ),
+            targets={"policed_bps": policed},
+            variant="lossy",
+            values={"policed_bps": policed, **counted},
+            ceiling=over_rate(facts, line.bps),
+        )
     return Limit(
         Cause.POLICER,
         share,

@@ -1,4 +1,4 @@
-"""Judges each population of connections by itself, and says of how many connections a limit is true."""
+"""Asks the limits of each population of connections by itself, and says of how many connections a limit is true."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -68,8 +68,8 @@ def test_what_is_no_full_bottleneck_is_not_called_one(
 @pytest.mark.parametrize(
     ("asked", "factors", "expected"),
     [
-        ("80M", {}, "The path carries less than is sent: 80."),
-        ("20M", {"path_loss": 0.05}, "Not known which is the limit, the path's bottleneck or random loss: "),
+        ("80M", {}, r"\d+ % of the datagrams were lost .* because the path carries less than was sent"),
+        ("20M", {"path_loss": 0.05}, r"Not known .*the path's bottleneck.*random loss"),
     ],
 )
 def test_lost_datagrams_and_the_asked_rate_come_first(
@@ -77,4 +77,4 @@ def test_lost_datagrams_and_the_asked_rate_come_first(
 ) -> None:
     options = over_path(10, "50M", write_rate_bps=asked, **factors)
     line = diagnosis(tmp_path, "datagrams", "udp-stream", *options, "-t", "2")
-    assert line.startswith(expected), line
+    assert re.match(expected, line), line

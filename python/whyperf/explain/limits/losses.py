@@ -33,6 +33,7 @@ from whyperf.explain.limits.limit import (
 from whyperf.explain.limits.path import (
     LOST_BY_ANY,
     LOST_FROM,
+    MISSED_FROM,
     datagram_flow,
     datagram_rows,
     library_losses,
@@ -183,10 +184,11 @@ def random_loss(facts: Facts) -> Limit | None:
 def _random_datagrams(facts: Facts) -> Limit | None:
     assert facts.datagrams is not None
     missed = facts.datagrams.missed_ratio
-    if missed < LIMIT_FROM / 5:
+    if missed < MISSED_FROM:
         return None
     values: dict[str, Value | None] = {"missed_ratio": missed, "sent_bps": facts.datagrams.sent_bps}
-    return Limit(Cause.RANDOM_LOSS, missed, datagram_rows(facts), None, variant="datagrams", values=values)
+    share = max(missed, LIMIT_FROM)
+    return Limit(Cause.RANDOM_LOSS, share, datagram_rows(facts), None, variant="datagrams", values=values)
 
 
 FEW = 3
@@ -408,12 +410,12 @@ def _socket_loss(facts: Facts) -> Limit | None:
     """The receiving socket drops datagrams because it has no room (udp_queue_rcv_skb, net/ipv4/udp.c)."""
     found, buffer = facts.datagrams, facts.receiver.sockets.buffer_bytes
     assert found is not None
-    if found.dropped_ratio < LIMIT_FROM / 5:
+    if found.dropped_ratio < MISSED_FROM:
         return None
     others = or_zero(facts.receiver.processors.other_ratio)
     return Limit(
         Cause.RECEIVER_LOSS,
-        found.dropped_ratio,
+        max(found.dropped_ratio, LIMIT_FROM),
         figures(
             figure("dropped_datagrams", "datagrams", facts.receiver, dropped_count=found.dropped_count),
             datagram_flow(facts),

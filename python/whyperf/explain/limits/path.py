@@ -113,12 +113,12 @@ def _full_of_datagrams(facts: Facts) -> Limit | None:
     """Datagrams that never reached the receiving socket, because the sender is faster than the path."""
     assert facts.datagrams is not None
     missed = facts.datagrams.missed_ratio
-    if missed < LIMIT_FROM / 5:
+    if missed < MISSED_FROM:
         return None
     arrived = facts.datagrams.taken_bytes * 8e9 / max(1, facts.datagrams.span_ns)
     return Limit(
         Cause.BOTTLENECK,
-        missed,
+        max(missed, LIMIT_FROM),
         datagram_rows(facts),
         None,
         {"taken_bps": arrived},
@@ -127,6 +127,8 @@ def _full_of_datagrams(facts: Facts) -> Limit | None:
     )
 
 
+MISSED_FROM = 0.01
+"""Part of the datagrams from which on losses are a limit, however little they take: nobody sends them again."""
 FULL_LOST = 0.5
 """No path that is in use loses so much at random: it carries less than was sent."""
 

@@ -80,7 +80,8 @@ OWN_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encodi
 def test_a_level_that_nobody_gave_is_never_refused(folder: Path, options: list[str]) -> None:
     """The default is cubic, which this user may not choose."""
     done = run(folder, *options, *([] if "schedule=mixed" in options else ["-O", "0.1", "-t", "0.2"]), "--json")
-    assert done.status == 0, done.err
+    # A machine that is busy for most of these 0.2 s makes the result doubtful (3); refused would be 2.
+    assert done.status in {0, 3}, done.err
     result = json.loads(done.out)
     (cell,) = result["cells"]
     assert (cell["trials"], cell["failed_trials"]) == (1, 0)

@@ -44,7 +44,7 @@ def line_of(
 
     Args:
         day: of the judgment.
-        commit: whose rules were judged.
+        commit: whose diagnosis was judged.
         place: the testbed, or the model's hosts, and the seed.
         numbers: drawn, void, with a cause that counts.
         figures: the outcomes of each level, by its name.

@@ -66,7 +66,7 @@ def command(
 
 
 def print_weighed(title: str, rows: "Sequence[Weighed]", probable: Sequence[Mapping[str, float]]) -> None:
-    """Prints how right rules are today and the decision at each bar; and how often what is called probable is right."""
+    """Prints how right judged verdicts and the decision at each bar are, and how right what is called probable is."""
     from lab.situations.fitting import log_likelihood, outcome  # noqa: PLC0415 - as above
 
     shown = plain_table("Level", "Bar", *(name.replace("_", " ") for name in OUTCOMES))

@@ -119,7 +119,7 @@ MAX_CANDIDATES = 3
 def weighed_outcome(
     probabilities: Sequence[CauseProbability], accepted: set[str], bar: float = NAMED_FROM
 ) -> Outcome | None:
-    """The worth of probabilities: what a rule finds is a verdict from `bar` on; all causes can be candidates.
+    """The worth of probabilities: what a limit finds is a verdict from `bar` on; all causes can be candidates.
 
     Where nothing limits, it is right to name nothing.
     """

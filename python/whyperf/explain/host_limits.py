@@ -1,6 +1,6 @@
 """Limits of a host's load from outside its sockets: control groups, queueing disciplines, counters of the kernel.
 
-Plain figures for the rules, gathered by `gather/host_limits.py`; part of `trial_facts.HostFacts`. What is not known is
+Plain figures for the limits, gathered by `gather/host_limits.py`; part of `trial_facts.HostFacts`. What is not known is
 None, or empty.
 """
 

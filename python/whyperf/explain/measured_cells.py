@@ -1,8 +1,8 @@
 """Cells of the same experiment that are another one with its verdict's change: they were measured, not predicted.
 
 A sweep over windows often has the cell that the verdict on a small one asks for. Then its rate is what the change
-brings, on this host and this day, whatever a rule predicts. A cell that has most of the change shows more than a
-rule, too: what the rest of the change brings is left open upward.
+brings, on this host and this day, whatever a limit predicts. A cell that has most of the change shows more than a
+limit, too: what the rest of the change brings is left open upward.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Setup of a trial: the factors of its cell, where it ran, and its hosts.
 
-No rule sees any of it. It names changes and bounds predicted gains, once the verdicts stand.
+No limit sees any of it. It names changes and bounds predicted gains, once the verdicts stand.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Plain figures of one trial that the rules look at, gathered once.
+"""Plain figures of one trial that the limits look at, gathered once.
 
-A rule sees what a user of two real hosts has: segments, calls, counters, TCP_INFO, CPUs, devices, buffers as the kernel
-reports them. The factors of a trial and the emulated path's own counters are not here, so no rule can peep at the
-answer. None is not known; times are ns, ratios are of the load's time.
+A limit sees what a user of two real hosts has: segments, calls, counters, TCP_INFO, CPUs, devices, and buffers as the
+kernel reports them. The factors of a trial and the emulated path's own counters are not here, so no limit can peep at
+the answer. None is not known; times are ns, ratios are of the load's time.
 """
 
 from collections.abc import Mapping

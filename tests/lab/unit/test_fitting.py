@@ -3,13 +3,18 @@
 import dataclasses
 import math
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from lab.situations.evidence import Weighed, limits_undisturbed, stored
+from lab.situations.evidence import WATCHED, Weighed, limits_undisturbed, stored, weighed_in
 from lab.situations.fitting import fit, left_out, log_likelihood, outcome, predicted
 from lab.truth.levels import View
+from lab.truth.one_sided import WatchedView
+from lab.truth.watched.catalog import load_watched
+from lab.truth.watched.grade import ViewGrade, WatchedRun
+from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import Candidate
 from whyperf.explain.host_facts import HostFacts, Processors
@@ -74,6 +79,22 @@ def test_stored_situations_have_what_was_injected() -> None:
     clean = [row for row in rows.values() if row.is_undisturbed]
     assert clean
     assert all(ANOTHER in row.right for row in clean)
+
+
+def test_a_watched_result_is_fitted_on_where_its_runs_were_kept(tmp_path: Path) -> None:
+    case = load_watched().case[0]
+    grade = ViewGrade(
+        view=WatchedView.BOTH_USER, outcome="right", named=("x",), confidence="", closed_ratio=None, headline=""
+    )
+    without = WatchedRun(case=case.name, dose=0, block=1, rate_bps=1e9)
+    too_weak = WatchedRun(case=case.name, dose=1, block=1, rate_bps=0.95e9, grades=(grade,))
+    counts = WatchedRun(case=case.name, dose=1, block=1, rate_bps=0.5e9, grades=(grade,))
+    runs = tmp_path / WATCHED
+    runs.write_text(f"{without.model_dump_json()}\n{too_weak.model_dump_json()}\n")
+    assert list(weighed_in(tmp_path)) == []
+    runs.write_text(f"{without.model_dump_json()}\n{counts.model_dump_json()}\n")
+    with pytest.raises(UsageError, match=f"lacks runs of {case.name}; fit on a result that kept all runs"):
+        list(weighed_in(tmp_path))
 
 
 def test_what_shows_nothing_says_nothing() -> None:

@@ -1,4 +1,4 @@
-"""From a trial's tables to the facts that rules look at, a module a kind of evidence."""
+"""From a trial's tables to the facts that limits look at, a module a kind of evidence."""
 
 from whyperf.explain.gather.all_facts import gather_facts
 from whyperf.explain.gather.costs import costs_of, with_costs

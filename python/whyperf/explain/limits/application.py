@@ -169,7 +169,7 @@ def own_side(facts: Facts) -> tuple[str, HostFacts]:
 
 
 UNSEEN = 0.5
-"""The part of a delay that a program that nobody sees may sleep: it may work as well."""
+"""The part of a delay that a program that nobody sees may sleep: it may work as well. An assumption."""
 
 
 def _own_delay(facts: Facts, talk: Conversation) -> Limit | None:
@@ -400,7 +400,8 @@ def _calling(facts: Facts, end: HostFacts, size: float) -> float:
 
 
 OF_BATCH = 0.3
-"""The part of a datagram's call that a batch saves: its entry into the kernel, and not its way to the device."""
+"""The part of a datagram's call that a batch saves: its entry into the kernel, and not its way to the device. An
+assumption: no batch was measured."""
 
 
 def tiny_writes(facts: Facts) -> Limit | None:

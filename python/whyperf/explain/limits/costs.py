@@ -18,8 +18,8 @@ from whyperf.explain.cost_facts import ClassFacts, CostFacts, CostPart
 from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.cpu import BUSY, SMALL_WRITES
-from whyperf.explain.limits.held import busy
+from whyperf.explain.limits.cpu import SMALL_WRITES
+from whyperf.explain.limits.held import BUSY, busy
 from whyperf.explain.limits.limit import LIMIT_FROM, Limit, figure
 from whyperf.explain.limits.next_limit import ON_CPU
 from whyperf.explain.trial_facts import Facts

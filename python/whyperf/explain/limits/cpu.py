@@ -8,7 +8,7 @@ from whyperf.explain.host_facts import HostFacts, State
 from whyperf.explain.host_limits import Interruption
 from whyperf.explain.limits import gain
 from whyperf.explain.limits.application import answered_figure, own_side
-from whyperf.explain.limits.held import asleep, busiest, busy, is_far, most_moving, samples, sides
+from whyperf.explain.limits.held import BUSY, asleep, busiest, busy, is_far, most_moving, samples, sides
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     WINDOWS,
@@ -503,10 +503,6 @@ def capacity(facts: Facts) -> Limit | None:
         },
         ceiling=1 / share,
     )
-
-
-BUSY = 0.8
-"""From here on a CPU is taken to be a limit: the rest is waiting that clocks do not see."""
 
 
 def _alternating(facts: Facts, share: float) -> Limit:

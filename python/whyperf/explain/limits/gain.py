@@ -1,6 +1,6 @@
 """Gain of a change: the rate at the changed operating point over the rate now.
 
-One place predicts it for all rules. Without its cause a rate grows up to the next limit, and that is one of three:
+One place predicts it for all limits. Without its cause a rate grows up to the next limit, and that is one of three:
 
 - *the line*, where segments arrive in the distances that a line makes: all of it, headers left out;
 - *the ends' CPUs*, where nothing else holds them: what their calls, packets and receive processing take. A
@@ -9,7 +9,7 @@ One place predicts it for all rules. Without its cause a rate grows up to the ne
 
 A call and a packet cost a fixed part and a part for each byte, so that larger ones move more for the same cost.
 
-Whatever a rule predicts, `bounded` takes it no further than a line that is known.
+Whatever a limit predicts, `bounded` takes it no further than a line that is known.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ HEADERS_BYTES = 66
 SUPER_SEGMENT_BYTES = 65_160
 """Payload of the largest packet that TCP hands down with offloads: 45 segments of 1448 bytes (GSO_MAX_SIZE)."""
 NEIGHBOR_RTT_NS = 200_000
-"""Round trips below are made of what hosts do, not of the path."""
+"""Round trips below are made of what hosts do, not of the path (docs/background/explain.md)."""
 FULL_LINE_USE = 0.85
 """A line used so far is full: the rest is gaps between the measured phases of a burst."""
 _QUEUE_GROWTH = 1.3

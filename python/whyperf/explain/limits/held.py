@@ -1,13 +1,14 @@
 """Where a sender's time goes, as far as the evidence separates it: the path, the link, the ends."""
 
 from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.limits.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.limits.limit import clipped, or_zero
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
 
-NEIGHBOR_RTT_NS = 200_000
-"""Round trips below are made of what hosts do, not of the path (docs/background/explain.md)."""
+BUSY = 0.8
+"""From here on a CPU is taken to be a limit: the rest is waiting that clocks do not see."""
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE, S.IN_FLIGHT)
 """States in which the path, or the congestion control for its sake, holds the sender."""
 SLOWLY_REGROWN_TIMES = 4.0

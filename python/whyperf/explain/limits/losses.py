@@ -7,6 +7,7 @@ from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.limits import gain
 from whyperf.explain.limits.held import (
+    BUSY,
     asleep,
     has_log,
     is_far,
@@ -395,8 +396,6 @@ def receiver_loss(facts: Facts) -> Limit | None:
     )
 
 
-BUSY = 0.8
-"""From here on a CPU is taken to be a limit: the rest is waiting that clocks do not see."""
 OTHERS = 0.1
 """Part of a CPU from which on other programs are named."""
 

@@ -5,7 +5,7 @@ Time is 1 for what moves the present payload now. A limit holds the sender in on
 - *pauses* alternate with everything else: their time adds up, and it stays until they are removed;
 - *flow limits* (windows, losses, queues, pacing) hold data that waits to be sent. Without the one that holds, the next
   one does: the same payload takes as long as the slowest of the others needs;
-- *work* on a CPU, which the rules predict from the cost of calls and packets.
+- *work* on a CPU, which the limits predict from the cost of calls and packets.
 
 So the time that is left without some of the causes is what the payload takes at the next limit, plus the pauses that
 stay, but no less than the flow limits that stay have of the time now. The gain is 1 over that time. Limits of a known

@@ -319,7 +319,8 @@ POLICED_NS, POLICED_TRIPS = 2e6, 0.1
 """Delay of a queue, in ns and over the smallest round trip, from which on there is one: a policer has none, and hosts
 take up to a ms."""
 UNSEEN_SPREAD, OF_UNSEEN = 0.25, 0.5
-"""Spread where nothing shows one, and the part of the share that is left where only samples show no queue."""
+"""Spread where nothing shows one, and the part of the share that is left where only samples show no queue:
+assumptions, not measured."""
 BURST_TIMES, NO_BURST = 1.2, 0.5
 """The path once let that much more through, before the bucket was empty; and what is left of the share where it never
 did: the bucket may be small."""

@@ -14,7 +14,7 @@ GLOBAL = frozenset({Cause.BOTTLENECK, Cause.ASKED_RATE})
 
 
 def of_populations(facts: Facts, ask: Ask) -> list[Limit]:
-    """Limits of the rules, for each population of connections by itself.
+    """The limits of each population of connections by itself.
 
     A limit that all of them share is that of all connections. One of a part counts for that part of the connections,
     and for what a full path leaves: on a full path other connections only share what there is.

@@ -12,8 +12,8 @@ use schema::workload::{Arrivals, Group, IoModel, Operation, Repeat, Size, Step, 
 use socket2::{Domain, Socket, Type};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +21,9 @@ use std::time::Duration;
 const USERS: u32 = 3;
 /// How often the relay looks for datagrams.
 const RELAY_TICK: Duration = Duration::from_micros(100);
+/// The relays' addresses begin here, in a part of the loopback network that no other test uses.
+const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
+static RELAYS_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// What a datagram of the relay is: the far host's or the near one's, and its payload.
 type Loses = dyn Fn(bool, &[u8]) -> bool + Send + Sync;
@@ -141,7 +144,9 @@ struct Relay {
 
 impl Relay {
     fn start(port: u16, loses: Arc<Loses>) -> Self {
-        let (address, far) = (SocketAddr::from(([127, 0, 0, 2], port)), SocketAddr::from(([127, 0, 0, 1], port)));
+        // An address of its own: at a shared one, a socket of another relay may hold the port.
+        let own = Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + RELAYS_COUNT.fetch_add(1, Ordering::Relaxed));
+        let (address, far) = (SocketAddr::from((own, port)), SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let is_over = Arc::new(AtomicBool::new(false));
         let empty_count = Arc::new(AtomicU64::new(0));
         let listener = TcpListener::bind(address).expect("a port");
@@ -197,7 +202,7 @@ fn relay_datagrams(socket: &Arc<UdpSocket>, far: SocketAddr, loses: &Arc<Loses>,
             continue;
         };
         let peer = peers.entry(near).or_insert_with(|| {
-            let peer = Arc::new(UdpSocket::bind("127.0.0.2:0").expect("a port"));
+            let peer = Arc::new(UdpSocket::bind((socket.local_addr().expect("bound").ip(), 0)).expect("a port"));
             peer.connect(far).expect("an address");
             peer.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
             let (peer_here, socket, loses, is_over) = (Arc::clone(&peer), Arc::clone(socket), Arc::clone(loses), Arc::clone(is_over));
@@ -434,6 +439,6 @@ fn a_host_that_does_not_answer_is_named() {
     let transactions = [times(1, vec![step(Operation::Connect { connection: 0 })])];
     let [near, _] = execute(IoModel::Epoll, &transactions, Arc::new(|is_far, _| is_far));
     let reason = near.expect_err("nobody is welcomed");
-    assert!(reason.contains("no answer within 5 s from 127.0.0.2:"), "{reason}");
+    assert!(reason.contains("no answer within 5 s from 127.1.0."), "{reason}");
     assert!(reason.ends_with("to the datagrams that open a connection; is a firewall in between?"), "{reason}");
 }

@@ -9,6 +9,7 @@ import typer
 
 from lab.situations import command as situations
 from lab.situations import fit_command as fit
+from lab.situations import keep_command as keep
 from lab.situations import reports
 from lab.tools import command as tools
 from lab.truth import command as truth
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-VERBS = {verb.NAME: verb for verb in (situations, reports, fit, truth, tools)}
+VERBS = {verb.NAME: verb for verb in (situations, reports, keep, fit, truth, tools)}
 for name, verb in VERBS.items():
     app.command(name=name, cls=QuickCommand, epilog=verb.EXAMPLE)(verb.command)
 

@@ -1,11 +1,14 @@
 """The evidence of the trials of judged sets, as the weights of the decision are fitted on it."""
 
 import json
+import lzma
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from lab.situations.judge import LIMITS
 from lab.situations.measuring import rates_of
@@ -54,26 +57,53 @@ class Weighed:
     today: str
 
 
-def weighed_in(folder: Path) -> Iterator[Weighed]:
-    """The trials of a judged set, or of a result of `truth --watch`, each once at each level; the line of `run` has the
-    evidence of counters: left out."""
-    if not (folder / JUDGED).exists():
-        yield from _weighed_programs(folder)
+@dataclass(frozen=True)
+class Evidence:
+    """What was seen of a judged trial at one level, and what is right to say of it.
+
+    `accepted` are the causes that were right to name, `group` is the kind of load, and `outcome` what the verdict was
+    worth when it was judged; "" where there is none.
+    """
+
+    situation: str
+    view: str
+    accepted: tuple[str, ...]
+    group: str
+    outcome: str
+    facts: Facts
+    setup: Setup
+
+
+def weighed_in(source: Path) -> Iterator[Weighed]:
+    """The trials of a judged set as limits see them, or of a file of `keep`."""
+    for found in evidence_in(source):
+        if settled(found.facts) is None:
+            yield weighed(found)
+
+
+def evidence_in(source: Path) -> Iterator[Evidence]:
+    """The trials of a judged set, of a result of `truth --watch`, or of a file of `keep`; each once at each level. The
+    line of `run` has the evidence of counters: left out."""
+    if source.is_file():
+        yield from _kept(source)
         return
-    rows = json.loads((folder / JUDGED).read_text(encoding="utf-8"))["judged"]
-    programs = (folder / WATCHED).exists()
+    if not (source / JUDGED).exists():
+        yield from _of_programs(source)
+        return
+    rows = json.loads((source / JUDGED).read_text(encoding="utf-8"))["judged"]
+    programs = (source / WATCHED).exists()
     seen: set[tuple[str, str]] = set()
     for row in rows:
         key = (row["trial"], row["view"])
         if row["view"] == View.RUN or key in seen:
             continue
         seen.add(key)
-        facts, setup, _ = gathered(*(_of_program(folder, row) if programs else _of_own_load(folder, row)))
-        if settled(facts) is None:
-            yield weighed(facts, setup, row)
+        facts, setup, _ = gathered(*(_of_program(source, row) if programs else _of_own_load(source, row)))
+        accepted = tuple(row["accepted"])
+        yield Evidence(row["situation"], row["view"], accepted, row["group"], row["outcome"], facts, setup)
 
 
-def _weighed_programs(folder: Path) -> Iterator[Weighed]:
+def _of_programs(folder: Path) -> Iterator[Evidence]:
     """The runs of a result of `truth --watch` whose cause counts, each at the views that it was graded at."""
     with kept_runs(folder) as (runs, _):
         found = judged(load_watched(), runs)
@@ -81,19 +111,33 @@ def _weighed_programs(folder: Path) -> Iterator[Weighed]:
         for grade in case.graded:
             if case.run.kept is None:
                 raise UsageError(f"{folder} lacks runs of {case.case.name}; fit on a result that kept all runs")
-            facts, _, _ = gathered(*_of_kept_run(folder / case.run.kept, grade.view))
-            if settled(facts) is not None:
-                continue
-            right = _with_losses(set(map(str, case.case.accepted)), grade.view)
-            yield Weighed(
-                f"{folder.name}-{case.case.name}",
-                grade.view,
-                level_of(facts),
-                tuple(candidates_of(of_populations(facts, found_in))),
-                frozenset(right.intersection(CANDIDATES)),
-                is_undisturbed=False,
-                today=grade.outcome,
-            )
+            facts, setup, _ = gathered(*_of_kept_run(folder / case.run.kept, grade.view))
+            accepted = tuple(map(str, case.case.accepted))
+            yield Evidence(f"{folder.name}-{case.case.name}", grade.view, accepted, "", grade.outcome, facts, setup)
+
+
+SETS = Path(__file__).parents[1] / "sets"
+"""Where kept sets lie."""
+SUFFIX = ".json.xz"
+
+
+def keep(source: Path, file: Path) -> int:
+    """Writes what was seen of a judged set, a JSON object a line, and returns how many there are."""
+    rows = [_ROW.dump_json(found) for found in evidence_in(source)]
+    file.write_bytes(lzma.compress(b"\n".join(rows), preset=9 | lzma.PRESET_EXTREME))
+    return len(rows)
+
+
+def _kept(file: Path) -> Iterator[Evidence]:
+    try:
+        lines = lzma.decompress(file.read_bytes()).splitlines()
+    except lzma.LZMAError as error:
+        raise UsageError(f"{file} is no file of whyperf-lab keep: {error}") from error
+    for line in lines:
+        yield _ROW.validate_json(line)
+
+
+_ROW = TypeAdapter(Evidence)
 
 
 def _with_losses(accepted: set[str], view: str) -> set[str]:
@@ -151,21 +195,21 @@ def _of_kept_run(folder: Path, view: WatchedView) -> tuple[Experiment, TrialQues
     return experiment, TrialQuestion(trial.cell, trial.id, None, levels, view.sides, by_plan=False)
 
 
-def weighed(facts: Facts, setup: Setup, row: Mapping[str, Any]) -> Weighed:
-    """Combines what facts show with what was judged of them."""
-    is_undisturbed = str(Cause.NOT_KNOWN) in row["accepted"]
-    right = _with_losses(set(row["accepted"]), row["view"])
-    if is_undisturbed and not facts.is_watched:
+def weighed(found: Evidence) -> Weighed:
+    """What limits take of a trial, and what is right to say of it."""
+    is_undisturbed = str(Cause.NOT_KNOWN) in found.accepted
+    right = _with_losses(set(found.accepted), found.view)
+    if is_undisturbed and not found.facts.is_watched:
         # The record of a watched program has neither a path nor a load that would say more.
-        right = limits_undisturbed(row["group"], setup, facts)
+        right = limits_undisturbed(found.group, found.setup, found.facts)
     return Weighed(
-        row["situation"],
-        row["view"],
-        level_of(facts),
-        tuple(candidates_of(of_populations(facts, found_in))),
+        found.situation,
+        found.view,
+        level_of(found.facts),
+        tuple(candidates_of(of_populations(found.facts, found_in))),
         frozenset(right.intersection(CANDIDATES) or {ANOTHER}),
         is_undisturbed,
-        row["outcome"],
+        found.outcome,
     )
 
 

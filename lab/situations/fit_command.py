@@ -18,13 +18,19 @@ if TYPE_CHECKING:
     from whyperf.explain.calibration.weights import Weights
 
 NAME = "fit"
-EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit SET --check OTHER-SET --write"
+EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit --stored --write"
 BARS = (0.5, 0.6, 0.7, 0.8)
 """Probabilities from which on a verdict is named, to choose from."""
 
 
 def command(
-    sets: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Results of situations or truth --watch.")],
+    sets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FOLDER|FILE]…",
+            help="Results of situations or truth --watch, or files of keep; all that are kept if none is given.",
+        ),
+    ] = None,
     check: Annotated[
         list[Path] | None,
         typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),
@@ -36,11 +42,12 @@ def command(
 ) -> None:
     """Fit how much the figures of each limit say for its cause, and say how right the decision then is."""
     # Imported here: scipy loads for a second.
-    from lab.situations.evidence import JUDGED, WATCHED, stored, weighed_in  # noqa: PLC0415
+    from lab.situations.evidence import JUDGED, SETS, SUFFIX, WATCHED, stored, weighed_in  # noqa: PLC0415
     from lab.situations.fitting import FOLDS, fit, left_out, predicted  # noqa: PLC0415
 
+    sets = sets or sorted(SETS.glob(f"*{SUFFIX}"))
     for folder in (*sets, *(check or ())):
-        if not any((folder / name).is_file() for name in (JUDGED, WATCHED)):
+        if not folder.is_file() and not any((folder / name).is_file() for name in (JUDGED, WATCHED)):
             raise UsageError(
                 f"{folder} has no {JUDGED}; name a result of whyperf-lab situations, or of whyperf-lab truth --watch"
             )
@@ -60,7 +67,7 @@ def command(
         print_weighed(str(folder), others, [predicted(row, fitted) for row in others])
     if write:
         drawn, injected = (len({row.situation for row in found}) for found in (rows, kept))
-        names = ", ".join(folder.name for folder in sets)
+        names = ", ".join(folder.name.removesuffix(SUFFIX) for folder in sets)
         _write(fitted, f"{drawn} drawn situations of {names}" + (f" and {injected} stored ones" if injected else ""))
     raise typer.Exit(DONE)
 

@@ -1,0 +1,29 @@
+"""`whyperf-lab keep`: keeps what was seen of a judged set, so that weights are fitted on it after its record is gone."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whyperf.cli.exits import DONE, UsageError, say
+
+NAME = "keep"
+EXAMPLE = "Examples: whyperf-lab keep results/situations-4711 · whyperf-lab fit"
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="A result of situations or truth --watch.")],
+    name: Annotated[str | None, typer.Option(help="Name of the set; that of FOLDER if none is given.")] = None,
+) -> None:
+    """Keep what the limits saw of a judged set in lab/sets, where fit and the tests read it."""
+    from lab.situations.evidence import JUDGED, SETS, SUFFIX, WATCHED, keep  # noqa: PLC0415 - polars loads for long
+
+    if not any((source / each).is_file() for each in (JUDGED, WATCHED)):
+        raise UsageError(
+            f"{source} has no {JUDGED}; name a result of whyperf-lab situations, or of whyperf-lab truth --watch"
+        )
+    SETS.mkdir(exist_ok=True)
+    file = SETS / f"{name or source.resolve().name}{SUFFIX}"
+    count = keep(source, file)
+    say(f"Wrote {file}: {count} trials and levels, {file.stat().st_size / 1000:.0f} kB")
+    raise typer.Exit(DONE)

@@ -22,9 +22,8 @@ from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
 from whyperf.explain.decide import CANDIDATES, Candidate, candidates_of, level_of
 from whyperf.explain.experiment import TrialQuestion, gathered
 from whyperf.explain.limits.every import found_in
-from whyperf.explain.limits.held import busiest
-from whyperf.explain.limits.populations import of_populations
-from whyperf.explain.limits.settled import settled
+from whyperf.explain.limits.judge import of_populations, settled
+from whyperf.explain.limits.limit import busiest
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment

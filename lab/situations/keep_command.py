@@ -1,4 +1,4 @@
-"""`whyperf-lab keep`: keeps what was seen of a judged set, so that weights are fitted on it after its record is gone."""
+"""`whyperf-lab keep`: keeps what was seen of a judged set, to fit weights on after its record is gone."""
 
 from pathlib import Path
 from typing import Annotated

@@ -20,7 +20,7 @@ from whyperf.cli.workflows.why_question import FirstLook, first_look, question_a
 from whyperf.disturb.orders import Place
 from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.experiments.answer import Why
-from whyperf.explain.experiments.obstacles import Obstacle
+from whyperf.explain.experiments.goals import Obstacle
 from whyperf.plan import PlannedTrial
 from whyperf.profile import Profile
 from whyperf.record import Experiment

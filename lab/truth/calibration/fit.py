@@ -12,7 +12,7 @@ from statistics import median
 
 from lab.truth.calibration.residuals import Claimed
 from whyperf.explain.calibration.tables import GainClass, Gains
-from whyperf.explain.limits.intervals import OWN_INTERVAL, family_of
+from whyperf.explain.limits.joint import OWN_INTERVAL, family_of
 
 COVERAGE = 0.8
 """Share of measured gains that intervals should hold."""

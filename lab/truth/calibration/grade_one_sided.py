@@ -30,9 +30,8 @@ from lab.truth.one_sided import OUTCOMES, Graded, WatchedView, counts_of, graded
 from whyperf.analyze import summarize
 from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.analyze.flow.view import Level
-from whyperf.explain.budget.calls import Calls, read_calls_of
-from whyperf.explain.budget.gaps import last_at
-from whyperf.explain.budget.receiver import arrivals_of, read_by_calls
+from whyperf.explain.budget.calls import Calls, last_at, read_calls_of
+from whyperf.explain.budget.host import arrivals_of, read_by_calls
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import TrialQuestion
 from whyperf.explain.gather import by_payload

@@ -33,13 +33,12 @@ from whyperf.explain.gather import (
     with_program,
     with_stages,
 )
-from whyperf.explain.headline import cell_headline, experiment_headline
+from whyperf.explain.headline import as_printed, cell_headline, experiment_headline, joint_as_printed
 from whyperf.explain.limits.judge import judged
 from whyperf.explain.log_trials import best_trials, long_logs, not_read
 from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.parallel import compared_with_alternating
 from whyperf.explain.pattern import patterns_of
-from whyperf.explain.predicted import as_printed, joint_as_printed
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState

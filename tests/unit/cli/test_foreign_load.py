@@ -14,7 +14,7 @@ from whyperf.cli.exits import UsageError
 from whyperf.cli.workflows import why, why_question
 from whyperf.cli.workflows.why import find_why
 from whyperf.cli.workflows.why_question import question_about
-from whyperf.explain.experiments.obstacles import Obstacle
+from whyperf.explain.experiments.goals import Obstacle
 from whyperf.plan import Plan
 from whyperf.record import Experiment
 

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.cost_facts import ClassFacts, CostFacts
-from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
+from whyperf.explain.host_facts import (
+    ClassFacts,
+    CostFacts,
+    HostFacts,
+    HostLimits,
+    Interruption,
+    MemoryLimit,
+    Queue,
+    Quota,
+)
 from whyperf.explain.limits.every import LIMITS
 from whyperf.explain.limits.limit import Limit
 from whyperf.explain.path_facts import OutageFacts, SegmentFacts, WindowFacts

@@ -7,8 +7,8 @@ import pytest
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather.ack_delays import ack_delay_ns
-from whyperf.explain.gather.active import ALWAYS
+from whyperf.explain.gather.delays import ack_delay_ns
+from whyperf.explain.gather.read import ALWAYS
 
 MS = 1_000_000
 STEP_MS, BYTES_PER_MS = 50, 1_000

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.explain import scenes
-from whyperf.explain.budget import receiver, sender
-from whyperf.explain.budget.gaps import Activity
+from whyperf.explain.budget import host, sender
+from whyperf.explain.budget.calls import Activity
 from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import spans_of, sums_of
 
@@ -70,8 +70,8 @@ def test_the_spans_of_a_sender_fill_its_life(text: str, held: bool) -> None:
 def test_the_spans_of_a_receiver_fill_its_life(text: str) -> None:
     log, calls = scenes.segments(text), scenes.calls(text)
     life = scenes.life(log, calls)
-    found = receiver.explain_gaps(log, calls, life)
-    _check(spans_of(found.gaps, found.state, receiver.RECEIVER_STATES), life)
+    found = host.explain_gaps(log, calls, life)
+    _check(spans_of(found.gaps, found.state, host.RECEIVER_STATES), life)
 
 
 @settings(max_examples=40)
@@ -80,6 +80,6 @@ def test_a_call_keeps_what_it_slept(text: str) -> None:
     log, calls = scenes.segments(text), scenes.calls(text)
     if calls is None:
         return
-    found = receiver.explain_gaps(log, calls, scenes.life(log, calls))
+    found = host.explain_gaps(log, calls, scenes.life(log, calls))
     inside = found.gaps.activity == Activity.BLOCKED
     assert found.gaps.length[inside].sum() == calls.blocked.sum()

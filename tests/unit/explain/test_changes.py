@@ -24,16 +24,15 @@ from tests.unit.explain.limit_cases import (
 )
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.own_load import change_for
-from whyperf.explain.experiments.obstacles import refuse_other_path
+from whyperf.explain.experiments.goals import refuse_other_path
 from whyperf.explain.experiments.question import question_of, toml_of
 from whyperf.explain.experiments.tries import CHANGE, Planned
 from whyperf.explain.explanation import Change, Verdict
-from whyperf.explain.headline import cell_headline
+from whyperf.explain.headline import as_printed, cell_headline, command_label, gain_line
 from whyperf.explain.limits.every import found_in
 from whyperf.explain.limits.judge import _Predicting, _verdict
 from whyperf.explain.limits.limit import Limit
 from whyperf.explain.limits.stages import refined
-from whyperf.explain.predicted import as_printed, command_label, gain_line
 from whyperf.explain.setup import Kind, Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement, templates

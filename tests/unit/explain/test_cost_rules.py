@@ -21,14 +21,13 @@ from tests.unit.explain.limit_cases import (
 )
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.own_load import change_for
-from whyperf.explain.cost_facts import ClassFacts, CostFacts
 from whyperf.explain.explanation import Change, Verdict
-from whyperf.explain.headline import WITHOUT_LOG, cell_headline
+from whyperf.explain.headline import WITHOUT_LOG, as_printed, cell_headline, gain_line
+from whyperf.explain.host_facts import ClassFacts, CostFacts
 from whyperf.explain.limits.costs import BY_CLASS, refined
 from whyperf.explain.limits.judge import judge
 from whyperf.explain.limits.limit import Limit
 from whyperf.explain.measured_cells import MeasuredCells
-from whyperf.explain.predicted import as_printed, gain_line
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import ExchangeFacts, Facts
 from whyperf.explain.wording.catalog import render

@@ -12,8 +12,14 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.gather import delivery_steps as delivery_steps_module
 from whyperf.explain.gather import transports
-from whyperf.explain.gather.deliveries import bottleneck_of_steps, is_over_full, policing_of_steps, queue_of_steps
-from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
+from whyperf.explain.gather.deliveries import (
+    Steps,
+    bottleneck_of_steps,
+    delivery_steps,
+    is_over_full,
+    policing_of_steps,
+    queue_of_steps,
+)
 from whyperf.explain.path_facts import BottleneckRate
 
 LINK_BPS = 95.6e6

@@ -11,7 +11,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.own_load import change_for
-from whyperf.explain.gather.exchanges import datagrams, exchanges
+from whyperf.explain.gather.application import datagrams, exchanges
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, Facts, RequestedLoad
 

@@ -16,8 +16,7 @@ from tests.unit.explain.experiment_samples import tried, why
 from whyperf.analyze.measures.goodput import measure
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.explain.experiments.answer import Answer, Why
-from whyperf.explain.experiments.goals import MIN_ABOVE, NS, RATE, SLOWER, Goal, Percentile, goal_of
-from whyperf.explain.experiments.obstacles import Obstacle
+from whyperf.explain.experiments.goals import MIN_ABOVE, NS, RATE, SLOWER, Goal, Obstacle, Percentile, goal_of
 from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.wording.experiments import answer_words, bar_words, goal_words, headline_of, not_reproduced_words
 from whyperf.plan import Plan

@@ -11,11 +11,19 @@ import pytest
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES
 from whyperf.explain.experiments.answer import answer_of, outcome_of, tried_of
-from whyperf.explain.experiments.beliefs import information, prior_of, updated
+from whyperf.explain.experiments.beliefs import (
+    MIN_AGAIN,
+    Sign,
+    Slower,
+    information,
+    prior_of,
+    signs_likelihood,
+    slower_of,
+    updated,
+)
 from whyperf.explain.experiments.goals import PAIRS_OF_PERCENTILES, SPREAD_OF_PERCENTILES
 from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
 from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of, likelihood
-from whyperf.explain.experiments.signs import MIN_AGAIN, Sign, Slower, signs_likelihood, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.wording.experiments import answer_words

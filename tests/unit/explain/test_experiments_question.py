@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import pytest
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.experiments.goals import Obstacle, refuse_other_host, refuse_other_path, refuse_untriable
 from whyperf.explain.experiments.ladder import ORIGINAL
-from whyperf.explain.experiments.obstacles import Obstacle, refuse_other_host, refuse_other_path, refuse_untriable
 from whyperf.explain.experiments.question import BLOCKS, question_of
 from whyperf.explain.experiments.tries import CHANGE, Planned, making
 from whyperf.explain.explanation import Change, Level, Verdict

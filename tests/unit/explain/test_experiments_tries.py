@@ -7,7 +7,7 @@ import pytest
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Known, Tried, Why
 from whyperf.explain.experiments.goals import Kind
-from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
+from whyperf.explain.experiments.question import Arrival, Lengths, lengths_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, excluded, planned
 from whyperf.explain.setup import Setup
 from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words

@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.changes.fast_control import starved_alpha
+from whyperf.explain.changes.cost_remedies import starved_alpha
 from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.explanation import Change
 from whyperf.explain.limits.limit import Limit

@@ -6,7 +6,7 @@ import pytest
 
 from whyperf.explain.calibration.tables import GainClass, Gains, instead
 from whyperf.explain.limits.gain import Gain
-from whyperf.explain.limits.intervals import calibrated
+from whyperf.explain.limits.joint import calibrated
 from whyperf.explain.wording.catalog import statement
 
 

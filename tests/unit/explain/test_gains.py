@@ -6,8 +6,8 @@ import pytest
 
 from whyperf.explain.host_facts import Calls, HostFacts, Processors
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.intervals import calibrated
-from whyperf.explain.limits.sleeping_ends import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
+from whyperf.explain.limits.gain import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
+from whyperf.explain.limits.joint import calibrated
 from whyperf.explain.path_facts import BottleneckRate, RequestCycle, SegmentFacts, WindowFacts
 from whyperf.explain.trial_facts import ExchangeFacts, Facts, RequestedLoad
 from whyperf.explain.wording.catalog import statement

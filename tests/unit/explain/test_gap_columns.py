@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from whyperf.explain.budget.gaps import Activity, first_that_holds, is_doing, last_at
+from whyperf.explain.budget.calls import Activity, first_that_holds, is_doing, last_at
 from whyperf.explain.budget.shares import longest_of
 
 

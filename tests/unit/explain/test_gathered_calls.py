@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from whyperf.explain.gather import calls as module
-from whyperf.explain.gather.calls import calls
+from whyperf.explain.gather import application as module
+from whyperf.explain.gather.application import calls
 
 TRIAL: Any = type("Trial", (), {"zero_mono_ns": 0})
 END: Any = type("End", (), {"host": "near", "role": "sender", "offset_ns": 0})

@@ -33,9 +33,8 @@ from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.explanation import Change
-from whyperf.explain.gather.host_limits import host_limits
-from whyperf.explain.gather.interruptions import interruptions
-from whyperf.explain.host_limits import HostLimits, Interruption, MemoryLimit, Queue, Quota
+from whyperf.explain.gather.host_limits import host_limits, interruptions
+from whyperf.explain.host_facts import HostLimits, Interruption, MemoryLimit, Queue, Quota
 from whyperf.explain.limits import windows
 from whyperf.explain.limits.limit import LIMIT_FROM
 from whyperf.explain.setup import Setup

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from tests.unit.explain import scenes
-from whyperf.explain.budget.chronographs import LATE_NS, compared
-from whyperf.explain.budget.gaps import Gaps
+from whyperf.explain.budget.calls import Gaps
+from whyperf.explain.budget.from_counters import LATE_NS, compared
 
 MS = 1_000_000
 

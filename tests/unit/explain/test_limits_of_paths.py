@@ -33,7 +33,7 @@ from tests.unit.explain.limit_cases import (
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Losses, Pattern
 from whyperf.explain.limits import losses
-from whyperf.explain.limits.held import lost_to_losses
+from whyperf.explain.limits.limit import lost_to_losses
 from whyperf.explain.path_facts import LostRun
 
 KINDS = (Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS)

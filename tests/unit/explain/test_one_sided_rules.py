@@ -24,10 +24,9 @@ from tests.unit.explain.watched_cases import (
 )
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Verdict
+from whyperf.explain.headline import as_printed
 from whyperf.explain.limits.every import found_in
-from whyperf.explain.limits.judge import judge
-from whyperf.explain.limits.settled import settled
-from whyperf.explain.predicted import as_printed
+from whyperf.explain.limits.judge import judge, settled
 
 MUCH = 0.3
 named = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

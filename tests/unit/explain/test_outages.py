@@ -7,7 +7,7 @@ import pytest
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather.outages import outages
+from whyperf.explain.gather.deliveries import outages
 from whyperf.explain.path_facts import OutageFacts
 
 MS = 1_000_000

@@ -8,12 +8,11 @@ import pytest
 from tests.unit.explain.limit_cases import MS, PATH, counted, link
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Budget, StateShare
-from whyperf.explain.gather.active import ALWAYS
 from whyperf.explain.gather.all_facts import shares_of
-from whyperf.explain.gather.populations import populations
+from whyperf.explain.gather.read import ALWAYS
+from whyperf.explain.gather.sockets import populations
 from whyperf.explain.limits.every import found_in
-from whyperf.explain.limits.judge import judge
-from whyperf.explain.limits.populations import of_populations
+from whyperf.explain.limits.judge import judge, of_populations
 from whyperf.explain.path_facts import WindowFacts
 from whyperf.explain.trial_facts import Facts, Population
 

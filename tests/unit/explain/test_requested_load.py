@@ -10,10 +10,9 @@ import pytest
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence, FlowEnd
 from whyperf.explain.explanation import Budget, StateShare
-from whyperf.explain.gather.active import Active, scheduled
 from whyperf.explain.gather.all_facts import shares_of
-from whyperf.explain.gather.asked_rate import _is_greedy, _stream_bps, _sum, asked
-from whyperf.explain.gather.direction import sending
+from whyperf.explain.gather.application import _is_greedy, _stream_bps, _sum, asked
+from whyperf.explain.gather.read import Active, scheduled, sending
 
 SECOND = 1_000_000_000
 NEAR = FlowEnd("near", "sender", 0, EndEvidence())

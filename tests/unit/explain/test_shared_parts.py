@@ -11,10 +11,8 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.gather import with_link_use
 from whyperf.explain.headline import experiment_headline
-from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.host_limits import HostLimits
-from whyperf.explain.limits.judge import judge
-from whyperf.explain.limits.settled import FULL_RATIO, settled
+from whyperf.explain.host_facts import HostFacts, HostLimits
+from whyperf.explain.limits.judge import FULL_RATIO, judge, settled
 from whyperf.explain.trial_facts import Facts
 
 SECOND = 1_000_000_000

@@ -15,10 +15,9 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import TrialQuestion
 from whyperf.explain.explanation import CellExplanation
 from whyperf.explain.gather import with_stages
-from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.host_facts import HostFacts, StageFacts, StageTime
 from whyperf.explain.limits.limit import Limit
 from whyperf.explain.limits.stages import refined
-from whyperf.explain.stage_facts import StageFacts, StageTime
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment
 

@@ -10,8 +10,7 @@ from tests.whole.records.golden import unpack
 from whyperf.analyze import summarize
 from whyperf.cli.output.explanation import print_explanation
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.experiments.earlier import FILE, verified_earlier
-from whyperf.explain.experiments.kept import made_of
+from whyperf.explain.experiments.kept import FILE, made_of, verified_earlier
 from whyperf.explain.store import NAME, read_explanation, write_explanation
 from whyperf.explain.stored_result import NAME as RESULT
 from whyperf.explain.stored_result import StoredResult, read_result, write_result

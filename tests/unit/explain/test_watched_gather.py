@@ -14,8 +14,7 @@ from whyperf.analyze.flow import FlowTrial, as_watched, flow_facts
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.gather import by_payload, gather_facts, with_program
-from whyperf.explain.gather.conversation import conversation
-from whyperf.explain.gather.watched import moved_bytes, watched_sockets
+from whyperf.explain.gather.watched import conversation, moved_bytes, watched_sockets
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.trial_facts import Facts

@@ -24,10 +24,10 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.experiment import started_command
 from whyperf.explain.explanation import Change, ChangeStep
+from whyperf.explain.headline import step_label
 from whyperf.explain.limits.every import found_in
 from whyperf.explain.limits.judge import _Predicting, _verdict
 from whyperf.explain.limits.limit import Limit
-from whyperf.explain.predicted import step_label
 from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_events, random_part
-from whyperf.explain.gather.losses import Wire, backlog, losses
+from whyperf.explain.gather.losses import Wire, backlog, burst_likelihood_log10, loss_events, losses, random_part
 from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.limits.losses import burst_loss, random_loss, small_queue

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
 from whyperf.cli.workflows.watch import _refuse_used
-from whyperf.explain.experiments.obstacles import Obstacle, refuse_unwritable
+from whyperf.explain.experiments.goals import Obstacle, refuse_unwritable
 from whyperf.foreign import exchangeable, refuse_many_values
 from whyperf.record import Experiment, RecordError, WrongFolderError
 from whyperf.record import experiment as experiment_module

@@ -15,7 +15,7 @@ from tests.whole.explain.agreement import Explained, contradictions
 from whyperf.analyze.flow import FlowTrial, as_watched, at_levels, open_trial
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.gather import by_payload, gather_facts
-from whyperf.explain.host_limits import HostLimits, Queue
+from whyperf.explain.host_facts import HostLimits, Queue
 from whyperf.explain.limits.judge import judged
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup

@@ -29,7 +29,7 @@ from tests.whole.records.golden import (
 from whyperf.analyze import summarize
 from whyperf.cli import main
 from whyperf.explain.changes.commands import is_host_wide
-from whyperf.explain.predicted import MIN_GAIN
+from whyperf.explain.headline import MIN_GAIN
 from whyperf.explain.setup import Setup
 from whyperf.record import Experiment
 from whyperf.report.headline import headline

@@ -27,7 +27,7 @@ def refuse_goal(goal: Goal, plan: Plan) -> None:
     """
     if goal == RATE:
         return
-    from whyperf.explain.experiments.obstacles import Obstacle  # noqa: PLC0415 - most runs need none
+    from whyperf.explain.experiments.goals import Obstacle  # noqa: PLC0415 - most runs need none
 
     try:
         for cell in plan.cells:

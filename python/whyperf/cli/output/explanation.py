@@ -17,10 +17,17 @@ from whyperf.cli.streams import print_json
 from whyperf.cluster import HERE, Choice, Workers, connected
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.explanation import CellExplanation, Explanation, Verdict
-from whyperf.explain.headline import WITHOUT_LOG, experiment_headline
+from whyperf.explain.headline import (
+    WITHOUT_LOG,
+    change_label,
+    command_label,
+    confidence_text,
+    experiment_headline,
+    gain_line,
+    step_label,
+)
 from whyperf.explain.joined_verdicts import alike
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
-from whyperf.explain.predicted import change_label, command_label, confidence_text, gain_line, step_label
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.wording.catalog import render, uncapitalized
@@ -443,8 +450,7 @@ def _cell(
 def _by_experiments(experiment: Experiment) -> dict[str, list[str]]:
     """Of each cell what was verified earlier, and the last experiments' answer with the command that shows them."""
     # --json needs none of it.
-    from whyperf.explain.experiments.earlier import verified_earlier  # noqa: PLC0415
-    from whyperf.explain.experiments.kept import latest  # noqa: PLC0415
+    from whyperf.explain.experiments.kept import latest, verified_earlier  # noqa: PLC0415
     from whyperf.explain.wording.experiments import headline_of  # noqa: PLC0415
 
     lines: dict[str, list[str]] = {}

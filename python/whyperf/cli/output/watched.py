@@ -12,7 +12,7 @@ from whyperf.cli.output.console import Console
 from whyperf.cli.output.explanation import CommandLine, explained
 from whyperf.cli.streams import json_text
 from whyperf.explain.explanation import CellExplanation
-from whyperf.explain.predicted import command_label, gain_line, step_label
+from whyperf.explain.headline import command_label, gain_line, step_label
 from whyperf.record import Experiment, RecordError
 from whyperf.record.errors import is_full
 from whyperf.record.kept import fingerprint_of

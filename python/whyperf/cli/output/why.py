@@ -11,7 +11,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL
 from whyperf.cli.output.console import Console, result_console
 from whyperf.cli.streams import print_json
 from whyperf.explain.experiments.answer import Tried, Why
-from whyperf.explain.predicted import command_label
+from whyperf.explain.headline import command_label
 from whyperf.explain.wording.experiments import (
     ENDED,
     goal_words,

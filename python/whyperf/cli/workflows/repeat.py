@@ -35,10 +35,9 @@ from whyperf.explain.experiments.environments import (
     environments,
     not_tried,
 )
-from whyperf.explain.experiments.goals import RATE
+from whyperf.explain.experiments.goals import RATE, Obstacle, refuse_unwritable
 from whyperf.explain.experiments.kept import folder_of, keep
 from whyperf.explain.experiments.ladder import AT_ONCE, MIN_PAIRS, ORIGINAL, Ladder
-from whyperf.explain.experiments.obstacles import Obstacle, refuse_unwritable
 from whyperf.explain.experiments.question import BLOCKS, NAME
 from whyperf.explain.experiments.tries import Levels, Planned
 from whyperf.explain.explanation import CellExplanation

@@ -1,6 +1,6 @@
 """Counts of the sending kernel in the trials of experiments, next to their rates."""
 
-from whyperf.explain.experiments.signs import Sign
+from whyperf.explain.experiments.beliefs import Sign
 from whyperf.plan import Plan
 from whyperf.record import Damaged, Experiment
 

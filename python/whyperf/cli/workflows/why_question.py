@@ -12,17 +12,18 @@ from whyperf.analyze.text import count
 from whyperf.cli.exits import UsageError
 from whyperf.cli.output.explanation import explained
 from whyperf.cli.workflows.made_elsewhere import refuse_other_files, refuse_own_command, refuse_variables
-from whyperf.explain.experiments.goals import RATE, First, Goal
-from whyperf.explain.experiments.ladder import MIN_PAIRS
-from whyperf.explain.experiments.lengths import Arrival, Lengths, lengths_of
-from whyperf.explain.experiments.obstacles import (
+from whyperf.explain.experiments.goals import (
+    RATE,
+    First,
+    Goal,
     Obstacle,
     refuse_other_host,
     refuse_other_path,
     refuse_untriable,
     refuse_unwritable,
 )
-from whyperf.explain.experiments.question import BLOCKS, question_of
+from whyperf.explain.experiments.ladder import MIN_PAIRS
+from whyperf.explain.experiments.question import BLOCKS, Arrival, Lengths, lengths_of, question_of
 from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
 from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.explain.setup import Setup

@@ -7,10 +7,8 @@ import numpy as np
 
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import si
-from whyperf.explain.anomalies.bends import Bend, find_bend
-from whyperf.explain.anomalies.cause import bend_cause, point_cause
-from whyperf.explain.anomalies.curves import Curve, curves_of
-from whyperf.explain.anomalies.evidence import Difference, differences, known_of
+from whyperf.explain.anomalies.curves import Bend, Curve, curves_of, find_bend
+from whyperf.explain.anomalies.evidence import Difference, bend_cause, differences, known_of, point_cause
 from whyperf.explain.anomalies.grouped import FindingGroup, Member, together
 from whyperf.explain.anomalies.standing_out import Candidate, standing_out
 from whyperf.explain.explanation import Anomaly, CellExplanation, Evidence, Value

@@ -7,8 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from whyperf.explain.anomalies.bends import Bend
-from whyperf.explain.anomalies.curves import Curve, is_number
+from whyperf.explain.anomalies.curves import Bend, Curve, is_number
 from whyperf.explain.anomalies.standing_out import Candidate
 from whyperf.explain.causes import Cause
 

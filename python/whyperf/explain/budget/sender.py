@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from whyperf.analyze.flow.log import SYN
-from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.gaps import Activity, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
+from whyperf.explain.budget.calls import Activity, Calls, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
 from whyperf.explain.budget.stream import NO_EDGE, Arrived, Stream, stream_of, written_by_calls
 from whyperf.explain.segment_log import (
     HRTIMER,

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow.log import SYN
-from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.gaps import Gaps
+from whyperf.explain.budget.calls import Calls, Gaps
 from whyperf.explain.explanation import Budget, Chronograph, Spell, StateShare
 from whyperf.explain.segment_log import UNKNOWN_NUMBER, Codes, LoggedConnection
 

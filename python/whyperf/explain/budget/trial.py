@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.explain.budget.attached import attached, read_queues, sampled_spans
-from whyperf.explain.budget.chronographs import read_samples
-from whyperf.explain.budget.coarse import coarse_budgets, running_ratio
+from whyperf.explain.budget.from_counters import (
+    attached,
+    coarse_budgets,
+    read_queues,
+    read_samples,
+    running_ratio,
+    sampled_spans,
+)
 from whyperf.explain.budget.host import HostBudgets, HostEvidence, explain_receiver, explain_sender, read_evidence
 from whyperf.explain.budget.shares import SPAN_COLUMNS, sender_lifetime
 from whyperf.explain.explanation import Budget, Spell, Value

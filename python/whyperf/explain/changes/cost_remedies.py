@@ -1,4 +1,4 @@
-"""Remedies for a class of cost, as far as known: a row for classes and sides, of which the first that fits."""
+"""Changes that make a transfer cheaper, and a congestion control that uses a fast path."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.changes.commands import DEVICE
 from whyperf.explain.explanation import Level
 from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.setup import Setup
 from whyperf.explain.trial_facts import Facts
 
 Role = Literal["sender", "receiver"]
@@ -120,3 +121,28 @@ def remedy_for(name: str, role: str, facts: Facts) -> Remedy | None:
         (found for found in REMEDIES if name in found.classes and role in found.roles and found.applies(facts, end)),
         None,
     )
+
+
+ALPHAS = ((120_000_000, 200), (12_000_000, 20), (0, 8))
+"""Segments that a connection of FAST keeps in the queue, by its rate in bit/s (Jin, Wei, Low, INFOCOM 2004, section
+IV-C; `crates/congestion/src/bpf/fast.h`)."""
+
+
+def starved_alpha(setup: Setup) -> int | None:
+    """FAST's alpha in segments where the queue of the path holds fewer of them; None elsewhere.
+
+    It then never sees the delay that it steers by, so it grows until the queue runs over, and reacts to the loss as
+    Reno does (RFC 5681).
+    """
+    bottleneck, connections = setup.bottleneck(), setup.level("connections")
+    if setup.level("congestion_control") != "fast" or bottleneck is None or not isinstance(connections, int):
+        return None
+    rate_bps, held_packets = bottleneck
+    alpha = next(alpha for above_bps, alpha in ALPHAS if rate_bps / connections > above_bps)
+    return alpha if held_packets < alpha * connections else None
+
+
+def fast_queue(alpha: int, setup: Setup) -> int:
+    """Packets of a queue that holds the segments which all connections keep there, and as many again."""
+    connections = setup.level("connections")
+    return 2 * alpha * (connections if isinstance(connections, int) else 1)

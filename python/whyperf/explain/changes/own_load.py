@@ -19,8 +19,7 @@ from whyperf.explain.changes.commands import (
     raise_sysctls,
     switch_on_offloads,
 )
-from whyperf.explain.changes.cost_remedies import has_small_calls, remedy_for
-from whyperf.explain.changes.fast_control import fast_queue, starved_alpha
+from whyperf.explain.changes.cost_remedies import fast_queue, has_small_calls, remedy_for, starved_alpha
 from whyperf.explain.changes.other_programs import with_steps
 from whyperf.explain.explanation import Change, Level, Value
 from whyperf.explain.host_facts import HostFacts

@@ -9,10 +9,10 @@ from pydantic import Field
 from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
+from whyperf.explain.experiments.beliefs import Slower
 from whyperf.explain.experiments.goals import RATE_NAME
 from whyperf.explain.experiments.ladder import Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
-from whyperf.explain.experiments.signs import Slower
 from whyperf.explain.experiments.tries import WITHOUT, Planned
 from whyperf.explain.explanation import CauseProbability, Change, Evidence, Level, Verdict
 

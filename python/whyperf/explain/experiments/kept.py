@@ -1,16 +1,19 @@
-"""The findings of experiments on a result: `why.json` in their folder, next to it, and where that folder is.
-
-It counts only if this user's whyperf on this host wrote it for this result: anybody can put a folder next to one.
-"""
+"""What was found by experiments, kept next to a result; also in the formats of earlier versions."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from heapq import nlargest
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from whyperf.analyze.text import count, significant
 from whyperf.explain.experiments.answer import Why
+from whyperf.explain.experiments.ladder import ORIGINAL
+from whyperf.explain.experiments.outcomes import gains_of
+from whyperf.explain.explanation import Level
+from whyperf.explain.wording.catalog import change_text, interval_text, render
 from whyperf.foreign import is_own
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
@@ -84,3 +87,58 @@ def newest(experiment: Experiment, name: str) -> list[Path]:
                     path = f"{entry.path}/{name}"
                     found.append((os.lstat(path).st_mtime_ns, path))
     return [Path(path) for _, path in nlargest(MAX_LOOKED_AT, found)]
+
+
+VERIFIED = "verifies.json"
+CHANGED = "changed"
+
+
+class _Kept(BaseModel):
+    """The needed part of the file."""
+
+    cell: str
+    factors: dict[str, Level]
+
+
+def verified_earlier(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Of each folder the cell and a sentence; what cannot be read is left out."""
+    for path in sorted(newest(experiment, VERIFIED)):
+        with suppress(RecordError, ValidationError, OSError):
+            made = Experiment.open(path.parent)
+            kept = _Kept.model_validate(read_kept(path, made_of(experiment, made), MAX_BYTES))
+            if sentence := _sentence(made, kept):
+                yield kept.cell, sentence
+
+
+def _sentence(made: Experiment, kept: _Kept) -> str:
+    from whyperf.explain.experiments.answer import outcome_of  # noqa: PLC0415 - few results have any
+
+    gains = gains_of(_rates(made), ORIGINAL).get(CHANGED)
+    if gains is None:
+        return ""
+    values = {
+        "change": change_text(kept.factors),
+        "times": significant(gains.gain),
+        "interval": interval_text(gains.low, gains.high),
+        "pairs": count(gains.pairs, "pair"),
+        "outcome": render("earlier", outcome_of(gains), {}),
+    }
+    return render("earlier", "verified", values)
+
+
+def _rates(made: Experiment) -> dict[str, list[float]]:
+    """The rates of the original and of the changed cell, in what the workload is measured in."""
+    import polars as pl  # noqa: PLC0415 - as above
+
+    from whyperf.analyze import read_inputs  # noqa: PLC0415
+    from whyperf.analyze.trials import measure_trials  # noqa: PLC0415
+
+    plan, measured = made.plan, measure_trials(read_inputs(made))
+    trials, rate = measured.trials, "goodput_bps"
+    workloads = [plan.workload(cell.id) for cell in plan.cells]
+    if all(workload is not None and workload.metric == "transactions" for workload in workloads):
+        trials, rate = trials.join(measured.transactions, on="trial"), "transactions_per_s"
+    return {
+        cell.sweep: trials.filter((pl.col("cell") == cell.id) & (pl.col(rate) > 0))[rate].to_list()
+        for cell in plan.cells
+    }

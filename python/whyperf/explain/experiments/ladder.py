@@ -7,9 +7,8 @@ again, what raised the rate, until its gain is certain. So the noise is that of 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from whyperf.explain.experiments.beliefs import Beliefs, curious, information, updated
+from whyperf.explain.experiments.beliefs import Beliefs, Sign, Slower, curious, information, merged, slower_of, updated
 from whyperf.explain.experiments.outcomes import MOST, PRIOR_SPREAD, RAISES_FROM, Gains, gains_of
-from whyperf.explain.experiments.signs import Sign, Slower, merged, slower_of
 from whyperf.explain.experiments.tries import TOGETHER, WITHOUT, Planned
 
 ORIGINAL = "original"

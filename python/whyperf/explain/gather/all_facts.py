@@ -10,31 +10,25 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.explanation import Budget
-from whyperf.explain.gather.ack_delays import ack_delay_ns
-from whyperf.explain.gather.active import ALWAYS, Active, scheduled
-from whyperf.explain.gather.asked_rate import asked
-from whyperf.explain.gather.bottleneck import MIN_STEADINESS
-from whyperf.explain.gather.calls import calls
-from whyperf.explain.gather.conversation import conversation
+from whyperf.explain.gather.application import AS_FAST_AS_POSSIBLE, asked, calls, datagrams, exchanges
+from whyperf.explain.gather.delays import ack_delay_ns
 from whyperf.explain.gather.deliveries import (
     MIN_FULL_QUEUE_RATIO,
+    Steps,
     bottleneck_of_steps,
+    delivery_steps,
     is_over_full,
+    outages,
     policing_of_steps,
     queue_of_steps,
 )
-from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
-from whyperf.explain.gather.direction import sending
-from whyperf.explain.gather.exchanges import AS_FAST_AS_POSSIBLE, datagrams, exchanges
 from whyperf.explain.gather.host_limits import host_limits
-from whyperf.explain.gather.outages import outages
-from whyperf.explain.gather.populations import populations
 from whyperf.explain.gather.processors import processors
-from whyperf.explain.gather.segments import arrived_facts, logged_windows, segment_facts
-from whyperf.explain.gather.sockets import Sampled, sampled, sockets
-from whyperf.explain.gather.table import first, read_columns
+from whyperf.explain.gather.read import ALWAYS, Active, first, read_columns, scheduled, sending
+from whyperf.explain.gather.segments import MIN_STEADINESS, arrived_facts, logged_windows, segment_facts
+from whyperf.explain.gather.sockets import Sampled, populations, sampled, sockets
 from whyperf.explain.gather.transports import transport_facts
-from whyperf.explain.gather.watched import acks_arrived_ratio, moved_bytes, watched_sockets
+from whyperf.explain.gather.watched import acks_arrived_ratio, conversation, moved_bytes, watched_sockets
 from whyperf.explain.host_facts import Devices, HostFacts, Sockets
 from whyperf.explain.path_facts import QueueFacts, SegmentFacts, WindowFacts
 from whyperf.explain.segment_log import SegmentLogs

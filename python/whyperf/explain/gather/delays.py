@@ -1,18 +1,21 @@
-"""Travel times of segments and ACKs, by the logs of both hosts: the queue in each direction, measured.
-
-A delay is what a segment took above the smallest delay of its direction, so the offset of the hosts' clocks cancels.
-Segments that were sent more than once are left out: which copy arrived is not known.
-"""
+"""Delays on the path: of segments, of ACKs, and of a direction that waits for the other."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.explain.gather.bottleneck import HEADERS_BYTES
+from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.analyze.measures.adapters import model_link
 from whyperf.explain.gather.losses import Wire, backlog, lost_copies
+from whyperf.explain.gather.read import Active, read_columns
+from whyperf.explain.gather.segments import HEADERS_BYTES
+from whyperf.explain.host_facts import HALF_DUPLEX
 from whyperf.explain.path_facts import QueueFacts
+from whyperf.explain.trial_facts import Facts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -121,3 +124,109 @@ def _back_delay(sent: pl.DataFrame, arrived: pl.DataFrame) -> float | None:
     if took.len() < MIN_DELAYS:
         return None
     return float(np.median(_above_least(took.to_numpy().astype(np.float64))))
+
+
+MIN_SAMPLES = 8
+"""Fewer say nothing of a median."""
+Z_95 = 1.96
+"""Standard deviations of a normal distribution: the count of samples below the median has one of half of their root."""
+
+
+def ack_delay_ns(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd, active: Active, trip_ns: float) -> float | None:
+    """The median delay of ACKs above half of the smallest round trip, at least; None where the samples do not show it.
+
+    Counts that leap between two samples make single delays wrong by up to their distance, in either direction: so it is
+    the lower end of the median's 95 % interval, by order statistics, less what the offsets of the hosts' clocks may be
+    wrong by.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    acked, came = _counts(trial, sender, "bytes_acked", active), _counts(trial, receiver, "bytes_received", active)
+    most = sorted(acked.keys() & came.keys(), key=lambda number: -acked[number][1][-1])[:MAX_CONNECTIONS]
+    delays = [_delays_of_acks(*came[number], *acked[number]) for number in most]
+    together = np.concatenate(delays) if delays else np.zeros(0)
+    if together.size < MIN_SAMPLES:
+        return None
+    low = float(np.quantile(together, max(0.0, 0.5 - Z_95 / 2 / np.sqrt(together.size))))
+    return max(0.0, low - trip_ns / 2 - sender.uncertainty_ns - receiver.uncertainty_ns)
+
+
+def _counts(trial: FlowTrial, end: FlowEnd, count: str, active: Active) -> dict[int, tuple[Floats, Floats]]:
+    """By connection, the instants (ns, of one clock) at which a count had grown, and what it was then."""
+    info = read_columns(trial, "tcp_info", end.host, ("connection", "sample_mono_ns", count))
+    if info is None:
+        return {}
+    info = active.rows(info.drop_nulls(), trial, end).sort("sample_mono_ns")
+    found = {}
+    for rows in info.partition_by("connection"):
+        values = rows[count].cast(pl.Int64).to_numpy()
+        grows = np.diff(values, prepend=-1) > 0
+        at = rows["sample_mono_ns"].cast(pl.Int64).to_numpy() - end.offset_ns
+        if grows.any():
+            found[int(rows["connection"][0])] = (at[grows].astype(np.float64), values[grows].astype(np.float64))
+    return found
+
+
+def _delays_of_acks(came_ns: Floats, came: Floats, acked_ns: Floats, acked: Floats) -> Floats:
+    """The time that the ACK of each count of the receiver took, as far as the sender's counts reach."""
+    inside = (came >= acked[0]) & (came <= acked[-1])
+    return np.asarray(np.interp(came[inside], acked, acked_ns) - came_ns[inside])
+
+
+FRAME_BYTES = 90
+"""Of a segment without its payload on Ethernet: TCP with time stamps 32, IP version 4 20, MAC header 14, check sequence
+4, preamble and gap 20. A pure ACK is above the minimum of 64 bytes. Without time stamps 12 bytes less."""
+TIME_STAMPS_BYTES = 12
+ETHERNET = "ethernet"
+
+_COLUMNS = ("connection", "sample_mono_ns", "segments_out", "bytes_received")
+
+
+def with_link_use(
+    facts: Facts, trial: FlowTrial, hosts: Mapping[str, Mapping[str, Any]], factors: Mapping[str, object]
+) -> Facts:
+    """The same, with the part of the time for which a link of half duplex was busy.
+
+    Nothing is added for full duplex, or where the link is no Ethernet. `hosts` are the record's facts of each host, and
+    `factors` those of the cell.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    links = [model_link(found, factors) or "" for found in hosts.values()]
+    if factors.get("duplex") != "half" or not facts.link_bps or not all(map(_is_ethernet, links)):
+        return facts
+    frame_bytes = FRAME_BYTES if all(map(_has_time_stamps, hosts.values())) else FRAME_BYTES - TIME_STAMPS_BYTES
+    bytes_per_s = 0.0
+    for host in trial.ends:
+        rows = read_columns(trial, "tcp_info", host, _COLUMNS)
+        if rows is None or (rate := _bytes_per_s(rows, frame_bytes)) is None:
+            return facts
+        bytes_per_s += rate
+    ratio = min(1.0, 8 * bytes_per_s / facts.link_bps)
+    limits = replace(facts.sender.limits, parts={**facts.sender.limits.parts, HALF_DUPLEX: ratio})
+    return replace(facts, sender=replace(facts.sender, limits=limits))
+
+
+def _is_ethernet(link: str) -> bool:
+    return link.startswith(ETHERNET)
+
+
+def _has_time_stamps(host: Mapping[str, Any]) -> bool:
+    """True where all systems of the host have time stamps, by their parameters."""
+    values = [system.get("values", {}) for system in host.get("parameters", {}).values()]
+    return all(found.get("time_stamps", {}).get("value", False) for found in values)
+
+
+def _bytes_per_s(rows: pl.DataFrame, frame_bytes: int) -> float | None:
+    """Headers of what a host sent, and payload that it received, from the first sample to the last."""
+    sampled = rows.drop_nulls(["segments_out", "bytes_received"]).sort("sample_mono_ns")
+    ends = sampled.group_by("connection").agg(pl.all().first().name.suffix("_first"), pl.all().last())
+    moved = sum(
+        factor * int((ends[name].cast(pl.Int64) - ends[f"{name}_first"].cast(pl.Int64)).sum())
+        for name, factor in (("segments_out", frame_bytes), ("bytes_received", 1))
+    )
+    times = sampled["sample_mono_ns"]
+    span = 0 if sampled.is_empty() else int(times[-1]) - int(times[0])
+    return moved * 1e9 / span if span else None

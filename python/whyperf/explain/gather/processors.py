@@ -1,17 +1,23 @@
-"""Use of an end's CPUs: threads, CPUs and softirqs over the load.
+"""Figures of CPUs: what used them, what it costs a KByte, and how long each stage takes."""
 
-Thread times are exact (CLOCK_THREAD_CPUTIME_ID, schedstat), those of the CPUs are ticks, those of
-softirqs tracepoints: where they differ, what is exact is believed.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from whyperf.analyze.cost.classes import IDLE, OTHER_PROGRAMS, UNKNOWN
+from whyperf.analyze.cost.result import CellCost, ClassCost, SideCost
+from whyperf.analyze.cost.stored_budget import has_samples, read_cost
+from whyperf.analyze.cost.text import PER_KBYTE, basis_of, function_text
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.explain.gather.table import read_columns
-from whyperf.explain.host_facts import Processors
+from whyperf.analyze.stages import DirectionTotals, Messages, StageTotal, TrialStages
+from whyperf.analyze.stages.experiment import read_cells
+from whyperf.analyze.stages.kinds import APPLICATION
+from whyperf.explain.gather.read import read_columns
+from whyperf.explain.host_facts import ClassFacts, CostFacts, Processors, StageFacts, StageTime
+from whyperf.explain.trial_facts import Facts
+from whyperf.explain.wording.catalog import render
+from whyperf.record import Experiment, RecordError, Trials
 
 _BUSY = ("user_ns", "system_ns", "irq_ns", "softirq_ns")
 _WALL = (pl.col("end_mono_ns").cast(pl.Int64) - pl.col("start_mono_ns").cast(pl.Int64)).alias("wall_ns")
@@ -177,3 +183,156 @@ def _highest(frame: pl.DataFrame | None, column: str) -> float | None:
         return None
     value = frame[column].max()
     return None if value is None else min(1.0, float(value))  # type: ignore[arg-type]
+
+
+MAX_FUNCTIONS = 3
+"""Functions of a class that a sentence names."""
+MIN_FUNCTION_RATIO = 0.1
+"""Part of its class from which on a function is named."""
+PACKETS = {"sender": "data_packets_out", "receiver": "data_packets_in"}
+"""The events that are packets of the payload's direction, by role."""
+
+
+def costs_of(
+    experiment: Experiment, trials: Trials, cells: Collection[str] | None = None
+) -> tuple[dict[str, CellCost], list[str]]:
+    """The cost of the cells that have stack samples, and what is missing, in sentences.
+
+    The tables of samples are read once for all cells, and not at all if no trial of these cells has any.
+    """
+    wanted = {name: found for name, found in trials.measured.items() if cells is None or found.cell in cells}
+    if not has_samples(Trials(wanted, [])):
+        return {}, []
+    try:
+        cost = read_cost(experiment)
+    except RecordError as error:
+        return {}, [render("missing", "cost", {"reason": str(error)})]
+    return {cell.id: cell for cell in cost.cells if cell.sides}, []
+
+
+def with_costs(facts: Facts, cell: CellCost | None) -> Facts:
+    """The facts with what the sides of the cell cost, where its trials have samples."""
+    if cell is None:
+        return facts
+    found = {side.role: _costs_of(cell, side) for side in cell.sides}
+    # Roles of a cost are those of the trial.
+    roles = ("receiver", "sender") if facts.is_turned else ("sender", "receiver")
+    sender, receiver = (found.get(role) for role in roles)
+    return replace(facts, sender=replace(facts.sender, cost=sender), receiver=replace(facts.receiver, cost=receiver))
+
+
+def _costs_of(cell: CellCost, side: SideCost) -> CostFacts:
+    per_kbyte = basis_of(cell, side) is PER_KBYTE
+    found = [_class(entry, per_kbyte=per_kbyte) for entry in side.classes if entry.name not in {IDLE, OTHER_PROGRAMS}]
+    packets = [entry.per_kbyte for entry in side.classes if entry.per == PACKETS.get(side.role) and entry.per_kbyte]
+    return CostFacts(
+        per="kbyte" if per_kbyte else "transaction",
+        classes=tuple(sorted(found, key=lambda entry: -entry.cycles)),
+        samples=side.samples,
+        packets_per_kbyte=packets[0] if packets else None,
+    )
+
+
+def _class(entry: ClassCost, *, per_kbyte: bool) -> ClassFacts:
+    amount = entry.exclusive if per_kbyte or entry.per_transaction is None else entry.per_transaction
+    in_threads = entry.in_threads
+    if in_threads is not None and amount is not entry.exclusive and entry.exclusive.mean > 0:
+        in_threads *= amount.mean / entry.exclusive.mean
+    named = [
+        function
+        for function in entry.functions
+        if function.name not in {None, UNKNOWN} and function.exclusive.mean >= MIN_FUNCTION_RATIO * entry.exclusive.mean
+    ]
+    return ClassFacts(
+        name=entry.name,
+        cycles=amount.mean,
+        low=amount.low,
+        high=amount.high,
+        in_threads=in_threads,
+        functions=tuple(function_text(function) for function in named[:MAX_FUNCTIONS]),
+        event=entry.per or "",
+        each_cycles=entry.cycles_each,
+        per_kbyte=entry.per_kbyte,
+    )
+
+
+DIRECTIONS = {"sender": "out", "receiver": "in"}
+"""The direction of the payload at each role."""
+KBYTE = 1024
+
+
+def stages_of(
+    experiment: Experiment, trials: Trials, cells: Collection[str] | None = None
+) -> tuple[dict[str, TrialStages], list[str]]:
+    """The stage times of the cells that have trials for them, and what is missing, in sentences."""
+    if not any(cells is None or found.cell in cells for found in trials.staged.values()):
+        return {}, []
+    try:
+        read = read_cells(experiment, trials, cells)
+    except RecordError as error:
+        return {}, [render("missing", "stages", {"reason": str(error)})]
+    return {cell.cell: cell.found for cell in read if cell.found is not None}, []
+
+
+def with_stages(facts: Facts, found: TrialStages | None) -> Facts:
+    """The facts with what the stages take at both sides, where the cell has a trial with stage times."""
+    if found is None:
+        return facts
+    # Roles of a trial with stage times are those that it gave its ends.
+    roles = ("receiver", "sender") if facts.is_turned else ("sender", "receiver")
+    of_role = {host.role: host.host for host in found.hosts}
+    sides = [
+        _stages_of(found, of_role.get(role), DIRECTIONS[side]) for role, side in zip(roles, DIRECTIONS, strict=True)
+    ]
+    sender, receiver = sides
+    return replace(
+        facts, sender=replace(facts.sender, stages=sender), receiver=replace(facts.receiver, stages=receiver)
+    )
+
+
+def _stages_of(found: TrialStages, host: str | None, direction: str) -> StageFacts | None:
+    total = next((total for total in found.totals if (total.host, total.direction) == (host, direction)), None)
+    if total is None:
+        return None
+    facts = StageFacts(
+        stages=tuple(_stage(stage) for stage in total.stages),
+        cpu_ns=total.cpu_ns.value,
+        packet_bytes=total.packet_bytes,
+        packets_per_interrupt=_per_interrupt(total),
+        application_ns=_application_ns(found, total),
+    )
+    writes = direction == "out"
+    own = [entry for entry in found.messages if (entry.lives.writer if writes else entry.lives.reader) == host]
+    return _with_slow(facts, own[0]) if own else facts
+
+
+def _stage(total: StageTotal) -> StageTime:
+    line = total.fit
+    return StageTime(
+        name=total.stage.name,
+        title=total.stage.title,
+        about=total.stage.about,
+        cpu_ns=total.cpu_ns.value,
+        waiting_ns=total.waiting_ns.value,
+        ns_per_kbyte=None if line is None else line.ns_per_byte.value * KBYTE,
+        is_wait=total.stage.is_wait,
+    )
+
+
+def _application_ns(found: TrialStages, total: DirectionTotals) -> float:
+    """Time that the program itself takes between the calls that move this payload, for a packet."""
+    rows = found.host(total.host).frame.filter(stage=APPLICATION, direction=total.direction)
+    return float((rows["cpu_ns"] * rows["weight"]).sum()) / total.weight if total.weight else 0.0
+
+
+def _per_interrupt(total: DirectionTotals) -> float | None:
+    interrupt = total.stage("interrupt")
+    return None if interrupt is None or interrupt.rows == 0 else total.packets / interrupt.rows
+
+
+def _with_slow(facts: StageFacts, messages: Messages) -> StageFacts:
+    slowest = messages.makes_slow
+    if slowest is None or slowest.excess_ratio is None:
+        return facts
+    stage = StageTime(slowest.stage.name, slowest.stage.title, slowest.stage.about, 0.0, slowest.mean_ns)
+    return replace(facts, slow_stage=stage, slow_ratio=slowest.excess_ratio.value, slow_ns=slowest.excess_ns)

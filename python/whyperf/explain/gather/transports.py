@@ -4,10 +4,15 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.explain.gather.active import Active
-from whyperf.explain.gather.deliveries import bottleneck_of_steps
-from whyperf.explain.gather.delivery_steps import MAX_STEPS, MIN_RTT_NS, MIN_STEP_NS, STEP_ROUND_TRIPS, Steps
-from whyperf.explain.gather.table import first, read_columns
+from whyperf.explain.gather.deliveries import (
+    MAX_STEPS,
+    MIN_RTT_NS,
+    MIN_STEP_NS,
+    STEP_ROUND_TRIPS,
+    Steps,
+    bottleneck_of_steps,
+)
+from whyperf.explain.gather.read import Active, first, read_columns
 from whyperf.explain.path_facts import BottleneckRate
 from whyperf.explain.trial_facts import TransportFacts
 

@@ -5,18 +5,24 @@ from collections.abc import Iterator
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.held import WAITS, busy, has_log, is_far, most_moving, samples, use_of_link
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     SEGMENTS,
+    WAITS,
     WINDOWS,
     Limit,
+    busy,
     clipped,
     figure,
     figures,
+    has_log,
+    is_far,
     known_figure,
+    most_moving,
     or_zero,
+    samples,
     state_evidence,
+    use_of_link,
 )
 from whyperf.explain.limits.losses import is_reverse_outage, outage_of
 from whyperf.explain.states import ReceiverState as R

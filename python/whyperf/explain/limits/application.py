@@ -6,17 +6,23 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.held import asleep, busy, has_log, is_far, moving, path_wait, samples
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     SEGMENTS,
     WINDOWS,
     Limit,
+    asleep,
+    busy,
     clipped,
     figure,
     figures,
+    has_log,
+    is_far,
     known_figure,
+    moving,
     or_zero,
+    path_wait,
+    samples,
     state_evidence,
 )
 from whyperf.explain.limits.windows import FULL, open_part

@@ -14,13 +14,11 @@ from whyperf.analyze.cost.events import COPIED_KBYTES
 from whyperf.analyze.cost.text import EVENTS
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.cost_remedies import remedy_for
-from whyperf.explain.cost_facts import ClassFacts, CostFacts, CostPart
 from whyperf.explain.explanation import Evidence, Value
-from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.host_facts import ClassFacts, CostFacts, CostPart, HostFacts
 from whyperf.explain.limits import gain
 from whyperf.explain.limits.cpu import SMALL_WRITES
-from whyperf.explain.limits.held import BUSY, busy
-from whyperf.explain.limits.limit import LIMIT_FROM, Limit, figure
+from whyperf.explain.limits.limit import BUSY, LIMIT_FROM, Limit, busy, figure
 from whyperf.explain.limits.next_limit import ON_CPU
 from whyperf.explain.trial_facts import Facts
 

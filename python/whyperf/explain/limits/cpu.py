@@ -4,20 +4,26 @@ from collections.abc import Mapping
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
-from whyperf.explain.host_facts import HostFacts, State
-from whyperf.explain.host_limits import Interruption
+from whyperf.explain.host_facts import HostFacts, Interruption, State
 from whyperf.explain.limits import gain
 from whyperf.explain.limits.application import answered_figure, own_side
-from whyperf.explain.limits.held import BUSY, asleep, busiest, busy, is_far, most_moving, samples, sides
 from whyperf.explain.limits.limit import (
+    BUSY,
     LIMIT_FROM,
     WINDOWS,
     Limit,
+    asleep,
+    busiest,
+    busy,
     clipped,
     figure,
     figures,
+    is_far,
     known_figure,
+    most_moving,
     or_zero,
+    samples,
+    sides,
     state_evidence,
 )
 from whyperf.explain.states import ReceiverState as R

@@ -1,28 +1,38 @@
-"""Gain of a change: the rate at the changed operating point over the rate now.
-
-One place predicts it for all limits. Without its cause a rate grows up to the next limit, and that is one of three:
-
-- *the line*, where segments arrive in the distances that a line makes: all of it, headers left out;
-- *the ends' CPUs*, where nothing else holds them: what their calls, packets and receive processing take. A
-  calibration of the host says it better than a CPU that was idle most of the time, whose caches were cold;
-- *turns*, where an exchange waits for the one before: what is left of a turn without what the cause adds to it.
-
-A call and a packet cost a fixed part and a part for each byte, so that larger ones move more for the same cost.
-
-Whatever a limit predicts, `bounded` takes it no further than a line that is known.
-"""
+"""What removing a limit would bring."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import exp, sqrt
 
 from whyperf.explain.explanation import Statement, Value
-from whyperf.explain.gather.bottleneck import MIN_STEADINESS
+from whyperf.explain.gather.segments import MIN_STEADINESS
 from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.limits.sleeping_ends import CORE_BPS, warm_ns
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.wording.catalog import statement
+
+WAKE_NS = 4_000.0
+"""For a wake-up after the shortest sleep."""
+COLD_NS = 90_000.0
+"""More than that for one after a sleep that leaves nothing in the caches."""
+COLD_AFTER_NS = 4_000_000.0
+"""The time in which all but 1/e of the caches is lost."""
+MAX_COLDER = 5.0
+"""Largest factor by which cold work costs more."""
+CORE_BPS = 32e9
+"""Usual rate of a CPU in large packets when it does nothing else: 25 to 38 Gbit/s on that host, 42 on another (Cai
+et al., Understanding Host Network Stack Overheads, SIGCOMM 2021). What coldness costs is taken off no further."""
+
+
+def cold_ns(slept_ns: float) -> float:
+    """Cost of waking up after a sleep to a host's CPU in addition to its work."""
+    return WAKE_NS + COLD_NS * (1 - exp(-max(0.0, slept_ns) / COLD_AFTER_NS))
+
+
+def warm_ns(work_ns: float, slept_ns: float) -> float:
+    """Time that a piece of work that takes `work_ns` after such a sleep would take without it."""
+    return max(work_ns - cold_ns(slept_ns), work_ns / MAX_COLDER)
+
 
 MAX_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""

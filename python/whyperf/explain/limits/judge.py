@@ -1,4 +1,4 @@
-"""Weighs every limit, names one or says that it is not known, and says what comes next."""
+"""The verdicts on a trial: what is settled without weighing, the limits of each population, and the decision."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,20 +9,126 @@ from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
 from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.decide import NAMED_FROM, candidates_of, confidence_in, ranked_causes
 from whyperf.explain.explanation import CauseProbability, JointGain, Value, Verdict
+from whyperf.explain.host_facts import HALF_DUPLEX
 from whyperf.explain.limits.every import found_in
 from whyperf.explain.limits.gain import UPPER_BOUNDS, Gain, bounded
-from whyperf.explain.limits.intervals import UNSEEN_LINK, calibrated
-from whyperf.explain.limits.joint import joint_gains
-from whyperf.explain.limits.limit import Limit, clipped, looked_up
+from whyperf.explain.limits.joint import UNSEEN_LINK, calibrated, joint_gains
+from whyperf.explain.limits.limit import LIMIT_FROM, WINDOWS, Limit, clipped, figure, looked_up, or_zero, samples, sides
 from whyperf.explain.limits.next_limit import ceilings, without
-from whyperf.explain.limits.populations import of_populations
-from whyperf.explain.limits.settled import settled
 from whyperf.explain.limits.stages import refined
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Facts
+from whyperf.explain.trial_facts import Facts, Population
 from whyperf.explain.wording.catalog import known, render, statement, template, uncapitalized
+
+FULL_RATIO = 0.97
+"""Part of the load's time from which on a part is the limit. A transfer's start and end leave it idle for some percent.
+A part that waits for another, such as a receiver's bus behind a full one, is at most as busy as that."""
+TABLES = {HALF_DUPLEX: "tcp_info"}
+"""The table that a part's use is from, if not `host_counters`."""
+
+
+def settled(facts: Facts) -> Limit | None:
+    """The limit that leaves nothing to be weighed."""
+    return idle(facts) or full_part(facts)
+
+
+def full_part(facts: Facts) -> Limit | None:
+    """A part that all connections of a host of the model share, busy nearly all the time: its bus, its adapter's
+    processor, a link of half duplex. A live host's bus has no counter that whyperf reads.
+    """
+    busy = [(ratio, role, part, end) for role, end in sides(facts) for part, ratio in end.limits.parts.items()]
+    # Of a bus at both hosts the sender's is named: what the other moves has crossed it.
+    ratio, role, part, end = max(busy, key=lambda found: round(found[0], 2), default=(0.0, "", "", facts.sender))
+    if ratio < FULL_RATIO:
+        return None
+    count = end.limits.adapters_count
+    most = max((rate for rate in (facts.rate_bps, facts.goodput_bps) if rate is not None), default=None)
+    return Limit(
+        Cause.CAPACITY,
+        1.0,
+        (figure(f"{part}_busy", TABLES.get(part, "host_counters"), end, busy_ratio=ratio, role=role),),
+        variant=part,
+        values={"role": role, "busy_ratio": ratio, "max_bps": most, "adapters_count": count if count > 1 else None},
+        probability=FULL_RATIO,
+    )
+
+
+MAX_MOVED_SEGMENTS, MIN_WATCHED_NS = 10, 1_000_000_000
+"""Segments with payload in both directions, and how long it was watched at least: a short transfer has few as well."""
+IDLE_STATES = (S.NOT_WRITING, S.UNKNOWN)
+
+
+def idle(facts: Facts) -> Limit | None:
+    """A connection of another program that moved next to nothing: nothing waited to be sent, acknowledged or read."""
+    sent, taken = samples(facts.sender), samples(facts.receiver)
+    known = [seen.moved_segments for seen in (sent, taken) if seen.moved_segments is not None]
+    if not known or max(known) > MAX_MOVED_SEGMENTS or facts.life_ns < MIN_WATCHED_NS:
+        return None
+    held = sum(facts.sender.shares.values()) - facts.sender.ratio(*IDLE_STATES)
+    if max(held, or_zero(sent.waiting_ratio), or_zero(taken.unread_ratio)) > 2 * LIMIT_FROM:
+        return None
+    end = facts.receiver if facts.watched_sides == "receiver" else facts.sender
+    moved = round(or_zero(facts.rate_bps) * facts.life_ns / 8e9)
+    row = figure("moved_segments", WINDOWS, end, moved_segments=max(known))
+    values = {"moved_bytes": moved, "span_ns": facts.life_ns}
+    return Limit(Cause.NOT_KNOWN, 0.0, (row,), variant="watched.idle", values=values)
+
+
+Ask = Callable[[Facts], Sequence[Limit]]
+
+GLOBAL = frozenset({Cause.BOTTLENECK, Cause.ASKED_RATE})
+"""Causes of all connections together, in whichever of them they show."""
+
+
+def of_populations(facts: Facts, ask: Ask) -> list[Limit]:
+    """The limits of each population of connections by itself.
+
+    A limit that all of them share is that of all connections. One of a part counts for that part of the connections,
+    and for what a full path leaves: on a full path other connections only share what there is.
+    """
+    whole = list(ask(facts))
+    if not facts.populations:
+        return whole
+    parts = [(population, list(ask(_of(facts, population)))) for population in facts.populations]
+    codes = [{limit.code for limit in found} for _, found in parts]
+    shared = set.intersection(*codes)
+    kept = [limit for limit in whole if limit.code in shared]
+    kept += [limit for limit in whole if limit.cause in GLOBAL and limit not in kept]
+    known = {limit.code for limit in kept}
+    for _, found in parts:
+        for limit in found:
+            if limit.cause in GLOBAL and limit.code not in known:
+                kept.append(limit)
+                known.add(limit.code)
+    left = 1 - max((_use(limit) for limit in kept if limit.cause is Cause.BOTTLENECK), default=0.0)
+    for population, found in parts:
+        kept += [_part(limit, population, left) for limit in found if limit.code not in known]
+    return kept
+
+
+def _of(facts: Facts, population: Population) -> Facts:
+    sender = replace(facts.sender, shares=population.shares)
+    return replace(facts, sender=sender, windows=population.windows, populations=())
+
+
+def _use(limit: Limit) -> float:
+    use = limit.values.get("use_ratio")
+    return float(use) if isinstance(use, int | float) else 1.0
+
+
+def _part(limit: Limit, population: Population, left: float) -> Limit:
+    """A limit about some of the connections; how much all together would gain is not predicted."""
+    values = {
+        "lost_ratio": limit.share,
+        **limit.values,
+        "part_count": population.connections,
+        "whole_count": population.of,
+    }
+    share = limit.share * population.connections / population.of * left
+    return replace(limit, share=share, gain=None, values=values)
+
 
 MAX_CANDIDATES = 3
 """Causes that are named where none is certain: what somebody can look at one after the other."""

@@ -1,4 +1,4 @@
-"""A limit: how much of a trial one cause takes, and the figures that show it."""
+"""What a limit takes, shows and allows, and the figures that limits have in common."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,10 @@ from whyperf.explain.budget.shares import MAX_LONGEST
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts, State
-from whyperf.explain.limits.gain import Gain
+from whyperf.explain.limits.gain import NEIGHBOR_RTT_NS, Gain
+from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
+from whyperf.explain.watched_facts import WatchedSockets
 from whyperf.explain.wording.catalog import known, render, unit_of
 
 LIMIT_FROM = 0.05
@@ -134,3 +136,128 @@ def clipped(value: float, low: float = 0.0, high: float = 1.0) -> float:
 def or_zero(value: float | None) -> float:
     """A figure, and 0 where it is not known."""
     return 0.0 if value is None else value
+
+
+BUSY = 0.8
+"""From here on a CPU is taken to be a limit: the rest is waiting that clocks do not see."""
+WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE, S.IN_FLIGHT)
+"""States in which the path, or the congestion control for its sake, holds the sender."""
+SLOWLY_REGROWN_TIMES = 4.0
+"""Factor by which a CUBIC window may grow back slower than a Reno one (RFC 9438 section 4.2), recovery included."""
+
+
+def is_far(facts: Facts) -> bool:
+    """True where a path lies between the hosts."""
+    trip = facts.windows.rtt_ns_min if facts.own is None else facts.own.rtt_ns_min
+    return or_zero(trip) >= NEIGHBOR_RTT_NS
+
+
+def has_log(facts: Facts) -> bool:
+    """True where a log shows what each segment waited for."""
+    return facts.level == "segments"
+
+
+def waiting_states(facts: Facts) -> tuple[S, ...]:
+    """The states in which the path holds the sender; without a log that of data nobody saw what holds it."""
+    return WAITS if has_log(facts) or facts.sender.ratio(S.IN_FLIGHT) else (*WAITS, S.UNKNOWN)
+
+
+def path_wait(facts: Facts) -> float:
+    """Time that the path held the sender; without a log no more than that in which it had something to send."""
+    wait = clipped(facts.sender.ratio(*waiting_states(facts)))
+    return wait if has_log(facts) else min(wait, 1 - or_zero(facts.windows.application_limited_ratio))
+
+
+def use_of_link(facts: Facts) -> float:
+    """Part of the link that was used while there was anything to send; 0 where no link is seen."""
+    seen = facts.segments.bottleneck
+    if seen.use_ratio is None or seen.steadiness is None:
+        return 0.0
+    return clipped(seen.use_ratio / max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING)))
+
+
+def unused(facts: Facts) -> float:
+    """Time that the path held the sender while its link had room."""
+    return path_wait(facts) * (1 - use_of_link(facts))
+
+
+def lost_to_reductions(facts: Facts, ratio: float) -> float:
+    """The most that reductions of the congestion window can have cost, one for `ratio` of the segments each.
+
+    A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC
+    5681 section 3.1): W / 8 round trips' worth, and the one in which it was found.
+    """
+    segments, seen = facts.segments, facts.windows
+    if not ratio or segments.data_segments is None or seen.rtt_ns_median is None:
+        return 1.0 if ratio else 0.0
+    reductions = ratio * segments.data_segments / max(1, facts.connections)
+    trips = 1 + or_zero(seen.cwnd_segments_median) / 8
+    return clipped(SLOWLY_REGROWN_TIMES * reductions * trips * seen.rtt_ns_median / max(1, facts.life_ns))
+
+
+def lost_part(facts: Facts) -> float:
+    """Part of the segments that was sent again and had not arrived."""
+    return or_zero(facts.segments.retransmitted_ratio) * (1 - or_zero(facts.segments.spurious_ratio))
+
+
+def lost_to_losses(facts: Facts) -> float:
+    """Time that losses on the path cost: what the path held the sender, as far as so many reductions explain it.
+
+    What the receiving host lost is not the path's, and BBR does not heed single losses.
+    """
+    again, control = lost_part(facts) * (1 - facts.lost_in_receiver_ratio), samples(facts.sender).congestion_control
+    if not again or control.startswith("bbr"):
+        return 0.0
+    return min(unused(facts), lost_to_reductions(facts, again))
+
+
+def over_rate(facts: Facts, bps: float | None) -> float | None:
+    """A rate that something allows over the present one."""
+    now = facts.goodput_bps or facts.rate_bps
+    return bps / now if bps and now else None
+
+
+def by_window(facts: Facts, held_bytes: float | None) -> float | None:
+    """The same of a window or buffer: one of them in each round trip of each connection."""
+    trip = facts.windows.rtt_ns_min
+    return over_rate(facts, 8e9 * held_bytes * facts.connections / trip) if held_bytes and trip else None
+
+
+def samples(end: HostFacts) -> WatchedSockets:
+    """Figures from samples of another program's sockets; nothing of the own load."""
+    return end.watched or WatchedSockets()
+
+
+def busy(end: HostFacts) -> float:
+    """Part of a CPU that a side would take."""
+    return or_zero(end.wanted_ratio)
+
+
+def busiest(facts: Facts) -> float:
+    """The same of the busier side."""
+    return max(busy(facts.sender), busy(facts.receiver))
+
+
+def moving(facts: Facts, end: HostFacts) -> float:
+    """Part of a CPU that a side would take to move payload: what its program does outside the kernel is that only where
+    a library of it is the transport."""
+    return clipped(busy(end) - (or_zero(end.processors.own_user_ratio) if facts.own is None else 0.0))
+
+
+def most_moving(facts: Facts) -> float:
+    """The same of the side that takes more."""
+    return max(moving(facts, facts.sender), moving(facts, facts.receiver))
+
+
+def asleep(end: HostFacts) -> float:
+    """Part of the time in which a side's busiest thread neither runs nor waits for a CPU; all of it where nobody sees
+    its threads."""
+    cpu = end.processors
+    if cpu.thread_ratio is None:
+        return 1.0
+    return clipped(1 - cpu.thread_ratio - max(or_zero(cpu.withheld_ratio), or_zero(cpu.run_queue_ratio)))
+
+
+def sides(facts: Facts) -> tuple[tuple[str, HostFacts], tuple[str, HostFacts]]:
+    """Both sides with their roles."""
+    return ("sender", facts.sender), ("receiver", facts.receiver)

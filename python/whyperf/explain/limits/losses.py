@@ -6,30 +6,28 @@ from whyperf.explain.causes import LOSS_KINDS, Cause
 from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.held import (
-    BUSY,
-    asleep,
-    has_log,
-    is_far,
-    lost_part,
-    lost_to_losses,
-    lost_to_reductions,
-    over_rate,
-    samples,
-    sides,
-    unused,
-)
 from whyperf.explain.limits.limit import (
+    BUSY,
     LIMIT_FROM,
     SEGMENTS,
     WINDOWS,
     Limit,
+    asleep,
     clipped,
     figure,
     figures,
+    has_log,
+    is_far,
     known_figure,
+    lost_part,
+    lost_to_losses,
+    lost_to_reductions,
     or_zero,
+    over_rate,
+    samples,
+    sides,
     state_evidence,
+    unused,
 )
 from whyperf.explain.limits.path import (
     LOST_BY_ANY,

@@ -4,19 +4,8 @@ from collections.abc import Iterator
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
-from whyperf.explain.host_limits import Queue
+from whyperf.explain.host_facts import Queue
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.held import (
-    has_log,
-    is_far,
-    lost_part,
-    lost_to_reductions,
-    over_rate,
-    path_wait,
-    samples,
-    use_of_link,
-    waiting_states,
-)
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     SEGMENTS,
@@ -25,9 +14,18 @@ from whyperf.explain.limits.limit import (
     clipped,
     figure,
     figures,
+    has_log,
+    is_far,
     known_figure,
+    lost_part,
+    lost_to_reductions,
     or_zero,
+    over_rate,
+    path_wait,
+    samples,
     state_evidence,
+    use_of_link,
+    waiting_states,
 )
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts, TransportFacts

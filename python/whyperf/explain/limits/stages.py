@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
-from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.host_facts import HostFacts, StageFacts, StageTime
 from whyperf.explain.limits import costs
 from whyperf.explain.limits.costs import REFINED, limiting_role
 from whyperf.explain.limits.limit import Limit, figure
-from whyperf.explain.stage_facts import StageFacts, StageTime
 from whyperf.explain.trial_facts import Facts
 
 TABLE = "stages"

@@ -5,19 +5,24 @@ from math import ceil, log2
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
-from whyperf.explain.host_facts import HostFacts
-from whyperf.explain.host_limits import MemoryLimit
+from whyperf.explain.host_facts import HostFacts, MemoryLimit
 from whyperf.explain.limits import gain
-from whyperf.explain.limits.held import asleep, by_window, has_log, is_far, over_rate, samples, sides
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     WINDOWS,
     Limit,
+    asleep,
+    by_window,
     clipped,
     figure,
     figures,
+    has_log,
+    is_far,
     known_figure,
     or_zero,
+    over_rate,
+    samples,
+    sides,
     state_evidence,
 )
 from whyperf.explain.states import SenderState as S

@@ -13,10 +13,8 @@ from whyperf.analyze.flow import Runs, find_payloads, runs_of
 from whyperf.analyze.flow.acks import IS_PURE_ACK
 from whyperf.analyze.flow.log import ACK_REASONS
 from whyperf.explain.explanation import CyclePlace, Losses, Pattern, Phase, Statement
-from whyperf.explain.pattern.changes import what_changed
-from whyperf.explain.pattern.cycles import Cycles, cycles_of, overlap_ratio, places, stop_and_go_ratio
-from whyperf.explain.pattern.packets import Packets, packets_of
-from whyperf.explain.pattern.stretches import Stretch, find_stretches
+from whyperf.explain.pattern.cycles import Cycles, cycles_of, overlap_ratio, places, stop_and_go_ratio, what_changed
+from whyperf.explain.pattern.packets import Packets, Stretch, find_stretches, packets_of
 from whyperf.explain.segment_log import LoggedConnection
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.patterns import with_text

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import count, factor_name, factor_unit, level_text, level_with_unit, percent, significant
-from whyperf.explain.anomalies.bends import Bend
-from whyperf.explain.anomalies.curves import Curve
+from whyperf.explain.anomalies.curves import Bend, Curve
 from whyperf.explain.anomalies.evidence import Difference
 from whyperf.explain.anomalies.grouped import FindingGroup
 from whyperf.explain.anomalies.standing_out import Candidate

@@ -1,9 +1,4 @@
-"""Renders a code and its values with the templates of `catalog.toml`.
-
-A value's name ends in its unit (`window_bytes`, `rtt_ns_median`), which decides how it is printed. In a template
-`{name}` is a value, `{name:2}` one with two significant digits, `{name:loss|losses}` a number with its noun. A part in
-[brackets] is left out where one of its values is not known. A sentence (it ends with a period) begins with a capital.
-"""
+"""Sentences by name, filled with values, and how a change is called."""
 
 import re
 import tomllib
@@ -14,6 +9,7 @@ from pathlib import Path
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds, significant
 from whyperf.explain.explanation import Statement, Value
 from whyperf.explain.states import name_of
+from whyperf.profile import BY_NAME, Level
 
 FILE = Path(__file__).with_name("catalog.toml")
 Values = Mapping[str, Value | None]
@@ -128,3 +124,21 @@ def _list(name: str, values: list[str]) -> str:
 
 def _has(name: str, part: str) -> bool:
     return f"_{part}_" in f"_{name}_"
+
+
+def interval_text(low: float | None, high: float | None, digits: int = 3) -> str | None:
+    """`2.80–3.40`; None where an end is not known."""
+    return None if low is None or high is None else f"{significant(low, digits)}–{significant(high, digits)}"
+
+
+def change_text(change: Mapping[str, Level]) -> str:
+    """`window_bytes = 262,144 bytes, no_delay = true`."""
+    return ", ".join(f"{name} = {_level(name, level)}" for name, level in change.items())
+
+
+def _level(name: str, level: Level) -> str:
+    if isinstance(level, bool):
+        return "true" if level else "false"
+    unit = BY_NAME[name].unit if name in BY_NAME else ""
+    is_count = isinstance(level, int | float)
+    return (f"{level:,}" if is_count else str(level)) + (f" {unit}" if unit and is_count and unit != name else "")

@@ -4,8 +4,7 @@ from whyperf.analyze.text import count, seconds, si, significant
 from whyperf.explain.experiments.answer import Answer, Tried, Why
 from whyperf.explain.experiments.goals import NS, RATE_NAME
 from whyperf.explain.experiments.tries import WITHOUT
-from whyperf.explain.wording.catalog import capitalized, listed, render, template
-from whyperf.explain.wording.changes import change_text, interval_text
+from whyperf.explain.wording.catalog import capitalized, change_text, interval_text, listed, render, template
 
 ENDED = {
     "certain": "",

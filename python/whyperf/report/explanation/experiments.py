@@ -10,7 +10,7 @@ from math import isfinite, log
 
 from whyperf.analyze.text import count, seconds, significant
 from whyperf.explain.experiments.answer import Tried, Why
-from whyperf.explain.wording.changes import change_text
+from whyperf.explain.wording.catalog import change_text
 from whyperf.explain.wording.experiments import (
     ENDED,
     bar_words,

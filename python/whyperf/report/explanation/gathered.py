@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from whyperf.analyze.summary import Summary
-from whyperf.explain.experiments.earlier import verified_earlier
-from whyperf.explain.experiments.kept import latest
+from whyperf.explain.experiments.kept import latest, verified_earlier
 from whyperf.explain.explanation import Explanation
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, best_trials, long_logs, place_of
 from whyperf.explain.store import read_explanation, write_explanation

@@ -8,7 +8,7 @@ from whyperf.analyze.text import count, factor_title, level_text, percent, setti
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Why
 from whyperf.explain.explanation import Anomaly, CellExplanation, Evidence, Explanation
-from whyperf.explain.predicted import confidence_text
+from whyperf.explain.headline import confidence_text
 from whyperf.foreign import shell_line
 from whyperf.plan import CONNECTION
 from whyperf.profile import Level

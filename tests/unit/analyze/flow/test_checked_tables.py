@@ -8,7 +8,7 @@ import pytest
 
 from whyperf.analyze.flow import EndEvidence, FlowEnd, FlowTrial
 from whyperf.analyze.stages.of_host import gaps_of
-from whyperf.explain.gather.table import read_columns
+from whyperf.explain.gather.read import read_columns
 from whyperf.record import RecordError, parquet
 
 

@@ -244,7 +244,7 @@ class Verdict(Statement):
     """The gain by the model of limits alone, before its errors in truth experiments correct it."""
     unpredicted_because: str = ""
     certainty: float | None = Field(default=None, ge=0, le=1)
-    """Degree to which the facts separate the cause from others, as its rule estimates it."""
+    """Degree to which the facts separate the cause from others, as its limit estimates it."""
     right_ratio: float | None = Field(default=None, ge=0, le=1)
     """The probability that the verdict is right, by all that was observed; decides `confidence`."""
 
@@ -295,7 +295,7 @@ class JointGain(FrozenModel):
 class CauseProbability(FrozenModel):
     """Probability that a cause is what limits, by all that was observed.
 
-    `cause` is "another" for what has no name here or cannot be removed. `is_found` is whether a rule finds it: then
+    `cause` is "another" for what has no name here or cannot be removed. `is_found` is whether a limit finds it: then
     there is evidence to look up.
     """
 

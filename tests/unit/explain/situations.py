@@ -1,7 +1,7 @@
 """Facts of 249 measured trials, with and without injected causes, at one of three levels of evidence each.
 
 `situations.json.xz` has them as data: `name` is the experiment in a truth catalog and the level. They are never
-changed; `tests/accuracy.txt` has what the rules make of them.
+changed; `tests/accuracy.txt` has what the limits make of them.
 """
 
 import json

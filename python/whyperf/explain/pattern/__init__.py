@@ -4,7 +4,7 @@
 packet go and what had held it, and puts that in words. It rests on the cycles of
 `whyperf.analyze.flow`; retransmissions are left out of them and described separately (`Losses`).
 
-What the rules of verdicts may ask of a `Phase`: `turn[k].held_by == "small"` is a write that does not
+What limits may ask of a `Phase`: `turn[k].held_by == "small"` is a write that does not
 fit the window or Nagle's rule, by `ack_reason` and `wait_ns` with or without the delayed-ACK timer;
 `stop_and_go_ratio` and `overlap_ratio` show alternating work; `Losses.lost_in_receiver` what the
 receiving host lost.

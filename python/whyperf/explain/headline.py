@@ -1,4 +1,4 @@
-"""The sentence that a result ends with, and the gain that it predicts."""
+"""The sentence that a result ends with, the gain that it predicts, and verdicts that are shown as one."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,6 +8,19 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import CellExplanation, Change, ChangeStep, JointGain, Value, Verdict
 from whyperf.explain.wording.catalog import capitalized, interval_text, render
 from whyperf.profile import as_set
+
+
+def alike(verdicts: Sequence[Verdict]) -> list[list[int]]:
+    """Places of the verdicts, those together that stand on the same evidence at the same cost: the first of them says
+    what was seen, and the others only what it may be.
+    """
+    groups: dict[object, list[int]] = {}
+    for place, verdict in enumerate(verdicts):
+        seen = tuple((row.words, row.host) for row in verdict.evidence)
+        cost = "" if verdict.lost_ratio is None else percent(verdict.lost_ratio)
+        groups.setdefault((seen, cost) if seen else place, []).append(place)
+    return list(groups.values())
+
 
 MAX_SPAN = 5.0
 """An interval whose ends are further apart predicts nothing."""

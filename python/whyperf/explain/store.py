@@ -1,15 +1,14 @@
-"""The record's explain.json: what was explained last, by `whyperf explain` or for a report.
-
-Like the report it can be made again at any time.
-
-It counts as long as it is of the record as it is, and of this whyperf (`whyperf.record.kept`).
-"""
+"""Last results next to a record: explain.json, what was explained, and result.json, what was printed."""
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from whyperf.analyze.summary import Summary
 from whyperf.explain.explanation import FORMAT, Explanation
 from whyperf.record import Experiment
 from whyperf.record.errors import failure
@@ -44,3 +43,47 @@ def read_explanation(experiment: Experiment, fingerprint: str | None = None) -> 
     except ValidationError:
         return None
     return found if found.format == FORMAT else None
+
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """A result, and why it is so in one sentence; None where that was not asked for. `is_made_here` is that of the
+    experiment."""
+
+    summary: Summary
+    why: str | None
+    is_made_here: bool
+
+
+def write_result(folder: Path, result: StoredResult, fingerprint: str) -> None:
+    """Keeps a result of the record that had this `fingerprint`; a folder that may only be read goes without."""
+    document = {
+        # A sentence may name the folder as it was given.
+        "folder": str(folder),
+        "why": result.why,
+        "made_here": result.is_made_here,
+        "summary": result.summary.model_dump(mode="json"),
+    }
+    # What does not come back as it was is not kept.
+    if _result(document, str(folder)) == result:
+        with suppress(OSError):
+            write_kept(folder / RESULT, fingerprint, document)
+
+
+def read_result(folder: Path, fingerprint: str) -> StoredResult | None:
+    """The result that was stored last; None if there is none, or not by this whyperf of what is there now."""
+    content = read_kept(folder / RESULT, fingerprint)
+    return None if content is None else _result(content, str(folder))
+
+
+def _result(content: Mapping[str, object], folder: str) -> StoredResult | None:
+    try:
+        summary = Summary.model_validate_json(json.dumps(content["summary"]))
+    except (ValidationError, KeyError, ValueError):
+        return None
+    why = content.get("why")
+    is_of_here = isinstance(why, str) and (content.get("folder") == folder or str(content.get("folder")) not in why)
+    return StoredResult(summary, str(why) if is_of_here else None, content.get("made_here") is True)

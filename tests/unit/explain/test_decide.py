@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.unit.explain.situations import situations
-from whyperf.explain.calibration.weights import Weights, weights
+from whyperf.explain.calibration.tables import Weights, weights
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import (
     CANDIDATES,

@@ -11,8 +11,8 @@ from tests.unit.analyze.cost.sampled_results import RECEIVER, add_samples
 from whyperf.analyze.cost.stored_budget import read_cost
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.gather import processors as gathering
 from whyperf.explain.gather import costs_of, with_costs
+from whyperf.explain.gather import processors as gathering
 from whyperf.explain.trial_facts import Facts
 from whyperf.record import Experiment, RecordError
 

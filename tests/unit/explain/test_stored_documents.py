@@ -11,9 +11,15 @@ from whyperf.analyze import summarize
 from whyperf.cli.output.explanation import print_explanation
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.experiments.kept import FILE, made_of, verified_earlier
-from whyperf.explain.store import NAME, read_explanation, write_explanation
-from whyperf.explain.stored_result import NAME as RESULT
-from whyperf.explain.stored_result import StoredResult, read_result, write_result
+from whyperf.explain.store import (
+    NAME,
+    RESULT,
+    StoredResult,
+    read_explanation,
+    read_result,
+    write_explanation,
+    write_result,
+)
 from whyperf.record import Experiment
 from whyperf.record.kept import fingerprint_of, write_kept
 

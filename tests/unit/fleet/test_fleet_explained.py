@@ -18,8 +18,7 @@ from whyperf.analyze.spread import Spread
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment
 from whyperf.explain.explanation import CellExplanation, Value, Verdict
-from whyperf.explain.fleet import explain_fleet
-from whyperf.explain.fleet.causes import cause_of
+from whyperf.explain.fleet import cause_of, explain_fleet
 from whyperf.record import Experiment
 
 

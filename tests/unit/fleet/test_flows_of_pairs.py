@@ -8,7 +8,7 @@ import pytest
 from tests.unit.fleet.test_fleet_explained import explained, fleet, verdict
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.explain.causes import Cause
-from whyperf.explain.fleet.judge import explain_fleet
+from whyperf.explain.fleet import explain_fleet
 
 NAMES = ("first", "second", "both 1", "both 2")
 PARTS = (("first", "both 1"), ("second", "both 2"))

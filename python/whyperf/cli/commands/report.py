@@ -28,7 +28,7 @@ def command(
     from whyperf.analyze import summarize  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment, note_origin  # noqa: PLC0415
     from whyperf.cli.output.verdict import verdict  # noqa: PLC0415
-    from whyperf.explain.stored_result import StoredResult, read_result, write_result  # noqa: PLC0415
+    from whyperf.explain.store import StoredResult, read_result, write_result  # noqa: PLC0415
     from whyperf.record.kept import fingerprint_of  # noqa: PLC0415
     from whyperf.report import write  # noqa: PLC0415
 

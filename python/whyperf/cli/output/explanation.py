@@ -19,6 +19,7 @@ from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.explanation import CellExplanation, Explanation, Verdict
 from whyperf.explain.headline import (
     WITHOUT_LOG,
+    alike,
     change_label,
     command_label,
     confidence_text,
@@ -26,7 +27,6 @@ from whyperf.explain.headline import (
     gain_line,
     step_label,
 )
-from whyperf.explain.joined_verdicts import alike
 from whyperf.explain.log_trials import MAX_LOGGED_AFTER_RUN, long_logs, not_read, place_of
 from whyperf.explain.states import name_of
 from whyperf.explain.store import read_explanation, write_explanation

@@ -20,7 +20,7 @@ from whyperf.cli.output.streams import stream_lines
 from whyperf.cli.output.tables import sweep_tables
 from whyperf.cli.output.verdict import verdict
 from whyperf.cli.streams import print_json, print_text
-from whyperf.explain.stored_result import StoredResult, read_result, write_result
+from whyperf.explain.store import StoredResult, read_result, write_result
 from whyperf.record.kept import fingerprint_of
 from whyperf.report.headline import headline
 

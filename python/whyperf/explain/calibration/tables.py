@@ -1,4 +1,4 @@
-"""The checked-in table of what predictions were worth, read once and checked."""
+"""The checked-in tables: weights of the decision, and errors of predicted gains."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -62,3 +62,32 @@ def instead(gains: Gains) -> Iterator[None]:
 def gain_classes() -> Mapping[tuple[str, str], GainClass]:
     """The classes of gains by level and basis."""
     return {(found.level, found.basis): found for found in (_INSTEAD.get() or _checked_in()).classes}
+
+
+WEIGHTS = Path(__file__).with_name("weights.json")
+
+
+class Weights(CalibrationTable):
+    """The weights for each candidate; what is not named weighs nothing.
+
+    Attributes:
+        source: the drawn situations that they are fitted on.
+        date: of the fit.
+        features: of what a limit takes, by the name of the figure.
+        own: of each candidate, by the name of the figure: what is different for it.
+        beside: of each candidate, by what else takes some of the trial: what its share says for the candidate.
+        levels: of each candidate by evidence level; "" is that of all, "unfound" that where it takes nothing.
+    """
+
+    source: str = ""
+    date: str = ""
+    features: Mapping[str, float] = Field(default_factory=dict)
+    own: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+    beside: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+    levels: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+
+
+@cache
+def weights() -> Weights:
+    """Those that are checked in."""
+    return Weights.model_validate_json(WEIGHTS.read_text(encoding="utf-8"))

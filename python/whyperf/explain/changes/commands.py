@@ -1,13 +1,14 @@
-"""Commands for real hosts, made from what the record says of the host: none lowers or repeats what is set there.
-
-Where the record lacks the present value, the command only reads it.
-"""
+"""Commands that make a change on a host, and the sizes of buffers that they set."""
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-HostFacts = Mapping[str, Any]
+from whyperf.explain.explanation import Level
+from whyperf.explain.host_facts import HostFacts
+from whyperf.explain.setup import Setup
+
+HostData = Mapping[str, Any]
 
 DEVICE = "DEV"
 HOST = "HOST"
@@ -21,7 +22,7 @@ MAX_DIGITS = 20
 """Of the largest number of 64 bits; int() refuses texts of more than 4,300."""
 
 
-def raise_sysctls(host: HostFacts, least: Mapping[str, Sequence[int]]) -> str:
+def raise_sysctls(host: HostData, least: Mapping[str, Sequence[int]]) -> str:
     """Raises each number of the settings to `least` where it is lower; "" where none is."""
     present = {name: _numbers(host.get("sysctls", {}).get(name)) for name in least}
     if any(len(present[name]) != len(numbers) for name, numbers in least.items()):
@@ -41,7 +42,7 @@ def raised_numbers(value: object, least: Sequence[int]) -> str:
     return " ".join(map(str, raised)) if raised != present else ""
 
 
-def largest(host: HostFacts, name: str) -> int | None:
+def largest(host: HostData, name: str) -> int | None:
     """The last number of a setting: an upper bound where it has several; None where it is not known."""
     numbers = _numbers(host.get("sysctls", {}).get(name))
     return numbers[-1] if numbers else None
@@ -75,3 +76,42 @@ def _numbers(value: object) -> tuple[int, ...]:
 
 def _quoted(numbers: Sequence[int]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f'"{" ".join(map(str, numbers))}"'
+
+
+DEFAULT = "default"
+UNSCALED_WINDOW = 65_535
+"""The largest window without scaling (RFC 9293, section 3.1), which systems before RFC 1323 do not have."""
+
+
+def setter_of_buffer(name: str, setup: Setup) -> str | None:
+    """The factor that sets this buffer in the cell; None where the kernel sizes it."""
+    return next((factor for factor in (name, "window_bytes") if setup.level(factor) != DEFAULT), None)
+
+
+def size_of_buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> dict[str, Level]:
+    """The factor that made the buffer what it is, back to the kernel's choice; where it was that already, a size.
+
+    Nothing where the host's limits keep the buffer from growing: what setsockopt asks for is cut, and doubled
+    (sk_setsockopt, net/core/sock.c).
+    """
+    host, now = setup.hosts.get(end.host, {}), end.sockets.buffer_bytes or 0
+    if (factor := setter_of_buffer(name, setup)) and not setup.has_linux_only:
+        # Buffers of other systems do not grow: their default can be smaller than what is set.
+        return {factor: UNSCALED_WINDOW} if now < UNSCALED_WINDOW else {}
+    if factor:
+        chosen = largest(host, f"net.ipv4.tcp_{letter}mem")
+        return {factor: DEFAULT} if chosen is None or chosen > now else {}
+    asked = largest(host, f"net.core.{letter}mem_max")
+    size = wanted if asked is None else min(wanted, asked)
+    return {name: size} if 2 * size > now else {}
+
+
+def bounds_of_buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> str:
+    """The host's bounds of buffers, as high as the wanted one needs: half of a buffer is for bookkeeping.
+
+    What setsockopt may ask for matters only where a program asks.
+    """
+    least: dict[str, tuple[int, ...]] = {f"net.ipv4.tcp_{letter}mem": (0, 0, 2 * wanted)}
+    if setter_of_buffer(name, setup):
+        least[f"net.core.{letter}mem_max"] = (wanted,)
+    return raise_sysctls(setup.hosts.get(end.host, {}), least)

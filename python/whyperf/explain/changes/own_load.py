@@ -8,15 +8,18 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.changes.buffer_sizes import DEFAULT, bounds_of_buffer, setter_of_buffer, size_of_buffer
 from whyperf.explain.changes.commands import (
+    DEFAULT,
     DEVICE,
     HOST,
     OFFLOADS,
+    bounds_of_buffer,
     is_host_wide,
     largest,
     raise_mtu,
     raise_sysctls,
+    setter_of_buffer,
+    size_of_buffer,
     switch_on_offloads,
 )
 from whyperf.explain.changes.cost_remedies import fast_queue, has_small_calls, remedy_for, starved_alpha

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.changes.buffer_sizes import DEFAULT, setter_of_buffer
-from whyperf.explain.changes.commands import OFFLOADS, largest
+from whyperf.explain.changes.commands import DEFAULT, OFFLOADS, largest, setter_of_buffer
 from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RAISED_TOGETHER
 from whyperf.explain.explanation import Level, Verdict

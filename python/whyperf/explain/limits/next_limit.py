@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.changes.buffer_sizes import setter_of_buffer
+from whyperf.explain.changes.commands import setter_of_buffer
 from whyperf.explain.limits.gain import MAX_GAIN, NEIGHBOR_RTT_NS, WAITED, Gain, is_line_seen, is_own_rhythm
 from whyperf.explain.limits.limit import PROBABLE, Limit
 from whyperf.explain.limits.losses import RENO_CONSTANT

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from whyperf.analyze.text import percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Verdict
-from whyperf.explain.headline import command_label, confidence_text, gain_line, step_label
-from whyperf.explain.joined_verdicts import alike
+from whyperf.explain.headline import alike, command_label, confidence_text, gain_line, step_label
 from whyperf.profile import Level, as_set
 
 CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}

@@ -1,15 +1,247 @@
-"""The limit of a cell of a fleet: the slow host if there is one, otherwise the side that limits most pairs."""
+"""Verdicts on a fleet: which host, pair or path limits many connections at once, in words."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from whyperf.analyze.fleet.inputs import label
-from whyperf.analyze.fleet.result import Fleet, FleetPair, SlowHost
-from whyperf.explain.causes import Cause
-from whyperf.explain.explanation import CellExplanation, FleetDiagnosis, PairDiagnosis, SlowHostDiagnosis, Verdict
-from whyperf.explain.fleet.causes import FAMILIES, LOSSES, OF_CPUS, WAITS, Place, cause_of, place_of
-from whyperf.explain.fleet.wording import difference_evidence, fleet_words, rate_evidence, slow_verdict, slow_words
+from whyperf.analyze.fleet.result import Fleet, FleetPair, HostDifference, SlowHost
+from whyperf.explain.causes import LOSS_KINDS, Cause
+from whyperf.explain.explanation import (
+    CellExplanation,
+    Change,
+    Evidence,
+    FleetDiagnosis,
+    PairDiagnosis,
+    SlowHostDiagnosis,
+    Value,
+    Verdict,
+)
+from whyperf.explain.wording.catalog import known, render, templates
+
+Place = Literal["sender", "receiver", "path", "not_known"]
+
+_SENDER: tuple[Cause, ...] = (
+    *(Cause.SEND_BUFFER, Cause.SLOW_WRITER, Cause.THINK_TIME, Cause.TINY_WRITES, Cause.NAGLE_DELAYED_ACK),
+    *(Cause.WRITE_WINDOW_MISMATCH, Cause.PACING_RATE, Cause.SENDER_CPU, Cause.LOCAL_QUEUE, Cause.ASKED_RATE),
+    *(Cause.SLOW_START, Cause.CONNECTION_SETUP),
+)
+_RECEIVER: tuple[Cause, ...] = (
+    *(Cause.RECEIVE_BUFFER, Cause.SLOW_READER, Cause.READ_SIZE, Cause.RECEIVER_CPU, Cause.RECEIVER_LOSS),
+    *(Cause.DELAYED_ACK, Cause.QUICK_ACK),
+)
+_PATH: tuple[Cause, ...] = (
+    *(Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.POLICER, Cause.PATH_LOSS, *LOSS_KINDS),
+    *(Cause.REORDERING, Cause.ACK_THINNING, Cause.ACK_PATH, Cause.ROUND_TRIP),
+)
+_PLACES: Mapping[Cause, Place] = {
+    **dict.fromkeys(_SENDER, "sender"),
+    **dict.fromkeys(_RECEIVER, "receiver"),
+    **dict.fromkeys(_PATH, "path"),
+}
+
+LOSSES = frozenset({Cause.PATH_LOSS, Cause.POLICER, *LOSS_KINDS})
+"""Counters alone do not separate these."""
+OF_CPUS = frozenset({
+    *(Cause.CAPACITY, Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.SHARED_CPU, Cause.MANY_CONNECTIONS),
+    *(Cause.OFFLOADS_OFF, Cause.SMALL_MTU, Cause.TINY_WRITES, Cause.READ_SIZE, Cause.OTHER_LOAD),
+})  # fmt: skip
+"""A CPU is the limit, whatever makes its work expensive."""
+WAITS = frozenset({Cause.SENDER_CPU, Cause.RECEIVER_CPU, Cause.SHARED_CPU, Cause.OTHER_LOAD})
+"""A thread waits for a CPU, or uses all of one. Hosts that share CPUs all do."""
+FAMILIES = (
+    LOSSES,
+    OF_CPUS,
+    frozenset({Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.LOCAL_QUEUE, Cause.PACING_RATE, Cause.SMALL_QUEUE}),
+    frozenset({Cause.OTHER_LOAD, Cause.CPU_QUOTA, Cause.PAUSE, *OF_CPUS}),
+)
+"""Causes that look alike from the rate and the states of one pair; what differs between hosts separates them."""
+
+
+def place_of(verdict: Verdict) -> Place:
+    """Where the cause of a verdict is; that of a CPU is where the verdict says."""
+    role = verdict.values.get("role")
+    if role == "sender":
+        return "sender"
+    if role == "receiver":
+        return "receiver"
+    return _PLACES.get(verdict.cause, "not_known")
+
+
+def cause_of(difference: HostDifference, role: str) -> Cause | None:
+    """The cause by which such a difference slows a host with this role; None where it explains nothing by itself."""
+    if difference.code == "sysctl":
+        return _of_buffer(difference, role)
+    cause = _CAUSES.get(difference.code)
+    if cause is None or not _is_worse(difference):
+        return None
+    return Cause.BOTTLENECK if cause is Cause.LOCAL_QUEUE and role == "receiver" else cause
+
+
+_CAUSES: Mapping[str, Cause] = {
+    "mtu": Cause.SMALL_MTU,
+    "segment_size": Cause.SMALL_MTU,
+    "qdisc_rate": Cause.LOCAL_QUEUE,
+    "link_speed": Cause.BOTTLENECK,
+    **dict.fromkeys(("tso", "gso", "gro"), Cause.OFFLOADS_OFF),
+    "cpu_quota": Cause.CPU_QUOTA,
+    **dict.fromkeys(("other_programs", "waited_ratio"), Cause.OTHER_LOAD),
+    "retransmitted_ratio": Cause.PATH_LOSS,
+    "rtt_ns_min": Cause.ROUND_TRIP,
+}
+
+
+def _is_worse(difference: HostDifference) -> bool:
+    """True where the host has less of it, or has what limits it and not its peers."""
+    if difference.code in {"mtu", "segment_size", "link_speed"}:
+        return difference.ratio is not None and difference.ratio < 1
+    if difference.code in {"qdisc_rate", "cpu_quota"}:
+        return difference.host != "none"
+    if difference.code in {"tso", "gso", "gro"}:
+        return difference.host == "off"
+    return True
+
+
+def _of_buffer(difference: HostDifference, role: str) -> Cause | None:
+    """A smaller bound of buffers, where that side's buffer holds payload."""
+    name = difference.detail
+    cause = Cause.SEND_BUFFER if "wmem" in name else Cause.RECEIVE_BUFFER if "rmem" in name else None
+    is_its_side = role == "pair" or (role == "sender") == (cause is Cause.SEND_BUFFER)
+    if cause is None or not is_its_side:
+        return None
+    own, others = (_largest(text) for text in (difference.host, difference.others))
+    return cause if own is not None and others is not None and own < others else None
+
+
+def _largest(text: str) -> int | None:
+    """The last number of a setting: the largest size that the kernel chooses."""
+    numbers = text.split()
+    return int(numbers[-1]) if numbers and numbers[-1].isdecimal() else None
+
+
+NAMED_DIFFERENCES = 2
+"""Differences in the sentence about a slow host; the others are evidence."""
+Worded = tuple[str, dict[str, Value], str]
+
+
+def slow_words(
+    host: SlowHost, pair: FleetPair, cause: Cause, role: str, claim: str
+) -> tuple[str, dict[str, Value], str, str]:
+    """Code, values and words about a slow host, and why it is slow."""
+    code = "slow_host.pair" if host.host is None else f"slow_host.{role}"
+    values = known(
+        {
+            "host": host.host,
+            "sender": pair.sender,
+            "receiver": pair.receiver,
+            "rate_ratio": host.ratio,
+            "limit": render("limit", cause, {}) if cause is not Cause.NOT_KNOWN else None,
+        }
+    )
+    sentence = render("fleet", code, values)
+    if cause is not Cause.NOT_KNOWN:
+        sentence = f"{sentence} {render('fleet', 'cause', values)}"
+    shown = [difference_text(found) for found in host.differences[:NAMED_DIFFERENCES]]
+    because = " ".join([*([claim] if claim else []), *shown])
+    return code, values, sentence, because
+
+
+def fleet_words(
+    fleet: Fleet,
+    where: str,
+    host: str | None,
+    slow: Sequence[SlowHostDiagnosis],
+    claim: str,
+    *,
+    shared: tuple[str, str] | None = None,
+) -> Worded:
+    """Code, values and words about the whole; `shared` is the code and the machine whose CPUs limit all pairs."""
+    if slow:
+        first, *others = slow
+        text = f"{first.words} {first.because}".strip()
+        if others:
+            names = [found.host or render("fleet", "pair_name", found.values) for found in others]
+            text = f"{text} {render('fleet', 'also_slow', {'hosts': names})}"
+        return first.code, first.values, text
+    code = f"{where}.one" if host is not None else where
+    if shared is not None:
+        code, host = shared
+    values = known({"host": host, "pairs_count": len(fleet.pairs)})
+    compared = render("fleet", "none_slow" if fleet.compared else "not_compared", values)
+    return code, values, " ".join(part for part in (compared, render("fleet", code, values), claim) if part)
+
+
+def rate_evidence(host: SlowHost) -> Evidence:
+    """The comparison of rates."""
+    values = known(
+        {
+            "rate_ratio": host.ratio,
+            "probability": f"{host.p_value:.2g}",
+            "slower_count": host.slower_trials,
+        }
+    )
+    return Evidence(
+        code="fleet.rate", values=values, words=render("fleet", "rate", values), value=host.ratio, unit="ratio"
+    )
+
+
+def difference_evidence(found: HostDifference, host: SlowHost) -> Evidence:
+    """A difference from the other hosts, as a fact to look up."""
+    tables = {
+        "retransmitted_ratio": "tcp_info",
+        "rtt_ns_min": "tcp_info",
+        "queue_ns": "tcp_info",
+        "cpu_ratio": "cpu",
+        "waited_ratio": "threads",
+    }
+    tables |= {"timeouts": "host_counters", "qdisc_rate": "host_counters", "cpu_quota": "host_counters"}
+    return Evidence(
+        code=f"fleet.{found.code}",
+        values=_values(found),
+        words=difference_text(found),
+        table=tables.get(found.code, "hosts"),
+        host=host.host or "",
+    )
+
+
+def difference_text(found: HostDifference) -> str:
+    """A difference in a sentence."""
+    code = found.code if found.code in templates()["host_difference"] else "other"
+    return render("host_difference", code, _values(found))
+
+
+def _values(found: HostDifference) -> dict[str, Value]:
+    return known(
+        {
+            "own": found.host,
+            "others": found.others,
+            "of": found.of,
+            "detail": found.detail or None,
+            "name": found.code.replace("_", " "),
+        }
+    )
+
+
+def slow_verdict(found: SlowHostDiagnosis, fleet: Fleet) -> Verdict:
+    """The slow host as the first verdict on the cell."""
+    difference = next((host.differences for host in fleet.slow if host.pairs[0] == found.pair), [])
+    first = next((entry for entry in difference if entry.code in templates()["host_remedy"]), None)
+    change = None
+    if first is not None and found.host is not None:
+        values = known({**_values(first), "host": found.host})
+        change = Change(code=f"fleet.{first.code}", values=values, by_hand=render("host_remedy", first.code, values))
+    return Verdict(
+        cause=found.cause,
+        code=found.code,
+        values=found.values,
+        claim=f"{found.words} {found.because}".strip(),
+        lost_ratio=max(0.0, min(1.0, 1 - found.ratio)),
+        confidence=found.confidence,
+        evidence=found.evidence,
+        refuted_by=render("fleet", "refuted_by", {"host": found.host or found.values["sender"]}),
+        change=change,
+    )
+
 
 Confidence = Literal["high", "medium", "low"]
 #: Explains a pair, from 0, whose rate is given.

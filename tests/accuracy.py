@@ -1,18 +1,20 @@
 """How often the diagnosis is right on what is stored, cause by cause and level by level: `tests/accuracy.txt`.
 
 `python -m tests.accuracy` writes the file anew (`make accuracy`). The facts of the stored situations and the tables of
-the stored trials were measured with injected causes; the truth catalogs say which. A change of the file needs its
-reason in the commit.
+the stored trials were measured with injected causes; the truth catalogs say which. Kept sets are drawn situations, and
+their causes were measured (`whyperf-lab keep`). A change of the file needs its reason in the commit.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from lab.situations.evidence import SETS, SUFFIX, evidence_in
 from lab.truth import FILES, Catalog, load_catalog
 from lab.truth.levels import View, with_path_loss
+from lab.truth.one_sided import WatchedView
 from tests.unit.explain.situations import situations
 from tests.unit.explain.stored_trials import NAMES, VIEWS, facts_at
 from whyperf.explain.causes import Cause
@@ -40,7 +42,7 @@ class Injected(NamedTuple):
     is_undisturbed: bool = False
 
 
-def answer(injected: Injected, view: View, verdicts: Sequence[Verdict]) -> Answer:
+def answer(injected: Injected, view: View | WatchedView, verdicts: Sequence[Verdict]) -> Answer:
     """What the verdicts on a situation are worth."""
     accepted = with_path_loss(injected.accepted, view, verdicts)
     first = verdicts[0].cause if verdicts else Cause.NOT_KNOWN
@@ -83,6 +85,9 @@ def lines() -> Iterator[str]:
     yield ""
     yield f"{'stored trial':<32}{''.join(f'{view.value:<19}' for view in VIEWS)}".rstrip()
     yield from trial_lines()
+    for file in sorted(SETS.glob(f"*{SUFFIX}")):
+        yield ""
+        yield from set_lines(file)
 
 
 def _table(found: Counter[tuple[str, View, Answer]]) -> Iterator[str]:
@@ -106,6 +111,18 @@ def trial_lines() -> Iterator[str]:
         truth = injected()[name]
         answers = [answer(truth, view, judged(facts_at(name, view)).verdicts) for view in VIEWS]
         yield f"{name:<32}{''.join(f'{found:<19}' for found in answers)}".rstrip()
+
+
+def set_lines(file: Path) -> Iterator[str]:
+    """The counts of the trials of a kept set, a line for each level of evidence."""
+    found: dict[str, Counter[Answer]] = defaultdict(Counter)
+    for row in evidence_in(file):
+        truth = Injected("", row.accepted, str(Cause.NOT_KNOWN) in row.accepted)
+        view = WatchedView(row.view) if row.facts.is_watched else View(row.view)
+        found[row.view][answer(truth, view, judged(row.facts, row.setup).verdicts)] += 1
+    yield f"{f'kept set {file.name.removesuffix(SUFFIX)}':<32}{''.join(f'{kind:>11}' for kind in ANSWERS)}"
+    for level, counts in found.items():
+        yield f"{level:<32}{''.join(f'{counts[kind]:>11}' for kind in ANSWERS)}"
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ def diagnoses(
     return [_diagnosis(found, *truths[found.role.sweep]) for found in explained]
 
 
-def with_path_loss(accepted: tuple[str, ...], view: View, verdicts: Sequence[Verdict] = ()) -> tuple[str, ...]:
+def with_path_loss(accepted: tuple[str, ...], view: StrEnum, verdicts: Sequence[Verdict] = ()) -> tuple[str, ...]:
     """Also that the path loses segments, where only logs of both hosts show how and what is correct is one of the kinds
     of loss that the verdict names. Of datagrams it names none: then it is any of `LOSS_KINDS`.
     """

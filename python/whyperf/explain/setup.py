@@ -103,7 +103,8 @@ class Setup:
                     schedules=self.schedules,
                 )
             except ProfileError as error:
-                if error.key not in stated or error.key in change:
+                # Without its schedule it would be another load.
+                if error.key not in stated or error.key in {*change, "schedule"}:
                     raise
                 del stated[error.key]
             else:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
-from whyperf.explain.budget import receiver as receiving
+from whyperf.explain.budget import host as receiving
 from whyperf.explain.budget import sender as sending
 from whyperf.explain.budget.calls import Calls, calls_from, with_thread
 from whyperf.explain.budget.sender import Options, Peer

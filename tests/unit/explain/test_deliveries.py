@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather import delivery_steps as delivery_steps_module
-from whyperf.explain.gather import transports
+from whyperf.explain.gather import deliveries, transports
 from whyperf.explain.gather.deliveries import (
     Steps,
     bottleneck_of_steps,
@@ -206,7 +205,7 @@ LATE_NS = 2**60
 def test_instants_of_a_result_do_not_decide_how_many_steps_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (delivery_steps_module, transports):
+    for module in (deliveries, transports):
         monkeypatch.setattr(module, "MAX_STEPS", 1000, raising=False)
     of_trial = trial(tmp_path)
     table = tmp_path / "tcp_info.near.parquet"

@@ -57,6 +57,14 @@ def test_what_an_experiment_sets(factors: dict[str, Any], name: str, wanted: dic
     assert tried(setup_of(**factors))[name] == wanted
 
 
+def test_an_experiment_keeps_the_schedule() -> None:
+    setup = setup_of(schedule="seven-regions", schedule_scale=0.005, deadline_s=8.0)
+    found = tried(setup)
+    assert "paced-at-twice" in found
+    assert "datagrams-at-twice" not in found
+    assert all(setup.stated(factors)["schedule"] == "seven-regions" for factors in found.values())
+
+
 @pytest.mark.parametrize(
     ("announced_bytes", "chosen", "wanted"),
     [

@@ -13,9 +13,10 @@ from whyperf.explain.experiment import _on_one_machine
 from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.all_facts import _is_queued_back
 from whyperf.explain.gather.application import request_cycle
+from whyperf.explain.gather.bottleneck import bottleneck_rate
 from whyperf.explain.gather.deliveries import Steps, _while_full
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
-from whyperf.explain.gather.segments import bottleneck_rate, segment_facts
+from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.gather.sockets import sampled
 from whyperf.explain.path_facts import QueueFacts, RequestCycle, SegmentFacts
 from whyperf.explain.segment_log import read_logs

@@ -11,6 +11,7 @@ from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.explanation import Budget
 from whyperf.explain.gather.application import AS_FAST_AS_POSSIBLE, asked, calls, datagrams, exchanges
+from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.gather.delays import ack_delay_ns
 from whyperf.explain.gather.deliveries import (
     MIN_FULL_QUEUE_RATIO,
@@ -25,7 +26,7 @@ from whyperf.explain.gather.deliveries import (
 from whyperf.explain.gather.host_limits import host_limits
 from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.read import ALWAYS, Active, first, read_columns, scheduled, sending
-from whyperf.explain.gather.segments import MIN_STEADINESS, arrived_facts, logged_windows, segment_facts
+from whyperf.explain.gather.segments import arrived_facts, logged_windows, segment_facts
 from whyperf.explain.gather.sockets import Sampled, populations, sampled, sockets
 from whyperf.explain.gather.transports import transport_facts
 from whyperf.explain.gather.watched import acks_arrived_ratio, conversation, moved_bytes, watched_sockets

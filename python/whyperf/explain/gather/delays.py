@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.measures.adapters import model_link
+from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.gather.losses import Wire, backlog, lost_copies
 from whyperf.explain.gather.read import Active, read_columns
-from whyperf.explain.gather.segments import HEADERS_BYTES
 from whyperf.explain.host_facts import HALF_DUPLEX
 from whyperf.explain.path_facts import QueueFacts
 from whyperf.explain.trial_facts import Facts

@@ -8,8 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.gather.read import ALWAYS, Active, read_columns
-from whyperf.explain.gather.segments import HEADERS_BYTES
 from whyperf.explain.path_facts import BottleneckRate, OutageFacts, PolicingFacts, QueueFacts
 
 Floats = NDArray[np.float64]

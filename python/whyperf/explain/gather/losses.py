@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.explain.gather.segments import HEADERS_BYTES
+from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.path_facts import LostRun
 
 Ints = NDArray[np.int64]

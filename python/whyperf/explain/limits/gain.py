@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp, sqrt
 
 from whyperf.explain.explanation import Statement, Value
-from whyperf.explain.gather.segments import MIN_STEADINESS
+from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.host_facts import HostFacts
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from lab.situations.evidence import Weighed
 from lab.situations.judge import Outcome, weighed_outcome
-from whyperf.explain.calibration.tables import Weights
+from whyperf.explain.calibration.weights import Weights
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES, FEATURES, UNFOUND, as_ranked, probabilities, unfound_keys
 
@@ -22,7 +22,6 @@ FOLDS = 6
 """Parts of the situations, each judged with the weights of the others."""
 MAX_STEPS = 250
 OF_FEATURES, OF_CAUSES, OF_LEVELS, OF_ALL, OF_UNFOUND = 0.05, 0.5, 2.0, 0.5, 4.0
-OF_BESIDE = 8.0
 """Precisions of the normal priors: of a figure of all limits, of what is different for a cause, of a level for a cause,
 of a cause, and of one that takes nothing. Of 0.1 to 30 those with the greatest likelihood on situations left out (seed
 20261203; the last one with those of seed 20261210 and of programs)."""
@@ -83,13 +82,11 @@ class _Fit:
         self.right = np.zeros((len(rows), len(causes)))
         self.is_found = np.zeros((len(rows), len(causes)))
         self.is_found[:, causes[ANOTHER]] = 1
-        self.share = np.zeros((len(rows), len(causes)))
         for number, row in enumerate(rows):
             self.level[number, [0, self.levels.index(row.level)]] = 1
             for candidate in row.found:
                 self.found[number, causes[candidate.cause]] = list(candidate.features.values())
                 self.is_found[number, causes[candidate.cause]] = 1
-                self.share[number, causes[candidate.cause]] = candidate.share
             self.right[number, [causes[name] for name in row.right]] = 1
         seen = Counter(row.situation for row in rows)
         # The levels of a trial say much of the same: a situation counts as the square root of how often it was seen.
@@ -98,10 +95,7 @@ class _Fit:
     @cached_property
     def weights(self) -> Weights:
         causes, figures = len(CANDIDATES), len(FEATURES)
-        shapes = [
-            *((figures + 1,), (causes, figures), (causes, len(self.levels)), (causes, len(self.unfound_keys))),
-            (causes, causes),
-        ]
+        shapes = [(figures + 1,), (causes, figures), (causes, len(self.levels)), (causes, len(self.unfound_keys))]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         levels = np.full(shapes[2], float(OF_LEVELS))
         levels[:, 0] = OF_ALL
@@ -111,7 +105,6 @@ class _Fit:
                 np.full(causes * figures, OF_CAUSES),
                 levels.ravel(),
                 np.full(math.prod(shapes[3]), OF_UNFOUND),
-                np.full(math.prod(shapes[4]), OF_BESIDE),
             ]
         )
 
@@ -120,9 +113,8 @@ class _Fit:
             return [part.reshape(shape) for part, shape in zip(split, shapes, strict=True)]
 
         def loss(values: Floats) -> tuple[float, Floats]:
-            features, own, by_level, hidden, others = parts(values)
+            features, own, by_level, hidden = parts(values)
             seen = np.einsum("rcf,cf->rc", self.found, features[None, :-1] + own) + self.level @ by_level.T
-            seen += self.share @ others.T
             scores = np.where(self.is_found == 1, seen, features[-1] + self.unfound @ hidden.T)
             likelihoods = np.exp(scores - scores.max(axis=1, keepdims=True))
             probable = likelihoods / likelihoods.sum(axis=1, keepdims=True)
@@ -131,25 +123,20 @@ class _Fit:
             of_found, unfound = np.einsum("rc,rcf->cf", slope, self.found), (slope * (1 - self.is_found)).sum()
             by_level = (slope * self.is_found).T @ self.level
             of_hidden = (slope * (1 - self.is_found)).T @ self.unfound
-            of_others = (slope * self.is_found).T @ self.share
-            each = (of_found, by_level, of_hidden, of_others)
-            gradient = np.concatenate([of_found.sum(axis=0), [unfound], *(part.ravel() for part in each)])
+            gradient = np.concatenate(
+                [of_found.sum(axis=0), [unfound], of_found.ravel(), by_level.ravel(), of_hidden.ravel()]
+            )
             value = 0.5 * (precision * values**2).sum() - (self.each * np.log(right)).sum()
             return float(value), gradient + precision * values
 
         least = np.full(ends[-1], -np.inf)
         least[ends[0] : ends[1]] = np.tile([MIN_OWN.get(name, -np.inf) for name in FEATURES], causes)
-        most = np.full(ends[-1], np.inf)
-        # The share of a cause itself is a figure already.
-        own_share = np.eye(causes, dtype=bool).ravel()
-        least[ends[3] :][own_share] = most[ends[3] :][own_share] = 0
-        bounds = list(zip(least, most, strict=True))
+        bounds = [(low, None) for low in least]
         found = minimize(loss, np.zeros(ends[-1]), jac=True, bounds=bounds, options={"maxiter": MAX_STEPS})
-        features, own, by_level, hidden, others = parts(found.x)
+        features, own, by_level, hidden = parts(found.x)
         return Weights(
             features=_named((*FEATURES, UNFOUND), features),
             own={name: _named(FEATURES, row) for name, row in zip(CANDIDATES, own, strict=True)},
-            beside={name: _named(CANDIDATES, row) for name, row in zip(CANDIDATES, others, strict=True)},
             levels={
                 name: _named(self.levels, row) | _named(self.unfound_keys, other)
                 for name, row, other in zip(CANDIDATES, by_level, hidden, strict=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Literal
 
-from whyperf.explain.calibration.tables import Weights, weights
+from whyperf.explain.calibration.weights import Weights, weights
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.limits.limit import Limit
@@ -135,12 +135,10 @@ def scores(found: Sequence[Candidate], level: str, by: Weights) -> dict[str, flo
     """
     each: dict[str, Mapping[str, float]] = {str(candidate.cause): candidate.features for candidate in found}
     each[ANOTHER] = {}
-    shares = {str(candidate.cause): candidate.share for candidate in found}
     none: Mapping[str, float] = {}
     return {
         name: _dot(by.features, each[name])
         + _dot(by.own.get(name, none), each[name])
-        + _dot(by.beside.get(name, none), shares)
         + by.levels.get(name, none).get(level, 0.0)
         + by.levels.get(name, none).get("", 0.0)
         if name in each

@@ -75,7 +75,6 @@ class Weights(CalibrationTable):
         date: of the fit.
         features: of what a limit takes, by the name of the figure.
         own: of each candidate, by the name of the figure: what is different for it.
-        beside: of each candidate, by what else takes some of the trial: what its share says for the candidate.
         levels: of each candidate by evidence level; "" is that of all, "unfound" that where it takes nothing.
     """
 
@@ -83,7 +82,6 @@ class Weights(CalibrationTable):
     date: str = ""
     features: Mapping[str, float] = Field(default_factory=dict)
     own: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
-    beside: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
     levels: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
 
 

@@ -15,7 +15,7 @@ from whyperf.cli.exits import DONE, UsageError, say
 
 if TYPE_CHECKING:
     from lab.situations.evidence import Weighed
-    from whyperf.explain.calibration.weights import Weights
+    from whyperf.explain.calibration.tables import Weights
 
 NAME = "fit"
 EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit --stored --write"
@@ -103,7 +103,7 @@ MIN_WEIGHT = 0.02
 
 
 def _write(weights: "Weights", source: str) -> None:
-    from whyperf.explain.calibration.weights import WEIGHTS  # noqa: PLC0415 - as above
+    from whyperf.explain.calibration.tables import WEIGHTS  # noqa: PLC0415 - as above
 
     document = {
         "source": source,

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from lab.situations.evidence import Weighed
 from lab.situations.judge import Outcome, weighed_outcome
-from whyperf.explain.calibration.weights import Weights
+from whyperf.explain.calibration.tables import Weights
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES, FEATURES, UNFOUND, as_ranked, probabilities, unfound_keys
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Literal
 
-from whyperf.explain.calibration.weights import Weights, weights
+from whyperf.explain.calibration.tables import Weights, weights
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.limits.limit import Limit

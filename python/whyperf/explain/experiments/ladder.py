@@ -128,9 +128,22 @@ class Ladder:
         if remedies:
             near = [each for each in remedies if self._is_open(each) and self.gains[each.name].high >= best]
         else:
-            near = [each for each in self.tries if (each.parts or self._goes_round(each)) and self._is_open(each)]
+            near = [each for each in self.tries if self._is_worth_repeating(each) and self._is_open(each)]
         near.sort(key=lambda each: -self.gains[each.name].gain)
         return near[:2]
+
+    def _is_worth_repeating(self, tried: Planned) -> bool:
+        """True where more pairs say more than another experiment would: of several remedies at once, which of them it
+        is comes first.
+        """
+        if tried.parts:
+            return all(name in self.gains for name in self._alone_of(tried))
+        return self._goes_round(tried)
+
+    def _alone_of(self, tried: Planned) -> list[str]:
+        """The remedies of several at once that can be tried alone."""
+        known = {each.name for each in self.tries}
+        return [name for name in tried.parts if name in known]
 
     def _alone(self) -> list[Planned]:
         """The remedies that were not tried alone, where both of two together raise the rate."""

@@ -11,7 +11,7 @@ from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
 from whyperf.explain.experiments.beliefs import Slower
 from whyperf.explain.experiments.goals import RATE_NAME
-from whyperf.explain.experiments.ladder import Ladder
+from whyperf.explain.experiments.ladder import MATTERS, Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
 from whyperf.explain.experiments.tries import WITHOUT, Planned
 from whyperf.explain.explanation import CauseProbability, Change, Evidence, Level, Verdict
@@ -110,8 +110,6 @@ KIND_OF_LOSSES = 0.6
 """The part of the probability of all losses from which on one kind of them is named."""
 MAX_CANDIDATES = 3
 """Causes that are named where none is known."""
-MATTERS = 1 / RAISES_FROM
-"""The ratio at which what is missing from all remedies at once matters: the rate is so much lower without it."""
 
 
 def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:

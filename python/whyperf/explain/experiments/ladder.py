@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from whyperf.explain.experiments.beliefs import Beliefs, Sign, Slower, curious, information, merged, slower_of, updated
 from whyperf.explain.experiments.outcomes import MOST, PRIOR_SPREAD, RAISES_FROM, Gains, gains_of
-from whyperf.explain.experiments.tries import TOGETHER, WITHOUT, Planned
+from whyperf.explain.experiments.tries import THIRD, TOGETHER, WITHOUT, Planned
 
 ORIGINAL = "original"
 AT_ONCE = 3
@@ -23,6 +23,8 @@ ALONE_FROM = 0.9
 """The probability from which on a cause is the only probable one."""
 WORTH_NATS = 0.01
 """The least that an experiment must be able to show: less changes no probability by a point."""
+MATTERS = 1 / RAISES_FROM
+"""The ratio at which what is missing from all remedies at once matters: the rate is so much lower without it."""
 MAX_REPEATS = 8
 """Repetitions of an experiment whose outcome stays open."""
 
@@ -94,8 +96,8 @@ class Ladder:
         if wanted or self.proved is not None:
             # What raises the rate is repeated at once: the time may be over soon.
             return tuple(wanted)
-        if parts := self._alone():
-            return tuple(parts)
+        if parts := self._alone() or self._narrowing():
+            return tuple(parts[:AT_ONCE])
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
         while rest and len(wanted) < AT_ONCE:
@@ -118,8 +120,12 @@ class Ladder:
         return max(remedies, key=lambda each: self.gains[each.name].gain, default=None)
 
     def _goes_round(self, tried: Planned) -> bool:
+        """True where an experiment takes away the limit of the only probable cause, and no remedy of it is untried."""
         first, probability = max(self.chosen_by.items(), key=lambda each: each[1])
-        return first in map(str, tried.relieves) and probability >= ALONE_FROM
+        if first not in map(str, tried.relieves) or probability < ALONE_FROM:
+            return False
+        remedies = [each for each in self.tries if each.is_remedy and not each.parts and first in each.relieves]
+        return all(each.name in self.gains for each in remedies)
 
     def _to_prove(self) -> list[Planned]:
         """The remedies that may raise the rate most; where none does, all at once, and what goes round a cause."""
@@ -136,14 +142,45 @@ class Ladder:
         """True where more pairs say more than another experiment would: of several remedies at once, which of them it
         is comes first.
         """
-        if tried.parts:
-            return all(name in self.gains for name in self._alone_of(tried))
-        return self._goes_round(tried)
+        if not tried.parts:
+            return self._goes_round(tried)
+        return tried.name == TOGETHER and all(
+            {name, f"{WITHOUT}{name}"} & self.gains.keys() for name in tried.parts if self._may_matter(name)
+        )
 
-    def _alone_of(self, tried: Planned) -> list[str]:
-        """The remedies of several at once that can be tried alone."""
-        known = {each.name for each in self.tries}
-        return [name for name in tried.parts if name in known]
+    def _may_matter(self, name: str) -> bool:
+        """True for a remedy that is there, unless all remedies but some, and it is one of these, raised the rate as
+        much as all.
+        """
+        whole = self.gains.get(TOGETHER)
+        if not any(each.name == name for each in self.tries):
+            return False
+        lacking = [each.name for each in self.tries if each.name.startswith(WITHOUT) and name not in each.parts]
+        found = [self.gains[each] for each in lacking if each in self.gains]
+        return whole is None or all(each.gain <= MATTERS * whole.gain for each in found)
+
+    def _narrowing(self) -> list[Planned]:
+        """The experiments that show which remedies matter, where all together raise the rate and none is known to do
+        it alone: all but a third of them, then those of a third without which the rate falls, alone, then all but each
+        of these.
+        """
+        if not self._raises_together or self._remedies():
+            return []
+        whole = next(each for each in self.tries if each.name == TOGETHER)
+        matters = [name for name in whole.parts if self._may_matter(name)]
+        alone = [each for each in self.tries if each.name in matters]
+        alone.sort(key=lambda each: -sum(self.chosen_by[str(cause)] for cause in each.relieves))
+        without = [each for each in self.tries if each.name in {f"{WITHOUT}{name}" for name in matters}]
+        thirds = [each for each in self.tries if each.name.startswith(f"{WITHOUT}{THIRD}")]
+        new = [[each for each in stage if each.name not in self.gains] for stage in (alone, thirds, without)]
+        # As few as that are tried at once anyway.
+        stages = new if len(new[0]) <= AT_ONCE else [new[1], new[0], new[2]]
+        return next((stage for stage in stages if stage), [])
+
+    @property
+    def _raises_together(self) -> bool:
+        found = self.gains.get(TOGETHER)
+        return found is not None and found.gain >= RAISES_FROM
 
     def _alone(self) -> list[Planned]:
         """The remedies that were not tried alone, where both of two together raise the rate."""
@@ -183,13 +220,9 @@ class Ladder:
         where all of them raise the rate, and none alone does.
         """
         if tried.name.startswith(WITHOUT):
-            whole = self.gains.get(TOGETHER)
-            return (
-                whole is not None
-                and whole.gain >= RAISES_FROM
-                and not self._remedies()
-                and tried.name not in self.gains
-            )
+            left_out = tried.name.removeprefix(WITHOUT)
+            is_new = tried.name not in self.gains and self._may_matter(left_out)
+            return is_new and self._raises_together and not self._remedies()
         found = self.gains.get(tried.name)
         if found is None:
             return True

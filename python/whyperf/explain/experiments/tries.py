@@ -189,18 +189,26 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
 }
 
 
-TOGETHER, WITHOUT = "all", "all-but-"
+TOGETHER, WITHOUT, THIRD = "all", "all-but-", "third-"
+THIRDS = 3
 
 
 def together(remedies: Sequence[Planned], is_possible: Callable[[Levels], bool]) -> list[Planned]:
-    """All remedies at once, and all but each: two limits at once show in what is missing there."""
+    """All remedies at once, all but a third of them, and all but each: what is missing there shows which matter, also
+    where it takes two of them.
+    """
     if len(remedies) < 2:
         return []
     made = [_joined(TOGETHER, remedies)]
+    if len(remedies) > THIRDS:
+        made += [_all_but(f"{THIRD}{number + 1}", remedies, remedies[number::THIRDS]) for number in range(THIRDS)]
     if len(remedies) > 2:
-        others = [[other for other in remedies if other is not left_out] for left_out in remedies]
-        made += [_joined(f"{WITHOUT}{left.name}", rest) for left, rest in zip(remedies, others, strict=True)]
+        made += [_all_but(left_out.name, remedies, [left_out]) for left_out in remedies]
     return [each for each in made if is_possible(each.factors)]
+
+
+def _all_but(name: str, remedies: Sequence[Planned], left_out: Sequence[Planned]) -> Planned:
+    return _joined(f"{WITHOUT}{name}", [each for each in remedies if each not in left_out])
 
 
 def _joined(name: str, parts: Sequence[Planned]) -> Planned:

@@ -10,6 +10,7 @@ import pytest
 
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import CANDIDATES
+from whyperf.explain.experiments import tries
 from whyperf.explain.experiments.answer import answer_of, outcome_of, tried_of
 from whyperf.explain.experiments.beliefs import (
     MIN_AGAIN,
@@ -24,7 +25,7 @@ from whyperf.explain.experiments.beliefs import (
 from whyperf.explain.experiments.goals import PAIRS_OF_PERCENTILES, SPREAD_OF_PERCENTILES
 from whyperf.explain.experiments.ladder import AT_ONCE, ORIGINAL, Ladder
 from whyperf.explain.experiments.outcomes import MOST, RAISES_FROM, Gains, gains_of, likelihood
-from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, Planned
+from whyperf.explain.experiments.tries import THIRD, THIRDS, TOGETHER, TRIES, WITHOUT, Planned
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.wording.experiments import answer_words
 
@@ -36,14 +37,8 @@ REMEDIES = [each for each in SINGLE if each.is_remedy]
 
 
 def together(remedies: list[Planned]) -> list[Planned]:
-    """As `tries.planned` adds them."""
-
-    def joined(name: str, parts: list[Planned]) -> Planned:
-        relieves = tuple(cause for part in parts for cause in part.relieves)
-        return Planned(name, {"think_us": 0}, relieves, parts=tuple(part.name for part in parts))
-
-    others = [(left.name, [part for part in remedies if part is not left]) for left in remedies]
-    return [joined(TOGETHER, remedies), *(joined(f"{WITHOUT}{name}", rest) for name, rest in others)]
+    """Several of them at once: each is possible."""
+    return tries.together(remedies, lambda _: True)
 
 
 OF_PERCENTILES: Mapping[str, Any] = {"prior_spread": SPREAD_OF_PERCENTILES, "pairs": PAIRS_OF_PERCENTILES}
@@ -156,6 +151,34 @@ def test_two_limits_at_once_are_found_by_what_all_remedies_bring() -> None:
     assert answer.known == "proved"
     assert set(answer.tried.split("+")) == {"receive-window", "larger-writes"}
     assert set(answer.causes) == {Cause.RECEIVE_BUFFER, Cause.TINY_WRITES}
+
+
+ALONE = [each for each in REMEDIES if sum(each.relieves[0] in other.relieves for other in REMEDIES) == 1]
+"""Remedies of which no other takes away the same limit."""
+
+
+@pytest.mark.parametrize("limits", [1, 2])
+def test_what_matters_of_many_remedies_is_narrowed_down(limits: int) -> None:
+    """A third of them at a time: one limit takes half of a minute at most, and two are found at all."""
+    for seed in range(10):
+        remedies = Random(seed).sample(ALONE, 9)
+        wanted = {each.name: each.relieves[0] for each in remedies[:limits]}
+        load = Load(dict.fromkeys(wanted.values(), 0.5), seed)
+        ladder, trials = climbed(load, remedies + together(remedies), prior_of(certain(Cause.POLICER, 0.6)))
+        answer = answer_of(ladder, [])
+        assert (answer.known, set(answer.tried.split("+"))) == ("proved", set(wanted))
+        assert trials <= 24 * limits
+
+
+def test_a_third_without_which_nothing_changes_is_not_looked_at() -> None:
+    remedies = ALONE[:9]
+    ladder = Ladder(remedies + together(remedies), prior_of([]))
+    first = {ORIGINAL: 1.0, TOGETHER: 2.0}
+    ladder.see({1: first})
+    thirds = [f"{WITHOUT}{THIRD}{number + 1}" for number in range(THIRDS)]
+    assert [each.name for each in ladder.following()] == thirds
+    ladder.see({1: first, 2: {ORIGINAL: 1.0, **dict(zip(thirds, (2.0, 1.0, 2.0), strict=True))}})
+    assert {each.name for each in ladder.following()} == {each.name for each in remedies[1::THIRDS]}
 
 
 def test_what_goes_round_a_cause_proves_it_only_where_it_is_the_only_probable_one() -> None:

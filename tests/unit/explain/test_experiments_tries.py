@@ -58,7 +58,7 @@ def test_what_an_experiment_sets(factors: dict[str, Any], name: str, wanted: dic
 
 
 def test_an_experiment_keeps_the_schedule() -> None:
-    setup = setup_of(schedule="seven-regions", schedule_scale=0.005, deadline_s=8.0)
+    setup = setup_of(schedule="seven-regions", schedule_scale=0.01, deadline_s=20.0)
     found = tried(setup)
     assert "paced-at-twice" in found
     assert "datagrams-at-twice" not in found

@@ -10,7 +10,7 @@ from tests.whole.records.golden import unpack
 from whyperf.analyze import summarize
 from whyperf.cli.output.explanation import print_explanation
 from whyperf.explain.experiment import explain_experiment
-from whyperf.explain.experiments.kept import FILE, made_of, verified_earlier
+from whyperf.explain.experiments.kept import VERIFIED, made_of, verified_earlier
 from whyperf.explain.store import (
     NAME,
     RESULT,
@@ -87,9 +87,9 @@ def test_what_was_verified_earlier_is_said_where_it_was_made_here_for_this_resul
 ) -> None:
     result, made = pair
     assert list(verified_earlier(result)) == []
-    document = json.loads((made.folder / FILE).read_text())
+    document = json.loads((made.folder / VERIFIED).read_text())
     document.pop("made_of", None)
-    write_kept(made.folder / FILE, made_of(result, made), document)
+    write_kept(made.folder / VERIFIED, made_of(result, made), document)
     ((cell, sentence),) = verified_earlier(result)
     assert cell == document["cell"] == result.plan.cells[0].id
     assert re.fullmatch(
@@ -104,5 +104,5 @@ def test_what_was_verified_earlier_is_said_where_it_was_made_here_for_this_resul
     profile = result.folder / "profile.toml"
     profile.write_text(profile.read_text() + "\n")
     assert list(verified_earlier(Experiment.open(result.folder))) == []
-    write_kept(made.folder / FILE, made_of(result, made), {"cell": 7})
+    write_kept(made.folder / VERIFIED, made_of(result, made), {"cell": 7})
     assert list(verified_earlier(result)) == []

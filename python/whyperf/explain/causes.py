@@ -4,6 +4,7 @@ Each has a truth experiment (`whyperf-lab truth`) that injects it. A cause is so
 that can be changed; CAPACITY is none: a host or the link does what it can.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -103,3 +104,10 @@ ANOTHER = "another"
 """The candidate that stands for everything that no cause is the name of."""
 LOSS_KINDS = frozenset({Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.POLICER})
 """Kinds of loss on the path. Counters show that segments are lost; only logs of both hosts show where and when."""
+GENERAL: Mapping[Cause, frozenset[Cause]] = {
+    Cause.PATH_LOSS: LOSS_KINDS,
+    Cause.BOTTLENECK: frozenset({Cause.SHARED_BOTTLENECK}),
+    Cause.ACK_PATH: frozenset({Cause.ACK_THINNING}),
+}
+"""Causes that are right to say of others, too: what those do is a case of it. A link that others fill as well is full,
+and a return direction that loses ACKs has too few of them."""

@@ -68,6 +68,17 @@ def test_that_nothing_can_be_removed_is_said_only_where_all_was_tried(found: Fac
     assert limit_of(Cause.CAPACITY, found).code == code
 
 
+@pytest.mark.parametrize(("mss", "code"), [(100, "small_mtu.headers"), (1200, None)])
+def test_headers_of_small_segments_take_a_part_of_what_a_path_carries(mss: int, code: str | None) -> None:
+    """Segments of 100 bytes leave 60 % of a link to payload, usual ones 96 %; no CPU is busy."""
+    found = facts({"sockets.mss_bytes": mss}, windows={"rtt_ns_min": 2_000_000})
+    limits = [limit for limit in found_in(found) if limit.cause is Cause.SMALL_MTU]
+    assert [limit.code for limit in limits] == ([code] if code else [])
+    for limit in limits:
+        assert limit.gain is not None
+        assert limit.gain.ratio == pytest.approx(1448 / 1514 * 166 / 100)
+
+
 def test_a_cpu_that_is_not_full_is_not_said_to_do_all_it_can() -> None:
     full = limit_of(Cause.CAPACITY, facts(cpu(thread=0.97), rate_bps=28.8e6)).values
     assert (full["max_bps"], full["left_ratio"]) == (28.8e6, None)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from whyperf.analyze.text import percent
-from whyperf.explain.causes import ANOTHER, LOSS_KINDS, Cause
+from whyperf.explain.causes import ANOTHER, GENERAL, Cause
 from whyperf.explain.changes.own_load import change_for
 from whyperf.explain.decide import NAMED_FROM, candidates_of, confidence_in, ranked_causes
 from whyperf.explain.explanation import CauseProbability, JointGain, Value, Verdict
@@ -194,14 +194,15 @@ def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts:
 def _of_named(ranked: Sequence[CauseProbability]) -> dict[Cause, float]:
     """Probability that a verdict of each cause is right.
 
-    That the path loses segments is right whatever loses them; that a host can do no more is right where nothing that
-    has a name limits.
+    One that is general is right whatever case of it there is, and is named where no case is probable enough. That a
+    host can do no more is right where nothing that has a name limits.
     """
     each = {found.cause: found.probability for found in ranked}
     probable = {Cause(cause): value for cause, value in each.items() if cause != ANOTHER}
-    losses = sum(probable.get(cause, 0.0) for cause in LOSS_KINDS)
-    if max((probable.get(cause, 0.0) for cause in LOSS_KINDS), default=0.0) < NAMED_FROM:
-        probable[Cause.PATH_LOSS] = probable.get(Cause.PATH_LOSS, 0.0) + losses
+    for general, cases in GENERAL.items():
+        known = [probable.get(cause, 0.0) for cause in cases]
+        if max(known) < NAMED_FROM:
+            probable[general] = probable.get(general, 0.0) + sum(known)
     probable[Cause.CAPACITY] = probable.get(Cause.CAPACITY, 0.0) + each.get(ANOTHER, 0.0)
     return probable
 

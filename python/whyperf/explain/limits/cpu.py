@@ -432,7 +432,7 @@ def offloads_off(facts: Facts) -> Limit | None:
     packets, mss, size = _per_packet(facts), facts.sender.sockets.mss_bytes, facts.sender.calls.bytes_mean
     if packets is None:
         return _receive_offload(facts)
-    window, devices, sent = facts.windows.flight_bytes_median, facts.sender.devices, facts.segments.data_packets
+    window, devices, sent = facts.windows.flight_bytes_max, facts.sender.devices, facts.segments.data_packets
     # Writes that fit a segment, or windows that hold few, leave nothing to put together; nor does loopback.
     if not mss or (size is not None and size < 2 * mss) or (window is not None and window < 4 * mss):
         return None

@@ -106,8 +106,15 @@ LIKELY_FROM = 0.85
 """The probability from which on a cause that no experiment takes away is named."""
 SEEMS_FROM = 0.5
 """The same of one whose remedy raised the rate, but not often enough to be certain."""
-KIND_OF_LOSSES = 0.6
-"""The part of the probability of all losses from which on one kind of them is named."""
+ONE_CAUSE: Mapping[Cause, tuple[Cause, ...]] = {
+    Cause.PATH_LOSS: (Cause.RANDOM_LOSS, Cause.BURST_LOSS),
+    Cause.BOTTLENECK: (Cause.SHARED_BOTTLENECK,),
+    Cause.ACK_PATH: (Cause.ACK_THINNING,),
+}
+"""Cases of general causes that no experiment on a path of others tells from them. A shallow queue and a policer show
+at another pace, so they are causes of their own."""
+KIND_OF_ALL = 0.6
+"""The part of the probability of a general cause and its cases from which on one of them is named."""
 MAX_CANDIDATES = 3
 """Causes that are named where none is known."""
 
@@ -136,12 +143,15 @@ def answer_of(ladder: Ladder, verdicts: Sequence[Verdict]) -> Answer:
 
 
 def _ranked(beliefs: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The causes by their probability; losses on the path are one cause unless one kind is most of them."""
-    kinds = [str(kind) for kind in (Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS)]
-    losses = sum(beliefs[kind] for kind in kinds)
-    first = max(kinds, key=lambda kind: beliefs[kind])
-    name = first if beliefs[first] >= KIND_OF_LOSSES * losses else str(Cause.PATH_LOSS)
-    shares = {**{cause: share for cause, share in beliefs.items() if cause not in kinds}, name: losses}
+    """The causes by their probability; what is general and its cases are one cause, by the name of the general one
+    unless one case is most of them.
+    """
+    shares = dict(beliefs)
+    for general, cases in ONE_CAUSE.items():
+        kinds = [str(kind) for kind in (general, *cases)]
+        whole = sum(shares.pop(kind) for kind in kinds)
+        first = max(kinds, key=lambda kind: beliefs[kind])
+        shares[first if beliefs[first] >= KIND_OF_ALL * whole else str(general)] = whole
     return sorted(shares.items(), key=lambda each: (-each[1], each[0]))
 
 

@@ -83,6 +83,7 @@ def test_the_tests_of_reasons_run_the_own_load_as_the_tool_does(folder: Path) ->
     }
 
 
+@pytest.mark.paced
 def test_datagrams_are_counted_by_the_receiving_kernel(folder: Path) -> None:
     done = whyperf(*("tools", "iperf3", "udp", *SHORT, "--trials", "1", "--out", "tools", "--json"), folder=folder)
     assert done.status == 0, done.err

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from lab.situations.evidence import SETS, SUFFIX, evidence_in
+from lab.situations.judge import OUTCOMES, all_named, outcome_of
 from lab.truth import FILES, Catalog, load_catalog
 from lab.truth.levels import View, with_path_loss
 from lab.truth.one_sided import WatchedView
@@ -31,6 +32,7 @@ HEADER = """\
 # candidate: it is "not known", and an injected cause is among its candidates
 # not known: the same without an injected cause among the candidates
 # wrong: it names another cause
+# Of kept sets the causes are those whose removal raised the rate.
 """
 
 
@@ -115,14 +117,15 @@ def trial_lines() -> Iterator[str]:
 
 def set_lines(file: Path) -> Iterator[str]:
     """The counts of the trials of a kept set, a line for each level of evidence."""
-    found: dict[str, Counter[Answer]] = defaultdict(Counter)
+    found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in evidence_in(file):
-        truth = Injected("", row.accepted, str(Cause.NOT_KNOWN) in row.accepted)
+        verdicts = judged(row.facts, row.setup).verdicts
         view = WatchedView(row.view) if row.facts.is_watched else View(row.view)
-        found[row.view][answer(truth, view, judged(row.facts, row.setup).verdicts)] += 1
-    yield f"{f'kept set {file.name.removesuffix(SUFFIX)}':<32}{''.join(f'{kind:>11}' for kind in ANSWERS)}"
+        accepted = set(with_path_loss(row.accepted, view, verdicts))
+        found[row.view][outcome_of(all_named(verdicts), accepted)] += 1
+    yield f"{f'trials of kept set {file.name.removesuffix(SUFFIX)}':<32}{''.join(f'{kind:>11}' for kind in OUTCOMES)}"
     for level, counts in found.items():
-        yield f"{level:<32}{''.join(f'{counts[kind]:>11}' for kind in ANSWERS)}"
+        yield f"{level:<32}{''.join(f'{counts[kind]:>11}' for kind in OUTCOMES)}"
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 import json
 import lzma
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from lab.situations.judge import LIMITS
 from lab.situations.measuring import rates_of
@@ -118,22 +118,37 @@ def _of_programs(folder: Path) -> Iterator[Evidence]:
 SETS = Path(__file__).parents[1] / "sets"
 """Where kept sets lie."""
 SUFFIX = ".json.xz"
+WHO = frozenset({"hostname", "boot_id"})
+"""Facts of a host that say which one it is; no limit and no change needs them."""
 
 
 def keep(source: Path, file: Path) -> int:
-    """Writes what was seen of a judged set, a JSON object a line, and returns how many there are."""
-    rows = [_ROW.dump_json(found) for found in evidence_in(source)]
-    file.write_bytes(lzma.compress(b"\n".join(rows), preset=9 | lzma.PRESET_EXTREME))
+    """Writes what was seen of a judged set, whole or not at all: a JSON object a line. Returns how many there are.
+
+    Raises:
+        UsageError: there is none.
+    """
+    rows = [_ROW.dump_json(replace(found, setup=_of_anybody(found.setup))) for found in evidence_in(source)]
+    if not rows:
+        raise UsageError(f"{source} has no judged trial; nothing is kept")
+    whole = file.with_name(f".{file.name}")
+    whole.write_bytes(lzma.compress(b"\n".join(rows), preset=9 | lzma.PRESET_EXTREME))
+    whole.replace(file)
     return len(rows)
+
+
+def _of_anybody(setup: Setup) -> Setup:
+    hosts = {side: {name: of for name, of in facts.items() if name not in WHO} for side, facts in setup.hosts.items()}
+    return replace(setup, hosts=hosts, command="")
 
 
 def _kept(file: Path) -> Iterator[Evidence]:
     try:
-        lines = lzma.decompress(file.read_bytes()).splitlines()
-    except lzma.LZMAError as error:
-        raise UsageError(f"{file} is no file of whyperf-lab keep: {error}") from error
-    for line in lines:
-        yield _ROW.validate_json(line)
+        for line in lzma.decompress(file.read_bytes()).splitlines():
+            yield _ROW.validate_json(line)
+    except (lzma.LZMAError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{file} is no set that this version of whyperf-lab keeps: {reason}; keep it again") from error
 
 
 _ROW = TypeAdapter(Evidence)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whyperf.explain.calibration.tables import Weights
 
 NAME = "fit"
-EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit --stored --write"
+EXAMPLE = "Examples: whyperf-lab fit results/situations-4711 · whyperf-lab fit SET OTHER-SET --stored --write"
 BARS = (0.5, 0.6, 0.7, 0.8)
 """Probabilities from which on a verdict is named, to choose from."""
 
@@ -33,7 +33,9 @@ def command(
     ] = None,
     check: Annotated[
         list[Path] | None,
-        typer.Option("--check", metavar="FOLDER", help="Judge the weights on this result. Repeatable."),
+        typer.Option(
+            "--check", metavar="FOLDER|FILE", help="Judge the weights on this set, which is not fitted on. Repeatable."
+        ),
     ] = None,
     is_with_stored: Annotated[
         bool, typer.Option("--stored", help="Fit on the situations that are stored with the tests, too.")
@@ -45,11 +47,16 @@ def command(
     from lab.situations.evidence import JUDGED, SETS, SUFFIX, WATCHED, stored, weighed_in  # noqa: PLC0415
     from lab.situations.fitting import FOLDS, fit, left_out, predicted  # noqa: PLC0415
 
+    if write and not sets:
+        raise UsageError(
+            "--write needs the sets by name: weights of fewer sets than today's are worse; list all of them"
+        )
     sets = sets or sorted(SETS.glob(f"*{SUFFIX}"))
-    for folder in (*sets, *(check or ())):
-        if not folder.is_file() and not any((folder / name).is_file() for name in (JUDGED, WATCHED)):
+    for source in (*sets, *(check or ())):
+        if not source.is_file() and not any((source / name).is_file() for name in (JUDGED, WATCHED)):
             raise UsageError(
-                f"{folder} has no {JUDGED}; name a result of whyperf-lab situations, or of whyperf-lab truth --watch"
+                f"{source} is no set; name a result of whyperf-lab situations or of whyperf-lab truth --watch, or a "
+                f"file of whyperf-lab keep"
             )
     say(f"Reading {', '.join(map(str, sets))}")
     rows = [row for folder in sets for row in weighed_in(folder)]
@@ -61,10 +68,12 @@ def command(
     if kept:
         print_weighed("Stored situations left out of the fit", kept, probable[len(rows) :])
     fitted = fit(rows + kept)
-    for folder in check or ():
-        if not (others := list(weighed_in(folder))):
-            raise UsageError(f"--check {folder} has no judged situation")
-        print_weighed(str(folder), others, [predicted(row, fitted) for row in others])
+    for source in check or ():
+        if not (others := list(weighed_in(source))):
+            raise UsageError(f"--check {source} has no judged situation")
+        if fitted_on := sorted({row.situation for row in others} & {row.situation for row in rows}):
+            raise UsageError(f"--check {source} has {fitted_on[0]}, which the weights are fitted on; name another set")
+        print_weighed(str(source), others, [predicted(row, fitted) for row in others])
     if write:
         drawn, injected = (len({row.situation for row in found}) for found in (rows, kept))
         names = ", ".join(folder.name.removesuffix(SUFFIX) for folder in sets)
@@ -114,7 +123,7 @@ def _write(weights: "Weights", source: str) -> None:
     }
     # A value a line, so that a change can be read.
     WEIGHTS.write_text(json.dumps(document, indent=0) + "\n", encoding="utf-8")
-    say(f"Wrote {WEIGHTS}")
+    say(f"Wrote {WEIGHTS}. Now run make accuracy")
 
 
 def _rounded(of: Mapping[str, float]) -> dict[str, float]:

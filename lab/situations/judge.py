@@ -8,7 +8,7 @@ from lab.situations.labels import Label
 from lab.truth.levels import Explained, View, with_path_loss
 from lab.truth.one_sided import WatchedView
 from whyperf.explain.causes import ANOTHER, Cause
-from whyperf.explain.decide import NAMED_FROM
+from whyperf.explain.decide import NAMED_FROM, as_named
 from whyperf.explain.explanation import CauseProbability, CellExplanation, JointGain, Verdict
 
 Outcome = Literal["right", "candidate", "not_known", "wrong"]
@@ -89,17 +89,17 @@ def _judged(label: Label, explained: Explained) -> Judged:
         label.counts,
         names,
         verdicts[0].confidence if verdicts else "",
-        outcome_of((*names, *_left_open(verdicts)), accepted),
+        outcome_of(all_named(verdicts), accepted),
         weighed_outcome(explanation.probabilities, accepted),
         _single(label, verdicts),
         _joint(label, explanation),
     )
 
 
-def _left_open(verdicts: Sequence[Verdict]) -> list[str]:
-    """The causes that a verdict of "not known" names, of which some may have no verdict of their own."""
+def all_named(verdicts: Sequence[Verdict]) -> list[str]:
+    """The causes of the verdicts, and those that "not known" names: some of these have no verdict of their own."""
     causes = verdicts[0].values.get("causes") if verdicts else None
-    return [str(cause) for cause in causes] if isinstance(causes, list) else []
+    return [*(str(verdict.cause) for verdict in verdicts), *(map(str, causes) if isinstance(causes, list) else ())]
 
 
 def outcome_of(names: Sequence[str], accepted: set[str]) -> Outcome:
@@ -121,13 +121,14 @@ def weighed_outcome(
 ) -> Outcome | None:
     """The worth of probabilities: what a limit finds is a verdict from `bar` on; all causes can be candidates.
 
-    Where nothing limits, it is right to name nothing.
+    They are named as `explain` names them. Where nothing limits, it is right to name nothing.
     """
     if not probabilities:
         return None
-    first, *_ = probabilities
-    if first.is_found and first.probability >= bar:
-        return "right" if first.cause in accepted else "wrong"
+    found, named = {each.cause for each in probabilities if each.is_found}, as_named(probabilities)
+    first = max((cause for cause in named if cause in found), key=lambda cause: named[cause], default=None)
+    if first is not None and named[first] >= bar:
+        return "right" if first in accepted else "wrong"
     if Cause.NOT_KNOWN in accepted:
         return "right"
     causes = [each.cause for each in probabilities if each.cause != ANOTHER]

@@ -153,6 +153,10 @@ def diagnoses(
     return [_diagnosis(found, *truths[found.role.sweep]) for found in explained]
 
 
+OF_BOTH_LOGS = frozenset({View.SEGMENTS, "both_segments"})
+"""Views with the segment logs of both hosts, also of another program (`one_sided.WatchedView`)."""
+
+
 def with_path_loss(accepted: tuple[str, ...], view: StrEnum, verdicts: Sequence[Verdict] = ()) -> tuple[str, ...]:
     """Also that the path loses segments, where only logs of both hosts show how and what is correct is one of the kinds
     of loss that the verdict names. Of datagrams it names none: then it is any of `LOSS_KINDS`.
@@ -164,7 +168,8 @@ def with_path_loss(accepted: tuple[str, ...], view: StrEnum, verdicts: Sequence[
         for cause in _texts(verdict.values.get("causes", ()))
     }
     is_lossy = any(cause in accepted for cause in named or map(str, LOSS_KINDS))
-    return (*accepted, str(Cause.PATH_LOSS)) if is_lossy and view is not View.SEGMENTS else accepted
+    is_open = view not in OF_BOTH_LOGS
+    return (*accepted, str(Cause.PATH_LOSS)) if is_lossy and is_open else accepted
 
 
 def _texts(value: object) -> list[str]:

@@ -13,7 +13,7 @@ from math import exp, log
 from typing import Literal
 
 from whyperf.explain.calibration.tables import Weights, weights
-from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.causes import ANOTHER, GENERAL, Cause
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.limits.limit import Limit
 from whyperf.explain.trial_facts import Facts
@@ -101,6 +101,22 @@ def as_ranked(probable: Mapping[str, float], found: Sequence[Candidate]) -> list
         for name, value in ranked
         if value >= MIN_PROBABILITY
     ]
+
+
+def as_named(ranked: Sequence[CauseProbability]) -> dict[Cause, float]:
+    """The probability that a verdict of each cause is right.
+
+    One that is general is right whatever case of it there is, and is named where no case is probable enough. That a
+    host can do no more is right where nothing that has a name limits. So they do not add up to 1.
+    """
+    each = {found.cause: found.probability for found in ranked}
+    probable = {Cause(cause): value for cause, value in each.items() if cause != ANOTHER}
+    for general, cases in GENERAL.items():
+        known = [probable.get(cause, 0.0) for cause in cases]
+        if max(known) < NAMED_FROM:
+            probable[general] = probable.get(general, 0.0) + sum(known)
+    probable[Cause.CAPACITY] = probable.get(Cause.CAPACITY, 0.0) + each.get(ANOTHER, 0.0)
+    return probable
 
 
 def confidence_in(probability: float) -> Literal["high", "medium", "low"]:

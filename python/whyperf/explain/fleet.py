@@ -1,4 +1,4 @@
-"""Verdicts on a fleet: which host, pair or path limits many connections at once, in words."""
+"""The limit of a cell of a fleet: the slow host if there is one, otherwise the side that limits most pairs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

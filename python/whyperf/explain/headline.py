@@ -1,4 +1,8 @@
-"""The sentence that a result ends with, the gain that it predicts, and verdicts that are shown as one."""
+"""The one-line diagnosis of a cell and of an experiment, and which predicted gains and changes are printed.
+
+Every verdict goes through `as_printed` last, once all bounds and neighboring cells are known: no gain that the evidence
+leaves open, no change that gains nothing.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Figures of one side: its limits on programs, its costs, its stages, and what its sockets and devices count."""
+"""Facts of one host in a trial: CPUs, calls, sockets and devices, limits from outside its sockets, costs, stage times.
+
+None is not known; ratios are of time.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,7 @@
 """Fitting the weights of the decision."""
 
 import dataclasses
+import lzma
 import math
 from collections import Counter
 from pathlib import Path
@@ -8,12 +9,27 @@ from random import Random
 
 import pytest
 
-from lab.situations.evidence import WATCHED, Weighed, limits_undisturbed, stored, weighed_in
+from lab.app import main
+from lab.situations import evidence
+from lab.situations.evidence import (
+    JUDGED,
+    SUFFIX,
+    WATCHED,
+    Evidence,
+    Weighed,
+    evidence_in,
+    keep,
+    limits_undisturbed,
+    stored,
+    weighed,
+    weighed_in,
+)
 from lab.situations.fitting import fit, left_out, log_likelihood, outcome, predicted
 from lab.truth.levels import View
 from lab.truth.one_sided import WatchedView
 from lab.truth.watched.catalog import load_watched
 from lab.truth.watched.grade import ViewGrade, WatchedRun
+from tests.unit.explain.situations import situations
 from whyperf.cli.exits import UsageError
 from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.decide import Candidate
@@ -95,6 +111,57 @@ def test_a_watched_result_is_fitted_on_where_its_runs_were_kept(tmp_path: Path) 
     runs.write_text(f"{without.model_dump_json()}\n{counts.model_dump_json()}\n")
     with pytest.raises(UsageError, match=f"lacks runs of {case.name}; fit on a result that kept all runs"):
         list(weighed_in(tmp_path))
+
+
+def test_a_kept_set_has_what_limits_see_and_not_whose_hosts_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = {"near": {"hostname": "mine", "boot_id": "1", "sysctls": {"net.core.rmem_max": "212992"}}}
+    seen = [
+        Evidence(
+            f"s{n}",
+            each.view,
+            ("random_loss",),
+            "stream",
+            "right",
+            each.facts,
+            dataclasses.replace(each.setup, hosts=hosts),
+        )
+        for n, each in enumerate(situations()[:5])
+    ]
+    monkeypatch.setattr(evidence, "evidence_in", lambda _: iter(seen))
+    file = tmp_path / f"set{SUFFIX}"
+    assert keep(tmp_path, file) == len(seen)
+    monkeypatch.undo()
+    kept = list(evidence_in(file))
+    assert [weighed(each) for each in kept] == [weighed(each) for each in seen]
+    assert all(each.setup.hosts == {"near": {"sysctls": {"net.core.rmem_max": "212992"}}} for each in kept)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("content", [b"", b"no set", lzma.compress(b"{}")])
+def test_what_is_no_kept_set_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / f"set{SUFFIX}"
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"\.xz is no set that this version of whyperf-lab keeps: .*; keep it"):
+        list(evidence_in(file))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit", "--write"], "--write needs the sets by name"),
+        (["fit", "no-such-set"], "no-such-set is no set; name a result of whyperf-lab situations"),
+        (["keep", "."], "has no judged.json; name a result of whyperf-lab situations"),
+        (["keep", "{result}", "--name", "../x"], "--name ../x: take letters, digits"),
+    ],
+)
+def test_a_hurried_user_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    (tmp_path / JUDGED).write_text("{}")
+    assert main([each.format(result=tmp_path) for each in arguments]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_shows_nothing_says_nothing() -> None:

@@ -170,15 +170,34 @@ def test_what_matters_of_many_remedies_is_narrowed_down(limits: int) -> None:
         assert trials <= 24 * limits
 
 
+def test_two_remedies_of_one_limit_in_two_thirds_are_tried_alone() -> None:
+    """The rate falls without none of the thirds then, and that says nothing."""
+    both = [each for each in REMEDIES if Cause.NAGLE_DELAYED_ACK in each.relieves]
+    assert len(both) == 2
+    remedies = [both[0], *ALONE[:7], both[1]]
+    load = Load({Cause.NAGLE_DELAYED_ACK: 0.4}, seed=2)
+    ladder, trials = climbed(load, remedies + together(remedies), prior_of(certain(Cause.POLICER, 0.6)))
+    answer = answer_of(ladder, [])
+    assert (answer.known, answer.causes) == ("proved", [Cause.NAGLE_DELAYED_ACK])
+    assert trials <= 24
+
+
+def test_what_fails_ends_the_narrowing_down() -> None:
+    ladder = Ladder(ALONE[:9] + together(ALONE[:9]), prior_of([]))
+    ladder.see({1: {ORIGINAL: 1.0, TOGETHER: 3.0}})
+    ladder.leave_out(TOGETHER)
+    assert all(not each.parts for each in ladder.following())
+
+
 def test_a_third_without_which_nothing_changes_is_not_looked_at() -> None:
     remedies = ALONE[:9]
     ladder = Ladder(remedies + together(remedies), prior_of([]))
-    first = {ORIGINAL: 1.0, TOGETHER: 2.0}
+    first = {ORIGINAL: 1.0, TOGETHER: 3.0}
     ladder.see({1: first})
     thirds = [f"{WITHOUT}{THIRD}{number + 1}" for number in range(THIRDS)]
     assert [each.name for each in ladder.following()] == thirds
-    ladder.see({1: first, 2: {ORIGINAL: 1.0, **dict(zip(thirds, (2.0, 1.0, 2.0), strict=True))}})
-    assert {each.name for each in ladder.following()} == {each.name for each in remedies[1::THIRDS]}
+    ladder.see({1: first, 2: {ORIGINAL: 1.0, **dict(zip(thirds, (3.0, 1.0, 3.0), strict=True))}})
+    assert {each.name for each in ladder.following()} == {each.name for each in remedies[3:6]}
 
 
 def test_what_goes_round_a_cause_proves_it_only_where_it_is_the_only_probable_one() -> None:

@@ -1,4 +1,16 @@
-"""Time budgets without a log: from the kernel's chronographs, its counters, and those of a side that was watched."""
+"""Time budgets without a segment log: from the kernel's clocks, its counters, and samples of watched sockets.
+
+`tcp_get_info_chrono_stats` (net/ipv4/tcp.c) gives three sums: busy (anything unacknowledged or unsent), and of it
+limited by the receive window (`tcp_write_xmit` could not send because the window was full) and by the send buffer
+(`tcp_cwnd_validate`: all is sent, the congestion window is not full, and the application waits for room).
+
+`tcp_chrono_start` and `tcp_chrono_stop` (net/ipv4/tcp_output.c) split a connection's life into idle, busy, limited by
+the receive window and limited by the send buffer. What busy time waited for, and when anything was, they do not show.
+
+A sample of a socket shows how much payload waits to be read (sock_diag, idiag_rqueue). Samples are taken by the
+watcher's clock, which is none of the connection's. So the part of the samples that find payload is the part of the time
+in which some waited, as far as nothing repeats in the time between two samples.
+"""
 
 from collections.abc import Mapping
 
@@ -111,7 +123,7 @@ def is_empty_at_first(queue: pl.DataFrame | None) -> bool | None:
 def before_first_segment(samples: pl.DataFrame | None, from_ns: int, to_ns: int) -> pl.DataFrame:
     """Spans (begin_ns, end_ns, state) of a sender until its first logged segment, by the kernel's clocks alone.
 
-    `samples` is of `chronographs.read_samples`. Between two samples the state is what the kernel counted for half of
+    `samples` is of `read_samples`. Between two samples the state is what the kernel counted for half of
     the time or more. With fewer samples nothing shows.
     """
     rows = None if samples is None else samples.filter(pl.col("sample_ns") <= to_ns)
@@ -240,7 +252,7 @@ def coarse_budgets(
     attached: Mapping[int, Lifespan] | None = None,
     running_ratio: float = 0.0,
 ) -> list[Budget]:
-    """A budget for each connection of a sending end; `samples` is of `chronographs.read_samples`.
+    """A budget for each connection of a sending end; `samples` is of `read_samples`.
 
     The rest of the busy time is UNKNOWN: congestion window, pacing, device and CPU look alike. A full receive window
     is taken for a small buffer, since the reader was not watched.

@@ -314,7 +314,7 @@ def explain_receiver(
     """The receiver's budgets; each life begins with its sender's, as far as that is known.
 
     `attached` says from when to when connections of other programs were watched, which then is their life; `queues` has
-    samples of their receive queues (`attached.read_queues`).
+    samples of their receive queues (`from_counters.read_queues`).
     """
     found = HostBudgets()
     for connection, segments in evidence.connections():

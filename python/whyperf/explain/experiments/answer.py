@@ -111,8 +111,8 @@ ONE_CAUSE: Mapping[Cause, tuple[Cause, ...]] = {
     Cause.BOTTLENECK: (Cause.SHARED_BOTTLENECK,),
     Cause.ACK_PATH: (Cause.ACK_THINNING,),
 }
-"""Cases of general causes that no experiment on a path of others tells from them. A shallow queue and a policer show
-at another pace, so they are causes of their own."""
+"""General causes (`causes.GENERAL`) with the cases that count as one with them, unless one case is most of it. A
+shallow queue and a policer are causes of their own: experiments at another pace show them."""
 KIND_OF_ALL = 0.6
 """The part of the probability of a general cause and its cases from which on one of them is named."""
 MAX_CANDIDATES = 3

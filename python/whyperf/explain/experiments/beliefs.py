@@ -1,4 +1,8 @@
-"""The probabilities of causes, before and after experiments and their signs, and what the next one could show."""
+"""The probabilities of causes, before and after experiments and their signs, and what the next one could show.
+
+Losses of a full queue or of a policer end where the sender stays below what it carries; those of a bad cable stay. What
+stands in a queue leaves it, unless others fill it. That separates causes that no remedy takes away.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

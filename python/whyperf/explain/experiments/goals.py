@@ -1,4 +1,9 @@
-"""What is to be better, and what stands in the way of asking."""
+"""The figures that experiments are to make better: the rate of a load, or a percentile of its transactions' latency.
+
+They compare speeds, of which more is better: the rate itself, or one over the latency.
+
+Also which changes can be tried at all, and from this host.
+"""
 
 import os
 import re

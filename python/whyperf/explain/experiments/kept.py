@@ -1,4 +1,11 @@
-"""What was found by experiments, kept next to a result; also in the formats of earlier versions."""
+"""The findings of experiments on a result: `why.json` in their folder, next to it, and where that folder is.
+
+It counts only if this user's whyperf on this host wrote it for this result: anybody can put a folder next to one.
+
+Before there were experiments, `explain --verify` measured a change in pairs with the original. A folder
+`RESULT-verify-…` next to the result has the trials, and in `verifies.json` the change. It counts only if this user's
+whyperf on this host wrote it for this result, as `why.json` does.
+"""
 
 import os
 from collections.abc import Iterator

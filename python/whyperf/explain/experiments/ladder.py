@@ -96,7 +96,7 @@ class Ladder:
         if wanted or self.proved is not None:
             # What raises the rate is repeated at once: the time may be over soon.
             return tuple(wanted)
-        if parts := self._alone() or self._narrowing():
+        if parts := self._alone() or self._narrowing() or self._remedies_first():
             return tuple(parts[:AT_ONCE])
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
@@ -120,12 +120,31 @@ class Ladder:
         return max(remedies, key=lambda each: self.gains[each.name].gain, default=None)
 
     def _goes_round(self, tried: Planned) -> bool:
-        """True where an experiment takes away the limit of the only probable cause, and no remedy of it is untried."""
+        """True where an experiment takes away the limit of the only probable cause, and each remedy of it was tried."""
+        cause = self._only_cause
+        return cause is not None and cause in tried.relieves and not self._untried_remedies(cause)
+
+    @property
+    def _only_cause(self) -> str | None:
         first, probability = max(self.chosen_by.items(), key=lambda each: each[1])
-        if first not in map(str, tried.relieves) or probability < ALONE_FROM:
-            return False
-        remedies = [each for each in self.tries if each.is_remedy and not each.parts and first in each.relieves]
-        return all(each.name in self.gains for each in remedies)
+        return first if probability >= ALONE_FROM else None
+
+    def _untried_remedies(self, cause: str) -> list[Planned]:
+        return [
+            each
+            for each in self.tries
+            if each.is_remedy and not each.parts and cause in each.relieves and each.name not in self.gains
+        ]
+
+    def _remedies_first(self) -> list[Planned]:
+        """The remedies of the only probable cause that were not tried, where something else that takes its limit away
+        raised the rate: a remedy can be kept.
+        """
+        cause = self._only_cause
+        if cause is None:
+            return []
+        raised = [each for each in self.tries if not each.parts and cause in each.relieves and self._raises(each.name)]
+        return self._untried_remedies(cause) if raised else []
 
     def _to_prove(self) -> list[Planned]:
         """The remedies that may raise the rate most; where none does, all at once, and what goes round a cause."""
@@ -139,8 +158,8 @@ class Ladder:
         return near[:2]
 
     def _is_worth_repeating(self, tried: Planned) -> bool:
-        """True where more pairs say more than another experiment would: of several remedies at once, which of them it
-        is comes first.
+        """True where another pair says more than another experiment. All remedies together wait until it is narrowed
+        down which of them it takes.
         """
         if not tried.parts:
             return self._goes_round(tried)
@@ -149,24 +168,28 @@ class Ladder:
         )
 
     def _may_matter(self, name: str) -> bool:
-        """True for a remedy that is there, unless all remedies but some, and it is one of these, raised the rate as
-        much as all.
+        """False for a remedy that is not there, or without which the rate once was as high as with all.
+
+        Where it is as high without any third, two thirds have a remedy of the same limit, so that all may matter.
         """
-        whole = self.gains.get(TOGETHER)
         if not any(each.name == name for each in self.tries):
             return False
-        lacking = [each.name for each in self.tries if each.name.startswith(WITHOUT) and name not in each.parts]
-        found = [self.gains[each] for each in lacking if each in self.gains]
-        return whole is None or all(each.gain <= MATTERS * whole.gain for each in found)
+        whole = self.gains.get(TOGETHER)
+        lacking = [each for each in self.tries if each.name.startswith(WITHOUT) and each.name in self.gains]
+        fell = [each for each in lacking if whole and self.gains[each.name].gain <= MATTERS * whole.gain]
+        return not fell or all(each in fell for each in lacking if name not in each.parts)
 
     def _narrowing(self) -> list[Planned]:
-        """The experiments that show which remedies matter, where all together raise the rate and none is known to do
-        it alone: all but a third of them, then those of a third without which the rate falls, alone, then all but each
-        of these.
+        """The experiments that show which remedies it takes, where all together raise the rate and none is known to do
+        it alone. First all but a third. Then each remedy, alone, of the thirds without which the rate fell. Then all
+        but each of these.
         """
-        if not self._raises_together or self._remedies():
+        whole = self._whole
+        if whole is None or not self._raises(TOGETHER) or self._remedies():
             return []
-        whole = next(each for each in self.tries if each.name == TOGETHER)
+        if self.gains[TOGETHER].low <= 1 and self.gains[TOGETHER].pairs < self.pairs:
+            # One pair alone may be an accident.
+            return [whole]
         matters = [name for name in whole.parts if self._may_matter(name)]
         alone = [each for each in self.tries if each.name in matters]
         alone.sort(key=lambda each: -sum(self.chosen_by[str(cause)] for cause in each.relieves))
@@ -178,27 +201,23 @@ class Ladder:
         return next((stage for stage in stages if stage), [])
 
     @property
-    def _raises_together(self) -> bool:
-        found = self.gains.get(TOGETHER)
+    def _whole(self) -> Planned | None:
+        """All remedies together; None where they cannot be made, or one of them failed."""
+        return next((each for each in self.tries if each.name == TOGETHER), None)
+
+    def _raises(self, name: str) -> bool:
+        found = self.gains.get(name)
         return found is not None and found.gain >= RAISES_FROM
 
     def _alone(self) -> list[Planned]:
         """The remedies that were not tried alone, where both of two together raise the rate."""
-        whole = next((each for each in self.tries if each.name == TOGETHER), None)
-        found = None if whole is None else self.gains.get(TOGETHER)
-        if whole is None or found is None or found.gain < RAISES_FROM or len(whole.parts) > 2:
+        whole = self._whole
+        if whole is None or not self._raises(TOGETHER) or len(whole.parts) > 2:
             return []
         return [each for each in self.tries if each.name in whole.parts and each.name not in self.gains]
 
     def _remedies(self) -> list[Planned]:
-        return [
-            each
-            for each in self.tries
-            if each.is_remedy
-            and not each.parts
-            and each.name in self.gains
-            and self.gains[each.name].gain >= RAISES_FROM
-        ]
+        return [each for each in self.tries if each.is_remedy and not each.parts and self._raises(each.name)]
 
     def _is_open(self, tried: Planned) -> bool:
         """True where an experiment that may raise the rate was not made often enough to know."""
@@ -216,13 +235,10 @@ class Ladder:
         return found.pairs >= self.pairs + (0 if is_enough else 1)
 
     def _may_show(self, tried: Planned) -> bool:
-        """True if an experiment is new, or left open whether it raises the rate. What is left out of all matters only
-        where all of them raise the rate, and none alone does.
-        """
+        """True if an experiment is new, or left open whether it raises the rate."""
         if tried.name.startswith(WITHOUT):
-            left_out = tried.name.removeprefix(WITHOUT)
-            is_new = tried.name not in self.gains and self._may_matter(left_out)
-            return is_new and self._raises_together and not self._remedies()
+            # They only narrow down what all remedies do.
+            return False
         found = self.gains.get(tried.name)
         if found is None:
             return True

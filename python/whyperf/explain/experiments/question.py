@@ -1,4 +1,10 @@
-"""What is asked about a load: which experiments, and how long each is."""
+"""The plan of a ladder of experiments: the load as it was, and next to it each experiment, in blocks.
+
+All cells go through the planner like any other, so that what cannot be measured is refused before anything runs, and
+the record that comes of it can be read and repeated like any other.
+
+The shortest trial that still shows the rate of the first look is found from its intervals, the warm-up included.
+"""
 
 import json
 import tomllib

@@ -6,6 +6,7 @@ connection limits, and not what.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.changes.commands import DEFAULT, OFFLOADS, largest, setter_of_buffer
@@ -85,7 +86,7 @@ class Try:
         is_joined: whether it is made with all remedies at once: what can do harm is not.
         raises_else: how often it raises the rate where another cause limits.
         may_raise: causes where it may raise the rate or not (`outcomes.RAISED_IN_PART`).
-        is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (signs.py).
+        is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (beliefs.py).
         only_for: the kind of goal that it can be of help for; None for each.
     """
 
@@ -190,18 +191,27 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
 
 
 TOGETHER, WITHOUT, THIRD = "all", "all-but-", "third-"
+"""Names of experiments that make several: all remedies, all but one or some, and a part of them."""
 THIRDS = 3
+"""Parts that fit one block (ladder.AT_ONCE), so that a block narrows the remedies down to a part."""
 
 
 def together(remedies: Sequence[Planned], is_possible: Callable[[Levels], bool]) -> list[Planned]:
     """All remedies at once, all but a third of them, and all but each: what is missing there shows which matter, also
     where it takes two of them.
+
+    Remedies of one limit stand next to each other, so that a third has both. Of fewer than two in each, a third would
+    be one remedy.
     """
     if len(remedies) < 2:
         return []
     made = [_joined(TOGETHER, remedies)]
-    if len(remedies) > THIRDS:
-        made += [_all_but(f"{THIRD}{number + 1}", remedies, remedies[number::THIRDS]) for number in range(THIRDS)]
+    if len(remedies) >= 2 * THIRDS:
+        ends = [round(number * len(remedies) / THIRDS) for number in range(THIRDS + 1)]
+        made += [
+            _all_but(f"{THIRD}{number + 1}", remedies, remedies[begin:end])
+            for number, (begin, end) in enumerate(pairwise(ends))
+        ]
     if len(remedies) > 2:
         made += [_all_but(left_out.name, remedies, [left_out]) for left_out in remedies]
     return [each for each in made if is_possible(each.factors)]

@@ -1,4 +1,14 @@
-"""Delays on the path: of segments, of ACKs, and of a direction that waits for the other."""
+"""Travel times of segments and ACKs: the queue in each direction, and a link of half duplex, which both share.
+
+A delay is what a segment took above the smallest delay of its direction, so the offset of the hosts' clocks cancels.
+Segments that were sent more than once are left out: which copy arrived is not known.
+
+Of ACKs samples of TCP_INFO of both hosts show it, too. The receiver's kernel counts the bytes that came in order, the
+sender's those that were acknowledged. When the second count reaches what the first one was is when the ACK arrived.
+
+The model has no counter of the use of a link of half duplex, so it follows from what both hosts sent: segments by the
+kernel's count, and payload by that of the other host. The links of several adapters are taken together.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,18 @@
-"""What is delivered in each interval: the steps, what they show of the bottleneck, and outages."""
+"""Deliveries of all connections together, step by step, from samples of TCP_INFO: the bottleneck, policers, outages.
+
+While a queue stands before a bottleneck, it delivers at its own rate, whatever the congestion window is. So the rate of
+all connections together has a highest value that it often reaches exactly, and the round trip is longer than its
+minimum then. A sender that is held by losses has rates that vary; one that is held by a window or by itself has no
+queue.
+
+A sender that gets there only at times, and whose window grows back in between, has that rate while the queue is
+longest. Where others use the bottleneck too, its own rate varies then.
+
+A path that fails for a moment, in either direction, shows so in the samples of TCP_INFO: the count of delivered
+segments stands still on all connections, and the retransmission timer doubles (RFC 6298 section 5.5). If a whole window
+was under way and none of it is delivered for many round trips, all of it is lost, with or without a second timeout:
+what arrives behind a loss counts as delivered (SACK).
+"""
 
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,4 +1,11 @@
-"""Limits of a host: quotas, memory, filters and BPF programs, and what interrupts its programs."""
+"""Limits of a host's load from outside its sockets, and spans in which it was kept from its work.
+
+Of the table `host_counters` each row has a counter before and after the load. A record of an agent that did not write
+the table has none of it.
+
+The sampler takes intervals of even length. It runs in the process of the load, so an interval that is much longer than
+the others is one in which the process did not run. Whether its threads were ready to run meanwhile, schedstat shows.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

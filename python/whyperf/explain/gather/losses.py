@@ -1,4 +1,13 @@
-"""Losses in a log: where, in which order, and of which kind."""
+"""Losses on the path, segment by segment, and what the path had before it then.
+
+The logs of both hosts together show exactly which copy of a segment never arrived. A queue that runs over drops what
+comes when it is fullest; a link that corrupts, or a policy, drops without regard to that. So a lost segment is compared
+with the others by the backlog that a queue of the bottleneck's rate would have had in front of it, computed from when
+the sender's segments left (Lindley's recursion).
+
+Losses of a queue are separated from random ones, and single ones from those in bursts. Both are decided by likelihood
+ratios, so that few losses show little, and how little they show is a figure.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""Figures of CPUs: what used them, what it costs a KByte, and how long each stage takes."""
+"""Use of an end's CPUs over the load; and the costs and stage times of its cell, as facts.
+
+Thread times are exact (CLOCK_THREAD_CPUTIME_ID, schedstat), those of the CPUs are ticks, those of softirqs tracepoints:
+where they differ, what is exact is believed.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,8 @@
-"""Figures of the sockets of a side, and of those that something else holds than the others."""
+"""Reports of the sockets on themselves: buffers, calls, and TCP_INFO; and those that different things hold.
+
+Each population of connections is judged by itself. The mean of a connection that waits for its window and of one that
+waits for its application is true of neither.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Figures of another program's sockets, and of the questions and answers that they carry."""
+"""Samples of the sockets of another program, and the requests and answers in its traffic.
+
+Nobody says what a foreign program does. That its payload alternates shows in this: what one side sends is all
+acknowledged when the other side's payload comes. Two streams that go both ways at once never wait for each other so.
+"""
 
 from collections.abc import Sequence
 from typing import Literal

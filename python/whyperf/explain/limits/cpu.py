@@ -366,14 +366,15 @@ def small_mtu(facts: Facts) -> Limit | None:
     if mss is None or mss > (JUMBO_BYTES if is_single else SMALL_SEGMENT_BYTES) or (write is not None and write < mss):
         # What is written at a time may be smaller still.
         return None
-    share, headers = most_moving(facts) * clipped(1 - mss / LARGE_SEGMENT_BYTES, 0.0, 0.9), _headers(mss)
+    share = most_moving(facts) * clipped(1 - mss / LARGE_SEGMENT_BYTES, 0.0, 0.9)
+    headers = _headers(mss) * (1 - or_zero(facts.windows.application_limited_ratio))
     if is_far(facts) and headers > max(LIMIT_FROM, share):
         values: dict[str, Value | None] = {
             "mss_bytes": mss,
             "header_ratio": gain.HEADERS_BYTES / (mss + gain.HEADERS_BYTES),
         }
         row = figure("mss", "flows", facts.sender, mss_bytes=mss)
-        without = gain.gain(1 / (1 - headers), HEADERS_SPREAD, "larger_packets")
+        without = gain.gain(1 / (1 - headers), HEADERS_SPREAD, "smaller_headers")
         return Limit(Cause.SMALL_MTU, headers, (row,), without, variant="headers", values=values)
     if share < LIMIT_FROM:
         return None
@@ -389,7 +390,7 @@ def small_mtu(facts: Facts) -> Limit | None:
 USUAL_SEGMENT_BYTES = 1448
 """Payload of an Ethernet packet: 1500 bytes (IEEE 802.3, clause 3.2.7) less IP and TCP with time stamps."""
 HEADERS_SPREAD = 1.15
-"""Factor by which a gain without small headers may be off: a link that is seen may be as much (gain.py)."""
+"""Factor by which such a gain may be off: the same as of a link that is seen (`_SURE` in gain.py)."""
 
 
 def _headers(mss: int) -> float:

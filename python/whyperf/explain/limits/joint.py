@@ -1,4 +1,13 @@
-"""Intervals of gains, and the gain of several changes together."""
+"""The interval of a predicted gain, from the errors of predictions of the same class (split conformal prediction).
+
+The table holds, for each class, quantiles of the logarithm of measured over predicted gain in experiments that no
+constant of the model was fitted to. If a new case is exchangeable with those, its gain lies in the interval with the
+stated probability, whatever the distribution of the errors (V. Vovk, A. Gammerman, G. Shafer, "Algorithmic learning in
+a random world", 2005; H. Papadopoulos et al., ECML 2002). The classes are Mondrian categories of the same book: the
+evidence level, and what the gain was predicted from. A class of too few cases takes that of its whole level.
+
+Also the gain of removing two or three causes together, where that is much more than that of removing the first alone.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +20,7 @@ from whyperf.explain.limits.limit import PROBABLE, Limit
 from whyperf.explain.wording.catalog import render
 
 FAMILIES = {
-    "line": ("full_link", "seen_link", "deliveries", "link", "emulated_path"),
+    "line": ("full_link", "seen_link", "deliveries", "link", "emulated_path", "smaller_headers"),
     "cpu": ("cpu", "cpu_large", "own_cpu"),
     "idle": ("cpu_warm", "cpu_warm_large", "idle_hosts", "idle_hosts_large"),
     "calls": ("larger_calls",),

@@ -1,13 +1,13 @@
-"""The verdicts on a trial: what is settled without weighing, the limits of each population, and the decision."""
+"""Weighs every limit, names one or says that it is not known, and says what comes next."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from whyperf.analyze.text import percent
-from whyperf.explain.causes import ANOTHER, GENERAL, Cause
+from whyperf.explain.causes import ANOTHER, Cause
 from whyperf.explain.changes.own_load import change_for
-from whyperf.explain.decide import NAMED_FROM, candidates_of, confidence_in, ranked_causes
+from whyperf.explain.decide import NAMED_FROM, as_named, candidates_of, confidence_in, ranked_causes
 from whyperf.explain.explanation import CauseProbability, JointGain, Value, Verdict
 from whyperf.explain.host_facts import HALF_DUPLEX
 from whyperf.explain.limits.every import found_in
@@ -178,7 +178,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
 def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts: Facts) -> list[Limit]:
     """The limits with their probabilities, the verdict first: the most probable where that is probable enough, and else
     that it is not known."""
-    probable = _of_named(ranked)
+    probable = as_named(ranked)
     known_limits = [replace(limit, probability=probable.get(limit.cause, 0.0)) for limit in found]
     known_limits.sort(key=lambda limit: (-limit.probability, -limit.share))
     shown = [limit for limit in known_limits if limit.probability >= MIN_POSSIBLE and limit.share >= MIN_SHOWN]
@@ -189,22 +189,6 @@ def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts:
     if not shown and not any(found.is_found for found in named):
         return [_not_known(named, facts)]
     return [_open(ranked, facts), *shown]
-
-
-def _of_named(ranked: Sequence[CauseProbability]) -> dict[Cause, float]:
-    """Probability that a verdict of each cause is right.
-
-    One that is general is right whatever case of it there is, and is named where no case is probable enough. That a
-    host can do no more is right where nothing that has a name limits.
-    """
-    each = {found.cause: found.probability for found in ranked}
-    probable = {Cause(cause): value for cause, value in each.items() if cause != ANOTHER}
-    for general, cases in GENERAL.items():
-        known = [probable.get(cause, 0.0) for cause in cases]
-        if max(known) < NAMED_FROM:
-            probable[general] = probable.get(general, 0.0) + sum(known)
-    probable[Cause.CAPACITY] = probable.get(Cause.CAPACITY, 0.0) + each.get(ANOTHER, 0.0)
-    return probable
 
 
 class _Predicting:

@@ -1,4 +1,9 @@
-"""Sentences by name, filled with values, and how a change is called."""
+"""Renders a code and its values with the templates of `catalog.toml`.
+
+A value's name ends in its unit (`window_bytes`, `rtt_ns_median`), which decides how it is printed. In a template
+`{name}` is a value, `{name:2}` one with two significant digits, `{name:loss|losses}` a number with its noun. A part in
+[brackets] is left out where one of its values is not known. A sentence (it ends with a period) begins with a capital.
+"""
 
 import re
 import tomllib

@@ -58,7 +58,7 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was seen of a judged trial at one level, and what is right to say of it.
+    """The facts of a judged trial at one level, and the causes that are right to name.
 
     `accepted` are the causes that were right to name, `group` is the kind of load, and `outcome` what the verdict was
     worth when it was judged; "" where there is none.
@@ -210,7 +210,7 @@ def _of_kept_run(folder: Path, view: WatchedView) -> tuple[Experiment, TrialQues
 
 
 def weighed(found: Evidence) -> Weighed:
-    """What limits take of a trial, and what is right to say of it."""
+    """The parts of a trial that limits take, and the causes that are right to name."""
     is_undisturbed = str(Cause.NOT_KNOWN) in found.accepted
     right = _with_losses(set(found.accepted), found.view)
     if is_undisturbed and not found.facts.is_watched:

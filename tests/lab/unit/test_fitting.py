@@ -156,7 +156,7 @@ def test_what_is_no_kept_set_is_refused(tmp_path: Path, content: bytes) -> None:
         (["keep", "{result}", "--name", "../x"], "--name ../x: take letters, digits"),
     ],
 )
-def test_a_hurried_user_is_told(
+def test_a_wrong_set_or_name_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     (tmp_path / JUDGED).write_text("{}")

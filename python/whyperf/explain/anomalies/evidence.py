@@ -1,4 +1,4 @@
-"""What differs at a point that stands out, and which cause explains that."""
+"""Differences of a point that stands out from its neighbors, and the cause that explains them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

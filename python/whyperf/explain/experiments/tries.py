@@ -209,8 +209,8 @@ def together(remedies: Sequence[Planned], is_possible: Callable[[Levels], bool])
     if len(remedies) >= 2 * THIRDS:
         ends = [round(number * len(remedies) / THIRDS) for number in range(THIRDS + 1)]
         made += [
-            _all_but(f"{THIRD}{number + 1}", remedies, remedies[begin:end])
-            for number, (begin, end) in enumerate(pairwise(ends))
+            _all_but(f"{THIRD}{number + 1}", remedies, remedies[start:end])
+            for number, (start, end) in enumerate(pairwise(ends))
         ]
     if len(remedies) > 2:
         made += [_all_but(left_out.name, remedies, [left_out]) for left_out in remedies]

@@ -1,4 +1,4 @@
-"""What all gathering reads: tables by name, the direction of the payload, and when connections are switched on."""
+"""Readings that all gathering needs: tables by name, the direction of payload, and when connections are on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What a limit takes, shows and allows, and the figures that limits have in common."""
+"""A limit: how much of a trial one cause takes, and the figures that show it; and figures that limits share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -25,7 +25,7 @@ PREAMBLE_BYTES = 40
 COUNT_BYTES = 8
 
 #: How often a trial is tried whose log lacks what TCP counted. On other hosts that never happens.
-ATTEMPTS = 8 if is_any_hidden() else 1
+ATTEMPTS = 16 if is_any_hidden() else 1
 
 IS_DATA = pl.col("payload_bytes") > 0
 #: Neither data nor a part of the handshake or the close.

@@ -221,6 +221,21 @@ def test_what_raised_the_rate_is_repeated_at_once_and_said_until_then() -> None:
     assert "and not proved. The rate was 8.00 ×" in answer_words(answer)
 
 
+@pytest.mark.parametrize(
+    ("name", "looks_like", "cause"),
+    [
+        ("no-asked-rate", Cause.SLOW_WRITER, Cause.ASKED_RATE),
+        ("path-with-queue", Cause.BURST_LOSS, Cause.SMALL_QUEUE),
+        ("receive-window", Cause.WRITE_WINDOW_MISMATCH, Cause.WRITE_WINDOW_MISMATCH),
+    ],
+)
+def test_a_remedy_that_undoes_a_setting_names_it(name: str, looks_like: Cause, cause: Cause) -> None:
+    ladder = Ladder(REMEDIES, prior_of(certain(looks_like, 0.9)))
+    ladder.see({block: {ORIGINAL: 1.0, name: 5.0} for block in (1, 2, 3)})
+    answer = answer_of(ladder, [])
+    assert (answer.known, answer.causes, answer.tried) == ("proved", [cause], name)
+
+
 def test_losses_are_one_cause_unless_one_kind_is_most_of_them() -> None:
     three = [Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.PATH_LOSS]
     alike = Ladder([], prior_of([CauseProbability(cause=cause, probability=0.3) for cause in three]))

@@ -13,7 +13,7 @@ from whyperf.explain.experiments.beliefs import Slower
 from whyperf.explain.experiments.goals import RATE_NAME
 from whyperf.explain.experiments.ladder import MATTERS, Ladder
 from whyperf.explain.experiments.outcomes import RAISES_FROM, Gains
-from whyperf.explain.experiments.tries import WITHOUT, Planned
+from whyperf.explain.experiments.tries import UNDOES_CAUSE, WITHOUT, Planned
 from whyperf.explain.explanation import CauseProbability, Change, Evidence, Level, Verdict
 
 FORMAT = 1
@@ -171,12 +171,12 @@ def _seeming(ladder: Ladder) -> Planned | None:
 def _by_remedy(
     known: Known, ladder: Ladder, parts: Sequence[Planned], gains: Gains, verdicts: Sequence[Verdict]
 ) -> Answer:
-    causes = [_most_probable(ladder.beliefs, part) for part in parts]
+    causes = [_shown_by(ladder.beliefs, part) for part in parts]
     verdict = _verdict_of(causes[0], verdicts)
     return Answer(
         known=known,
         causes=causes,
-        probability=min(1.0, sum(ladder.beliefs[cause] for cause in causes)),
+        probability=min(1.0, sum(ladder.beliefs[_most_probable(ladder.beliefs, part)] for part in parts)),
         tried="+".join(part.name for part in parts),
         factors={name: level for part in parts for name, level in part.factors.items()},
         gain=gains.gain,
@@ -216,6 +216,11 @@ def _together(ladder: Ladder) -> list[Planned]:
         if len(whole.parts) == 2 or (without is not None and without.gain <= MATTERS * gains.gain):
             missed.append(by_name[name])
     return missed if len(missed) > 1 else []
+
+
+def _shown_by(beliefs: Mapping[str, float], tried: Planned) -> str:
+    """The cause that a remedy shows: the setting that it undoes, or the most probable of those that it takes away."""
+    return str(tried.relieves[0]) if tried.name in UNDOES_CAUSE else _most_probable(beliefs, tried)
 
 
 def _most_probable(beliefs: Mapping[str, float], tried: Planned) -> str:

@@ -190,6 +190,9 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
 }
 
 
+UNDOES_CAUSE = frozenset({"no-asked-rate", "path-with-queue"})
+"""Remedies that undo the setting that the first of their causes is. They name it whatever the evidence says: a writer
+at an asked rate looks slow, and a small queue loses bursts."""
 TOGETHER, WITHOUT, THIRD = "all", "all-but-", "third-"
 """Names of experiments that make several: all remedies, all but one or some, and a part of them."""
 THIRDS = 3

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from whyperf.analyze.spread import FrozenModel
-from whyperf.explain.causes import ANOTHER, Cause
+from whyperf.explain.causes import ANOTHER, GENERAL, Cause
 from whyperf.explain.decide import MIN_PROBABILITY
 from whyperf.explain.experiments.beliefs import Slower
 from whyperf.explain.experiments.goals import RATE_NAME
@@ -106,13 +106,10 @@ LIKELY_FROM = 0.85
 """The probability from which on a cause that no experiment takes away is named."""
 SEEMS_FROM = 0.5
 """The same of one whose remedy raised the rate, but not often enough to be certain."""
-ONE_CAUSE: Mapping[Cause, tuple[Cause, ...]] = {
-    Cause.PATH_LOSS: (Cause.RANDOM_LOSS, Cause.BURST_LOSS),
-    Cause.BOTTLENECK: (Cause.SHARED_BOTTLENECK,),
-    Cause.ACK_PATH: (Cause.ACK_THINNING,),
-}
-"""General causes (`causes.GENERAL`) with the cases that count as one with them, unless one case is most of it. A
-shallow queue and a policer are causes of their own: experiments at another pace show them."""
+SHOWN_BY_PACE = frozenset({Cause.SMALL_QUEUE, Cause.POLICER})
+"""Cases of a general cause that experiments at another pace show, so that they are causes of their own."""
+ONE_CAUSE = {general: sorted(cases - SHOWN_BY_PACE) for general, cases in GENERAL.items()}
+"""General causes with the cases that count as one with them, unless one case is most of it."""
 KIND_OF_ALL = 0.6
 """The part of the probability of a general cause and its cases from which on one of them is named."""
 MAX_CANDIDATES = 3

@@ -114,6 +114,18 @@ def test_nothing_is_proved_of_a_load_that_nothing_limits() -> None:
     assert known.count("proved") <= 2
 
 
+def test_a_proof_does_not_end_it_where_all_remedies_raise_the_rate_more() -> None:
+    """Two limits at once: the first proof may be of the lesser one."""
+    lesser, greater = (next(each for each in REMEDIES if each.name == name) for name in ("offloads", "send-buffer"))
+    ladder = Ladder([lesser, greater, *together([lesser, greater])], prior_of(certain(Cause.OFFLOADS_OFF, 0.9)))
+    ladder.see({1: {ORIGINAL: 1.0, lesser.name: 1.5, TOGETHER: 3.0}, 2: {ORIGINAL: 1.0, lesser.name: 1.5}})
+    assert ladder.proved == lesser
+    assert ladder.following() == (greater,)
+    ladder.see({block: {ORIGINAL: 1.0, lesser.name: 1.5, greater.name: 2.9, TOGETHER: 3.0} for block in (1, 2)})
+    assert ladder.proved == greater
+    assert not ladder.following()
+
+
 @pytest.mark.parametrize("spread", [0.3, 0.6])
 def test_a_noisy_percentile_proves_nothing_of_a_load_that_nothing_limits(spread: float) -> None:
     """Latencies of a tail spread more than rates; what is taken for the spread at first is more, too."""

@@ -172,8 +172,11 @@ def test_a_trial_is_as_short_as_the_first_look_allows() -> None:
     assert lengths_of(moved(*[1.0] * 7, *[5.0] * 23), FIRST, 0.0001) == Lengths(0.7, 0.5)
     # A round trip of 50 ms: 12 of them for slow start.
     assert lengths_of(moved(*[5.0] * 30), FIRST, 0.05) == Lengths(0.6, 0.5)
-    # The first loss comes in each trial at another time.
-    assert lengths_of(moved(*[5.0] * 30), FIRST, 0.0001, loses=True) == Lengths(1.0, 1.5)
+    # Three losses with a timeout each.
+    assert lengths_of(moved(*[5.0] * 30), FIRST, 0.0001, loses=True) == Lengths(0.3, 0.6)
+    # A window of 345 segments takes seconds to come back; 16 of 22 segments do not.
+    assert lengths_of(moved(*[1e6] * 30), FIRST, 0.05, loses=True) == Lengths(1.0, 1.5)
+    assert lengths_of(moved(*[1e6] * 30), FIRST, 0.05, connections=16, loses=True) == Lengths(1.0, 1.5)
     # Never longer than what is explained.
     assert lengths_of(moved(*[5.0] * 30), FIRST, 1.0) == FIRST
 

@@ -196,10 +196,13 @@ class SpeedsByTrial(Goodputs):
         """The speeds of the trials that were made so far, by block and by the name of the cell's sweep."""
         made = self._experiment.trials().manifests
         sweeps = {cell.id: cell.sweep for cell in plan.cells}
+        known = self._known = self._known or {}
+        if new := {name: manifest for name, manifest in made.items() if name not in known}:
+            known |= dict.fromkeys(new) | self._read(Trials(new, []))
         found: dict[int, dict[str, float | None]] = {}
         for trial in plan.trials():
             if trial.id in made:
-                found.setdefault(trial.block, {})[sweeps[trial.cell]] = self.of(trial.id)
+                found.setdefault(trial.block, {})[sweeps[trial.cell]] = known[trial.id]
         return found
 
     def _rates(self, inputs: "Inputs", measured: "pl.DataFrame") -> dict[str, float | None]:

@@ -238,7 +238,7 @@ class _Running:
 
     def _choose(self) -> None:
         speeds = self.speeds.by_sweep(self.made.plan)
-        self.ladder.see(speeds, self.signs.by_sweep(self.made.plan))
+        self._see(speeds)
         originals = _originals(speeds)
         if self.question.longer is not None and len(originals) == 1 and not self._is_alike(originals[0], SHORT_CHANGE):
             self._is_short = True
@@ -253,6 +253,13 @@ class _Running:
         if not following:
             self._end("certain" if self.ladder.proved is not None else "nothing_to_learn")
         self.line.on_answer(answer_of(self.ladder, self.question.cell.verdicts))
+
+    def _see(self, speeds: Rates) -> None:
+        """Takes in what was measured; signs only where a slower pace was tried, to be compared with the original's."""
+        slower = {each.name for each in self.ladder.tries if each.is_slower}
+        was_tried = any(slower & block.keys() for block in speeds.values())
+        signs = self.signs.by_sweep(self.made.plan, {ORIGINAL, *slower}) if was_tried else {}
+        self.ladder.see(speeds, signs)
 
     def _leave_out(self, speeds: Rates) -> None:
         """Leaves out what had no figure: it would be tried again and again."""
@@ -312,7 +319,7 @@ class _Running:
     def found(self) -> Why:
         """All that is known at the end."""
         speeds = self.speeds.by_sweep(self.made.plan)
-        self.ladder.see(speeds, self.signs.by_sweep(self.made.plan))
+        self._see(speeds)
         question = self.question
         originals = _originals(speeds)
         original = median(originals) if originals else None

@@ -85,7 +85,8 @@ class FirstLook:
         if is_whole:
             return self._enough(first)
         round_trip_s = 0.0 if result is None or result.rtt is None else result.rtt.rtt_ns / 1e9
-        return self._enough(lengths_of(self.moved, first, round_trip_s, loses=self.loses))
+        connections = int(cell.factors.get("connections", 1))
+        return self._enough(lengths_of(self.moved, first, round_trip_s, connections=connections, loses=self.loses))
 
     def _enough(self, lengths: Lengths) -> Lengths:
         return replace(lengths, duration_s=max(lengths.duration_s, ceil(10 * self.first.least_s) / 10))

@@ -161,8 +161,8 @@ def _seeming(ladder: Ladder) -> Planned | None:
     first = max(raising, key=lambda each: ladder.gains[each.name].gain, default=None)
     if first is None:
         return None
-    is_sure = ladder.gains[first.name].low >= RAISES_FROM
-    return first if is_sure or ladder.beliefs[_most_probable(ladder.beliefs, first)] >= SEEMS_FROM else None
+    is_probable = ladder.beliefs[_most_probable(ladder.beliefs, first)] >= SEEMS_FROM
+    return first if ladder.gains[first.name].is_sure or is_probable else None
 
 
 def _by_remedy(
@@ -202,7 +202,7 @@ def _together(ladder: Ladder) -> list[Planned]:
     by_name = {each.name: each for each in ladder.tries}
     whole = next((each for each in ladder.tries if each.parts and not each.name.startswith(WITHOUT)), None)
     gains = None if whole is None else ladder.gains.get(whole.name)
-    if whole is None or gains is None or gains.pairs < ladder.pairs or gains.low < RAISES_FROM:
+    if whole is None or gains is None or gains.pairs < ladder.pairs or not gains.is_sure:
         return []
     if len(whole.parts) == 2 and not all(name in ladder.gains for name in whole.parts):
         # One of them alone may do it.

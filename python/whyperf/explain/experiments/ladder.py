@@ -16,7 +16,7 @@ AT_ONCE = 3
 """Experiments of a block: a quarter of the time goes to the original."""
 MIN_PAIRS = 2
 """Pairs of a proof, where nobody asks for more: one alone may be an accident."""
-EXPECTED_FROM, SURE_FROM = 0.1, 2.0
+EXPECTED_FROM, DOUBLES = 0.1, 2.0
 """The probability by the evidence below which one more pair is needed: noise surprises, too. It does not double a
 rate: guests that share a host's CPUs change it by less."""
 ALONE_FROM = 0.9
@@ -93,11 +93,12 @@ class Ladder:
     def following(self) -> tuple[Planned, ...]:
         """The experiments of the next block; none where it is enough."""
         wanted = self._to_prove()
-        if wanted or self.proved is not None:
+        if wanted:
             # What raises the rate is repeated at once: the time may be over soon.
             return tuple(wanted)
-        if parts := self._alone() or self._narrowing() or self._remedies_first():
-            return tuple(parts[:AT_ONCE])
+        if self.proved is not None:
+            return tuple(self._rest_of(self.proved)[:AT_ONCE])
+        wanted = (self._alone() or self._narrowing() or self._remedies_first())[:AT_ONCE]
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
         while rest and len(wanted) < AT_ONCE:
@@ -109,6 +110,20 @@ class Ladder:
             wanted.append(best)
             rest.remove(best)
         return tuple(wanted)
+
+    def _rest_of(self, proved: Planned) -> list[Planned]:
+        """The remedies that were not tried alone, where all together raise the rate more than what is proved: another
+        one may raise it most."""
+        whole = self._whole
+        if whole is None or TOGETHER not in self.gains:
+            return []
+        if self.gains[proved.name].gain > MATTERS * self.gains[TOGETHER].gain:
+            return []
+        left = [each for each in self.tries if each.name in whole.parts and each.name not in self.gains]
+        return sorted(left, key=self._belief, reverse=True)
+
+    def _belief(self, tried: Planned) -> float:
+        return sum(self.chosen_by[str(cause)] for cause in tried.relieves)
 
     @property
     def proved(self) -> Planned | None:
@@ -192,7 +207,7 @@ class Ladder:
             return [whole]
         matters = [name for name in whole.parts if self._may_matter(name)]
         alone = [each for each in self.tries if each.name in matters]
-        alone.sort(key=lambda each: -sum(self.chosen_by[str(cause)] for cause in each.relieves))
+        alone.sort(key=self._belief, reverse=True)
         without = [each for each in self.tries if each.name in {f"{WITHOUT}{name}" for name in matters}]
         thirds = [each for each in self.tries if each.name.startswith(f"{WITHOUT}{THIRD}")]
         new = [[each for each in stage if each.name not in self.gains] for stage in (alone, thirds, without)]
@@ -228,10 +243,10 @@ class Ladder:
 
     def _is_proved(self, tried: Planned) -> bool:
         found = self.gains.get(tried.name)
-        if found is None or found.low < RAISES_FROM:
+        if found is None or not found.is_sure:
             return False
         expected = sum(self.prior[str(cause)] for cause in tried.relieves) >= EXPECTED_FROM
-        is_enough = expected or tried.name in self.named or found.low >= SURE_FROM
+        is_enough = expected or tried.name in self.named or found.low >= DOUBLES
         return found.pairs >= self.pairs + (0 if is_enough else 1)
 
     def _may_show(self, tried: Planned) -> bool:
@@ -242,5 +257,5 @@ class Ladder:
         found = self.gains.get(tried.name)
         if found is None:
             return True
-        is_open = found.high >= RAISES_FROM and found.low < RAISES_FROM
+        is_open = found.high >= RAISES_FROM and not found.is_sure
         return found.pairs < self.pairs and (is_open or tried.name in self.named)

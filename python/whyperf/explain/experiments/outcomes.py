@@ -12,6 +12,8 @@ from statistics import mean
 
 RAISES_FROM = 1.10
 """A user sees a difference of this size; half of it is what guests of one host do to each other (tests/e2e)."""
+SURE_FROM = 1.05
+"""That half: a gain whose interval lies above it, and that a user sees, is none of the noise."""
 MOST = 20.0
 """Ratios of rates beyond it say no more."""
 
@@ -55,6 +57,11 @@ class Gains:
     def gain(self) -> float:
         """The rate with the change over the rate without."""
         return exp(self.mean)
+
+    @property
+    def is_sure(self) -> bool:
+        """True where the change certainly raises the rate."""
+        return self.gain >= RAISES_FROM and self.low >= SURE_FROM
 
     @property
     def low(self) -> float:

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import log
+from math import cbrt, log
 from typing import Any
 
 from whyperf.explain.experiments.goals import Obstacle
@@ -54,24 +54,32 @@ class Arrival:
 
 
 LOSING = Lengths(1.0, 1.5)
-"""The least where segments are lost: the first loss ends slow start at another time in each trial, and cubic needs
-(W / 2 / 0.4)^(1/3) s to come back to a window of W segments (RFC 9438, section 4.2): 2 s for 64."""
+"""The most that losses ask for: the first one ends slow start at another time in each trial."""
+LOSSES, WARMUP_LOSSES = 3.0, 1.5
+"""The least in losses, each with a timeout and what the window takes to come back."""
+TIMEOUT_S, SEGMENT_BYTES = 0.2, 1448
+"""The shortest timeout of Linux (TCP_RTO_MIN, include/net/tcp.h), and what a segment carries over Ethernet."""
 
 
-def lengths_of(moved: Sequence[Arrival], first: Lengths, round_trip_s: float, *, loses: bool = False) -> Lengths:
+def lengths_of(
+    moved: Sequence[Arrival], first: Lengths, round_trip_s: float, *, connections: int = 1, loses: bool = False
+) -> Lengths:
     """The shortest warm-up and measurement, within those of the first look, that have its rate.
 
     Args:
         moved: in the first look, of all connections; none where only its length is known.
         first: the first look.
         round_trip_s: under load.
+        connections: among which the rate is shared.
         loses: whether the first look lost segments.
     """
     least = Lengths(WARMUP_ROUND_TRIPS * round_trip_s, ROUND_TRIPS * round_trip_s)
-    if loses:
-        least = Lengths(max(least.warmup_s, LOSING.warmup_s), max(least.duration_s, LOSING.duration_s))
     whole_s = first.total_s
     wanted = _rate(moved, first.warmup_s, whole_s)
+    if loses:
+        lost_s = TIMEOUT_S + _regrown_s(wanted * round_trip_s / SEGMENT_BYTES / connections, round_trip_s)
+        losing = Lengths(min(LOSING.warmup_s, WARMUP_LOSSES * lost_s), min(LOSING.duration_s, LOSSES * lost_s))
+        least = Lengths(max(least.warmup_s, losing.warmup_s), max(least.duration_s, losing.duration_s))
     shorter = [
         Lengths(max(warmup_s, round(least.warmup_s, 1)), max(duration_s, round(least.duration_s, 1)))
         for warmup_s, duration_s in product(WARMUPS_S, LENGTHS_S)
@@ -85,6 +93,12 @@ def lengths_of(moved: Sequence[Arrival], first: Lengths, round_trip_s: float, *,
         if not wanted or not rate or abs(log(rate / wanted)) <= ALIKE:
             return each
     return first
+
+
+def _regrown_s(segments: float, round_trip_s: float) -> float:
+    """The time that a window of so many segments takes to come back after a loss: by one in each round trip, or as
+    cubic does where that is sooner (RFC 5681, section 3.1; RFC 9438, sections 4.2 and 4.3)."""
+    return min(segments / 2 * round_trip_s, cbrt(segments / 2 / 0.4))
 
 
 def _rate(moved: Sequence[Arrival], begin_s: float, end_s: float) -> float:

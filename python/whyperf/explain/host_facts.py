@@ -345,8 +345,8 @@ class Devices:
     """The host's network devices.
 
     Attributes:
-        sent_packets: packets that they sent.
-        sent_bytes: the bytes of these.
+        sent_packets: packets that the one which carried most sent.
+        sent_bytes: the bytes of these, whoever sent them.
         dropped_packets: dropped after they had arrived, or before they left.
         receive_offload: whether the device that has most of the packets puts together what arrives (GRO).
     """

@@ -285,7 +285,9 @@ OF_WINDOWS = (
          facts(shares(send_buffer=0.9), shares(delayed_ack=0.9), segments={"ack_reasons": {"delayed_timer": 0.5}}),
          at_receiver(shares(waiting=0.9)),
          # The sender waits for nothing.
-         at_sender(shares(not_writing=0.9))),
+         at_sender(shares(not_writing=0.9)),
+         # The timer sent next to none.
+         of_segments({"ack_reasons": {"read_call": 1.0}, "acks_per_segment": 0.5, "data_segments": 1000})),
     case(Cause.NAGLE_DELAYED_ACK,
          facts(shares(nagle=0.9), segments={"ack_reasons": {"delayed_timer": 0.5}}),
          at_sender(shares(not_writing=0.1)),
@@ -298,6 +300,11 @@ OF_WINDOWS = (
          lambda found: with_values(found, {"exchanges.latency_ns": 20.0 * MS}),
          # The path takes as long.
          of_windows(rtt_ns_min=44 * MS),
+         variant="counted"),
+    case(Cause.NAGLE_DELAYED_ACK,
+         # A round trip until the first piece is acknowledged, and another one until the answer is there.
+         of_windows(rtt_ns_min=15 * MS)(with_values(PIECES, {"exchanges.latency_ns": 72.0 * MS})),
+         of_windows(rtt_ns_min=5 * MS),
          variant="counted"),
     case(Cause.QUICK_ACK,
          facts(ON_CPU, segments={"acks_per_segment": 1.0, "ack_reasons": {"quick": 0.98}}),
@@ -439,6 +446,10 @@ SHARED = facts(
     },
 )  # fmt: skip
 """Most of what stands before the line is not the own."""
+NEXT_TO_OTHERS = counted(
+    shares(unknown=0.9) | {"devices.sent_bytes": 3_200_000}, windows={"rtt_ns_min": 20 * MS}, rate_bps=11.6e6,
+    segments={"segment_bytes_mean": 1448.0, "data_segments": 1000},
+)  # fmt: skip
 SHARED_COUNTED = counted(
     shares(unknown=0.95),
     windows=BEHIND_QUEUE,
@@ -528,6 +539,13 @@ OF_PATHS = (
          of_segments({"queue.jitter_ratio": 0.8}),
          # Others leave it the line.
          of_segments({"bottleneck.use_ratio": 0.9})),
+    case(Cause.SHARED_BOTTLENECK, NEXT_TO_OTHERS,
+         # Its own segments are nearly all that the device sends, those included that were sent again.
+         at_sender({"devices.sent_bytes": 1_600_000}),
+         of_segments({"retransmitted_ratio": 0.5}),
+         # It waits for its application.
+         of_windows(application_limited_ratio=1.0),
+         variant="device"),
     case(Cause.SHARED_BOTTLENECK, SHARED_COUNTED, of_segments({"queue.full_spread": 0.02}), variant="counted"),
     case(Cause.SHARED_BOTTLENECK, ASKING_NEXT_TO_OTHERS,
          of_segments({"queue.own_ratio": 0.9}),
@@ -551,6 +569,10 @@ OF_PATHS = (
          at_sender({"limits.queues": (replace(DROPPING, dropped_packets=1),)})),
     case(Cause.ASKED_RATE,
          facts(shares(not_writing=0.9), goodput_bps=49.9e6, asked=RequestedLoad(bps=50e6)), of_asked(bps=60e6)),
+    case(Cause.ASKED_RATE,
+         # The fourth write of a second is not due yet.
+         facts(calls(131_072.0) | shares(not_writing=0.9), goodput_bps=3.1e6, asked=RequestedLoad(bps=4e6)),
+         at_sender(calls(1448.0))),
     case(Cause.ASKED_RATE,
          counted(transport="udp", datagrams=AS_ASKED),
          of_whole(datagrams=replace(AS_ASKED, asked_bps=2 * AS_ASKED.sent_bps)),

@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.explain.limit_cases import MS, all_of, at_receiver, at_sender, facts, limit_of, of_windows, share_of
+from tests.unit.explain.limit_cases import (
+    MS,
+    all_of,
+    at_receiver,
+    at_sender,
+    facts,
+    limit_of,
+    of_segments,
+    of_windows,
+    share_of,
+)
 from tests.unit.explain.watched_cases import (
     BEHIND,
     CASES,
@@ -81,6 +91,24 @@ def test_the_queue_of_the_receiver_shows_who_fills_the_window() -> None:
     assert share_of(Cause.SLOW_READER, both) > MUCH > share_of(Cause.RECEIVE_BUFFER, both)
     reading = replace(STEADY, watched_sides="both", receiver=seen_at_receiver(unread_ratio=0.0)(STEADY).receiver)
     assert share_of(Cause.RECEIVE_BUFFER, reading) > MUCH > share_of(Cause.SLOW_READER, reading)
+
+
+def test_a_log_that_began_later_does_not_know_what_was_unread_and_the_socket_does() -> None:
+    sleeps = {"calls.asleep_ratio": 0.95, "shares": {"waiting": 0.95}}
+    both = all_of(at_receiver(sleeps))(
+        replace(CLOSED, level="segments", watched_sides="both", receiver=BEHIND.receiver)
+    )
+    assert share_of(Cause.SLOW_READER, both) > MUCH
+    read = at_receiver({"watched": replace(both.receiver.watched or sockets(), unread_ratio=0.0, pressed_ratio=0.0)})
+    assert not share_of(Cause.SLOW_READER, read(both))
+
+
+def test_a_full_buffer_that_is_more_than_the_path_holds_leaves_the_path_as_the_limit() -> None:
+    standing = {"queue.standing_ratio": 1.0, "queue.full_bps": 10e6, "queue.jitter_ratio": 0.02}
+    found = of_segments(standing)(replace(FILLED, rate_bps=9.9e6))
+    assert share_of(Cause.BOTTLENECK, found) > MUCH
+    # One that leaves in bursts makes a queue in each round trip.
+    assert share_of(Cause.BOTTLENECK, of_segments({"queue.jitter_ratio": 0.4})(found)) < MUCH / 2
 
 
 def test_what_waits_in_a_buffer_of_one_read_has_just_come_unless_the_reader_sleeps() -> None:

@@ -226,9 +226,9 @@ def _end(
     called = calls(trial, end)
     devices = read_columns(trial, "devices", end.host, _OF_DEVICES)
     dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
-    through = first(devices, pl.col("tx_packets").sum())
-    octets = first(devices, pl.col("tx_bytes").sum())
     packets = pl.col("rx_packets") + pl.col("tx_packets")
+    # Others may repeat what it carries: a bridge, and what is behind it.
+    through, octets = (first(devices, pl.col(name).sort_by(packets).last()) for name in ("tx_packets", "tx_bytes"))
     merges = first(devices, pl.col("gro").cast(pl.UInt8).sort_by(packets).last())
     count = own.calls_count if called.count is None else called.count
     mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean

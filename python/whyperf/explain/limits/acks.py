@@ -33,6 +33,8 @@ HELD_UP = (S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BU
 """States in which a sender may wait for an acknowledgment."""
 DELAYED_ACK_NS = 40_000_000
 """Time by which Linux delays an acknowledgment at first, and at least (TCP_ATO_MIN, TCP_DELACK_MIN: HZ / 25)."""
+MAX_DELAYED_ACK_NS = 200_000_000
+"""The longest time (TCP_DELACK_MAX: HZ / 5)."""
 TIMER_ERROR_RATIO = 0.25
 """By how much a wait may differ from that: ticks, and what else an exchange takes."""
 MIN_CALLS = 2.5
@@ -41,9 +43,17 @@ MIN_CALLS = 2.5
 
 def held_by_timer(facts: Facts) -> float:
     """Time that the receiver's delayed-ACK timer held the sender up."""
-    return max(
-        or_zero(facts.segments.held_ratio), min(facts.receiver.ratio(R.DELAYED_ACK), facts.sender.ratio(*HELD_UP))
-    )
+    waited = min(facts.receiver.ratio(R.DELAYED_ACK), facts.sender.ratio(*HELD_UP))
+    return max(or_zero(facts.segments.held_ratio), min(waited, _by_timers(facts)))
+
+
+def _by_timers(facts: Facts) -> float:
+    """The most time that the ACKs which a timer sent can have taken; all of it where nobody counts them."""
+    segments = facts.segments
+    if not segments.ack_reasons or segments.data_segments is None or segments.acks_per_segment is None:
+        return 1.0
+    timers = segments.ack_reasons.get("delayed_timer", 0.0) * segments.acks_per_segment * segments.data_segments
+    return clipped(timers * MAX_DELAYED_ACK_NS / max(1, facts.life_ns) / facts.connections)
 
 
 def _is_short(facts: Facts) -> bool:
@@ -113,7 +123,9 @@ def _counted_nagle(facts: Facts) -> Limit | None:
     if found is None or has_log(facts) or trip > DELAYED_ACK_NS / 2:
         return None
     each, calls, part = found
-    if calls < MIN_CALLS or abs(each - trip - DELAYED_ACK_NS) > TIMER_ERROR_RATIO * DELAYED_ACK_NS:
+    # The second piece waits for the ACK of the first: a round trip, and one more for the answer.
+    late = min(abs(each - trips * trip - DELAYED_ACK_NS) for trips in (1, 2))
+    if calls < MIN_CALLS or late > TIMER_ERROR_RATIO * DELAYED_ACK_NS:
         return None
     share = clipped(DELAYED_ACK_NS / each) * part
     is_own = facts.exchanges is not None

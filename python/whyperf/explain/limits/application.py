@@ -330,15 +330,16 @@ def slow_reader(facts: Facts) -> Limit | None:
     """Payload waits, the application sleeps, and the window closes."""
     end, seen = facts.receiver, samples(facts.receiver)
     waits = facts.sender.ratio(*READER)
-    if end.calls.asleep_ratio is not None:
-        share, variant = min(end.ratio(R.NOT_READING), end.calls.asleep_ratio), ""
-    elif end.watched is not None:
-        share, variant = _unread(facts)
-        waits = share
+    if end.calls.asleep_ratio is not None or end.watched is not None:
+        share, variant = min(end.ratio(R.NOT_READING), or_zero(end.calls.asleep_ratio)), ""
     else:
         closed = facts.sender.ratio(*FULL) * (1 - open_part(facts)) + facts.sender.ratio(S.ZERO_WINDOW)
         idle, variant = end.ratio(R.NOT_READING), "closed" if closed else ""
         share, waits = min(max(idle, closed), asleep(end)), max(waits, closed)
+    if end.watched is not None and (unread := _unread(facts)) > (share, ""):
+        # A log that began later does not know what was unread by then; the socket does.
+        share, variant = unread
+        waits = share
     if share < LIMIT_FROM:
         return None
     return Limit(

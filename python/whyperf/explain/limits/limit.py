@@ -7,7 +7,7 @@ from whyperf.explain.budget.shares import MAX_LONGEST
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts, State
-from whyperf.explain.limits.gain import NEIGHBOR_RTT_NS, Gain
+from whyperf.explain.limits.gain import HEADERS_BYTES, NEIGHBOR_RTT_NS, Gain
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -162,6 +162,25 @@ def waiting_states(facts: Facts) -> tuple[S, ...]:
     return WAITS if has_log(facts) or facts.sender.ratio(S.IN_FLIGHT) else (*WAITS, S.UNKNOWN)
 
 
+FILLED = 0.8
+"""Payload under way over a send buffer that is full: a packet of 64 KB always fits (sk_stream_memory_free,
+include/net/sock.h), so of two packets the kernel's own count (tcpi_sndbuf_limited) shows nothing."""
+
+
+def filled(facts: Facts) -> float:
+    """Time in which the send buffer is full by how much is under way, with room in the windows."""
+    seen, windows, own = samples(facts.sender), facts.windows, facts.sender.sockets
+    flight, buffer = or_zero(windows.flight_bytes_median), seen.send_buffer_bytes or own.buffer_bytes
+    sent = or_zero(windows.cwnd_segments_median) * or_zero(own.mss_bytes)
+    room = sent if windows.announced_bytes_median is None else min(sent, windows.announced_bytes_median)
+    if has_log(facts) or not buffer or not flight or flight >= room:
+        return 0.0
+    if seen.filled_ratio is not None:
+        return seen.filled_ratio
+    always_writes = facts.asked.is_greedy and not facts.is_turned and flight >= FILLED * buffer
+    return or_zero(windows.application_limited_ratio) if always_writes else 0.0
+
+
 def path_wait(facts: Facts) -> float:
     """Time that the path held the sender; without a log no more than that in which it had something to send."""
     wait = clipped(facts.sender.ratio(*waiting_states(facts)))
@@ -209,6 +228,20 @@ def lost_to_losses(facts: Facts) -> float:
     if not again or control.startswith("bbr"):
         return 0.0
     return min(unused(facts), lost_to_reductions(facts, again))
+
+
+def others_ratio(facts: Facts) -> float:
+    """Part of the bytes that the sending device carried that are of others; 0 where that is not known.
+
+    Of another program with several connections these are the others: who watches one knows little of them.
+    """
+    size, sent = facts.segments.segment_bytes_mean, facts.sender.devices.sent_bytes
+    if not sent or not size or facts.datagrams is not None or (samples(facts.sender).program_connections or 1) > 1:
+        return 0.0
+    # Counters of segments end with the load, the device's a little later; the load's payload is all of it.
+    new = max(or_zero(facts.rate_bps) * facts.life_ns / 8e9 / size, or_zero(facts.segments.data_segments))
+    own = new / max(0.05, 1 - or_zero(facts.segments.retransmitted_ratio)) * (size + HEADERS_BYTES)
+    return clipped(1 - own / sent)
 
 
 def over_rate(facts: Facts, bps: float | None) -> float | None:

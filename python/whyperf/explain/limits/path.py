@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
+from whyperf.explain.gather.deliveries import MAX_OVER_FULL_JITTER
 from whyperf.explain.host_facts import Queue
 from whyperf.explain.limits import gain
 from whyperf.explain.limits.limit import (
@@ -14,12 +15,14 @@ from whyperf.explain.limits.limit import (
     clipped,
     figure,
     figures,
+    filled,
     has_log,
     is_far,
     known_figure,
     lost_part,
     lost_to_reductions,
     or_zero,
+    others_ratio,
     over_rate,
     path_wait,
     samples,
@@ -52,7 +55,10 @@ def bottleneck(facts: Facts) -> Limit | None:
         # A link carries what came in all, whatever came while the queue was longest.
         bps = max(queue.full_bps, now)
         use, standing_use = (now / bps, standing) if bps else (0.0, 0.0)
-    share = clipped(path_wait(facts) + facts.sender.ratio(*HELD) * standing) * max(queued(facts), NO_QUEUE)
+    # A full buffer that leaves in bursts makes a queue each round trip; one that is more than the path holds, always.
+    is_steady = or_zero(queue.jitter_ratio) <= MAX_OVER_FULL_JITTER
+    held = max(facts.sender.ratio(*HELD), filled(facts) if is_steady else 0.0)
+    share = clipped(path_wait(facts) + held * standing) * max(queued(facts), NO_QUEUE)
     share *= use * standing_use
     if share < LIMIT_FROM or bps is None:
         return None
@@ -242,9 +248,37 @@ def _of_arrivals(facts: Facts) -> Limit | None:
 VARYING = 0.5
 """Spread of the own rate while the queue is full at which others take all the rest: at least 0.4 with others that
 vary, up to 0.18 alone (tuning set)."""
+AS_MUCH, FEW = 0.5, 0.1
+"""Part of what a device carries that is of others, from which on they take as much as the load itself: a fair share;
+and below which it is of ACKs and the like."""
 
 
 def shared_bottleneck(facts: Facts) -> Limit | None:
+    """Others use the bottleneck too: the sending device carries what is theirs, or a queue stands that is not the own;
+    or its rate changes."""
+    return max(_of_standing(facts), _of_device(facts), key=lambda limit: 0.0 if limit is None else limit.share)
+
+
+def _of_device(facts: Facts) -> Limit | None:
+    """Others send over the same device, while the path holds the load."""
+    others = others_ratio(facts)
+    share = path_wait(facts) * clipped(others / AS_MUCH)
+    if others < FEW or share < LIMIT_FROM or not is_far(facts) or facts.segments.queue.is_of_acks:
+        return None
+    return Limit(
+        Cause.SHARED_BOTTLENECK,
+        share,
+        (
+            figure("others_of_device", "devices", facts.sender, others_ratio=others),
+            state_evidence(facts.sender, "sender", *waiting_states(facts)),
+        ),
+        gain.of_share(facts, share, by_line=True),
+        variant="device",
+        values={"others_ratio": others},
+    )
+
+
+def _of_standing(facts: Facts) -> Limit | None:
     """A queue stands before the bottleneck that is not the own: others fill it, or its rate changes."""
     queue, exchanges = facts.segments.queue, facts.exchanges
     # A queue fills and drains; a delay that leaps is none.
@@ -447,12 +481,18 @@ SENT_AS_ASKED = 0.97
 """Share of the rate that was asked for from which on a sender reaches it: pacing by timers falls short by a little."""
 
 
+MAX_WRITE_PART = 0.5
+"""Part of the asked rate that a write not counted explains at most: a load that reaches less has another limit."""
+
+
 def asked_rate(facts: Facts) -> Limit | None:
     """A load that reaches the rate that it was asked for has no other limit."""
     if facts.datagrams is not None:
         return _asked_datagrams(facts)
     asked, reached, end = facts.asked, facts.goodput_bps or facts.rate_bps, facts.receiver
-    if asked.bps and reached and reached >= SENT_AS_ASKED * asked.bps:
+    # At a low rate the last write may be under way, or not due yet: it does not count.
+    write_bps = 8e9 * or_zero(facts.sender.calls.bytes_mean) * facts.connections / max(1, facts.life_ns)
+    if asked.bps and reached and reached >= SENT_AS_ASKED * asked.bps - min(write_bps, MAX_WRITE_PART * asked.bps):
         part = min(1.0, reached / asked.bps)
         row = figure("reached_rate", "flows", end, reached_bps=reached, reached_ratio=part)
         values: dict[str, Value | None] = {"requested_bps": asked.bps, "reached_bps": reached}

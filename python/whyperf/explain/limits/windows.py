@@ -16,6 +16,7 @@ from whyperf.explain.limits.limit import (
     clipped,
     figure,
     figures,
+    filled,
     has_log,
     is_far,
     known_figure,
@@ -173,16 +174,11 @@ def _of_own_window(facts: Facts, window: int, full: float) -> Iterator[Evidence]
     yield figure("own_window_steady", WINDOWS, facts.receiver, window_bytes=window, low_bytes=low)
 
 
-FILLED = 0.8
-"""Payload under way over a send buffer that is full: a packet of 64 KB always fits (sk_stream_memory_free,
-include/net/sock.h), so of two packets the kernel's own count (tcpi_sndbuf_limited) shows nothing."""
-
-
 def send_buffer(facts: Facts) -> Limit | None:
     """All that the send buffer holds is in flight, and the application waits for room."""
     seen, buffer = samples(facts.sender), facts.sender.sockets.buffer_bytes
     flight = facts.windows.flight_bytes_max
-    share = max(facts.sender.ratio(S.SEND_BUFFER), _filled(facts))
+    share = max(facts.sender.ratio(S.SEND_BUFFER), filled(facts))
     if share < LIMIT_FROM:
         return None
     buffer = seen.send_buffer_bytes or buffer
@@ -202,20 +198,6 @@ def send_buffer(facts: Facts) -> Limit | None:
         {} if buffer is None else {"buffer_bytes": buffer / max(0.05, 1 - share)},
         ceiling=by_window(facts, flight or buffer),
     )
-
-
-def _filled(facts: Facts) -> float:
-    """Time in which the send buffer is full by how much is under way, with room in the windows."""
-    seen, windows, own = samples(facts.sender), facts.windows, facts.sender.sockets
-    flight, buffer = or_zero(windows.flight_bytes_median), seen.send_buffer_bytes or own.buffer_bytes
-    sent = or_zero(windows.cwnd_segments_median) * or_zero(own.mss_bytes)
-    room = sent if windows.announced_bytes_median is None else min(sent, windows.announced_bytes_median)
-    if has_log(facts) or not buffer or not flight or flight >= room:
-        return 0.0
-    if seen.filled_ratio is not None:
-        return seen.filled_ratio
-    always_writes = facts.asked.is_greedy and not facts.is_turned and flight >= FILLED * buffer
-    return or_zero(windows.application_limited_ratio) if always_writes else 0.0
 
 
 def is_unscaled(facts: Facts) -> bool:

@@ -289,6 +289,7 @@ def _explained(experiment: Experiment, question: TrialQuestion) -> CellExplanati
         probabilities=probabilities,
         joint=joint_as_printed(joint),
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
+        is_turned=facts.is_turned,
     )
 
 

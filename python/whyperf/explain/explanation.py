@@ -329,6 +329,8 @@ class CellExplanation(FrozenModel):
     headline: str
     transactions_per_s: float | None = None
     """Median over the trials, where transactions are the metric of the cell's workload."""
+    is_turned: bool = False
+    """True where most of the payload goes to the side that asks, and the path's forward direction carries its ACKs."""
 
 
 class PairDiagnosis(FrozenModel):

@@ -1,14 +1,17 @@
 """Which experiments are possible with a load, how long their trials are, and what is said of them."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Known, Tried, Why
+from whyperf.explain.experiments.beliefs import curious, prior_of
 from whyperf.explain.experiments.goals import Kind
 from whyperf.explain.experiments.question import Arrival, Lengths, lengths_of
 from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, excluded, planned
+from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.setup import Setup
 from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words
 from whyperf.profile import resolve
@@ -95,6 +98,21 @@ def test_nothing_is_tried_that_the_load_has_already() -> None:
         "offloads",
     }
     assert not [name for name in names if name.startswith("path-")]
+
+
+def test_the_way_back_of_a_path_carries_acks_or_the_payload_of_who_asks() -> None:
+    setup = setup_of(path_rtt_ms=10.0, path_rate_bps=100_000_000, path_rate_back_bps=10_000_000)
+    for is_turned, cause in ((False, Cause.ACK_PATH), (True, Cause.BOTTLENECK)):
+        found = {each.name: each for each in planned(setup, replace(LOOK, is_turned=is_turned))}
+        assert found["path-back"].relieves[0] == cause
+
+
+def test_a_setting_that_somebody_chose_is_tried_before_a_default() -> None:
+    """Where the evidence speaks for neither."""
+    found = planned(setup_of(window_bytes=65_536), LOOK)
+    assert [each.takes_back for each in found if each.name in {"receive-window", "no-delay"}] == [True, False]
+    chosen = curious(prior_of([CauseProbability(cause=Cause.POLICER, probability=0.9)]), found)
+    assert chosen[Cause.RECEIVE_BUFFER] > chosen[Cause.NAGLE_DELAYED_ACK] > chosen[Cause.LOCK_CONTENTION]
 
 
 def test_all_remedies_are_made_together_and_all_but_each() -> None:

@@ -201,7 +201,12 @@ def question_about(
         schedules=profile.schedules,
     )
     seen = FirstRate(
-        found.rate_bps, look.loses, look.announced_bytes, is_foreign=is_foreign(plan), allows_harm=allows_harm
+        found.rate_bps,
+        look.loses,
+        look.announced_bytes,
+        is_turned=found.is_turned,
+        is_foreign=is_foreign(plan),
+        allows_harm=allows_harm,
     )
     tries, out = planned(setup, seen, look.goal.kind), excluded(setup)
     if verdict is not None:

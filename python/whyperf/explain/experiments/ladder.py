@@ -93,12 +93,12 @@ class Ladder:
     def following(self) -> tuple[Planned, ...]:
         """The experiments of the next block; none where it is enough."""
         wanted = self._to_prove()
-        if wanted:
+        if wanted and all(self.gains[each.name].is_sure for each in wanted):
             # What raises the rate is repeated at once: the time may be over soon.
             return tuple(wanted)
-        if self.proved is not None:
+        if not wanted and self.proved is not None:
             return tuple(self._rest_of(self.proved)[:AT_ONCE])
-        wanted = (self._alone() or self._narrowing() or self._remedies_first())[:AT_ONCE]
+        wanted = wanted or (self._alone() or self._narrowing() or self._remedies_first())[:AT_ONCE]
         rest = [each for each in self.tries if each not in wanted and self._may_show(each)]
         known = 0.0
         while rest and len(wanted) < AT_ONCE:

@@ -59,6 +59,7 @@ class FirstRate:
         rate_bps: of all connections together; None where it is not known.
         loses: whether segments were lost.
         announced_bytes: the largest window that was announced; None where it is not known.
+        is_turned: whether the payload goes the path's way back.
         is_foreign: whether others may use the path.
         allows_harm: whether the user lets experiments load a path of others with more.
     """
@@ -66,6 +67,7 @@ class FirstRate:
     rate_bps: float | None = None
     loses: bool = False
     announced_bytes: float | None = None
+    is_turned: bool = False
     is_foreign: bool = False
     allows_harm: bool = False
 
@@ -88,6 +90,7 @@ class Try:
         may_raise: causes where it may raise the rate or not (`outcomes.RAISED_IN_PART`).
         is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (beliefs.py).
         only_for: the kind of goal that it can be of help for; None for each.
+        if_turned: what it relieves where the payload goes the path's way back; the same as else where there is nothing.
     """
 
     name: str
@@ -99,11 +102,15 @@ class Try:
     may_raise: tuple[Cause, ...] = ()
     is_slower: bool = False
     only_for: Kind | None = None
+    if_turned: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True)
 class Planned:
-    """An experiment of a ladder, with its factors; `parts` are the names of those that it makes together."""
+    """An experiment of a ladder, with its factors; `parts` are the names of those that it makes together.
+
+    `takes_back` says that it undoes a setting that somebody chose.
+    """
 
     name: str
     factors: Levels
@@ -113,6 +120,7 @@ class Planned:
     raises_else: float = RAISED_ELSE
     may_raise: tuple[Cause, ...] = ()
     is_slower: bool = False
+    takes_back: bool = False
 
     @property
     def is_of_path(self) -> bool:
@@ -130,8 +138,10 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
             continue
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
-            made = Planned(each.name, factors, each.relieves, each.is_remedy, is_slower=each.is_slower)
-            single.append(replace(made, raises_else=each.raises_else, may_raise=each.may_raise))
+            relieves = (each.if_turned if seen.is_turned else ()) or each.relieves
+            made = Planned(each.name, factors, relieves, each.is_remedy, is_slower=each.is_slower)
+            chosen = any(setup.level(name) != BY_NAME[name].default for name in factors)
+            single.append(replace(made, raises_else=each.raises_else, may_raise=each.may_raise, takes_back=chosen))
     joined = {each.name for each in TRIES if each.is_remedy and each.is_joined}
     remedies = [each for each in single if each.name in joined]
     return single + together(remedies, lambda factors: setup.possible(factors) == factors)
@@ -446,7 +456,7 @@ TRIES: tuple[Try, ...] = (
         _constant(datagram_merge=True, datagram_batch=16),
     ),
     Try("no-firewall-rules", (Cause.PACKET_FILTERS,), _where_set("firewall_rules", 0)),
-    Try("path-without-loss", _LOSSES, _constant(path_loss=0.0)),
+    Try("path-without-loss", _LOSSES, _constant(path_loss=0.0), if_turned=(Cause.ACK_PATH,)),
     Try(
         "path-with-queue",
         (Cause.SMALL_QUEUE, Cause.BURST_LOSS),
@@ -465,7 +475,12 @@ TRIES: tuple[Try, ...] = (
         _constant(path_reorder=0.0, path_jitter_us=0, path_duplicate=0.0),
     ),
     Try("path-with-acks", (Cause.ACK_THINNING,), _constant(path_ack_thinning=1)),
-    Try("path-back", (Cause.ACK_PATH,), _constant(path_rate_back_bps="same", path_loss_back=0.0)),
+    Try(
+        "path-back",
+        (Cause.ACK_PATH,),
+        _constant(path_rate_back_bps="same", path_loss_back=0.0),
+        if_turned=(Cause.BOTTLENECK, *_LOSSES),
+    ),
     Try(
         "path-twice-as-fast",
         (Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE, Cause.ACK_PATH, Cause.ACK_THINNING),

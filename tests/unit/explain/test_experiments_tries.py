@@ -14,7 +14,7 @@ from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRat
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.setup import Setup
 from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words
-from whyperf.profile import resolve
+from whyperf.profile import Factors, parse, resolve
 
 SYSCTLS = {"net.core.rmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
 SYSCTLS |= {"net.core.wmem_max": "8388608", "net.ipv4.tcp_wmem": "4096 16384 4194304"}
@@ -105,6 +105,39 @@ def test_the_way_back_of_a_path_carries_acks_or_the_payload_of_who_asks() -> Non
     for is_turned, cause in ((False, Cause.ACK_PATH), (True, Cause.BOTTLENECK)):
         found = {each.name: each for each in planned(setup, replace(LOOK, is_turned=is_turned))}
         assert found["path-back"].relieves[0] == cause
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_turned", "cause"),
+    [
+        ('{ op = "read", size = 9 }, { op = "think", time = "=think_us" }', True, Cause.SLOW_READER),
+        ('{ op = "write", size = 9 }, { op = "think", time = "=think_us" }', False, Cause.SLOW_WRITER),
+        ('{ op = "write", size = 9 }, { op = "read", size = 9 }, { op = "think", time = "=think_us" }', False,
+         Cause.THINK_TIME),
+        ('{ op = "read", size = 9 }, { op = "think", time = "=think_us", busy = true }', True, Cause.RECEIVER_CPU),
+        ('{ op = "write", size = 9 }, { op = "think", time = "=think_us", busy = true }', False, Cause.SENDER_CPU),
+        ('{ op = "write", size = 1 }, { op = "read", size = 9 }, { op = "think", time = "=think_us", busy = true }',
+         True, Cause.RECEIVER_CPU),
+    ],
+)  # fmt: skip
+def test_pauses_are_called_by_what_the_load_does_next_to_them(steps: str, is_turned: bool, cause: Cause) -> None:
+    text = f"""
+about = "Pauses."
+[fixed]
+duration_s = 1
+think_us = 1000
+[workload]
+name = "pausing"
+about = "Does something, and pauses."
+[[workload.group]]
+[[workload.group.transaction]]
+steps = [{steps}]
+"""
+    workloads = parse(text, name="sample", where="sample.toml").workloads
+    factors: Factors = {"workload": "pausing", "think_us": 1000}
+    setup = Setup(resolve(factors, testbed=True, own=workloads), "veth", workloads=workloads)
+    found = {each.name: each for each in planned(setup, replace(LOOK, is_turned=is_turned))}
+    assert found["no-pauses"].relieves[0] == cause
 
 
 def test_a_setting_that_somebody_chose_is_tried_before_a_default() -> None:

@@ -15,7 +15,7 @@ from whyperf.explain.experiments.outcomes import RAISED_BY_MORE, RAISED_ELSE, RA
 from whyperf.explain.explanation import Level, Verdict
 from whyperf.explain.setup import Setup
 from whyperf.plan import LOCAL, Plan
-from whyperf.profile import BY_NAME
+from whyperf.profile import BY_NAME, shipped_workload, shipped_workload_names
 
 _LARGE_BYTES = 131_072
 """A write or read call of the usual load; the default (docs/reference/profiles.md)."""
@@ -91,6 +91,7 @@ class Try:
         is_slower: whether it shows by losses and delays, at a pace below the rate, what limits (beliefs.py).
         only_for: the kind of goal that it can be of help for; None for each.
         if_turned: what it relieves where the payload goes the path's way back; the same as else where there is nothing.
+        first: the cause of `relieves` that it is made for with this load; None where the load does not say.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Try:
     is_slower: bool = False
     only_for: Kind | None = None
     if_turned: tuple[Cause, ...] = ()
+    first: Callable[[Setup, FirstRate], Cause | None] = lambda _, __: None
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,8 @@ def planned(setup: Setup, seen: FirstRate, kind: Kind = "rate") -> list[Planned]
         factors = setup.possible(each.changing(setup, seen))
         if factors and all(factors != other.factors for other in single):
             relieves = (each.if_turned if seen.is_turned else ()) or each.relieves
+            if (first := each.first(setup, seen)) is not None:
+                relieves = (first, *(cause for cause in relieves if cause is not first))
             made = Planned(each.name, factors, relieves, each.is_remedy, is_slower=each.is_slower)
             chosen = any(setup.level(name) != BY_NAME[name].default for name in factors)
             single.append(replace(made, raises_else=each.raises_else, may_raise=each.may_raise, takes_back=chosen))
@@ -200,9 +204,28 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
 }
 
 
-UNDOES_CAUSE = frozenset({"no-asked-rate", "path-with-queue"})
+def pauses_of(setup: Setup, seen: FirstRate) -> Cause | None:
+    """The cause that the pauses of a workload are, by what it does next to them; None where it has none of its own."""
+    name = str(setup.level("workload"))
+    workload = setup.workloads.get(name) or (shipped_workload(name) if name in shipped_workload_names() else None)
+    document = None if workload is None else workload.document(setup.factors)
+    transactions = [each for group in (document or {"groups": []})["groups"] for each in group["transactions"]]
+    operations = [step["operation"] for each in transactions for step in each["steps"]]
+    kinds = {operation["operation"] for operation in operations}
+    if "think" not in kinds:
+        return None
+    computes = any(operation["operation"] == "think" and operation["is_busy"] for operation in operations)
+    if not computes and "read" in kinds and kinds & {"write", "send_file"}:
+        return Cause.THINK_TIME
+    is_reader = "read" in kinds if kinds.isdisjoint({"write", "send_file"}) else seen.is_turned
+    if computes:
+        return Cause.RECEIVER_CPU if is_reader else Cause.SENDER_CPU
+    return Cause.SLOW_READER if is_reader else Cause.SLOW_WRITER
+
+
+UNDOES_CAUSE = frozenset({"no-asked-rate", "no-pauses", "path-with-queue"})
 """Remedies that undo the setting that the first of their causes is. They name it whatever the evidence says: a writer
-at an asked rate looks slow, and a small queue loses bursts."""
+at an asked rate looks slow, a reader that pauses looks like one that waits, and a small queue loses bursts."""
 TOGETHER, WITHOUT, THIRD = "all", "all-but-", "third-"
 """Names of experiments that make several: all remedies, all but one or some, and a part of them."""
 THIRDS = 3
@@ -437,6 +460,7 @@ TRIES: tuple[Try, ...] = (
         "no-pauses",
         (Cause.THINK_TIME, Cause.SLOW_WRITER, Cause.SLOW_READER, Cause.SENDER_CPU, Cause.RECEIVER_CPU),
         _where_set("think_us", 0),
+        first=pauses_of,
     ),
     Try("no-asked-rate", (Cause.ASKED_RATE, Cause.SLOW_WRITER), _no_rate, only_for="rate"),
     Try("no-delay", (Cause.NAGLE_DELAYED_ACK, Cause.DELAYED_ACK), _constant(no_delay=True, cork=False)),

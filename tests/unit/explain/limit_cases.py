@@ -517,7 +517,9 @@ OVERTAKEN = counted(
 
 OF_PATHS = (
     case(Cause.BOTTLENECK, FULL_LINE, LITTLE_USE),
-    case(Cause.BOTTLENECK, QUEUED, LITTLE_USE),
+    case(Cause.BOTTLENECK, QUEUED, LITTLE_USE,
+         # What loses much without a queue is a policer.
+         all_of(of_segments({"retransmitted_ratio": 0.1}), of_windows(rtt_ns_median=round(10.2 * MS)))),
     case(Cause.BOTTLENECK, REGROWN, LITTLE_USE, variant="regrown"),
     case(Cause.BOTTLENECK, of_segments({"retransmitted_ratio": 0.0})(REGROWN), LITTLE_USE, variant="unfilled"),
     case(Cause.BOTTLENECK, of_segments({"queue.marked_ratio": 0.01})(REGROWN), LITTLE_USE, variant="regrown.marked"),
@@ -551,6 +553,12 @@ OF_PATHS = (
          of_segments({"queue.own_ratio": 0.9}),
          # It is a small part of what a transaction takes.
          lambda found: with_values(found, {"exchanges.latency_ns": 300.0 * MS}),
+         variant="exchanges"),
+    case(Cause.SHARED_BOTTLENECK,
+         # Long transactions: the window that losses keep small holds them, too.
+         with_values(at_sender(shares(loss_recovery=0.5, congestion_window=0.4))(ASKING_NEXT_TO_OTHERS),
+                     {"exchanges.latency_ns": 900.0 * MS}),
+         at_sender(shares(not_writing=1.0)),
          variant="exchanges"),
     case(Cause.POLICER, POLICED,
          # Rates of random loss vary.
@@ -588,7 +596,9 @@ OF_PATHS = (
          at_receiver(shares(not_reading=0.9))),
     case(Cause.RANDOM_LOSS,
          facts(shares(congestion_window=0.9), segments=LOST | RANDOM_LOSSES | SINGLE),
-         of_segments(BURSTS), of_segments(OF_QUEUE)),
+         of_segments(BURSTS), of_segments(OF_QUEUE),
+         # They come while a queue is full that others fill.
+         of_segments({"queue.own_ratio": 0.05, "queue.losses_full_ratio": 1.0, "queue.full_ratio": 0.4})),
     case(Cause.RANDOM_LOSS, HELD_UP,
          # The usual transaction takes all of the time.
          lambda found: with_values(found, {"exchanges.per_s": 310.0}),

@@ -14,8 +14,10 @@ from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.all_facts import _is_queued_back
 from whyperf.explain.gather.application import request_cycle
 from whyperf.explain.gather.bottleneck import bottleneck_rate
+from whyperf.explain.gather.delays import queue_of_logs
 from whyperf.explain.gather.deliveries import Steps, _while_full
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
+from whyperf.explain.gather.read import least_trip_ns
 from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.gather.sockets import sampled
 from whyperf.explain.path_facts import QueueFacts, RequestCycle, SegmentFacts
@@ -149,6 +151,32 @@ def test_what_is_in_flight_is_counted_in_segments_as_large_as_they_were(tmp_path
     windows = sampled(trial, trial.ends["near"]).windows
     # What nobody counted may be full.
     assert (windows.flight_bytes_max, windows.flight_bytes_median) == (53_500, 14_480)
+
+
+@pytest.mark.parametrize(("events", "least_ms"), [(0, 10), (5, 10), (50, 20)])
+def test_where_segments_overtake_the_smallest_round_trip_is_no_path_s_of_the_others(events: int, least_ms: int) -> None:
+    samples = pl.DataFrame(
+        {
+            "connection": [0] * 20,
+            "rtt_ns": [18 * traces.MS, *[20 * traces.MS] * 18, 25 * traces.MS],
+            "rtt_ns_min": [10 * traces.MS] * 20,
+            "reordering_events_count": [events] * 20,
+            "data_segments_out": [1_000] * 20,
+        }
+    )
+    assert least_trip_ns(samples) == least_ms * traces.MS
+    assert least_trip_ns(samples.head(0)) is None
+
+
+def test_segments_that_overtake_make_no_queue_of_the_others() -> None:
+    """Every 40th takes half of the path's delay."""
+    sent = wire([number * traces.MS for number in range(400)], [number * PACKET for number in range(400)])
+    delays = [10 if number % 40 == 39 else 20 for number in range(400)]
+    arrived = sorted((number * traces.MS + delay * traces.MS, number * PACKET) for number, delay in enumerate(delays))
+    came = wire([time for time, _ in arrived], [sequence for _, sequence in arrived])
+    none = pl.DataFrame(schema={"connection": pl.Int64, "acknowledgment": pl.Int64, "time_ns": pl.Int64})
+    found = queue_of_logs({0: (sent, came)}, (none, none), None, 40 * traces.MS)
+    assert found.standing_ratio == 0.0
 
 
 def test_a_cycle_goes_from_request_to_answer_and_on_to_the_next_request() -> None:

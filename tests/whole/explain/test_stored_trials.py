@@ -50,8 +50,8 @@ BY_FACTORS = (
     ("random-loss", LEVELS, "segments.retransmitted_ratio", 0.05, 0.3),
     ("random-loss", LEVELS, "windows.rtt_ns_min", 10 * MS, 0.01),
     ("reordering", (View.SEGMENTS,), "segments.bottleneck.bps", 200e6, 0.01),
-    # What comes before others has half of the path's delay.
-    ("reordering", LEVELS, "windows.rtt_ns_min", 20 * MS, 0.01),
+    # What comes before others has half of the path's delay, and is no path's of theirs.
+    ("reordering", LEVELS, "windows.rtt_ns_min", 40 * MS, 0.02),
     ("reordering", (View.SEGMENTS,), "segments.losses.ratio", 0, 0),
     ("small-queue", LEVELS, "windows.rtt_ns_min", 10 * MS, 0.01),
     ("questions-behind-uploads", LEVELS, "windows.rtt_ns_min", 25 * MS, 0.01),
@@ -116,7 +116,8 @@ def _by_tables(trial: Path, sender: str, receiver: str) -> Iterator[tuple[str, f
     yield "segments.acks_per_segment", acks.height / float(arrived["wire_segments"].sum())
     yield "segments.acks_arrived_ratio", acked.height / acks.height
     info = table(trial, f"tcp_info.{sender}")
-    yield "windows.rtt_ns_min", info.filter(pl.col("rtt_ns_min") > 0)["rtt_ns_min"].min()  # type: ignore[misc]
+    if not info["reordering_events_count"].max():
+        yield "windows.rtt_ns_min", info.filter(pl.col("rtt_ns_min") > 0)["rtt_ns_min"].min()  # type: ignore[misc]
     reads = table(trial, f"flows.{receiver}")
     yield "receiver.calls.count", float(reads["calls_count"].sum())
 

@@ -59,7 +59,9 @@ def queue_of_logs(
     most = sorted(wires, key=lambda number: -wires[number][0].time_ns.size)[:MAX_CONNECTIONS]
     found = [_delays(*wires[number]) for number in most]
     sent = np.concatenate([times for times, _ in found]) if found else np.zeros(0, dtype=np.int64)
-    delays = np.concatenate([_above_least(values) for _, values in found]) if found else np.zeros(0)
+    delays = (
+        np.concatenate([_above_least(took, _overtaking(left, took)) for left, took in found]) if found else np.zeros(0)
+    )
     back = _back_delay(*acks)
     if delays.size < MIN_DELAYS:
         return QueueFacts(back_delay_ns_median=back)
@@ -96,8 +98,16 @@ MIN_QUANTILE = 0.01
 """The quantile that stands for the smallest delay: a log that lacks a segment takes a later copy for it."""
 
 
-def _above_least(values: Floats) -> Floats:
-    return values if not values.size else np.maximum(values - np.quantile(values, MIN_QUANTILE), 0.0)
+def _above_least(values: Floats, overtaking: float = 0.0) -> Floats:
+    """Delays above the smallest one of those that overtook no other: `overtaking` is the part of the others."""
+    least = min(1.0, MIN_QUANTILE + overtaking)
+    return values if not values.size else np.maximum(values - np.quantile(values, least), 0.0)
+
+
+def _overtaking(sent: Ints, delays: Floats) -> float:
+    """The part of the segments that arrived before one that had left earlier."""
+    arrived = (sent + delays)[np.argsort(sent, kind="stable")]
+    return float((arrived < np.maximum.accumulate(arrived)).mean()) if arrived.size else 0.0
 
 
 FULL_PART = 0.5

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.bottleneck import HEADERS_BYTES
-from whyperf.explain.gather.read import ALWAYS, Active, read_columns
+from whyperf.explain.gather.read import ALWAYS, Active, least_trip_ns, read_columns
 from whyperf.explain.path_facts import BottleneckRate, OutageFacts, PolicingFacts, QueueFacts
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ _NEEDED = (
     *("not_sent_bytes", "cwnd_segments"),
 )
 _COUNTED = ("retransmitted_segments", "duplicate_sacks_count", "delivered_marked_segments")
-_OTHER = (*_COUNTED, "rtt_ns_deviation", "application_limited")
+_OTHER = (*_COUNTED, "rtt_ns_deviation", "application_limited", "reordering_events_count", "data_segments_out")
 _LOADED = ("warm-up", "measure")
 """Phases in which the load runs at full speed."""
 
@@ -137,7 +137,7 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
     measured = info.filter(pl.col("phase").cast(pl.String) == "measure")
     at_work = active.rows(measured, trial, sender)
     series = [rows for rows in info.sort("sample_mono_ns").partition_by("connection") if rows.height > 1]
-    least = float(at_work["rtt_ns_min"].min() or 0)  # type: ignore[arg-type]
+    least = float(least_trip_ns(at_work) or 0)
     if not series or at_work.is_empty():
         return None
     trip = float(at_work["rtt_ns"].median() or 0)  # type: ignore[arg-type]

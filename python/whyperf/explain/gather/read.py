@@ -133,6 +133,27 @@ ALWAYS = Active()
 """All connections, all the time."""
 
 
+MANY_OVERTAKE, SELDOM_SHORTER = 0.01, 0.1
+"""Reordering that the sender's kernel saw, over its data segments, from which on the fastest ones overtook others; and
+the part of the smoothed round trips that these have then shortened."""
+
+
+def least_trip_ns(samples: pl.DataFrame) -> int | None:
+    """The smallest round trip of the path, by samples of TCP_INFO; None without one.
+
+    The kernel's minimum is of one segment. Where segments overtake one another it is of one that did, and no path of
+    the others: then a short smoothed round trip is nearer.
+    """
+    last = samples.group_by("connection").agg(
+        pl.col("reordering_events_count", "data_segments_out").cast(pl.Int64).max()
+    )
+    events, sent = last["reordering_events_count"].sum(), last["data_segments_out"].sum()
+    timed = samples.filter(pl.col("rtt_ns") > 0)
+    is_overtaken = bool(events) and float(events) >= MANY_OVERTAKE * float(sent)
+    least = timed["rtt_ns"].quantile(SELDOM_SHORTER) if is_overtaken else timed["rtt_ns_min"].min()
+    return None if least is None else int(least)  # type: ignore[arg-type]
+
+
 def scheduled(trial: FlowTrial) -> Mapping[int, Span]:
     """When the schedule has each connection at work; nothing without a schedule.
 

@@ -50,14 +50,13 @@ def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
     """Windows and round trips of every segment; the smallest round trip is the kernel's own (tcpi_min_rtt)."""
     data = log.rows.select(_SENT).filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     timed = data.filter(pl.col("srtt_ns") > 0)
-    least = [value for value in (sampled.rtt_ns_min, _whole(first(timed, pl.col("srtt_ns").min()))) if value]
     return replace(
         sampled,
         announced_bytes_max=_whole(first(data, pl.col("send_window_bytes").max())) or sampled.announced_bytes_max,
         announced_bytes_median=_whole(first(data, pl.col("send_window_bytes").median())),
         flight_bytes_max=_whole(first(data, pl.col("unacked_bytes").max())),
         flight_bytes_median=_whole(first(data, pl.col("unacked_bytes").median())),
-        rtt_ns_min=min(least, default=None),
+        rtt_ns_min=sampled.rtt_ns_min or _whole(first(timed, pl.col("srtt_ns").min())),
         rtt_ns_median=_whole(first(timed, pl.col("srtt_ns").median())),
         cwnd_segments_median=_whole(first(data, pl.col("cwnd_segments").median())),
     )

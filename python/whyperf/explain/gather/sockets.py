@@ -14,7 +14,7 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.measures.adapters import busiest_device, device_link_bps, model_link_bps
 from whyperf.explain.explanation import Budget
-from whyperf.explain.gather.read import ALWAYS, Active, first, read_columns
+from whyperf.explain.gather.read import ALWAYS, Active, first, least_trip_ns, read_columns
 from whyperf.explain.host_facts import Sockets
 from whyperf.explain.path_facts import Pacing, WindowFacts
 from whyperf.explain.states import SenderState as S
@@ -151,7 +151,7 @@ def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampl
         announced_bytes_median=_whole(first(info, pl.col("peer_window_bytes").median())),
         flight_bytes_max=_whole(first(info, flight.max())),
         flight_bytes_median=_whole(first(info, flight.median())),
-        rtt_ns_min=_whole(first(seen, pl.col("rtt_ns_min").min())),
+        rtt_ns_min=least_trip_ns(seen),
         rtt_ns_median=_whole(first(seen, pl.col("rtt_ns").median())),
         cwnd_segments_median=_whole(first(info, pl.col("cwnd_segments").median())),
         delivered_bps_high=high,

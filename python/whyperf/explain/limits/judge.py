@@ -15,6 +15,7 @@ from whyperf.explain.limits.gain import UPPER_BOUNDS, Gain, bounded
 from whyperf.explain.limits.joint import UNSEEN_LINK, calibrated, joint_gains
 from whyperf.explain.limits.limit import LIMIT_FROM, WINDOWS, Limit, clipped, figure, looked_up, or_zero, samples, sides
 from whyperf.explain.limits.next_limit import ceilings, without
+from whyperf.explain.limits.path import asked_rate
 from whyperf.explain.limits.stages import refined
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
@@ -30,8 +31,16 @@ TABLES = {HALF_DUPLEX: "tcp_info"}
 
 
 def settled(facts: Facts) -> Limit | None:
-    """The limit that leaves nothing to be weighed."""
-    return idle(facts) or full_part(facts)
+    """The limit that leaves nothing to be weighed: what reaches the rate that it was asked for has no other one."""
+    if (found := idle(facts) or full_part(facts)) is not None:
+        return found
+    asked = asked_rate(facts)
+    return None if asked is None else replace(asked, probability=REACHED)
+
+
+REACHED = 0.97
+"""The probability that a reached rate is the limit: so were all of 4 drawn loads that reached theirs, at each level
+(seeds 20261401, 20261403 and 20261501)."""
 
 
 def full_part(facts: Facts) -> Limit | None:
@@ -162,7 +171,12 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     """
     setup = setup or Setup()
     if (alone := settled(facts)) is not None:
-        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup))], [], [])
+        ranked = (
+            [CauseProbability(cause=alone.cause, probability=alone.probability, is_found=True)]
+            if alone.probability
+            else []
+        )
+        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup))], [], ranked)
     found = of_populations(facts, lambda part: found_in(part, on_fault))
     ranked = ranked_causes(candidates_of(found), facts)
     limits = _in_order(found, ranked, facts)

@@ -52,7 +52,10 @@ MAX_LOG10 = 6.0
 def at_random(facts: Facts) -> float:
     """Part of the losses that come without regard to a queue."""
     if facts.segments.losses.random_ratio is not None:
-        return facts.segments.losses.random_ratio
+        # By the own backlog what a queue of others drops is random; delays show their queue, too.
+        queue = facts.segments.queue
+        of_others = 0.0 if queue.own_ratio is None else (1 - queue.own_ratio) * or_zero(queue.own_losses_ratio)
+        return facts.segments.losses.random_ratio * (1 - of_others)
     of_queue = facts.segments.queue.own_losses_ratio
     return EITHER if of_queue is None else 1 - of_queue
 

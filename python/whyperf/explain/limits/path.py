@@ -59,7 +59,8 @@ def bottleneck(facts: Facts) -> Limit | None:
     is_steady = or_zero(queue.jitter_ratio) <= MAX_OVER_FULL_JITTER
     held = max(facts.sender.ratio(*HELD), filled(facts) if is_steady else 0.0)
     share = clipped(path_wait(facts) + held * standing) * max(queued(facts), NO_QUEUE)
-    share *= use * standing_use
+    # A queue loses much only while it is full, and round trips are much longer then.
+    share *= use * standing_use * (1 - clipped(lost_part(facts) / MANY_LOST) * (1 - _full_queue(facts)))
     if share < LIMIT_FROM or bps is None:
         return None
     marked = queue.marked_ratio or None
@@ -93,6 +94,13 @@ def bottleneck(facts: Facts) -> Limit | None:
 
 NO_QUEUE = 0.5
 """The part of a full link's share that is left where no queue shows: a queue may be too short, or be kept short."""
+
+
+def _full_queue(facts: Facts) -> float:
+    """The certainty that a queue is full at times, by how much longer round trips are: one that leaps is none that is
+    seen to stand."""
+    growth = facts.windows.rtt_growth
+    return max(or_zero(facts.segments.queue.standing_ratio), 0.0 if growth is None else clipped(growth - 1))
 
 
 def queued(facts: Facts) -> float:
@@ -289,15 +297,20 @@ def _of_standing(facts: Facts) -> Limit | None:
     if not standing or not is_far(facts):
         return None
     delay = or_zero(queue.delay_ns_median)
-    if exchanges is not None and exchanges.latency_ns and delay:
-        share = clipped(delay / exchanges.latency_ns) * others * exchanges.payload_ratio
-        variant, predicted = "exchanges", gain.of_pauses(facts, share)
-    else:
-        # Without a log the use of a link is that of the part which others leave.
-        left = 1 - use_of_link(facts) if queue.own_ratio is not None else 1.0
-        share = path_wait(facts) * standing * others * left
-        is_seen = queue.own_ratio is not None and facts.segments.bottleneck.bps is not None
-        variant, predicted = "" if is_seen else "counted", gain.of_share(facts, share, by_line=True)
+    # Without a log the use of a link is that of the part which others leave.
+    left = 1 - use_of_link(facts) if queue.own_ratio is not None else 1.0
+    asks, waits = exchanges is not None and exchanges.latency_ns is not None and delay > 0, path_wait(facts)
+    if asks:
+        # What waits for an answer waits for no window.
+        waits = facts.sender.ratio(S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT)
+    share = waits * standing * others * left
+    is_seen = queue.own_ratio is not None and facts.segments.bottleneck.bps is not None
+    variant, predicted = "" if is_seen else "counted", gain.of_share(facts, share, by_line=True)
+    delayed = 0.0 if exchanges is None or not exchanges.latency_ns else clipped(delay / exchanges.latency_ns)
+    if asks and exchanges is not None:
+        variant = "exchanges"
+        if (single := delayed * others * exchanges.payload_ratio) >= share:
+            share, predicted = single, gain.of_pauses(facts, single)
     if share < LIMIT_FROM:
         return None
     return Limit(
@@ -381,7 +394,7 @@ def policer(facts: Facts) -> Limit | None:
     no_queue = 1 - clipped(delay / max(POLICED_NS, POLICED_TRIPS * least))
     if found.bps is None and segments.queue.standing_ratio is not None:
         # The usual round trip is longer where the last segments of a burst wait for a timer of the receiver.
-        no_queue = max(no_queue, OF_UNSEEN * (1 - segments.queue.standing_ratio))
+        no_queue = max(no_queue, OF_UNSEEN * (1 - _full_queue(facts)))
     share = max(path_wait(facts), lossy) * no_queue * even * lossy * max(NO_BURST, burst)
     if share < LIMIT_FROM:
         return None

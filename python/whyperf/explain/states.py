@@ -126,6 +126,13 @@ NAMES: dict[SenderState | ReceiverState, str] = {
 """Name of a state wherever people read of it. Where two ends share a state it has one name."""
 
 
+OF_PATH = (
+    *(SenderState.CONGESTION_WINDOW, SenderState.SLOW_START, SenderState.LOSS_RECOVERY, SenderState.RTO_WAIT),
+    *(SenderState.PACING, SenderState.DEVICE, SenderState.IN_FLIGHT),
+)
+"""States in which the path, or the congestion control for its sake, holds the sender."""
+
+
 def name_of(state: str) -> str:
     """Name that people read for a state that is known by its value.
 

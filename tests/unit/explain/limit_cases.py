@@ -247,6 +247,12 @@ OF_WINDOWS = (
     # With no room in the congestion window that one is the limit.
     case(Cause.SEND_BUFFER, FILLED, of_windows(cwnd_segments_median=40)),
     case(Cause.WINDOW_SCALING,
+         # The kernel's clocks call a full send buffer what waits for a full window.
+         counted(shares(send_buffer=0.8), windows={
+             "window_scaling": False, "announced_bytes_max": 65_535, "announced_bytes_median": 65_535,
+             "flight_bytes_median": 65_535, "rtt_ns_min": 30 * MS}),
+         of_windows(flight_bytes_median=20_000)),
+    case(Cause.WINDOW_SCALING,
          facts(shares(receive_window_buffer=0.9), {"sockets.buffer_bytes": 6 << 20},
                windows=PATH | {"announced_bytes_max": 65_535, "window_scaling": False}),
          of_windows(window_scaling=True),
@@ -571,6 +577,12 @@ OF_PATHS = (
          facts(limits(queues=(SHAPER,)) | {"sockets.mss_bytes": 1448}, windows=BEHIND_QUEUE,
                segments=link(200e6, steadiness=0.9, use=0.96), rate_bps=190e6),
          of_whole(rate_bps=90e6),
+         variant="shaper"),
+    # It counts segments, and of packets of 30 of them each one that waits.
+    case(Cause.LOCAL_QUEUE,
+         counted(limits(queues=(replace(SHAPER, sent_packets=30_000, overlimits=600),)) | {"sockets.mss_bytes": 1448},
+                 segments={"sent_segments_per_packet": 30.0}, rate_bps=190e6),
+         of_segments({"sent_segments_per_packet": 1.0}),
          variant="shaper"),
     case(Cause.LOCAL_QUEUE,
          counted(limits(queues=(DROPPING,)) | shares(loss_recovery=0.5), windows=PATH),

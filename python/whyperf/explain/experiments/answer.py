@@ -109,7 +109,9 @@ SEEMS_FROM = 0.5
 SHOWN_BY_PACE = frozenset({Cause.SMALL_QUEUE, Cause.POLICER})
 """Cases of a general cause that experiments at another pace show, so that they are causes of their own."""
 ONE_CAUSE = {general: sorted(cases - SHOWN_BY_PACE) for general, cases in GENERAL.items()}
-"""General causes with the cases that count as one with them, unless one case is most of it."""
+ONE_CAUSE[Cause.BOTTLENECK].append(Cause.LOCAL_QUEUE)
+"""General causes with the cases that count as one with them, unless one case is most of it. No pace separates a full
+queue of the sending host from one of the path."""
 KIND_OF_ALL = 0.6
 """The part of the probability of a general cause and its cases from which on one of them is named."""
 MAX_CANDIDATES = 3

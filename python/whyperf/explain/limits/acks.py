@@ -8,7 +8,6 @@ from whyperf.explain.limits import gain
 from whyperf.explain.limits.limit import (
     LIMIT_FROM,
     SEGMENTS,
-    WAITS,
     WINDOWS,
     Limit,
     busy,
@@ -25,6 +24,7 @@ from whyperf.explain.limits.limit import (
     use_of_link,
 )
 from whyperf.explain.limits.losses import is_reverse_outage, outage_of
+from whyperf.explain.states import OF_PATH
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -175,7 +175,7 @@ def quick_ack(facts: Facts) -> Limit | None:
     )
 
 
-HELD_BY_ACKS = (*WAITS, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
+HELD_BY_ACKS = (*OF_PATH, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
 """States in which a sender waits for acknowledgments."""
 
 
@@ -201,7 +201,7 @@ def ack_thinning(facts: Facts) -> Limit | None:
         share,
         (
             figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),
-            state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
+            state_evidence(facts.sender, "sender", *OF_PATH, S.RECEIVE_WINDOW_BUFFER),
         ),
         gain.of_share(facts, share, by_line=True),
         values={"arrived_ratio": arrived},
@@ -231,7 +231,7 @@ def ack_path(facts: Facts) -> Limit | None:
             figure("ack_delay", WINDOWS if queue.is_of_acks else SEGMENTS, facts.sender, delay_ns=late)
             if late
             else None,
-            state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
+            state_evidence(facts.sender, "sender", *OF_PATH, S.RECEIVE_WINDOW_BUFFER),
         ),
         gain.of_share(facts, share, by_line=True),
         variant="slow" if is_slow or arrived is None else "lossy",

@@ -8,6 +8,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.explanation import Evidence, Value
 from whyperf.explain.host_facts import HostFacts, State
 from whyperf.explain.limits.gain import HEADERS_BYTES, NEIGHBOR_RTT_NS, Gain
+from whyperf.explain.states import OF_PATH
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.watched_facts import WatchedSockets
@@ -140,8 +141,6 @@ def or_zero(value: float | None) -> float:
 
 BUSY = 0.8
 """From here on a CPU is taken to be a limit: the rest is waiting that clocks do not see."""
-WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE, S.IN_FLIGHT)
-"""States in which the path, or the congestion control for its sake, holds the sender."""
 SLOWLY_REGROWN_TIMES = 4.0
 """Factor by which a CUBIC window may grow back slower than a Reno one (RFC 9438 section 4.2), recovery included."""
 
@@ -159,7 +158,7 @@ def has_log(facts: Facts) -> bool:
 
 def waiting_states(facts: Facts) -> tuple[S, ...]:
     """The states in which the path holds the sender; without a log that of data nobody saw what holds it."""
-    return WAITS if has_log(facts) or facts.sender.ratio(S.IN_FLIGHT) else (*WAITS, S.UNKNOWN)
+    return OF_PATH if has_log(facts) or facts.sender.ratio(S.IN_FLIGHT) else (*OF_PATH, S.UNKNOWN)
 
 
 FILLED = 0.8

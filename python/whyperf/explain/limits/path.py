@@ -457,7 +457,10 @@ def _of_queue(facts: Facts, queue: Queue) -> Limit | None:
         facts.segments.segment_bytes_mean or facts.sender.sockets.mss_bytes,
     )
     use = None
-    if queue.rate_bps and rate and queue.overlimits >= DELAYED * queue.sent_packets:
+    # It counts segments that it sent, and packets that had to wait: one of many segments waits once.
+    packets = queue.sent_packets / max(1.0, or_zero(facts.segments.sent_segments_per_packet))
+    packets = min(packets, facts.sender.devices.sent_packets or packets)
+    if queue.rate_bps and rate and queue.overlimits >= DELAYED * packets:
         use = rate * (1 + (HEADER_BYTES / size if size else 0.0)) / queue.rate_bps
     values: dict[str, Value | None] = {
         "device": queue.device,

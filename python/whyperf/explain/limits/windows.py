@@ -212,7 +212,7 @@ def window_scaling(facts: Facts) -> Limit | None:
     largest, buffer = facts.windows.announced_bytes_max, facts.receiver.sockets.buffer_bytes
     if not is_unscaled(facts):
         return None
-    usual, share = facts.windows.announced_bytes_median or largest, facts.sender.ratio(*FULL)
+    usual, share = facts.windows.announced_bytes_median or largest, max(facts.sender.ratio(*FULL), _full_by_size(facts))
     own: tuple[Evidence, ...] = ()
     if facts.watched_sides == "receiver" and (found := _arriving_window(facts)) is not None:
         usual, share = found

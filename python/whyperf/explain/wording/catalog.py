@@ -13,7 +13,7 @@ from pathlib import Path
 
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds, significant
 from whyperf.explain.explanation import Statement, Value
-from whyperf.explain.states import name_of
+from whyperf.explain.states import OF_PATH, SenderState, name_of
 from whyperf.profile import BY_NAME, Level
 
 FILE = Path(__file__).with_name("catalog.toml")
@@ -121,10 +121,19 @@ def _printed(name: str, value: Value, spec: str) -> str:
 
 def _list(name: str, values: list[str]) -> str:
     if name == "states":
-        return listed(list(dict.fromkeys(uncapitalized(name_of(state)) for state in values)), "or")
+        return listed(list(dict.fromkeys(uncapitalized(state) for state in _states(values))), "or")
     if name == "causes":
         return listed([template("limit", cause) for cause in values], "or")
     return listed(values)
+
+
+def _states(values: list[str]) -> list[str]:
+    """The names of states; those of a path in one, whichever it was."""
+    if not set(OF_PATH) <= set(values):
+        return [name_of(state) for state in values]
+    others = [name_of(state) for state in values if state not in {*OF_PATH, SenderState.UNKNOWN}]
+    is_guess = SenderState.UNKNOWN in values
+    return ["held by the path" + (", as far as this evidence shows" if is_guess else ""), *others]
 
 
 def _has(name: str, part: str) -> bool:

@@ -453,7 +453,7 @@ SHARED = facts(
 )  # fmt: skip
 """Most of what stands before the line is not the own."""
 NEXT_TO_OTHERS = counted(
-    shares(unknown=0.9) | {"devices.sent_bytes": 3_200_000}, windows={"rtt_ns_min": 20 * MS}, rate_bps=11.6e6,
+    shares(unknown=0.9) | {"devices.sent_bytes": 3_200_000}, windows=BEHIND_QUEUE, rate_bps=11.6e6,
     segments={"segment_bytes_mean": 1448.0, "data_segments": 1000},
 )  # fmt: skip
 SHARED_COUNTED = counted(
@@ -553,6 +553,8 @@ OF_PATHS = (
          of_segments({"retransmitted_ratio": 0.5}),
          # It waits for its application.
          of_windows(application_limited_ratio=1.0),
+         # They go another way: no queue stands on its own.
+         of_windows(rtt_ns_median=10 * MS),
          variant="device"),
     case(Cause.SHARED_BOTTLENECK, SHARED_COUNTED, of_segments({"queue.full_spread": 0.02}), variant="counted"),
     case(Cause.SHARED_BOTTLENECK, ASKING_NEXT_TO_OTHERS,

@@ -105,6 +105,8 @@ def test_the_way_back_of_a_path_carries_acks_or_the_payload_of_who_asks() -> Non
     for is_turned, cause in ((False, Cause.ACK_PATH), (True, Cause.BOTTLENECK)):
         found = {each.name: each for each in planned(setup, replace(LOOK, is_turned=is_turned))}
         assert found["path-back"].relieves[0] == cause
+        faster = {"path_rate_back_bps": 20_000_000} if is_turned else {"path_rate_bps": 200_000_000}
+        assert found["path-twice-as-fast"].factors == faster
 
 
 @pytest.mark.parametrize(
@@ -225,9 +227,11 @@ def test_a_trial_is_as_short_as_the_first_look_allows() -> None:
     assert lengths_of(moved(*[5.0] * 30), FIRST, 0.05) == Lengths(0.6, 0.5)
     # Three losses with a timeout each.
     assert lengths_of(moved(*[5.0] * 30), FIRST, 0.0001, loses=True) == Lengths(0.3, 0.6)
-    # A window of 345 segments takes seconds to come back; 16 of 22 segments do not.
-    assert lengths_of(moved(*[1e6] * 30), FIRST, 0.05, loses=True) == Lengths(1.0, 1.5)
-    assert lengths_of(moved(*[1e6] * 30), FIRST, 0.05, connections=16, loses=True) == Lengths(1.0, 1.5)
+    # A window of 35 segments takes a second to come back; 16 of two do not.
+    assert lengths_of(moved(*[1e5] * 30), FIRST, 0.05, loses=True) == Lengths(1.0, 1.5)
+    assert lengths_of(moved(*[1e5] * 30), FIRST, 0.05, connections=16, loses=True) == Lengths(0.6, 0.8)
+    # Nothing is known of the window.
+    assert lengths_of([], FIRST, 0.05, loses=True) == Lengths(1.0, 1.5)
     # Never longer than what is explained.
     assert lengths_of(moved(*[5.0] * 30), FIRST, 1.0) == FIRST
 

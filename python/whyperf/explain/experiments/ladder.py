@@ -117,9 +117,10 @@ class Ladder:
         whole = self._whole
         if whole is None or TOGETHER not in self.gains:
             return []
-        if self.gains[proved.name].gain > MATTERS * self.gains[TOGETHER].gain:
+        if self.gains[proved.name].gain > min(MATTERS * self.gains[TOGETHER].gain, self.gains[TOGETHER].low):
             return []
-        left = [each for each in self.tries if each.name in whole.parts and each.name not in self.gains]
+        parts = [name for name in whole.parts if self._may_matter(name)]
+        left = [each for each in self.tries if each.name in parts and each.name not in self.gains]
         return sorted(left, key=self._belief, reverse=True)
 
     def _belief(self, tried: Planned) -> float:

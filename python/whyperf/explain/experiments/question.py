@@ -56,7 +56,7 @@ class Arrival:
 LOSING = Lengths(1.0, 1.5)
 """The most that losses ask for: the first one ends slow start at another time in each trial."""
 LOSSES, WARMUP_LOSSES = 3.0, 1.5
-"""The least in losses, each with a timeout and what the window takes to come back."""
+"""The least in losses, each with a timeout and what the window takes to come back: one alone may be an accident."""
 TIMEOUT_S, SEGMENT_BYTES = 0.2, 1448
 """The shortest timeout of Linux (TCP_RTO_MIN, include/net/tcp.h), and what a segment carries over Ethernet."""
 
@@ -77,8 +77,10 @@ def lengths_of(
     whole_s = first.total_s
     wanted = _rate(moved, first.warmup_s, whole_s)
     if loses:
-        lost_s = TIMEOUT_S + _regrown_s(wanted * round_trip_s / SEGMENT_BYTES / connections, round_trip_s)
-        losing = Lengths(min(LOSING.warmup_s, WARMUP_LOSSES * lost_s), min(LOSING.duration_s, LOSSES * lost_s))
+        losing = LOSING
+        if wanted and round_trip_s:
+            lost_s = TIMEOUT_S + _regrown_s(wanted * round_trip_s / SEGMENT_BYTES / connections, round_trip_s)
+            losing = Lengths(min(LOSING.warmup_s, WARMUP_LOSSES * lost_s), min(LOSING.duration_s, LOSSES * lost_s))
         least = Lengths(max(least.warmup_s, losing.warmup_s), max(least.duration_s, losing.duration_s))
     shorter = [
         Lengths(max(warmup_s, round(least.warmup_s, 1)), max(duration_s, round(least.duration_s, 1)))
@@ -96,9 +98,9 @@ def lengths_of(
 
 
 def _regrown_s(segments: float, round_trip_s: float) -> float:
-    """The time that a window of so many segments takes to come back after a loss: by one in each round trip, or as
-    cubic does where that is sooner (RFC 5681, section 3.1; RFC 9438, sections 4.2 and 4.3)."""
-    return min(segments / 2 * round_trip_s, cbrt(segments / 2 / 0.4))
+    """The time that a window of so many segments takes to come back after a loss: from half of it by one in each round
+    trip, or as cubic does where that is sooner (RFC 5681, section 3.1; RFC 9438, section 4.2, with its beta and C)."""
+    return min(segments / 2 * round_trip_s, cbrt(segments * (1 - 0.7) / 0.4))
 
 
 def _rate(moved: Sequence[Arrival], begin_s: float, end_s: float) -> float:

@@ -197,7 +197,7 @@ _EXCLUDED_ON_TESTBED: Mapping[Cause, Callable[[Setup], bool]] = {
     Cause.OFFLOADS_OFF: _is_usual(*OFFLOADS),
     Cause.QUICK_ACK: _is_usual("quick_ack"),
     Cause.REORDERING: _is_usual("path_reorder", "path_jitter_us"),
-    Cause.RANDOM_LOSS: _is_usual("path_loss"),
+    Cause.RANDOM_LOSS: _is_usual("path_loss", "path_loss_back"),
     Cause.ACK_THINNING: _is_usual("path_ack_thinning", "path_loss_back", "path_rate_back_bps"),
     # Without a rate of the path nothing has a queue but the hosts themselves (profile/path.py).
     **dict.fromkeys((Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK, Cause.SMALL_QUEUE), _is_usual("path_rate_bps")),
@@ -433,8 +433,11 @@ def _own_cpus(setup: Setup, _: FirstRate) -> Levels:
     return {"near_cpus": "auto", "far_cpus": "auto"} if near == far != "auto" else {}
 
 
-def _faster_path(setup: Setup, _: FirstRate) -> Levels:
-    rate = setup.level("path_rate_bps")
+def _faster_path(setup: Setup, seen: FirstRate) -> Levels:
+    """The payload's direction twice as fast; both where one rate is that of both."""
+    rate, back = setup.level("path_rate_bps"), setup.level("path_rate_back_bps")
+    if seen.is_turned and isinstance(back, int):
+        return {"path_rate_back_bps": 2 * back}
     return {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
 
 
@@ -492,7 +495,12 @@ TRIES: tuple[Try, ...] = (
         _constant(path_discipline="codel"),
         only_for="latency",
     ),
-    Try("path-alone", (Cause.SHARED_BOTTLENECK,), _constant(path_cross_rate_bps=0, path_cross_amplitude_bps=0)),
+    Try(
+        "path-alone",
+        (Cause.SHARED_BOTTLENECK,),
+        _constant(path_cross_rate_bps=0, path_cross_amplitude_bps=0),
+        if_turned=(Cause.ACK_PATH,),
+    ),
     Try(
         "path-in-order",
         (Cause.REORDERING,),

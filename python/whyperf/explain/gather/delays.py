@@ -60,7 +60,9 @@ def queue_of_logs(
     found = [_delays(*wires[number]) for number in most]
     sent = np.concatenate([times for times, _ in found]) if found else np.zeros(0, dtype=np.int64)
     delays = (
-        np.concatenate([_above_least(took, _overtaking(left, took)) for left, took in found]) if found else np.zeros(0)
+        np.concatenate([_above_least(took, _not_overtaking(left, took)) for left, took in found])
+        if found
+        else np.zeros(0)
     )
     back = _back_delay(*acks)
     if delays.size < MIN_DELAYS:
@@ -98,16 +100,17 @@ MIN_QUANTILE = 0.01
 """The quantile that stands for the smallest delay: a log that lacks a segment takes a later copy for it."""
 
 
-def _above_least(values: Floats, overtaking: float = 0.0) -> Floats:
-    """Delays above the smallest one of those that overtook no other: `overtaking` is the part of the others."""
-    least = min(1.0, MIN_QUANTILE + overtaking)
-    return values if not values.size else np.maximum(values - np.quantile(values, least), 0.0)
+def _above_least(values: Floats, others: Floats | None = None) -> Floats:
+    """Delays above the smallest one, or above that of the `others`."""
+    known = values if others is None or not others.size else others
+    return values if not values.size else np.maximum(values - np.quantile(known, MIN_QUANTILE), 0.0)
 
 
-def _overtaking(sent: Ints, delays: Floats) -> float:
-    """The part of the segments that arrived before one that had left earlier."""
-    arrived = (sent + delays)[np.argsort(sent, kind="stable")]
-    return float((arrived < np.maximum.accumulate(arrived)).mean()) if arrived.size else 0.0
+def _not_overtaking(sent: Ints, delays: Floats) -> Floats:
+    """The delays of the segments that arrived after all that had left before them."""
+    order = np.argsort(sent, kind="stable")
+    arrived = (sent + delays)[order]
+    return delays[order][arrived >= np.maximum.accumulate(arrived)]
 
 
 FULL_PART = 0.5

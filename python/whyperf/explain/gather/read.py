@@ -135,7 +135,8 @@ ALWAYS = Active()
 
 MANY_OVERTAKE, SELDOM_SHORTER = 0.01, 0.1
 """Reordering that the sender's kernel saw, over its data segments, from which on the fastest ones overtook others; and
-the part of the smoothed round trips that these have then shortened."""
+the part of the smoothed round trips that these have then shortened: assumptions. A log of 2.2 % overtaking segments had
+46 % of its packets out of order."""
 
 
 def least_trip_ns(samples: pl.DataFrame) -> int | None:

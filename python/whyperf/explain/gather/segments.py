@@ -47,7 +47,7 @@ _BYTES = pl.col("payload_bytes").cast(pl.Int64)
 
 
 def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
-    """Windows and round trips of every segment; the smallest round trip is the kernel's own (tcpi_min_rtt)."""
+    """Windows and round trips of every segment; the smallest round trip is the kernel's own (`least_trip_ns`)."""
     data = log.rows.select(_SENT).filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     timed = data.filter(pl.col("srtt_ns") > 0)
     return replace(

@@ -15,7 +15,7 @@ from whyperf.explain.limits.gain import UPPER_BOUNDS, Gain, bounded
 from whyperf.explain.limits.joint import UNSEEN_LINK, calibrated, joint_gains
 from whyperf.explain.limits.limit import LIMIT_FROM, WINDOWS, Limit, clipped, figure, looked_up, or_zero, samples, sides
 from whyperf.explain.limits.next_limit import ceilings, without
-from whyperf.explain.limits.path import asked_rate
+from whyperf.explain.limits.path import SENT_AS_ASKED, asked_rate
 from whyperf.explain.limits.stages import refined
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
@@ -34,8 +34,11 @@ def settled(facts: Facts) -> Limit | None:
     """The limit that leaves nothing to be weighed: what reaches the rate that it was asked for has no other one."""
     if (found := idle(facts) or full_part(facts)) is not None:
         return found
-    asked = asked_rate(facts)
-    return None if asked is None else replace(asked, probability=REACHED)
+    asked, rate = asked_rate(facts), facts.goodput_bps or facts.rate_bps or 0.0
+    if asked is None or rate < SENT_AS_ASKED * (facts.asked.bps or 0.0):
+        # A write that is not due yet may be why it is below that, or not.
+        return None
+    return replace(asked, probability=REACHED)
 
 
 REACHED = 0.97
@@ -170,15 +173,14 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
             raised, as in tests.
     """
     setup = setup or Setup()
-    if (alone := settled(facts)) is not None:
-        ranked = (
-            [CauseProbability(cause=alone.cause, probability=alone.probability, is_found=True)]
-            if alone.probability
-            else []
-        )
-        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup))], [], ranked)
+    alone = settled(facts)
+    if alone is not None and alone.cause is not Cause.ASKED_RATE:
+        return Judgement([_verdict(alone, facts, _Predicting([alone], facts, setup))], [], [])
     found = of_populations(facts, lambda part: found_in(part, on_fault))
     ranked = ranked_causes(candidates_of(found), facts)
+    if alone is not None:
+        verdict = _verdict(alone, facts, _Predicting([alone], facts, setup))
+        return Judgement([verdict], [], _next_to(alone, ranked))
     limits = _in_order(found, ranked, facts)
     limits = [refined(limit, facts) for limit in limits]
     if facts.watched_sides in {"sender", "receiver"}:
@@ -187,6 +189,14 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     predicting = _Predicting(limits, facts, setup)
     verdicts = [_verdict(limit, facts, predicting) for limit in limits]
     return Judgement(verdicts, joint_gains(limits, verdicts, predicting.printed, predicting.modeled), ranked)
+
+
+def _next_to(alone: Limit, ranked: Sequence[CauseProbability]) -> list[CauseProbability]:
+    """The probabilities where one limit is known: the others share the rest, as matters where the goal is no rate."""
+    own = CauseProbability(cause=alone.cause, probability=alone.probability, is_found=True)
+    rest = [each for each in ranked if each.cause != alone.cause]
+    left = (1 - alone.probability) / max(1e-9, sum(each.probability for each in rest))
+    return [own, *(each.model_copy(update={"probability": round(each.probability * left, 4)}) for each in rest)]
 
 
 def _in_order(found: Sequence[Limit], ranked: Sequence[CauseProbability], facts: Facts) -> list[Limit]:

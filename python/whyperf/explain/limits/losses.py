@@ -51,13 +51,23 @@ MAX_LOG10 = 6.0
 
 def at_random(facts: Facts) -> float:
     """Part of the losses that come without regard to a queue."""
+    # By the own backlog what a queue of others drops is random; delays show their queue, too.
+    return clipped(1 - in_queue(facts) - _in_queue_of_others(facts))
+
+
+def in_queue(facts: Facts) -> float:
+    """Part of the losses that come while the own segments fill a queue."""
     if facts.segments.losses.random_ratio is not None:
-        # By the own backlog what a queue of others drops is random; delays show their queue, too.
-        queue = facts.segments.queue
-        of_others = 0.0 if queue.own_ratio is None else (1 - queue.own_ratio) * or_zero(queue.own_losses_ratio)
-        return facts.segments.losses.random_ratio * (1 - of_others)
+        return 1 - facts.segments.losses.random_ratio
     of_queue = facts.segments.queue.own_losses_ratio
-    return EITHER if of_queue is None else 1 - of_queue
+    return EITHER if of_queue is None else of_queue
+
+
+def _in_queue_of_others(facts: Facts) -> float:
+    random, queue = facts.segments.losses.random_ratio, facts.segments.queue
+    if random is None or queue.own_ratio is None:
+        return 0.0
+    return random * (1 - queue.own_ratio) * or_zero(queue.own_losses_ratio)
 
 
 def in_bursts(facts: Facts) -> float:
@@ -170,7 +180,7 @@ def small_queue(facts: Facts) -> Limit | None:
     pausing = facts.receiver.ratio(R.NOT_READING)
     if facts.watched_sides:
         pausing = min(or_zero(samples(facts.receiver).unread_ratio), asleep(facts.receiver))
-    return _of_kind(facts, Cause.SMALL_QUEUE, (1 - at_random(facts)) * (1 - clipped(pausing)))
+    return _of_kind(facts, Cause.SMALL_QUEUE, in_queue(facts) * (1 - clipped(pausing)))
 
 
 def random_loss(facts: Facts) -> Limit | None:

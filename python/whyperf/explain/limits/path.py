@@ -97,8 +97,7 @@ NO_QUEUE = 0.5
 
 
 def _full_queue(facts: Facts) -> float:
-    """The certainty that a queue is full at times, by how much longer round trips are: one that leaps is none that is
-    seen to stand."""
+    """The certainty that a queue is full at times: it is seen to stand, or round trips are twice as long."""
     growth = facts.windows.rtt_growth
     return max(or_zero(facts.segments.queue.standing_ratio), 0.0 if growth is None else clipped(growth - 1))
 
@@ -268,9 +267,9 @@ def shared_bottleneck(facts: Facts) -> Limit | None:
 
 
 def _of_device(facts: Facts) -> Limit | None:
-    """Others send over the same device, while the path holds the load."""
+    """Others send over the same device, while a queue of the path holds the load."""
     others = others_ratio(facts)
-    share = path_wait(facts) * clipped(others / AS_MUCH)
+    share = path_wait(facts) * queued(facts) * clipped(others / AS_MUCH)
     if others < FEW or share < LIMIT_FROM or not is_far(facts) or facts.segments.queue.is_of_acks:
         return None
     return Limit(
@@ -498,7 +497,7 @@ SENT_AS_ASKED = 0.97
 
 
 MAX_WRITE_PART = 0.5
-"""Part of the asked rate that a write not counted explains at most: a load that reaches less has another limit."""
+"""Part of the asked rate that a write not counted explains at most, an assumption: less has another limit."""
 
 
 def asked_rate(facts: Facts) -> Limit | None:

@@ -66,7 +66,7 @@ def receive_buffer(facts: Facts) -> Limit | None:
         Cause.RECEIVE_BUFFER,
         share,
         figures(
-            state_evidence(facts.sender, "sender", *FULL),
+            state_evidence(facts.sender, "sender", *_full_states(facts)),
             _announced(facts, window, usual),
             known_figure("receive_buffer", "flows", facts.receiver, buffer_bytes=facts.receiver.sockets.buffer_bytes),
             known_figure("rtt", WINDOWS, facts.sender, rtt_ns=facts.windows.rtt_ns_median),
@@ -81,6 +81,11 @@ def receive_buffer(facts: Facts) -> Limit | None:
 
 NEARLY_FULL = 0.9
 """Bytes in flight over the window that is announced, from which on it has no room for another segment."""
+
+
+def _full_states(facts: Facts) -> tuple[S, ...]:
+    """The states that show a full window: where the application waits for room because of it, that is the state."""
+    return (S.SEND_BUFFER,) if _full_by_size(facts) > facts.sender.ratio(*FULL) else FULL
 
 
 def _full_by_size(facts: Facts) -> float:
@@ -226,7 +231,7 @@ def window_scaling(facts: Facts) -> Limit | None:
         figures(
             figure("unscaled", "tcp_options", end, window_bytes=usual, buffer_bytes=buffer),
             *own,
-            None if own else state_evidence(facts.sender, "sender", *FULL),
+            None if own else state_evidence(facts.sender, "sender", *_full_states(facts)),
             known_figure("rtt", WINDOWS, facts.sender, rtt_ns=facts.windows.rtt_ns_median),
         ),
         None if own else gain.of_window(facts, share, usual),

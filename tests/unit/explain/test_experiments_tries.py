@@ -9,8 +9,9 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiments.answer import Answer, Known, Tried, Why
 from whyperf.explain.experiments.beliefs import curious, prior_of
 from whyperf.explain.experiments.goals import Kind
+from whyperf.explain.experiments.load_settings import excluded
 from whyperf.explain.experiments.question import Arrival, Lengths, lengths_of
-from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, excluded, planned
+from whyperf.explain.experiments.tries import TOGETHER, TRIES, WITHOUT, FirstRate, planned
 from whyperf.explain.explanation import CauseProbability
 from whyperf.explain.setup import Setup
 from whyperf.explain.wording.experiments import answer_words, outcome_words, shows_words, try_words

@@ -20,14 +20,14 @@ from whyperf.cli.output.why import print_why
 from whyperf.cli.workflows.made_elsewhere import HERE, contacts_of
 from whyperf.cli.workflows.signs import Signs
 from whyperf.cli.workflows.trials import SpeedsByTrial
-from whyperf.cli.workflows.why_question import Question, asked
+from whyperf.cli.workflows.why_question import Question, asked, connections_of
 from whyperf.explain.experiments.answer import Why, answer_of, probabilities_of, tried_of
 from whyperf.explain.experiments.beliefs import prior_of
 from whyperf.explain.experiments.goals import RATE, Goal
 from whyperf.explain.experiments.kept import folder_of, keep
 from whyperf.explain.experiments.ladder import MIN_PAIRS, ORIGINAL, Ladder, Rates
 from whyperf.foreign import visible
-from whyperf.plan import Cell, Plan, PlannedTrial, announcements, trial_seconds
+from whyperf.plan import Plan, PlannedTrial, announcements, trial_seconds
 from whyperf.record import Experiment
 from whyperf.run import Kind, Observer, RunError, Session, Target, keep_places, run_plan
 
@@ -87,7 +87,7 @@ def ask_before(question: Question, target: Target) -> None:
         return
     plan, asked = question.plan, question.experiment.plan
     does = contacts_of(target) or f"puts load on {HERE}"
-    most = count(max(_connections(plan, cell) for cell in plan.cells), "connection")
+    most = count(max(connections_of(plan, cell) for cell in plan.cells), "connection")
     # The first trial is made whatever time there is, and may be as long as the first look.
     lasts = duration(max(question.budget_s, trial_seconds(asked, asked.cell(question.cell.cell))))
     origin = f"{question.experiment.folder} was not made here, or was changed since"
@@ -95,15 +95,6 @@ def ask_before(question: Question, target: Target) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{what}; give --yes if it may")
     typer.confirm(f"{what}. Go on?", abort=True, err=True)
-
-
-def _connections(plan: Plan, cell: Cell) -> int:
-    """The number of connections that a trial of the cell opens."""
-    if cell.schedule is not None:
-        return sum(flow.connections for flow in cell.schedule)
-    workload = plan.workload(cell.id)
-    users = None if workload is None else workload.strands_count
-    return int(cell.factors.get("connections", 1)) if users is None else users
 
 
 def _climbed(question: Question, measuring: Measuring, earlier: tuple[int, float], *, is_quiet: bool) -> "_Running":

@@ -23,8 +23,9 @@ from whyperf.explain.experiments.goals import (
     refuse_unwritable,
 )
 from whyperf.explain.experiments.ladder import MIN_PAIRS
+from whyperf.explain.experiments.load_settings import excluded
 from whyperf.explain.experiments.question import BLOCKS, Arrival, Lengths, lengths_of, question_of
-from whyperf.explain.experiments.tries import FirstRate, Planned, excluded, is_foreign, making, planned
+from whyperf.explain.experiments.tries import FirstRate, Planned, is_foreign, making, planned
 from whyperf.explain.explanation import CellExplanation, Verdict
 from whyperf.explain.setup import Setup
 from whyperf.plan import Cell, Plan
@@ -63,6 +64,15 @@ class Question:
     is_named: bool = False
 
 
+def connections_of(plan: Plan, cell: Cell) -> int:
+    """The number of connections that a trial of the cell opens."""
+    if cell.schedule is not None:
+        return sum(flow.connections for flow in cell.schedule)
+    workload = plan.workload(cell.id)
+    users = None if workload is None else workload.strands_count
+    return int(cell.factors.get("connections", 1)) if users is None else users
+
+
 @dataclass(frozen=True)
 class FirstLook:
     """Evidence of the explained trial on the goal, and on how short others may be: its cell's result, and when
@@ -74,7 +84,7 @@ class FirstLook:
     goal: Goal
     first: First
 
-    def lengths(self, cell: Cell, *, is_whole: bool = False) -> Lengths | None:
+    def lengths(self, plan: Plan, cell: Cell, *, is_whole: bool = False) -> Lengths | None:
         """Lengths of the trials of the experiments, at least as the goal needs; None where the load ends by itself.
 
         They are as long as the first look where they are to be `is_whole`, else as short as it allows.
@@ -85,7 +95,7 @@ class FirstLook:
         if is_whole:
             return self._enough(first)
         round_trip_s = 0.0 if result is None or result.rtt is None else result.rtt.rtt_ns / 1e9
-        connections = int(cell.factors.get("connections", 1))
+        connections = connections_of(plan, cell)
         return self._enough(lengths_of(self.moved, first, round_trip_s, connections=connections, loses=self.loses))
 
     def _enough(self, lengths: Lengths) -> Lengths:
@@ -216,7 +226,7 @@ def question_about(
         tries, out = making(tries, chosen), out - {chosen.cause}
     # A plan has no more blocks.
     pairs = min(max(pairs, MIN_PAIRS, look.goal.least_pairs), BLOCKS)
-    lengths = look.lengths(cell, is_whole=is_whole)
+    lengths = look.lengths(plan, cell, is_whole=is_whole)
     if lengths is not None and not is_whole:
         # A proof takes as many of the original.
         look.goal.refuse_short(look.first, 2 * pairs * lengths.total_s, budget_s)
@@ -237,7 +247,7 @@ def question_about(
             pairs=pairs,
         )
 
-    whole = look.lengths(cell, is_whole=True)
+    whole = look.lengths(plan, cell, is_whole=True)
     is_shortened = lengths is not None and whole is not None and whole.total_s >= MUCH_LONGER * lengths.total_s
     return Question(
         experiment,

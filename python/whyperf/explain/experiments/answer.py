@@ -108,10 +108,10 @@ SEEMS_FROM = 0.5
 """The same of one whose remedy raised the rate, but not often enough to be certain."""
 SHOWN_BY_PACE = frozenset({Cause.SMALL_QUEUE, Cause.POLICER})
 """Cases of a general cause that experiments at another pace show, so that they are causes of their own."""
-ONE_CAUSE = {general: sorted(cases - SHOWN_BY_PACE) for general, cases in GENERAL.items()}
-ONE_CAUSE[Cause.BOTTLENECK].append(Cause.LOCAL_QUEUE)
-"""General causes with the cases that count as one with them, unless one case is most of it. No pace separates a full
-queue of the sending host from one of the path."""
+LIKE_A_CASE = {Cause.BOTTLENECK: {Cause.LOCAL_QUEUE}}
+"""Causes that no experiment separates from a general one: no pace does a full queue of the host from the path's."""
+ONE_CAUSE = {of: sorted((cases | LIKE_A_CASE.get(of, set())) - SHOWN_BY_PACE) for of, cases in GENERAL.items()}
+"""General causes with the cases that count as one with them, unless one case is most of it."""
 KIND_OF_ALL = 0.6
 """The part of the probability of a general cause and its cases from which on one of them is named."""
 MAX_CANDIDATES = 3

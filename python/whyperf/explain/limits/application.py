@@ -336,10 +336,10 @@ def slow_reader(facts: Facts) -> Limit | None:
         closed = facts.sender.ratio(*FULL) * (1 - open_part(facts)) + facts.sender.ratio(S.ZERO_WINDOW)
         idle, variant = end.ratio(R.NOT_READING), "closed" if closed else ""
         share, waits = min(max(idle, closed), asleep(end)), max(waits, closed)
-    if end.watched is not None and (unread := _unread(facts)) > (share, ""):
+    unread, by = (0.0, "") if end.watched is None else _unread(facts)
+    if unread > share:
         # A log that began later does not know what was unread by then; the socket does.
-        share, variant = unread
-        waits = share
+        share, variant, waits = unread, by, unread
     if share < LIMIT_FROM:
         return None
     return Limit(

@@ -298,18 +298,16 @@ def _of_standing(facts: Facts) -> Limit | None:
     delay = or_zero(queue.delay_ns_median)
     # Without a log the use of a link is that of the part which others leave.
     left = 1 - use_of_link(facts) if queue.own_ratio is not None else 1.0
-    asks, waits = exchanges is not None and exchanges.latency_ns is not None and delay > 0, path_wait(facts)
-    if asks:
+    single, waits = 0.0, path_wait(facts)
+    is_seen = queue.own_ratio is not None and facts.segments.bottleneck.bps is not None
+    variant = "" if is_seen else "counted"
+    if exchanges is not None and exchanges.latency_ns and delay:
+        variant = "exchanges"
+        single = clipped(delay / exchanges.latency_ns) * others * exchanges.payload_ratio
         # What waits for an answer waits for no window.
         waits = facts.sender.ratio(S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT)
-    share = waits * standing * others * left
-    is_seen = queue.own_ratio is not None and facts.segments.bottleneck.bps is not None
-    variant, predicted = "" if is_seen else "counted", gain.of_share(facts, share, by_line=True)
-    delayed = 0.0 if exchanges is None or not exchanges.latency_ns else clipped(delay / exchanges.latency_ns)
-    if asks and exchanges is not None:
-        variant = "exchanges"
-        if (single := delayed * others * exchanges.payload_ratio) >= share:
-            share, predicted = single, gain.of_pauses(facts, single)
+    share = max(single, waits * standing * others * left)
+    predicted = gain.of_pauses(facts, share) if share == single else gain.of_share(facts, share, by_line=True)
     if share < LIMIT_FROM:
         return None
     return Limit(
